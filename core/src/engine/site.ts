@@ -1,0 +1,138 @@
+/**
+ * What the engine is asked to serve: one `Site` for each host row, without anything that only the panel needs.
+ * A site is immutable; a change is a new object. All names are lower-case A-labels, already validated and normalised.
+ */
+
+export type SiteType = 'proxy' | 'redirect' | 'static' | 'php';
+export type SslMode = 'auto' | 'internal' | 'certificate';
+
+/** One address a proxy sends to. `address` is `host:port`, optionally with `http://`, `https://` or `h2c://`, or `unix/<absolute path>`. */
+export interface Upstream {
+    readonly address: string;
+    /** Share of the traffic under the policy `weighted`; 1 to 1,000. */
+    readonly weight: number;
+}
+
+export type BalancingPolicy = 'round_robin' | 'least_conn' | 'ip_hash' | 'first' | 'random' | 'header' | 'cookie' | 'weighted';
+
+export interface LoadBalancing {
+    readonly policy: BalancingPolicy;
+    /** Name of the header or cookie that the policies `header` and `cookie` look at; null for the others. */
+    readonly key: string | null;
+    /** Further upstreams tried after a failure to connect; 0 to 10. */
+    readonly retries: number;
+    /** For how long another upstream is looked for; 0 to 300 s. */
+    readonly tryDurationSeconds: number;
+}
+
+export interface HealthCheck {
+    /** Path and query of the active check; null: no active check. */
+    readonly path: string | null;
+    readonly intervalSeconds: number;
+    readonly timeoutSeconds: number;
+    /** Status that counts as healthy: 100 to 599, or a class as 1 to 5 (2 means 2xx). */
+    readonly expectStatus: number;
+    /** Passive: so many failures within `failDurationSeconds` take an upstream out; null: no passive check. */
+    readonly passive: { readonly maxFails: number; readonly failDurationSeconds: number } | null;
+}
+
+export interface Location {
+    /** Path prefix, on a segment's border: `/api` matches `/api` and `/api/x`, not `/apis`. */
+    readonly path: string;
+    readonly upstream: string;
+    readonly stripPrefix: boolean;
+}
+
+export interface HeaderOperation {
+    readonly op: 'set' | 'add' | 'delete';
+    readonly name: string;
+    /** Empty for `delete`. */
+    readonly value: string;
+}
+
+export interface SiteAccess {
+    /** Addresses or CIDR ranges; an empty list lets everybody in, several mean any of them. */
+    readonly allow: readonly string[];
+    /** Addresses or CIDR ranges; wins over `allow`. */
+    readonly deny: readonly string[];
+    /** `hash` is bcrypt. */
+    readonly basicAuth: readonly { readonly username: string; readonly hash: string }[];
+    readonly forwardAuth: { readonly url: string; readonly copyHeaders: readonly string[] } | null;
+}
+
+export interface Cors {
+    /** Exact origins, or the single entry `*`. */
+    readonly origins: readonly string[];
+    readonly methods: readonly string[];
+    readonly headers: readonly string[];
+    readonly credentials: boolean;
+    readonly maxAgeSeconds: number;
+}
+
+/** Seconds; null keeps the engine's default. */
+export interface Timeouts {
+    readonly connectSeconds: number | null;
+    readonly readSeconds: number | null;
+    readonly writeSeconds: number | null;
+}
+
+export interface ErrorPage {
+    /** 400 to 599. */
+    readonly status: number;
+    /** HTML, sent with that status, whether the upstream or the engine made the error. */
+    readonly body: string;
+}
+
+export interface Site {
+    /** The host's id. */
+    readonly id: number;
+    /** A lower-case DNS name, or `*.` before one. */
+    readonly domain: string;
+    readonly aliases: readonly string[];
+    readonly type: SiteType;
+    readonly enabled: boolean;
+    /** Answers 503 to everybody while true. */
+    readonly maintenance: boolean;
+    /** Empty unless `type` is `proxy`. */
+    readonly upstreams: readonly Upstream[];
+    readonly ssl: boolean;
+    readonly sslMode: SslMode;
+    readonly certificateId: number | null;
+    readonly forceHttps: boolean;
+    readonly hsts: boolean;
+    readonly loadBalancing: LoadBalancing | null;
+    readonly healthCheck: HealthCheck | null;
+    readonly locations: readonly Location[];
+    readonly headers: { readonly request: readonly HeaderOperation[]; readonly response: readonly HeaderOperation[] };
+    readonly access: SiteAccess;
+    readonly cors: Cors | null;
+    readonly securityHeaders: boolean;
+    readonly compression: boolean;
+    readonly bodyLimitBytes: number | null;
+    readonly timeouts: Timeouts | null;
+    readonly errorPages: readonly ErrorPage[];
+    readonly redirect: { readonly to: string; readonly code: 301 | 302 | 307 | 308; readonly keepPath: boolean } | null;
+    readonly static: { readonly root: string; readonly browse: boolean; readonly index: readonly string[]; readonly spaFallback: boolean } | null;
+    /** `fastcgi` is `host:port` or `unix/<absolute path>`. */
+    readonly php: { readonly root: string; readonly fastcgi: string; readonly index: readonly string[] } | null;
+    /** Engine-native handlers, put before the site's own handler. */
+    readonly advanced: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** The settings that the engine's configuration is rendered from. */
+export interface EngineSettings {
+    readonly httpPort: number;
+    readonly httpsPort: number;
+    readonly acmeEmail: string | null;
+    /** Directory URL of the ACME server; null: the engine's own default. */
+    readonly acmeDirectory: string | null;
+    readonly acmeEab: { readonly keyId: string; readonly macKey: string } | null;
+}
+
+/** A certificate that the engine serves by SNI. The PEM texts are in the engine's folder as `<id>-<fingerprint>.crt` and `.key`, 0600. */
+export interface SiteCertificate {
+    readonly id: number;
+    /** Lower-case hexadecimal SHA-256 of the leaf: names the file, so that a new certificate is a new path. */
+    readonly fingerprint: string;
+    readonly names: readonly string[];
+}
