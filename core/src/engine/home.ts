@@ -1,17 +1,18 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { chmodSync, chownSync, constants, lstatSync, mkdirSync, openSync, closeSync, fchmodSync, fchownSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, fchownSync, lchownSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Stats } from 'node:fs';
 
 import { EngineUnavailable } from './port.ts';
+import type { EngineConfig } from './port.ts';
 
 /** Who the engine runs as. */
 export interface EngineOwner {
     readonly name: string;
     readonly uid: number;
     readonly gid: number;
-    /** False: the engine simply inherits the panel's own identity. */
+    /** Another identity than the panel's own, so that the process has to change to it. */
     readonly switched: boolean;
 }
 
@@ -44,6 +45,8 @@ export interface EngineFolders {
     /** For humans; never read. */
     readonly pidFile: string;
     readonly owner: EngineOwner;
+    /** Who the panel is. */
+    readonly panel: { readonly uid: number; readonly gid: number };
 }
 
 /** The machine as `engineHome` sees it; tests put another one in. */
@@ -53,6 +56,7 @@ export interface EngineMachine {
     readonly runtimeDir: string | undefined;
     readonly temporary: string;
     readonly users: string;
+    /** Used under root only. */
     readonly roots: { readonly persistent: string; readonly runtime: string };
 }
 
@@ -103,8 +107,13 @@ export const engineHome = (dataDir: string, user: string | null, machine: Engine
         lastFile: join(own, 'last.json'),
         lockFile: join(own, 'lock'),
         pidFile: join(data, 'engine.pid'),
-        owner
+        owner,
+        panel: { uid: machine.uid, gid: machine.gid }
     };
+
+    if (/[{}\n]/.test(folders.adminSocket)) {
+        throw new EngineUnavailable('the data folder\'s path may not contain braces or line breaks: the engine would take them for placeholders');
+    }
 
     if (Buffer.byteLength(folders.adminSocket) <= SOCKET_LIMIT) {
         return folders;
@@ -120,12 +129,51 @@ export const engineHome = (dataDir: string, user: string | null, machine: Engine
     throw new EngineUnavailable(`no folder is short enough for the engine's socket (${SOCKET_LIMIT} bytes): set XDG_RUNTIME_DIR or use a shorter data folder`);
 };
 
+/** The `admin` part that every configuration must carry, so that the panel can go on talking to the engine after a load. */
+export const adminConfig = (folders: EngineFolders): EngineConfig => ({
+    listen: `unix/${folders.adminSocket}`,
+    origins: ['caddy'],
+    config: { persist: false }
+});
+
 /**
  * Makes the folders, with owners and modes as tight as they can be. Repeatable.
  * @throws EngineUnavailable when something of another user, or a link, is in the way
  */
 export const prepareHome = (folders: EngineFolders): void => {
-    throw new EngineUnavailable(`not yet: ${folders.runtime}`);
+    const { owner, panel } = folders;
+    const shared = { uid: panel.uid, gid: owner.switched ? owner.gid : panel.gid };
+    const split = dirname(folders.lockFile) !== folders.persistent;
+
+    claimFolder(dirname(folders.lockFile), panel.uid, 0o700);
+    if (split) {
+        for (const root of [folders.persistent, folders.runtime]) {
+            claimFolder(dirname(root), panel.uid, 0o711);
+            claimFolder(root, panel.uid, 0o700);
+            setOwner(root, shared, 0o710);
+        }
+    }
+
+    // From here on every parent is the panel's, and nobody else can put anything there.
+    for (const path of [folders.storage, dirname(folders.logFile), folders.scratch]) {
+        makeFolder(path);
+        handOver(path, owner);
+    }
+
+    for (const path of [folders.table, folders.certificates]) {
+        makeFolder(path);
+        setOwner(path, shared, owner.switched ? 0o750 : 0o700);
+    }
+
+    const admin = dirname(folders.adminSocket);
+    if (dirname(admin) === folders.runtime) {
+        makeFolder(admin);
+        handOver(admin, owner);
+    }
+    else {
+        claimFolder(admin, panel.uid, 0o700);
+        handOver(admin, owner);
+    }
 };
 
 /**
@@ -133,5 +181,119 @@ export const prepareHome = (folders: EngineFolders): void => {
  * @param path directly in one of the panel's folders (`table`, `certificates`), never in one the engine may write to
  */
 export const writeForEngine = (folders: EngineFolders, path: string, text: string | Uint8Array): void => {
-    throw new EngineUnavailable(`not yet: ${folders.runtime} ${path} ${text.length}`);
+    const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+    const file = openSync(temporary, 'wx', 0o600);
+    try {
+        try {
+            writeFileSync(file, text);
+            if (folders.owner.switched) {
+                fchownSync(file, folders.owner.uid, folders.owner.gid);
+            }
+        }
+        finally {
+            closeSync(file);
+        }
+
+        renameSync(temporary, path);
+    }
+    catch (error) {
+        rmSync(temporary, { force: true });
+        throw error;
+    }
+};
+
+/**
+ * What lies at the path of the admin socket.
+ * @returns false when nothing is there
+ * @throws EngineUnavailable when it is not a socket, or not the engine's
+ */
+export const checkSocket = (folders: EngineFolders): boolean => {
+    const stats = lstat(folders.adminSocket);
+    if (stats === null) {
+        return false;
+    }
+
+    if (!stats.isSocket() || stats.uid !== folders.owner.uid) {
+        throw new EngineUnavailable(`${folders.adminSocket} is not a socket of the user ${folders.owner.name}; the panel does not talk to it. Find out who made it and remove it`);
+    }
+
+    return true;
+};
+
+const engineOwner = (user: string | null, machine: EngineMachine): EngineOwner => {
+    if (user === null && machine.uid !== 0) {
+        return { name: String(machine.uid), uid: machine.uid, gid: machine.gid, switched: false };
+    }
+
+    const name = user ?? PACKAGE_USER;
+    const found = readFileSync(machine.users, 'utf8').split('\n').map((line) => line.split(':')).find((fields) => fields[0] === name);
+    const uid = Number(found?.[2] ?? NaN);
+    const gid = Number(found?.[3] ?? NaN);
+    if (!Number.isSafeInteger(uid) || !Number.isSafeInteger(gid)) {
+        throw new EngineUnavailable(`there is no user ${name} to run the engine as: install the engine's package, or name an existing user in PORTICO_ENGINE_USER`);
+    }
+
+    if (machine.uid !== 0 && uid !== machine.uid) {
+        throw new EngineUnavailable(`the panel is not root and cannot run the engine as ${name}: remove PORTICO_ENGINE_USER`);
+    }
+
+    return { name, uid, gid, switched: uid !== machine.uid };
+};
+
+const lstat = (path: string): Stats | null => lstatSync(path, { throwIfNoEntry: false }) ?? null;
+
+const isPrivate = (path: string, uid: number): boolean => {
+    const stats = lstat(path);
+    return stats !== null && stats.isDirectory() && stats.uid === uid && (stats.mode & 0o077) === 0;
+};
+
+/** For a folder whose parent others can write to: it must be ours already, or come into being through us. */
+const claimFolder = (path: string, uid: number, mode: number): void => {
+    makeFolder(path);
+    const stats = lstatSync(path);
+    if (stats.uid !== uid || (stats.mode & 0o022) !== 0) {
+        throw new EngineUnavailable(`${path} belongs to another user, or others may write to it; the panel does not use it`);
+    }
+
+    chmodSync(path, mode);
+};
+
+const makeFolder = (path: string): void => {
+    try {
+        mkdirSync(path, { mode: 0o700 });
+    }
+    catch (error) {
+        const code = (error as NodeJS.ErrnoException).code;
+        if (code === 'EEXIST' && lstat(path)?.isDirectory() === true) {
+            return;
+        }
+
+        throw new EngineUnavailable(code === 'EEXIST' ? `${path} is not a folder; the panel does not use it` : `cannot make the folder ${path}: ${code}`);
+    }
+};
+
+const setOwner = (path: string, owner: { readonly uid: number; readonly gid: number }, mode: number): void => {
+    const stats = lstatSync(path);
+    if (stats.uid !== owner.uid || stats.gid !== owner.gid) {
+        lchownSync(path, owner.uid, owner.gid);
+    }
+
+    if ((stats.mode & 0o7777) !== mode) {
+        chmodSync(path, mode);
+    }
+};
+
+/** Makes a folder the engine's. Below it, only what belonged to the folder's former owner follows: never a stranger's file linked into it. */
+const handOver = (path: string, owner: EngineOwner): void => {
+    const former = lstatSync(path).uid;
+    if (former !== owner.uid) {
+        for (const entry of readdirSync(path, { recursive: true, withFileTypes: true })) {
+            const child = join(entry.parentPath, entry.name);
+            if (lstat(child)?.uid === former) {
+                lchownSync(child, owner.uid, owner.gid);
+            }
+        }
+    }
+
+    setOwner(path, owner, 0o700);
 };

@@ -1,0 +1,7 @@
+/** The time of day, as a port: tests turn it. Timers stay the platform's own. */
+export interface Clock {
+    /** Milliseconds since 1970, UTC. */
+    now(): number;
+}
+
+export const systemClock: Clock = { now: () => Date.now() };

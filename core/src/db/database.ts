@@ -1,0 +1,148 @@
+/**
+ * The core's database: one SQLite file, one process, two connections. The writer is touched only by the write queue, which runs short
+ * transactions one after the other; everything else reads on the reader, which sees the last commit.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { EntitySchema, MigrationObject } from '@mikro-orm/core';
+import { Migrator } from '@mikro-orm/migrations';
+import { MikroORM, type EntityManager } from '@mikro-orm/sqlite';
+import { fail } from '../errors.ts';
+
+/** A short transaction. Nothing inside it may wait for a network, a hook, a child process or a timer. */
+export interface Transaction {
+    readonly em: EntityManager;
+    /** Runs once the transaction is durable, before the write is acknowledged; must not throw. */
+    afterCommit(work: () => void): void;
+    /** Runs when the transaction did not happen. */
+    afterRollback(work: () => void): void;
+}
+
+/** A statement of a hot path, prepared once on the reader. */
+export interface Statement<P extends readonly unknown[], R> {
+    all(...parameters: P): R[];
+    get(...parameters: P): R | undefined;
+}
+
+export interface Database {
+    /** Reads with a fresh identity map, on the last committed state. */
+    read<T>(work: (em: EntityManager) => Promise<T>): Promise<T>;
+    /**
+     * Runs a transaction when those before it are done. A write within a write throws: it would wait for itself.
+     * @throws STORAGE_FULL 50700, nothing half-written
+     */
+    write<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+    prepare<P extends readonly unknown[], R>(sql: string): Statement<P, R>;
+    /** Writes a consistent copy of the database to a path that does not exist yet. */
+    copyTo(path: string): void;
+    /** Waits for the queue, then closes both connections. */
+    close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+    /** Path of the file. */
+    readonly file: string;
+    readonly entities: readonly EntitySchema[];
+    readonly migrations: readonly MigrationObject[];
+}
+
+interface Native {
+    pragma(text: string): unknown;
+    prepare(sql: string): { all(...parameters: unknown[]): unknown[]; get(...parameters: unknown[]): unknown; run(...parameters: unknown[]): unknown };
+}
+
+const pragmas = ['busy_timeout = 5000', 'foreign_keys = ON', 'cache_size = -8000', 'temp_store = MEMORY'];
+
+/** Opens the database and brings it to the newest version. */
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+    const orm = await MikroORM.init({
+        dbName: options.file,
+        entities: [...options.entities],
+        extensions: [Migrator],
+        migrations: { migrationsList: [...options.migrations], tableName: 'migrations', snapshot: false, silent: true },
+        preferReadReplicas: true,
+        replicas: [{ name: 'reader' }],
+        discovery: { warnWhenNoEntities: false }
+    });
+    const writer = (await orm.driver.getConnection('write').getNativeClient()) as unknown as Native;
+    writer.pragma('journal_mode = WAL');
+    writer.pragma('synchronous = FULL');
+    setPragmas(writer);
+    await orm.migrator.up();
+    const reader = (await orm.driver.getConnection('read').getNativeClient()) as unknown as Native;
+    setPragmas(reader);
+    reader.pragma('query_only = ON');
+    return new Sqlite(orm, reader);
+}
+
+function setPragmas(connection: Native): void {
+    for (const text of pragmas) {
+        connection.pragma(text);
+    }
+}
+
+class Sqlite implements Database {
+    readonly #orm: MikroORM;
+    readonly #reader: Native;
+    readonly #inside = new AsyncLocalStorage<true>();
+    #tail: Promise<unknown> = Promise.resolve();
+
+    constructor(orm: MikroORM, reader: Native) {
+        this.#orm = orm;
+        this.#reader = reader;
+    }
+
+    async read<T>(work: (em: EntityManager) => Promise<T>): Promise<T> {
+        return work(this.#orm.em.fork());
+    }
+
+    write<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+        if (this.#inside.getStore() === true) {
+            throw new TypeError('A write inside a write would wait for itself');
+        }
+        const run = this.#tail.then(() => this.#inside.run(true, () => this.#transact(work)));
+        this.#tail = run.catch(() => undefined);
+        return run;
+    }
+
+    prepare<P extends readonly unknown[], R>(sql: string): Statement<P, R> {
+        return this.#reader.prepare(sql) as unknown as Statement<P, R>;
+    }
+
+    copyTo(path: string): void {
+        this.#reader.prepare('VACUUM INTO ?').run(path);
+    }
+
+    async close(): Promise<void> {
+        await this.#tail;
+        await this.#orm.close(true);
+    }
+
+    async #transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+        const committed: (() => void)[] = [];
+        const undone: (() => void)[] = [];
+        try {
+            const result = await this.#orm.em.fork().transactional((em) =>
+                work({ em, afterCommit: (then) => committed.push(then), afterRollback: (then) => undone.push(then) }));
+            for (const then of committed) {
+                then();
+            }
+            return result;
+        }
+        catch (error) {
+            for (const then of undone) {
+                then();
+            }
+            throw isFull(error) ? fail.STORAGE_FULL(null, { cause: error }) : error;
+        }
+    }
+}
+
+function isFull(error: unknown): boolean {
+    for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+        const { code } = cause as { code?: unknown };
+        if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT') {
+            return true;
+        }
+    }
+    return false;
+}

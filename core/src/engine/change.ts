@@ -1,0 +1,95 @@
+/**
+ * What passes through the apply queue. A change is planned against the rows and everything that is ahead of it in the queue, proven by the
+ * engine, and then written in one short transaction: row and engine change together or not at all.
+ */
+import type { Transaction } from '../db/database.ts';
+import type { EngineConfig, EngineProcess, EngineUpstream } from './port.ts';
+import type { EngineSettings, Site, SiteCertificate } from './site.ts';
+
+/** A host as the panel keeps it: what the engine serves, and what only the panel needs. Immutable. */
+export interface HostRow {
+    readonly site: Site;
+    /** Counts up by one with each change of the row. */
+    readonly version: number;
+    /** The plugin that made it; null for hosts that a person made. */
+    readonly owner: string | null;
+    readonly tags: readonly string[];
+    readonly notes: string;
+    readonly createdAt: Date;
+    readonly updatedAt: Date;
+}
+
+/** The rows as they will be when everything ahead in the queue is done. */
+export interface Draft {
+    readonly hosts: ReadonlyMap<number, HostRow>;
+    /** Which host has a name: domains and aliases, lower-case. */
+    hostOf(name: string): number | undefined;
+    readonly settings: EngineSettings;
+    readonly certificates: ReadonlyMap<number, SiteCertificate>;
+    /** An id that no host has or had. */
+    nextHostId(): number;
+}
+
+/** What a change does. A host, certificate or setting that is not named stays. */
+export interface Plan {
+    readonly hosts?: readonly { readonly id: number; readonly row: HostRow | null }[];
+    readonly settings?: EngineSettings;
+    readonly certificates?: readonly { readonly id: number; readonly certificate: SiteCertificate | null }[];
+}
+
+export interface Outcome {
+    /** Number of the revision that holds this change; several changes of one apply share it. */
+    readonly revision: number;
+    /** False: durable, and waiting (auto-reload off, engine stopped by wish or not installed). */
+    readonly applied: boolean;
+    /** Whether the engine had to load a configuration, or would have to. */
+    readonly reloaded: boolean;
+}
+
+export interface Change<T> {
+    /** Decides against the draft; throws to refuse (CONFLICT, VERSION_STALE, …), which refuses this change alone. Synchronous and pure. */
+    plan(draft: Draft): Plan;
+    /** Writes what belongs to the change besides host rows (certificate rows, settings rows, audit and idempotency records), in the one transaction. */
+    commit(tx: Transaction, outcome: Outcome): Promise<T>;
+}
+
+/** Where host rows are kept. Implemented by `hosts/`. */
+export interface HostStore {
+    load(): Promise<readonly HostRow[]>;
+    /** Writes rows (null removes) inside the transaction. `applied` tells whether the engine serves them as of now. */
+    write(tx: Transaction, rows: readonly { readonly id: number; readonly row: HostRow | null }[], applied: boolean): Promise<void>;
+    /** Marks rows as served as they are, after a reload of what was pending. */
+    markApplied(tx: Transaction, ids: readonly number[]): Promise<void>;
+}
+
+/** Where engine settings come from. Implemented by `settings/`. */
+export interface SettingsSource {
+    engine(): EngineSettings;
+    autoReload(): boolean;
+}
+
+/** Where certificates come from. Implemented by `certificates/`. */
+export interface CertificateStore {
+    load(): Promise<readonly SiteCertificate[]>;
+    /** The PEM texts, for the engine's working copies. */
+    pem(id: number): Promise<{ readonly certificate: string; readonly key: string }>;
+}
+
+/** The engine as the rest of the panel uses it. */
+export interface Engine {
+    /**
+     * Runs a change through the queue.
+     * @throws what `plan` threw; ENGINE_REJECTED 42200 with the engine's message; ENGINE_UNAVAILABLE 50301; in each case nothing changed
+     */
+    change<T>(change: Change<T>): Promise<{ readonly value: T; readonly outcome: Outcome }>;
+    /** Proves a change without doing it: the same errors, and whether it would reload. */
+    tryChange(change: Pick<Change<never>, 'plan'>): Promise<{ readonly reloaded: boolean }>;
+    /** The rows as of now, as the queue sees them. */
+    draft(): Draft;
+    process(): EngineProcess;
+    /** Host ids whose row is not what the engine serves. */
+    pending(): ReadonlySet<number>;
+    /** The engine's configuration that this site becomes. */
+    preview(site: Site): EngineConfig;
+    upstreams(): Promise<readonly EngineUpstream[]>;
+}

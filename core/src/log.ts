@@ -1,0 +1,81 @@
+/** Structured logs: one JSON object a line. What must not be read there is masked by its key and, where a value is known to be secret, by the value. */
+import { pino, type Logger as Pino } from 'pino';
+
+export interface Logger {
+    debug(message: string, fields?: object): void;
+    info(message: string, fields?: object): void;
+    warn(message: string, fields?: object): void;
+    error(message: string, fields?: object): void;
+    /** A logger that adds these fields to every line. */
+    child(fields: object): Logger;
+}
+
+export interface Log extends Logger {
+    /** From now on this text never appears in the log. Short texts (under 8 characters) are left alone: they would mask by accident. */
+    hide(secret: string): void;
+}
+
+export interface LogOptions {
+    readonly level: string;
+    /** Where lines go; default: standard output. */
+    readonly write?: (line: string) => void;
+}
+
+const mask = '[redacted]';
+const secretKey = /pass(word|phrase)?|secret|token|authorization|cookie|credential|private.?key|^key$|totp|otp|recovery|altcha|ticket|mackey|\bhash$/i;
+const deepest = 8;
+
+export function createLog(options: LogOptions): Log {
+    const hidden = new Set<string>();
+    const out = options.write ?? ((line: string) => process.stdout.write(line));
+    const logger = pino(
+        { level: options.level, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"`, formatters: { level: (label) => ({ level: label }), log: (fields) => maskKeys(fields, 0) as Record<string, unknown> } },
+        { write: (line: string) => out(maskValues(line, hidden)) }
+    );
+    return Object.assign(wrap(logger), {
+        hide(secret: string): void {
+            if (secret.length >= 8) {
+                hidden.add(secret);
+            }
+        }
+    });
+}
+
+/** Masks what stands under a telling key, at any depth; errors become plain, without what a library hung on them. */
+export function maskKeys(value: unknown, depth = 0): unknown {
+    if (value instanceof Error) {
+        const { code, reason } = value as { code?: unknown; reason?: unknown };
+        return { name: value.name, message: value.message, code, reason, stack: value.stack, ...(value.cause === undefined || depth >= deepest ? {} : { cause: maskKeys(value.cause, depth + 1) }) };
+    }
+    if (typeof value !== 'object' || value === null || value instanceof Date) {
+        return value;
+    }
+    if (depth >= deepest) {
+        return '[too deep]';
+    }
+    if (Array.isArray(value)) {
+        return value.map((item) => maskKeys(item, depth + 1));
+    }
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, secretKey.test(key) && item !== null && item !== undefined ? mask : maskKeys(item, depth + 1)]));
+}
+
+function maskValues(line: string, hidden: ReadonlySet<string>): string {
+    let masked = line.replace(/[\u2028\u2029]/g, ' ');
+    for (const secret of hidden) {
+        const written = JSON.stringify(secret).slice(1, -1);
+        if (masked.includes(written)) {
+            masked = masked.replaceAll(written, mask);
+        }
+    }
+    return masked;
+}
+
+function wrap(logger: Pino): Logger {
+    return {
+        debug: (message, fields = {}) => logger.debug(fields, message),
+        info: (message, fields = {}) => logger.info(fields, message),
+        warn: (message, fields = {}) => logger.warn(fields, message),
+        error: (message, fields = {}) => logger.error(fields, message),
+        child: (fields) => wrap(logger.child(maskKeys(fields) as object))
+    };
+}

@@ -1,0 +1,11 @@
+/** All that an extension may import of Portico. */
+export { createFailure, defineErrors, isFailure, statusOf } from './errors.ts';
+export type { Failure, FailureError, FailureFactory, FailureOptions, FailureRow } from './errors.ts';
+export { joi } from './joi.ts';
+export type { AnySchema, SchemaOf, Shape, Typed, TypedJoi, Value } from './joi.ts';
+export { isReply, nextCursorHeader, reply } from './reply.ts';
+export type { Page, Reply, ReplyOptions, TaskView } from './reply.ts';
+export type {
+    Access, Actor, AuditDetail, Awaitable, Bytes, Described, Download, DownloadRoute, Effect, HttpRoute, JsonRoute, Method, Request, Socket, SocketRoute,
+    StreamEvent, StreamRoute, UploadRoute
+} from './route.ts';

@@ -1,0 +1,86 @@
+/**
+ * joi with value types. At run time this is joi itself; the types track, beside joi's own, which value a schema accepts and whether a
+ * key that holds it may be absent, so that `params`, `query`, `payload`, `settings` and answers are inferred from their schemas.
+ */
+import Joi from 'joi';
+
+type Presence = 'optional' | 'required' | 'default' | 'forbidden';
+type Scalar = string | number | boolean | null;
+
+/** The part of a typed schema that exists in types only. */
+export interface Typed<B extends Joi.Schema, T, P extends Presence> {
+    readonly '~portico'?: { readonly value: T; readonly presence: P };
+    /** The key must be there. */
+    required(): SchemaOf<B, T, 'required'>;
+    /** Same as {@link Typed.required}. */
+    exist(): SchemaOf<B, T, 'required'>;
+    optional(): SchemaOf<B, T, 'optional'>;
+    forbidden(): SchemaOf<B, T, 'forbidden'>;
+    /** The value of an absent key; the key is then always there. */
+    default<const D extends T>(value: D | ((parent: unknown) => D)): SchemaOf<B, T, 'default'>;
+    /** Only these values. */
+    valid<const V extends Scalar>(...values: V[]): SchemaOf<B, V, P>;
+    /** These values too. */
+    allow<const V extends Scalar>(...values: V[]): SchemaOf<B, T | V, P>;
+}
+
+/** A schema of joi's type `B` that accepts `T`. Ours comes first: an intersection resolves overloads in order. */
+export type SchemaOf<B extends Joi.Schema, T, P extends Presence = 'optional'> = Typed<B, T, P> & B;
+
+/** Any typed schema. */
+export type AnySchema = { readonly '~portico'?: { readonly value: unknown; readonly presence: Presence } };
+
+/** The value that a schema lets through. */
+export type Value<S> = S extends { readonly '~portico'?: { readonly value: infer T } } ? T : never;
+
+type PresenceOf<S> = S extends { readonly '~portico'?: { readonly presence: infer P } } ? P : never;
+type Keys = Readonly<Record<string, AnySchema>>;
+type Flat<T> = { [K in keyof T]: T[K] } & {};
+
+/** The object that a map of schemas describes. */
+export type Shape<M extends Keys> = Flat<
+    { [K in keyof M as PresenceOf<M[K]> extends 'required' | 'default' ? K : never]: Value<M[K]> } & {
+        [K in keyof M as PresenceOf<M[K]> extends 'optional' ? K : never]?: Value<M[K]> | undefined;
+    }
+>;
+
+interface ObjectMethods<T> {
+    keys<M extends Keys>(keys: M): ObjectOf<Flat<Omit<T, keyof M> & Shape<M>>>;
+    append<M extends Keys>(keys: M): ObjectOf<Flat<Omit<T, keyof M> & Shape<M>>>;
+}
+type ObjectOf<T, P extends Presence = 'optional'> = ObjectMethods<T> & SchemaOf<Joi.ObjectSchema<T>, T, P>;
+
+interface ArrayMethods {
+    items<const S extends AnySchema[]>(...schemas: S): SchemaOf<Joi.ArraySchema, Value<S[number]>[]>;
+}
+
+/** joi's own entry points, typed. */
+export interface TypedJoi {
+    string(): SchemaOf<Joi.StringSchema, string>;
+    /** A string that is sealed at rest, masked in every read and redacted from logs. */
+    secret(): SchemaOf<Joi.StringSchema, string>;
+    number(): SchemaOf<Joi.NumberSchema, number>;
+    boolean(): SchemaOf<Joi.BooleanSchema, boolean>;
+    binary(): SchemaOf<Joi.BinarySchema, Uint8Array>;
+    date(): SchemaOf<Joi.DateSchema, Date>;
+    any<T = unknown>(): SchemaOf<Joi.AnySchema, T>;
+    valid<const V extends Scalar>(...values: V[]): SchemaOf<Joi.AnySchema, V>;
+    object<M extends Keys>(keys: M): ObjectOf<Shape<M>>;
+    /** An object with any names and one kind of value. */
+    record<S extends AnySchema>(value: S): SchemaOf<Joi.ObjectSchema, Record<string, Value<S>>>;
+    array(): ArrayMethods & SchemaOf<Joi.ArraySchema, unknown[]>;
+    alternatives<const S extends AnySchema[]>(...schemas: S): SchemaOf<Joi.AlternativesSchema, Value<S[number]>>;
+    /** Any joi schema that these types do not cover; the author states the value. */
+    typed<T>(schema: Joi.Schema): SchemaOf<Joi.Schema, T, 'required'>;
+    ref: Joi.Root['ref'];
+}
+
+const additions = {
+    secret: () => Joi.string().meta({ secret: true }),
+    record: (value: Joi.Schema) => Joi.object().pattern(Joi.string(), value),
+    alternatives: (...schemas: Joi.Schema[]) => Joi.alternatives().try(...schemas),
+    typed: (schema: Joi.Schema) => schema
+};
+
+/** joi, as every route and every setting of Portico uses it. */
+export const joi: TypedJoi = Object.assign(Object.create(Joi) as Joi.Root, additions) as unknown as TypedJoi;

@@ -1,0 +1,174 @@
+/**
+ * The six doors through which anything is served: JSON routes, event streams, WebSockets, uploads, downloads and the raw door for a
+ * foreign protocol. The core declares its own routes with them; a plugin's become the same declarations.
+ */
+import type { AnySchema, Value } from './joi.ts';
+import type { Reply } from './reply.ts';
+
+export type Awaitable<T> = T | Promise<T>;
+/** A body as a web stream. */
+export type Bytes = ReadableStream<Uint8Array<ArrayBuffer>>;
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type Effect = 'read' | 'write' | 'destructive';
+
+/** Who asks. Plain data with an opaque handle behind it that only the host can make. */
+export interface Actor {
+    readonly kind: 'user' | 'token' | 'plugin' | 'system' | 'anonymous';
+    readonly id: number | null;
+    readonly username: string | null;
+    readonly role: string | null;
+    readonly tokenId: number | null;
+    /** What this actor may as of now: the role's permissions and, with an API token, only those that the token has too. */
+    readonly permissions: readonly string[];
+    /** Stable over the requests of the same user and token: bind conversations and sessions to it. */
+    readonly key: string;
+    can(permission: string): boolean;
+}
+
+/** One call of a route. */
+export interface Request<P = unknown, Q = unknown, B = unknown> {
+    /** The request id, as in `X-Request-Id` and the audit entry. */
+    readonly id: string;
+    readonly actor: Actor;
+    readonly params: P;
+    readonly query: Q;
+    readonly payload: B;
+    /** Lower-case names; never authorization, cookie or a forwarding header. */
+    readonly headers: Readonly<Record<string, string>>;
+    readonly ip: string;
+    /** The version in `If-Match`, without its quotes; null without the header. */
+    readonly ifMatch: string | null;
+    readonly idempotencyKey: string | null;
+    /** Aborts when the client left, the session or token ended, the time limit passed, or the route is being taken away. */
+    readonly signal: AbortSignal;
+    /** Adds to this call's own audit entry. */
+    audit(detail: AuditDetail): void;
+}
+
+/** What a call's audit entry says beyond who, when and how it ended. */
+export interface AuditDetail {
+    readonly action?: string;
+    readonly resource?: string;
+    readonly resourceId?: string | number | null;
+    /** The object before and after; secrets are masked by the host. */
+    readonly before?: unknown;
+    readonly after?: unknown;
+}
+
+/** A permission, anybody who is logged in, or everybody with the written reason why. */
+export type Access = string | { readonly public: string };
+
+/** What every door declares. */
+export interface Described {
+    /** Relative to where it is mounted; hapi's syntax: `/{id}`, `/{path*}`. */
+    readonly path: string;
+    /** A permission (`hosts:read`), `'authenticated'`, or `{ public: 'the reason' }`. A route without it does not mount. */
+    readonly access: Access;
+    /** Stable name for OpenAPI and audit; unique on its server. */
+    readonly id: string;
+    readonly summary: string;
+    readonly description?: string;
+    /** The route asks for a session that proved itself lately (40301 otherwise). */
+    readonly stepUp?: boolean;
+    readonly deprecated?: { readonly since: string; readonly removedIn: string; readonly instead?: string };
+}
+
+interface Validated<P, Q> {
+    readonly validate?: { readonly params?: P; readonly query?: Q };
+}
+
+type In<S> = S extends AnySchema ? Value<S> : Readonly<Record<string, never>>;
+type Body<S> = S extends AnySchema ? Value<S> : undefined;
+type Out<S> = S extends AnySchema ? Value<S> : unknown;
+
+/** A JSON route: the envelope in both directions of failure, 1 MiB of body unless `maxBytes` says otherwise. */
+export interface JsonRoute<P, Q, B, R, C> extends Described {
+    readonly method: Method;
+    readonly validate?: { readonly params?: P; readonly query?: Q; readonly payload?: B };
+    /** The shape of `data`: types the handler, documents the answer, checked in tests and development. */
+    readonly returns?: R;
+    /** Default by method: GET read, POST and PUT write, DELETE destructive. */
+    readonly effect?: Effect;
+    /** 1 to 3,600, default 30; afterwards the client gets 50300 and `signal` aborts. */
+    readonly timeoutSeconds?: number;
+    /** Bytes of body, default 1 MiB. */
+    readonly maxBytes?: number;
+    /** What the audit entry of this route says: default action by method and the first path segment. `false` only where the effect is read. */
+    readonly audit?: { readonly action: string; readonly resource: string } | false;
+    /** The answer shows a secret once: it is never kept for a replay, and the route is never a tool. */
+    readonly secret?: boolean;
+    handler(request: Request<In<P>, In<Q>, Body<B>> & C): Awaitable<Out<R> | Reply<Out<R>>>;
+}
+
+export interface StreamEvent {
+    /** Default: none, which browsers show as `message`. */
+    readonly event?: string;
+    readonly id?: string;
+    /** Plain data; sent as one line of JSON. */
+    readonly data: unknown;
+}
+
+/** Server-sent events. The iterable ends the stream; the host sends a comment every 15 s to keep it open. */
+export interface StreamRoute<P, Q, B, C> extends Described {
+    readonly method?: 'GET' | 'POST';
+    readonly validate?: { readonly params?: P; readonly query?: Q; readonly payload?: B };
+    handler(request: Request<In<P>, In<Q>, Body<B>> & { readonly lastEventId: string | null } & C): Awaitable<AsyncIterable<StreamEvent>>;
+}
+
+/** One WebSocket. Iterating reads; iteration ends when the peer closed. */
+export interface Socket extends AsyncIterable<string | Uint8Array> {
+    /** Resolves when the bytes left for the kernel: the peer's slowness is felt here. */
+    send(data: string | Uint8Array): Promise<void>;
+    close(code?: number, reason?: string): Promise<void>;
+}
+
+/** A WebSocket route; the socket closes when the handler's promise settles. */
+export interface SocketRoute<P, Q, C> extends Described, Validated<P, Q> {
+    readonly protocols?: readonly string[];
+    /** Default 1 MiB. */
+    readonly maxMessageBytes?: number;
+    handler(socket: Socket, request: Request<In<P>, In<Q>, undefined> & C): Promise<void>;
+}
+
+/** A body taken as a stream, never held in memory. */
+export interface UploadRoute<P, Q, R, C> extends Described, Validated<P, Q> {
+    readonly method: 'POST' | 'PUT';
+    /** Media types, as `application/octet-stream`; others are 41500. */
+    readonly accepts: readonly string[];
+    readonly maxBytes: number;
+    readonly returns?: R;
+    readonly audit?: { readonly action: string; readonly resource: string };
+    /** 1 to 86,400, default 3,600. */
+    readonly timeoutSeconds?: number;
+    handler(request: Request<In<P>, In<Q>, undefined> & { readonly body: Bytes; readonly type: string; readonly length: number | null } & C): Awaitable<Out<R> | Reply<Out<R>>>;
+}
+
+/** Something to download. The host answers HEAD, ranges, If-Range and conditional requests. */
+export interface Download {
+    /** Bytes; null when unknown, and then no ranges. */
+    readonly size: number | null;
+    readonly type: string;
+    /** File name that is offered. */
+    readonly name?: string;
+    /** Becomes the ETag. */
+    readonly version?: string;
+    readonly modifiedAt?: Date;
+    /** Shown in the browser instead of saved; honoured for images, PDF, audio and video only. */
+    readonly inline?: boolean;
+    /** Called once for each answer with a body; `end` is exclusive, null: to the end. */
+    open(range: { readonly start: number; readonly end: number | null }): Bytes | AsyncIterable<Uint8Array>;
+    close?(): Awaitable<void>;
+}
+
+export interface DownloadRoute<P, Q, C> extends Described, Validated<P, Q> {
+    handler(request: Request<In<P>, In<Q>, undefined> & C): Awaitable<Download>;
+}
+
+/** The raw door: WHATWG Request in, Response out, for a protocol that has a shape of its own. */
+export interface HttpRoute<P, Q, C> extends Described, Validated<P, Q> {
+    readonly methods: readonly ('GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS')[];
+    /** Why the envelope does not hold here; shown in the docs. */
+    readonly raw: string;
+    readonly maxBytes: number;
+    handler(request: globalThis.Request, call: Omit<Request<In<P>, In<Q>, undefined>, 'payload' | 'headers'> & C): Awaitable<globalThis.Response>;
+}
