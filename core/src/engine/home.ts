@@ -145,12 +145,11 @@ export const prepareHome = (folders: EngineFolders): void => {
     const shared = { uid: panel.uid, gid: owner.switched ? owner.gid : panel.gid };
     const split = dirname(folders.lockFile) !== folders.persistent;
 
-    claimFolder(dirname(folders.lockFile), panel.uid, 0o700);
+    claimFolder(dirname(folders.lockFile), panel, 0o700);
     if (split) {
         for (const root of [folders.persistent, folders.runtime]) {
-            claimFolder(dirname(root), panel.uid, 0o711);
-            claimFolder(root, panel.uid, 0o700);
-            setOwner(root, shared, 0o710);
+            claimFolder(dirname(root), panel, 0o711);
+            claimFolder(root, shared, 0o710);
         }
     }
 
@@ -171,8 +170,7 @@ export const prepareHome = (folders: EngineFolders): void => {
         handOver(admin, owner);
     }
     else {
-        claimFolder(admin, panel.uid, 0o700);
-        handOver(admin, owner);
+        claimFolder(admin, panel, 0o700);
     }
 };
 
@@ -248,14 +246,14 @@ const isPrivate = (path: string, uid: number): boolean => {
 };
 
 /** For a folder whose parent others can write to: it must be ours already, or come into being through us. */
-const claimFolder = (path: string, uid: number, mode: number): void => {
+const claimFolder = (path: string, owner: { readonly uid: number; readonly gid: number }, mode: number): void => {
     makeFolder(path);
     const stats = lstatSync(path);
-    if (stats.uid !== uid || (stats.mode & 0o022) !== 0) {
+    if (stats.uid !== owner.uid || (stats.mode & 0o022) !== 0) {
         throw new EngineUnavailable(`${path} belongs to another user, or others may write to it; the panel does not use it`);
     }
 
-    chmodSync(path, mode);
+    setOwner(path, owner, mode);
 };
 
 const makeFolder = (path: string): void => {
