@@ -30,11 +30,29 @@ export interface Draft {
     nextHostId(): number;
 }
 
+/** Who made a change, as its revision remembers it. */
+export interface Author {
+    /** The user; null for the system. */
+    readonly id: number | null;
+    readonly username: string | null;
+    readonly tokenId: number | null;
+    readonly plugin: string | null;
+    /** The request that asked for it; null for work that nobody called. */
+    readonly requestId: string | null;
+}
+
 /** What a change does. A host, certificate or setting that is not named stays. */
 export interface Plan {
     readonly hosts?: readonly { readonly id: number; readonly row: HostRow | null }[];
     readonly settings?: EngineSettings;
-    readonly certificates?: readonly { readonly id: number; readonly certificate: SiteCertificate | null }[];
+    /** `pem`: the texts of a certificate that is not committed yet, which the store therefore does not have. */
+    readonly certificates?: readonly { readonly id: number; readonly certificate: SiteCertificate | null; readonly pem?: CertificatePem }[];
+}
+
+/** A certificate's chain and its key. */
+export interface CertificatePem {
+    readonly certificate: string;
+    readonly key: string;
 }
 
 export interface Outcome {
@@ -47,6 +65,8 @@ export interface Outcome {
 }
 
 export interface Change<T> {
+    /** Named by the revision; left out for work of the panel itself. */
+    readonly by?: Author;
     /** Decides against the draft; throws to refuse (CONFLICT, VERSION_STALE, …), which refuses this change alone. Synchronous and pure. */
     plan(draft: Draft): Plan;
     /** Writes what belongs to the change besides host rows (certificate rows, settings rows, audit and idempotency records), in the one transaction. */
@@ -66,19 +86,30 @@ export interface HostStore {
 export interface SettingsSource {
     engine(): EngineSettings;
     autoReload(): boolean;
+    /** What the environment decides whatever is stored; a restore leaves it. */
+    fixed?(): Partial<EngineSettings>;
+    /** Stores engine settings in the transaction of a restore. Without it, a restore leaves the settings alone. */
+    write?(tx: Transaction, settings: EngineSettings): Promise<void>;
 }
 
 /** Where certificates come from. Implemented by `certificates/`. */
 export interface CertificateStore {
     load(): Promise<readonly SiteCertificate[]>;
     /** The PEM texts, for the engine's working copies. */
-    pem(id: number): Promise<{ readonly certificate: string; readonly key: string }>;
+    pem(id: number): Promise<CertificatePem>;
+}
+
+/** How a host stands towards the engine. */
+export interface HostState {
+    readonly state: 'applied' | 'pending' | 'error' | 'disabled';
+    /** Why it is `pending` or `error`. */
+    readonly message: string | null;
 }
 
 /** The engine as the rest of the panel uses it. */
 export interface Engine {
     /**
-     * Runs a change through the queue.
+     * Runs a change through the queue. Never to be awaited inside a transaction: the change's own would wait for it.
      * @throws what `plan` threw; ENGINE_REJECTED 42200 with the engine's message; ENGINE_UNAVAILABLE 50301; in each case nothing changed
      */
     change<T>(change: Change<T>): Promise<{ readonly value: T; readonly outcome: Outcome }>;
@@ -89,6 +120,8 @@ export interface Engine {
     process(): EngineProcess;
     /** Host ids whose row is not what the engine serves. */
     pending(): ReadonlySet<number>;
+    /** What `state` and `stateMessage` of this row are as of now. */
+    stateOf(row: HostRow): HostState;
     /** The engine's configuration that this site becomes. */
     preview(site: Site): EngineConfig;
     upstreams(): Promise<readonly EngineUpstream[]>;
