@@ -11,6 +11,8 @@ export interface AdminRequest {
     readonly body?: string;
     /** For the whole exchange. */
     readonly timeoutMs: number;
+    /** Gives the exchange up; nobody knows then whether the engine acts. */
+    readonly signal?: AbortSignal;
 }
 
 /** The largest answer that is taken: a configuration of 10,000 hosts with rich settings is 6 MB. */
@@ -57,6 +59,7 @@ const exchange = (folders: EngineFolders, asked: AdminRequest): Promise<{ readon
         method: asked.method,
         path: asked.path,
         agent: false,
+        ...(asked.signal === undefined ? {} : { signal: asked.signal }),
         headers: { host: 'caddy', ...(body === null ? {} : { 'content-type': 'application/json', 'content-length': body.length }) }
     });
     const timer = setTimeout(() => call.destroy(new EngineUnavailable(`the engine did not answer ${asked.method} ${asked.path} within ${asked.timeoutMs / 1000} s`)), asked.timeoutMs);

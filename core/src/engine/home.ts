@@ -120,8 +120,8 @@ export const engineHome = (dataDir: string, user: string | null, machine: Engine
     }
 
     for (const parent of [machine.runtimeDir, machine.temporary]) {
-        const socket = parent === undefined || !parent.startsWith('/') ? null : join(parent, `portico-${machine.uid}-${hash}`, 'admin.sock');
-        if (socket !== null && Buffer.byteLength(socket) <= SOCKET_LIMIT && (parent === machine.temporary || isPrivate(parent, machine.uid))) {
+        const socket = parent?.startsWith('/') !== true ? null : join(parent, `portico-${machine.uid}-${hash}`, 'admin.sock');
+        if (socket !== null && Buffer.byteLength(socket) <= SOCKET_LIMIT && (parent === machine.temporary || isPrivate(parent ?? '', machine.uid))) {
             return { ...folders, adminSocket: socket };
         }
     }

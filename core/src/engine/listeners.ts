@@ -21,26 +21,18 @@ const LONGEST_RANGE = 64;
  */
 export const listenersOf = (config: EngineConfig): readonly Listener[] => {
     const http = record(record(config['apps'])['http']);
-    const httpPort = typeof http['http_port'] === 'number' ? http['http_port'] : 80;
     const httpsPort = typeof http['https_port'] === 'number' ? http['https_port'] : 443;
     const found = new Map<string, Listener>();
     const add = (listener: Listener): void => void found.set(keyOf(listener), listener);
 
     for (const server of Object.values(record(http['servers'])).map(record)) {
         const secure = list(server['tls_connection_policies']).length > 0;
-        const automatic = record(server['automatic_https']);
         const protocols = list(server['protocols']);
         for (const address of list(server['listen']).filter((entry) => typeof entry === 'string')) {
             for (const listener of parseListen(address)) {
                 add(listener);
-                const https = secure || listener.port === httpsPort;
-                if (https && listener.network === 'tcp' && (protocols.length === 0 || protocols.includes('h3'))) {
+                if (listener.network === 'tcp' && (secure || listener.port === httpsPort) && (protocols.length === 0 || protocols.includes('h3'))) {
                     add({ ...listener, network: 'udp' });
-                }
-
-                // The engine listens there by itself, to redirect to HTTPS.
-                if (https && automatic['disable'] !== true && automatic['disable_redirects'] !== true) {
-                    add({ network: 'tcp', host: listener.host, port: httpPort });
                 }
             }
         }
@@ -56,17 +48,19 @@ export const keyOf = (listener: Listener): string =>
 /**
  * Tries which of the listeners could not be bound, by binding each for a moment. An address that the engine itself holds is free.
  * What the panel may not bind is not judged: the engine may.
- * @param enginePid the running engine
+ * @param engine the running engine, and what it listens on by its configuration
  * @returns one sentence for each that is taken
  */
-export const probeListeners = async (listeners: readonly Listener[], enginePid: number | null): Promise<readonly string[]> => {
+export const probeListeners = async (listeners: readonly Listener[], engine: { readonly pid: number | null; readonly listeners: readonly Listener[] }): Promise<readonly string[]> => {
     const problems: string[] = [];
     for (const listener of listeners) {
         const code = await (listener.network === 'tcp' ? bindTcp(listener) : bindUdp(listener));
         if (code === 'EADDRINUSE') {
             const holders = holdersOf(listener);
-            if (holders.length === 0 || holders.some(({ pid }) => pid !== enginePid)) {
-                const other = holders.find(({ pid }) => pid !== enginePid);
+            const other = holders.find(({ pid }) => pid !== engine.pid);
+            // Whose sockets the panel may not see is told by the configuration instead.
+            const itself = engine.listeners.some((held) => held.network === listener.network && held.port === listener.port);
+            if (other !== undefined || (holders.length === 0 && !itself)) {
                 problems.push(`listening on ${keyOf(listener)}: the address is in use${other === undefined ? '' : ` by ${other.name} (process ${other.pid})`}`);
             }
         }
@@ -116,7 +110,7 @@ const holdersOf = (listener: Listener): readonly { readonly pid: number; readonl
         }
     }
 
-    return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && hasOpen(name, inodes)).map((name) => ({ pid: Number(name), name: read(`/proc/${name}/comm`)?.trim() ?? 'a process' }));
+    return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && hasOpen(name, inodes)).map((name) => ({ pid: Number(name), name: linkOf(`/proc/${name}/exe`).split('/').at(-1) || read(`/proc/${name}/comm`)?.trim() || 'a process' }));
 };
 
 const hasOpen = (pid: string, links: ReadonlySet<string>): boolean => {

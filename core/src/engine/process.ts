@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { closeSync, constants, ftruncateSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ChildProcess } from 'node:child_process';
 
@@ -131,14 +131,13 @@ export const forgetPid = (folders: EngineFolders): void => rmSync(folders.pidFil
 
 /** Cuts what the engine said outside its own log, when that has grown too long: it appends, so it goes on at the new end. */
 export const capOutput = (folders: EngineFolders): void => {
-    if (sizeOf(folders.outputFile) > OUTPUT_LIMIT) {
-        const file = openSync(folders.outputFile, constants.O_WRONLY | constants.O_NOFOLLOW);
-        try {
-            ftruncateSync(file);
+    try {
+        if (sizeOf(folders.outputFile) > OUTPUT_LIMIT) {
+            truncateSync(folders.outputFile);
         }
-        finally {
-            closeSync(file);
-        }
+    }
+    catch {
+        // A full or read-only disk: there is nothing to gain from failing the engine for its chatter.
     }
 };
 
