@@ -1,0 +1,41 @@
+/** How each door becomes a hapi route: how the body arrives, for how long, and who turns the handler's answer into a response. */
+import type { Lifecycle, Request, ResponseToolkit, RouteOptions } from '@hapi/hapi';
+import { answerDownload } from './download-door.ts';
+import { answerHttp } from './http-door.ts';
+import type { HttpCall } from './http-call.ts';
+import { answerJson } from './json-door.ts';
+import type { HttpPorts } from './ports.ts';
+import type { RequestState } from './server.ts';
+import type { Route } from './route.ts';
+import { approveUpgrade } from './upgrade.ts';
+import { answerStream } from './stream-door.ts';
+import { answerUpload } from './upload-door.ts';
+
+/** Turns a call into a response; everything before it (identity, access, body size) has happened. */
+export type Door<R extends Route = Route> = (route: R, call: HttpCall, request: Request, h: ResponseToolkit, ports: HttpPorts) => Promise<Lifecycle.ReturnValue>;
+
+const mebibyte = 1024 * 1024;
+const bodyTimeoutMs = 30_000;
+
+type Options = Pick<RouteOptions, 'payload' | 'timeout' | 'handler' | 'response'>;
+
+function options<R extends Route>(route: R, ports: HttpPorts, door: Door<R>, body: 'none' | 'data' | 'stream', seconds: number | null): Options {
+    const maxBytes = route.maxBytes ?? mebibyte;
+    return {
+        handler: (request, h) => {
+            const { call } = request.app as RequestState;
+            return door(route, call as HttpCall, request, h, ports);
+        },
+        timeout: { server: seconds === null ? false : seconds * 1000 },
+        ...(body === 'none' ? {} : { payload: body === 'data' ? { parse: false, output: 'data', maxBytes, timeout: Math.min(bodyTimeoutMs, (seconds ?? 30) * 1000 - 1) } : { parse: false, output: 'stream', maxBytes, timeout: false } })
+    };
+}
+
+export const doors: { readonly [K in Route['kind']]: (route: Extract<Route, { kind: K }>, ports: HttpPorts) => Options } = {
+    json: (route, ports) => options(route, ports, answerJson, route.method === 'GET' ? 'none' : 'data', route.timeoutSeconds ?? 30),
+    stream: (route, ports) => options(route, ports, answerStream, route.method === 'GET' ? 'none' : 'data', null),
+    upload: (route, ports) => options(route, ports, answerUpload, 'stream', route.timeoutSeconds ?? 3600),
+    download: (route, ports) => options(route, ports, answerDownload, 'none', null),
+    socket: (route, ports) => options(route, ports, approveUpgrade, 'none', 30),
+    http: (route, ports) => ({ ...options(route, ports, answerHttp, route.methods.every((method) => method === 'GET' || method === 'HEAD') ? 'none' : 'stream', route.timeoutSeconds ?? null) })
+};

@@ -1,0 +1,68 @@
+/** The one translation between what the panel says and what goes over the wire: `{ code, message, data }`, on success and on every failure. */
+import { isBoom } from '@hapi/boom';
+import { isFailure, isReply, nextCursorHeader, type Failure } from '@portico/sdk';
+import { fail } from '../errors.ts';
+
+export const jsonType = 'application/json; charset=utf-8';
+
+/** An answer, ready for the wire. */
+export interface Wire {
+    readonly status: number;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string;
+}
+
+/** Wraps what a handler returned. `url` is the request's own path and query, which a next page's `Link` is made of. */
+export function wireOf(answer: unknown, url: string): Wire {
+    if (!isReply(answer)) {
+        const version = (answer as { version?: unknown } | null | undefined)?.version;
+        return { status: 200, headers: typeof version === 'number' ? { etag: `"${version}"` } : {}, body: envelope(0, 'ok', answer) };
+    }
+    const { [nextCursorHeader]: next, ...headers } = answer.headers;
+    const link = next === undefined ? {} : { link: `<${withCursor(url, next)}>; rel="next"` };
+    return { status: answer.status, headers: { ...headers, ...link }, body: envelope(0, answer.message, answer.data) };
+}
+
+/** The envelope as text. */
+export function envelope(code: number, message: string, data: unknown): string {
+    return `{"code":${code},"message":${JSON.stringify(message)},"data":${JSON.stringify(data) ?? 'null'}}`;
+}
+
+/** The envelope of a failure as text; `data` always has the reason. */
+export function failureEnvelope(failure: Failure): string {
+    return envelope(failure.code, failure.message, { reason: failure.reason, ...failure.data });
+}
+
+/** What anything thrown means to the client: a failure of a table as it is, hapi's own refusals by status, all else an internal error. */
+export function failureOf(thrown: unknown): Failure {
+    if (isFailure(thrown)) {
+        return thrown;
+    }
+    if (isBoom(thrown)) {
+        switch (thrown.output.statusCode) {
+            case 400: return fail.BAD_REQUEST();
+            case 404: return fail.NOT_FOUND();
+            case 408: return fail.BAD_REQUEST(null, { message: 'The body did not arrive in time' });
+            case 413: return fail.PAYLOAD_TOO_LARGE(null, { message: 'The body is too large' });
+            case 415: return fail.UNSUPPORTED_MEDIA_TYPE({ accepts: 'application/json' });
+            case 503: return fail.NOT_READY(null, { message: 'The answer took too long' });
+        }
+    }
+    return fail.INTERNAL();
+}
+
+/** Headers that belong to a failure. */
+export function failureHeaders(failure: Failure): Record<string, string> {
+    const retryAfter = failure.data?.['retryAfterSeconds'];
+    return {
+        ...(typeof retryAfter === 'number' ? { 'retry-after': String(Math.max(1, Math.ceil(retryAfter))) } : {}),
+        ...(Math.floor(failure.code / 100) === 401 ? { 'www-authenticate': 'Bearer' } : {})
+    };
+}
+
+function withCursor(url: string, cursor: string): string {
+    const [path, query] = url.split('?', 2);
+    const parameters = new URLSearchParams(query);
+    parameters.set('cursor', cursor);
+    return `${path}?${parameters}`;
+}

@@ -1,0 +1,31 @@
+/** What came with a request, checked against the route's schemas and put on the call. */
+import type { Request } from '@hapi/hapi';
+import { fail } from '../errors.ts';
+import type { HttpCall } from './http-call.ts';
+import { parseJson } from './json.ts';
+import type { Route } from './route.ts';
+import { validate } from './validation.ts';
+
+/** Path and query. @throws NOT_FOUND, VALIDATION_FAILED */
+export function readAddress(route: Route, call: HttpCall, request: Request): void {
+    call.params = validate(route.validate?.params, request.params, 'params', route.method);
+    call.query = validate(route.validate?.query, request.query, 'query', route.method);
+}
+
+/** A JSON body. @throws UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST, VALIDATION_FAILED */
+export function readBody(route: Route, call: HttpCall, request: Request): void {
+    const bytes = request.payload as Buffer | null;
+    if (bytes === null || bytes.length === 0) {
+        call.payload = validate(route.validate?.payload, undefined, 'payload', route.method);
+        return;
+    }
+    const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = request.raw.req.headers;
+    if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type) || encoding !== 'identity') {
+        throw fail.UNSUPPORTED_MEDIA_TYPE({ accepts: 'application/json' });
+    }
+    const body = parseJson(bytes);
+    if (body !== null && (typeof body !== 'object' || Array.isArray(body))) {
+        throw fail.BAD_REQUEST(null, { message: 'The body must be a JSON object' });
+    }
+    call.payload = validate(route.validate?.payload, body, 'payload', route.method);
+}
