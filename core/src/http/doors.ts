@@ -1,5 +1,6 @@
 /** How each door becomes a hapi route: how the body arrives, for how long, and who turns the handler's answer into a response. */
 import type { Lifecycle, Request, ResponseToolkit, RouteOptions } from '@hapi/hapi';
+import { fail } from '../errors.ts';
 import { answerDownload } from './download-door.ts';
 import { answerHttp } from './http-door.ts';
 import type { HttpCall } from './http-call.ts';
@@ -23,7 +24,10 @@ function options<R extends Route>(route: R, ports: HttpPorts, door: Door<R>, bod
     const maxBytes = route.maxBytes ?? mebibyte;
     return {
         handler: (request, h) => {
-            const { call } = request.app as RequestState;
+            const { call, upgrading } = request.app as RequestState;
+            if (upgrading === true && route.kind !== 'socket') {
+                throw fail.NOT_FOUND(null, { message: 'There is no WebSocket of that name here' });
+            }
             return door(route, call as HttpCall, request, h, ports);
         },
         timeout: { server: seconds === null ? false : seconds * 1000 },
@@ -31,11 +35,11 @@ function options<R extends Route>(route: R, ports: HttpPorts, door: Door<R>, bod
     };
 }
 
-export const doors: { readonly [K in Route['kind']]: (route: Extract<Route, { kind: K }>, ports: HttpPorts) => Options } = {
+export const doors: { readonly [K in Route['kind']]: (route: Extract<Route, { kind: K }>, ports: HttpPorts, method: string) => Options } = {
     json: (route, ports) => options(route, ports, answerJson, route.method === 'GET' ? 'none' : 'data', route.timeoutSeconds ?? 30),
     stream: (route, ports) => options(route, ports, answerStream, route.method === 'GET' ? 'none' : 'data', null),
     upload: (route, ports) => options(route, ports, answerUpload, 'stream', route.timeoutSeconds ?? 3600),
     download: (route, ports) => options(route, ports, answerDownload, 'none', null),
     socket: (route, ports) => options(route, ports, approveUpgrade, 'none', 30),
-    http: (route, ports) => ({ ...options(route, ports, answerHttp, route.methods.every((method) => method === 'GET' || method === 'HEAD') ? 'none' : 'stream', route.timeoutSeconds ?? null) })
+    http: (route, ports, method) => options(route, ports, answerHttp, method === 'GET' ? 'none' : 'stream', route.timeoutSeconds ?? null)
 };

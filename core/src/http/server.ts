@@ -151,7 +151,7 @@ function declare(hapi: Server, options: HttpServerOptions): Map<string, Route> {
         methods.forEach((method, index) => hapi.route({
             method,
             path: join(options.prefix, route.path),
-            options: { auth: 'portico', plugins: { portico: route } as never, id: index === 0 ? route.id : `${route.id}.${method}`, ...doors[route.kind](route as never, options.ports) }
+            options: { auth: 'portico', plugins: { portico: route } as never, id: index === 0 ? route.id : `${route.id}.${method}`, ...doors[route.kind](route as never, options.ports, method) }
         }));
     }
     hapi.route({ method: 'OPTIONS', path: `${options.prefix}/{any*}`, options: { auth: false, handler: (request, h) => preflight(request, h, options.ports) } });
