@@ -1,0 +1,114 @@
+import js from '@eslint/js';
+import tsdoc from 'eslint-plugin-tsdoc';
+import typescript from 'typescript-eslint';
+
+// What a reviewer would otherwise have to say twice. Formatting that changes no meaning is kept to the few rules at the end.
+
+const TYPESCRIPT = ['**/*.ts'];
+const SOURCES = ['core/src/**/*.ts', 'sdk/src/**/*.ts', 'registry/src/**/*.ts', 'extensions/*/src/**/*.ts'];
+const TESTS = ['test/**/*.ts'];
+
+// A shell between us and a program turns data into code; execFile and spawn with a list of arguments do not.
+const CHILDREN = {
+    paths: [{
+        name: 'node:child_process', importNames: ['exec', 'execSync'],
+        message: 'A shell turns data into code: use execFile or spawn with a list of arguments.'
+    }, {
+        name: 'child_process', message: 'Write node:child_process.'
+    }]
+};
+const SHELL = {
+    selector: 'Property[key.name="shell"]:not([value.value=false])',
+    message: 'A shell turns data into code: give spawn a list of arguments and no shell.'
+};
+const CONTINUED_TESTS = [{
+    selector: 'MemberExpression[object.name=/^(it|test|describe|experiment|lab)$/][property.name=/^(only|skip)$/]',
+    message: '`only` hides every other test and `skip` this one: a test that cannot run here says why, see docs/contributing.md.'
+}];
+
+// A leading underscore says: named on purpose, not used.
+const UNUSED = { argsIgnorePattern: '^_', varsIgnorePattern: '^_', destructuredArrayIgnorePattern: '^_', caughtErrors: 'none' };
+
+// A disabled rule says beside it why: `// eslint-disable-next-line rule -- the reason`.
+const explained = {
+    meta: { type: 'problem', schema: [], messages: { reason: 'Say why the rule does not hold here: `-- the reason`.' } },
+    create: (context) => ({
+        Program() {
+            for (const comment of context.sourceCode.getAllComments()) {
+                if (/^\s*eslint-disable/.test(comment.value) && !/\s--\s+\S/.test(comment.value)) {
+                    context.report({ loc: comment.loc, messageId: 'reason' });
+                }
+            }
+        }
+    })
+};
+
+export default typescript.config(
+    { ignores: ['**/dist/', '**/node_modules/', 'test/fixtures/', 'data/'] },
+    { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+    js.configs.recommended,
+    {
+        plugins: { portico: { rules: { explained } } },
+        rules: {
+            'portico/explained': 'error',
+            eqeqeq: 'error',
+            'no-var': 'error',
+            'prefer-const': 'error',
+            'object-shorthand': 'error',
+            'no-restricted-imports': ['error', CHILDREN],
+            'no-restricted-syntax': ['error', SHELL],
+            'no-unused-vars': ['error', UNUSED],
+            'no-control-regex': 'off', // hostile bytes are exactly what validators look for
+            quotes: ['error', 'single', { avoidEscape: true, allowTemplateLiterals: true }],
+            semi: ['error', 'always'],
+            indent: 'off',
+            'no-trailing-spaces': 'error',
+            'eol-last': 'error'
+        }
+    },
+    {
+        files: TYPESCRIPT,
+        extends: [typescript.configs.recommended],
+        languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+        plugins: { tsdoc },
+        rules: {
+            'tsdoc/syntax': 'error',
+            'no-undef': 'off', // tsc knows better
+
+            // The mistakes that only types can show: a promise that nobody waits for fails where nobody looks.
+            '@typescript-eslint/no-floating-promises': ['error', { allowForKnownSafeCalls: [{ from: 'package', package: '@hapi/lab', name: ['it', 'describe', 'test'] }] }],
+            '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { arguments: false, attributes: false } }],
+            '@typescript-eslint/await-thenable': 'error',
+            '@typescript-eslint/return-await': ['error', 'in-try-catch'],
+            '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+            '@typescript-eslint/only-throw-error': 'error',
+            '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'separate-type-imports' }],
+            '@typescript-eslint/no-unused-vars': ['error', UNUSED],
+            '@typescript-eslint/naming-convention': ['error', { selector: 'interface', format: ['PascalCase'], custom: { regex: '^I[A-Z]', match: false } }],
+            '@typescript-eslint/ban-ts-comment': ['error', { 'ts-expect-error': 'allow-with-description', 'ts-ignore': true, 'ts-nocheck': true }],
+            '@typescript-eslint/no-empty-object-type': ['error', { allowInterfaces: 'always' }]
+        }
+    },
+    {
+        files: SOURCES,
+        rules: {
+            'no-console': 'error',
+            // Outbound requests go through one client that refuses private addresses.
+            'no-restricted-globals': ['error', { name: 'fetch', message: 'Outbound requests go through the core\'s own client, which guards against private addresses.' }],
+            'max-lines': ['error', { max: 400 }]
+        }
+    },
+    { files: ['core/src/main.ts', 'core/src/cli/**/*.ts'], rules: { 'no-console': 'off' } },
+    {
+        files: TESTS,
+        rules: {
+            'no-restricted-syntax': ['error', SHELL, ...CONTINUED_TESTS],
+            '@typescript-eslint/no-unused-expressions': 'off' // expect(x).to.be.true is a call in other assertion libraries
+        }
+    },
+    {
+        files: ['**/*.{js,mjs,cjs}'],
+        languageOptions: { globals: { process: 'readonly', console: 'readonly', Buffer: 'readonly', setTimeout: 'readonly', clearTimeout: 'readonly', URL: 'readonly' } }
+    },
+    { files: ['**/*.cjs'], languageOptions: { sourceType: 'commonjs', globals: { module: 'writable', require: 'readonly', __dirname: 'readonly' } } }
+);

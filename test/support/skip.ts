@@ -1,0 +1,15 @@
+import type { script } from '@hapi/lab';
+
+type Register = (title: string, action: script.Action) => void;
+type It = (title: string, options: { skip: boolean }, action: script.Action) => void;
+
+/**
+ * A lab `it` for tests that cannot run everywhere.
+ *
+ * Where `reason` is undefined they run; elsewhere they are skipped, and their title says why, which the runner demands.
+ */
+export function itUnless(reason: string | undefined, it: It): Register {
+    return reason === undefined
+        ? (title, action) => it(title, { skip: false }, action)
+        : (title, action) => it(`${title} (skipped: ${reason})`, { skip: true }, action);
+}

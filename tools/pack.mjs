@@ -1,0 +1,66 @@
+// Builds the packages and packs each as it is published: `npm run release [-- <folder for the tarballs>]`.
+//
+// The workspaces run unbuilt through the export condition `portico-source`, which points into `src`. That folder is not
+// published, so the condition must not be either: a process that sets it would look for files that are not there.
+// The workspaces are `private`, so that nobody publishes one with the condition in it; the packed ones are not.
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const BIN = join(ROOT, 'node_modules', '.bin');
+const CONDITION = 'portico-source';
+
+const target = resolve(process.argv[2] ?? join(ROOT, 'dist'));
+mkdirSync(target, { recursive: true });
+if (spawnSync(join(BIN, 'tsc'), ['-b', 'tsconfig.build.json'], { cwd: ROOT, stdio: 'inherit' }).status !== 0) {
+    process.exit(1);
+}
+for (const folder of publishable()) {
+    process.stdout.write(`${pack(folder)}\n`);
+}
+
+// Every workspace that says which of its files are published.
+function publishable() {
+    const { workspaces } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    return workspaces
+        .flatMap((pattern) => globSync(`${pattern}/package.json`, { cwd: ROOT }))
+        .filter((path) => JSON.parse(readFileSync(join(ROOT, path), 'utf8')).files !== undefined)
+        .map((path) => join(ROOT, dirname(path)));
+}
+
+// npm decides what belongs into the package; its package.json is rewritten in a copy, never in the working tree.
+function pack(folder) {
+    const scratch = mkdtempSync(join(tmpdir(), 'portico-pack-'));
+    try {
+        execFileSync('tar', ['-xzf', npmPack(folder, scratch), '-C', scratch]);
+        const copy = join(scratch, 'package');
+        const manifest = published(JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8')));
+        writeFileSync(join(copy, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+        copyFileSync(join(ROOT, 'LICENSE'), join(copy, 'LICENSE'));
+        return npmPack(copy, target);
+    } finally {
+        rmSync(scratch, { recursive: true, force: true });
+    }
+}
+
+function npmPack(folder, destination) {
+    const output = execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', destination], { cwd: folder, encoding: 'utf8' });
+    return join(destination, JSON.parse(output)[0].filename);
+}
+
+function published({ private: _private, devDependencies: _development, scripts: _scripts, ...manifest }) {
+    return manifest.exports === undefined ? manifest : { ...manifest, exports: withoutCondition(manifest.exports) };
+}
+
+function withoutCondition(value) {
+    if (value === null || typeof value !== 'object') {
+        return value;
+    }
+    return Object.fromEntries(Object.entries(value)
+        .filter(([name]) => name !== CONDITION)
+        .map(([name, entry]) => [name, withoutCondition(entry)]));
+}

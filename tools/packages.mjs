@@ -1,0 +1,12 @@
+/**
+ * The programs of the system that Portico runs, and the Debian package that brings each.
+ *
+ * `for` says who needs it: `start` (the panel itself), `test` (a test cannot run without it; what `start` needs, tests
+ * need too) or `bench`. `variable` names the environment variable that points to another binary. `unit` is the service
+ * that the package would start by itself and that must not run, because the panel starts its own.
+ */
+export const SYSTEM_PACKAGES = [
+    { command: 'caddy', package: 'caddy', for: 'start', variable: 'PORTICO_CADDY', unit: 'caddy.service', what: 'the proxy engine' },
+    { command: 'wrk', package: 'wrk', for: 'bench', what: 'the load of the benches' },
+    { command: 'nginx', package: 'nginx-light', for: 'bench', unit: 'nginx.service', what: 'the floor that the benches compare with' }
+];

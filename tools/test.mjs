@@ -1,0 +1,127 @@
+// The check command: types, layers, lint, dead code, then every test file in a process of its own.
+//
+//     npm test                              everything
+//     npm test -- test/core/envelope.ts     these files or folders only
+//     npm run check -- --quick              without the tests
+//
+// PORTICO_TEST_JOBS says how many run at a time (2), PORTICO_TEST_MINUTES how long a file may take (10). A skipped test must give its reason in its title, `(skipped: …)`;
+// with CI set, it counts as failed.
+// The last line is `N passed, N failed`, with `, N skipped` where there are any.
+
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+
+import { runCheck, runFile, stopAll } from './run.mjs';
+
+const CHECKS = ['types', 'layers', 'lint', 'dead'];
+const NOT_TESTS = new Set(['node_modules', 'support', 'fixtures', 'golden', 'types', 'bench']);
+const LIMIT_MINUTES = Number(process.env.PORTICO_TEST_MINUTES) || 10;
+const SLOWEST = 5;
+const REASON = '(skipped: ';
+
+const args = process.argv.slice(2);
+const quick = args.includes('--quick');
+const named = args.filter((arg) => !arg.startsWith('--'));
+const strict = Boolean(process.env.CI) && process.env.CI !== 'false';
+
+for (const signal of ['SIGINT', 'SIGTERM']) {
+    process.once(signal, () => {
+        stopAll();
+        process.exit(1);
+    });
+}
+
+const files = quick ? [] : discover(named.length > 0 ? named : ['test']);
+const jobs = [
+    ...named.length > 0 ? [] : CHECKS.map((name) => () => runCheck(name)),
+    ...files.map((file) => () => runFile(file, { limitMinutes: LIMIT_MINUTES }))
+];
+const results = await runAll(jobs, Math.max(1, Number(process.env.PORTICO_TEST_JOBS) || 2));
+process.exitCode = report(results);
+
+function discover(roots) {
+    const found = roots.flatMap((root) => {
+        const path = resolve(root);
+        if (!existsSync(path)) {
+            process.stderr.write(`There is no ${root}\n`);
+            process.exit(1);
+        }
+        return statSync(path).isDirectory() ? walk(path).filter(isTest) : [path];
+    });
+    return found.map((path) => relative(process.cwd(), path)).sort();
+}
+
+function walk(folder) {
+    return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+        if (entry.isDirectory()) {
+            return NOT_TESTS.has(entry.name) ? [] : walk(join(folder, entry.name));
+        }
+        return entry.name.endsWith('.ts') && !entry.name.endsWith('.d.ts') ? [join(folder, entry.name)] : [];
+    });
+}
+
+// A file that uses lab but forgets `export const lab` is a test that would never run: it is run, and fails with "no test".
+function isTest(path) {
+    return /from '@hapi\/lab'/.test(readFileSync(path, 'utf8'));
+}
+
+async function runAll(queue, width) {
+    const done = [];
+    const waiting = [...queue];
+    await Promise.all(Array.from({ length: Math.min(width, waiting.length) }, async () => {
+        for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+            const result = await job();
+            done.push(result);
+            announce(result);
+        }
+    }));
+    return done;
+}
+
+// What counts as failed. A skipped test must say why in its title; without a reason it is one that somebody forgot.
+function failures(result) {
+    const skipped = titles(result, 'skipped').filter((title) => strict || !title.includes(REASON));
+    return [...titles(result, 'failed'), ...skipped.map((title) => title.includes(REASON) ? title : `${title} (skipped without a reason)`), ...result.problems];
+}
+
+function titles(result, state) {
+    return result.tests.filter((test) => test.state === state).map((test) => test.title);
+}
+
+function announce(result) {
+    const failed = failures(result);
+    const seconds = `${(result.ms / 1000).toFixed(1)} s`;
+    if (failed.length === 0) {
+        print(`ok    ${result.name}  ${result.tests.length === 1 ? '' : `${result.tests.length} tests, `}${seconds}`);
+        return;
+    }
+    print(`FAIL  ${result.name}  ${seconds}`);
+    print(result.output.replaceAll(/^/gm, '    '));
+    result.problems.forEach((problem) => print(`    ${result.name} ${problem}`));
+}
+
+function report(all) {
+    const sum = (number) => all.reduce((total, result) => total + number(result), 0);
+    const passed = sum((result) => titles(result, 'passed').length);
+    const failed = sum((result) => failures(result).length);
+    const skipped = sum((result) => titles(result, 'skipped').filter((title) => !strict && title.includes(REASON)).length);
+
+    const slow = all.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST);
+    if (all.length > SLOWEST) {
+        print(`\nSlowest: ${slow.map((result) => `${result.name} ${(result.ms / 1000).toFixed(1)} s`).join(', ')}`);
+    }
+    list('Skipped', all.flatMap((result) => titles(result, 'skipped').map((title) => `${result.name}: ${title}`)));
+    list('Failed', all.flatMap((result) => failures(result).map((title) => `${result.name}: ${title}`)));
+    print(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
+    return failed > 0 ? 1 : 0;
+}
+
+function list(heading, lines) {
+    if (lines.length > 0) {
+        print(`\n${heading}:\n${lines.map((line) => `    ${line}`).join('\n')}\n`);
+    }
+}
+
+function print(text) {
+    process.stdout.write(`${text}\n`);
+}
