@@ -1,0 +1,241 @@
+/**
+ * The one facade over tapable. Every tap is attributed, timed, time-boxed and gone with its owner: its gate closes first, which is instant
+ * and safe for calls under way, then the hook is rebuilt from the taps that are left. No tapable object leaves this file.
+ */
+import { AsyncParallelHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable';
+import { createFailure } from '../errors.ts';
+import type { HookName, Hooks, Outcome, Tap, TapOrder } from '../hooks.ts';
+import { sortTaps } from './tap-order.ts';
+
+/** Who taps: a plugin's generation. */
+export interface TapOwner {
+    readonly plugin: string;
+    readonly version: string;
+}
+
+/** A tap that failed, was too slow, or refused by failing. */
+export interface TapFailure extends TapOwner {
+    readonly hook: string;
+    readonly error: unknown;
+    readonly milliseconds: number;
+}
+
+export interface HookOptions {
+    /** Time for each tap, seconds; default 10. */
+    readonly timeoutSeconds?: number;
+    /** A guard only: a tap that fails lets pass and is reported. */
+    readonly failOpen?: boolean;
+}
+
+export interface HookHost {
+    /** Publishes a hook. @throws TypeError when the name is published already */
+    define<K extends HookName>(name: K, kind: Hooks[K]['kind'], options?: HookOptions): Published<K>;
+    /** Taps a hook; one that nobody publishes is waited for. Returns how to take the tap back. */
+    tap<K extends HookName>(owner: TapOwner, name: K, tap: Tap<K>, order?: TapOrder): () => void;
+    /** Takes back every tap of a plugin; tells from which hooks. */
+    release(plugin: string): readonly string[];
+    /** Every tap there is, in the order in which it runs. */
+    taps(): readonly (TapOwner & { readonly hook: string })[];
+}
+
+/** The publisher's side of a hook. */
+export interface Published<K extends HookName> {
+    /** Whether anybody taps: an unused hook costs its caller this one look. */
+    readonly used: boolean;
+    /** @throws REFUSED_BY_PLUGIN 40920 when a guard refuses */
+    run(payload: Hooks[K]['payload']): Promise<Run<K>>;
+}
+
+type Run<K extends HookName> = Hooks[K]['kind'] extends 'waterfall' ? Hooks[K]['payload'] : Hooks[K]['kind'] extends 'collect' ? readonly Outcome<Hooks[K]['result']>[] : void;
+
+interface TapRecord {
+    readonly owner: TapOwner;
+    readonly plugin: string;
+    readonly order: TapOrder;
+    /** Null once the gate is closed: what the plugin handed over is let go of at once. */
+    call: ((payload: unknown, call: { readonly signal: AbortSignal }) => unknown) | null;
+}
+
+type Step = (payload: unknown, record: TapRecord, outcomes: Outcome<unknown>[]) => Promise<unknown>;
+
+const defaultTimeoutSeconds = 10;
+
+/** Makes an empty host. `report` hears of every tap that failed. */
+export function createHookHost(report: (failure: TapFailure) => void): HookHost {
+    const hooks = new Map<string, Hook>();
+    const hookOf = (name: string): Hook => {
+        let hook = hooks.get(name);
+        if (hook === undefined) {
+            hook = new Hook(name, report);
+            hooks.set(name, hook);
+        }
+        return hook;
+    };
+    return {
+        define: (name, kind, options = {}) => hookOf(name).publish(kind, options) as never,
+        tap(owner, name, tap, order = {}) {
+            return hookOf(name).add({ owner, plugin: owner.plugin, order, call: tap as TapRecord['call'] });
+        },
+        release: (plugin) => [...hooks.values()].filter((hook) => hook.release(plugin)).map((hook) => hook.name),
+        taps: () => [...hooks.values()].flatMap((hook) => hook.owners().map((owner) => ({ ...owner, hook: hook.name })))
+    };
+}
+
+class Hook {
+    readonly name: string;
+    readonly #report: (failure: TapFailure) => void;
+    #kind: Hooks[HookName]['kind'] | 'collect' | null = null;
+    #options: HookOptions = {};
+    #taps: TapRecord[] = [];
+    #call: ((payload: unknown) => Promise<unknown>) | null = null;
+
+    constructor(name: string, report: (failure: TapFailure) => void) {
+        this.name = name;
+        this.#report = report;
+    }
+
+    get used(): boolean {
+        return this.#taps.length > 0;
+    }
+
+    publish(kind: Hooks[HookName]['kind'], options: HookOptions): object {
+        if (this.#kind !== null) {
+            throw new TypeError(`The hook ${this.name} is published already`);
+        }
+        this.#kind = kind;
+        this.#options = options;
+        const run = (payload: unknown): Promise<unknown> => (this.#call ??= this.#compile())(payload);
+        return Object.defineProperty({ run }, 'used', { get: () => this.used });
+    }
+
+    add(record: TapRecord): () => void {
+        this.#taps = sortTaps([...this.#taps, record]);
+        this.#call = null;
+        return () => this.#drop([record]);
+    }
+
+    release(plugin: string): boolean {
+        const own = this.#taps.filter((record) => record.plugin === plugin);
+        this.#drop(own);
+        return own.length > 0;
+    }
+
+    owners(): TapOwner[] {
+        return this.#taps.map((record) => record.owner);
+    }
+
+    #drop(records: readonly TapRecord[]): void {
+        for (const record of records) {
+            record.call = null;
+        }
+        this.#taps = this.#taps.filter((record) => !records.includes(record));
+        this.#call = null;
+    }
+
+    /** A fresh tapable hook over the taps of now; calls under way keep the one they began with. */
+    #compile(): (payload: unknown) => Promise<unknown> {
+        const taps = this.#taps;
+        if (this.#kind === 'collect') {
+            const hook = new AsyncParallelHook<[unknown, Outcome<unknown>[]]>(['payload', 'outcomes']);
+            taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload, outcomes) => this.#collect(payload, record, outcomes).then(() => undefined)));
+            return async (payload) => {
+                const outcomes: Outcome<unknown>[] = [];
+                await hook.promise(frozen(payload), outcomes);
+                return outcomes;
+            };
+        }
+        if (this.#kind === 'waterfall') {
+            const hook = new AsyncSeriesWaterfallHook<[unknown]>(['payload']);
+            taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload) => this.#pass(payload, record, [])));
+            return (payload) => hook.promise(frozen(payload));
+        }
+        const hook = new AsyncSeriesHook<[unknown]>(['payload']);
+        const step = this.#kind === 'guard' ? this.#guard : this.#notify;
+        taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload) => step(payload, record, []) as Promise<void>));
+        return (payload) => hook.promise(frozen(payload));
+    }
+
+    readonly #notify: Step = async (payload, record) => {
+        await this.#attempt(payload, record);
+    };
+
+    readonly #guard: Step = async (payload, record) => {
+        const attempt = await this.#attempt(payload, record);
+        if (!attempt.ok) {
+            if (this.#options.failOpen === true) {
+                return;
+            }
+            throw this.#refusal(record, `The plugin ${record.plugin} failed while it was asked, so nothing was done`, attempt.error);
+        }
+        const refuse = (attempt.result as { refuse?: unknown } | undefined)?.refuse;
+        if (typeof refuse === 'string') {
+            throw this.#refusal(record, refuse);
+        }
+    };
+
+    readonly #pass: Step = async (payload, record) => {
+        const attempt = await this.#attempt(payload, record);
+        return attempt.ok && attempt.result !== undefined && attempt.result !== null ? frozen(attempt.result) : payload;
+    };
+
+    readonly #collect: Step = async (payload, record, outcomes) => {
+        const attempt = await this.#attempt(payload, record);
+        outcomes.push(attempt.ok
+            ? { ...record.owner, ok: true, result: attempt.result }
+            : { ...record.owner, ok: false, reason: 'TAP_FAILED', message: attempt.error instanceof Error ? attempt.error.message : String(attempt.error) });
+    };
+
+    /** One tap within its time. A gate that closed meanwhile makes the outcome that of a tap that was never there. */
+    async #attempt(payload: unknown, record: TapRecord): Promise<{ ok: true; result: unknown } | { ok: false; error: unknown }> {
+        const { call } = record;
+        if (call === null) {
+            return { ok: true, result: undefined };
+        }
+        const seconds = this.#options.timeoutSeconds ?? defaultTimeoutSeconds;
+        const controller = new AbortController();
+        const began = performance.now();
+        let timer: NodeJS.Timeout | undefined;
+        const late = new Promise<never>((_resolve, reject) => {
+            timer = setTimeout(() => {
+                const error = new Error(`The tap took longer than ${seconds} s`);
+                controller.abort(error);
+                reject(error);
+            }, seconds * 1000);
+        });
+        try {
+            const result = await Promise.race([(async () => call(payload, { signal: controller.signal }))(), late]);
+            return { ok: true, result: record.call === null ? undefined : plain(result) };
+        }
+        catch (error) {
+            if (record.call === null) {
+                return { ok: true, result: undefined };
+            }
+            this.#report({ ...record.owner, hook: this.name, error, milliseconds: performance.now() - began });
+            return { ok: false, error };
+        }
+        finally {
+            clearTimeout(timer);
+        }
+    }
+
+    #refusal(record: TapRecord, message: string, cause?: unknown): Error {
+        return createFailure({ code: 40920, reason: 'REFUSED_BY_PLUGIN', message, data: { plugin: record.plugin, hook: this.name } }, cause);
+    }
+}
+
+/** What a tap returns is copied: it could be changed later. What cannot be copied is not plain, which is the tap's failure. */
+function plain(value: unknown): unknown {
+    return typeof value === 'object' && value !== null ? structuredClone(value) : value;
+}
+
+function frozen<T>(value: T): T {
+    return freeze(structuredClone(value));
+}
+
+function freeze<T>(value: T): T {
+    if (typeof value === 'object' && value !== null && !ArrayBuffer.isView(value)) {
+        Object.values(value).forEach(freeze);
+        Object.freeze(value);
+    }
+    return value;
+}

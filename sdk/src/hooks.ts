@@ -1,0 +1,52 @@
+/**
+ * Hooks by name. The kind of a hook is its failure policy: **notify** cannot undo and its taps are isolated from each other; **guard** may
+ * refuse, and a tap that fails refuses; **waterfall** hands a frozen value from tap to tap, and a tap that fails is skipped; **collect**
+ * gives one outcome for each plugin, failed ones included. Secrets are masked in every payload.
+ */
+import type { Awaitable } from './route.ts';
+
+export interface Notify<P> { readonly kind: 'notify'; readonly payload: P; readonly result: void }
+export interface Guard<P> { readonly kind: 'guard'; readonly payload: P; readonly result: void | { readonly refuse: string } }
+export interface Waterfall<P> { readonly kind: 'waterfall'; readonly payload: P; readonly result: P | void }
+export interface Collect<P, I> { readonly kind: 'collect'; readonly payload: P; readonly result: readonly I[] | void }
+
+type PlainObject = Readonly<Record<string, unknown>>;
+
+/** Every hook of the core. A plugin adds what it publishes by declaration merging, under names that start with its own. */
+export interface Hooks {
+    /** Before a host is validated and saved, outside any lock: a tap may return another `host`. `before` is null on creation. */
+    'host.beforeSave': Waterfall<{ readonly before: PlainObject | null; readonly host: PlainObject }>;
+    /** After validation, before anything is changed. `after` is null on removal. */
+    'host.guard': Guard<{ readonly action: 'create' | 'update' | 'delete'; readonly before: PlainObject | null; readonly after: PlainObject | null }>;
+    /** After the commit, in order of the commits. */
+    'host.afterChange': Notify<{ readonly action: 'create' | 'update' | 'delete'; readonly host: PlainObject }>;
+    /** Before a correct login becomes a session. The one guard that fails open, or one plugin could lock everybody out; it never gets the password. */
+    'auth.beforeLogin': Guard<{ readonly username: string; readonly ip: string | null; readonly userAgent: string | null }>;
+    'auth.afterLogin': Notify<{ readonly userId: number; readonly username: string; readonly ip: string | null; readonly userAgent: string | null }>;
+    /** A configuration or table is now what the engine serves. */
+    'engine.applied': Notify<{ readonly revision: number; readonly reloaded: boolean }>;
+    /** The engine refused a change, or does not answer. */
+    'engine.failed': Notify<{ readonly message: string }>;
+    'settings.changed': Notify<{ readonly keys: readonly string[] }>;
+    'panel.started': Notify<Readonly<Record<string, never>>>;
+    'panel.stopping': Notify<Readonly<Record<string, never>>>;
+}
+
+export type HookName = keyof Hooks;
+export type HookKind = Hooks[HookName]['kind'];
+
+/** A tap: sync or async. `signal` aborts when its time is up or its plugin goes. */
+export type Tap<K extends HookName> = (payload: Hooks[K]['payload'], call: { readonly signal: AbortSignal }) => Awaitable<Hooks[K]['result']>;
+
+/** Where a tap stands among others; unknown plugin names are no error and change nothing. */
+export interface TapOrder {
+    readonly before?: readonly string[];
+    readonly after?: readonly string[];
+    /** Lower comes first; default 0. */
+    readonly stage?: number;
+}
+
+/** How one plugin's taps of a collecting hook ended. */
+export type Outcome<R> =
+    | { readonly plugin: string; readonly version: string; readonly ok: true; readonly result: R }
+    | { readonly plugin: string; readonly version: string; readonly ok: false; readonly reason: string; readonly message: string };
