@@ -32,8 +32,6 @@ export interface Database {
      */
     write<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
     prepare<P extends readonly unknown[], R>(sql: string): Statement<P, R>;
-    /** Writes a consistent copy of the database to a path that does not exist yet. */
-    copyTo(path: string): void;
     /** Waits for the queue, then closes both connections. */
     close(): Promise<void>;
 }
@@ -106,10 +104,6 @@ class Sqlite implements Database {
 
     prepare<P extends readonly unknown[], R>(sql: string): Statement<P, R> {
         return this.#reader.prepare(sql) as unknown as Statement<P, R>;
-    }
-
-    copyTo(path: string): void {
-        this.#reader.prepare('VACUUM INTO ?').run(path);
     }
 
     async close(): Promise<void> {
