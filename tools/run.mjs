@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -37,6 +37,7 @@ export async function runCheck(name) {
 /** Runs one test file with lab; it passes when each test does and nothing is left behind. */
 export async function runFile(file, { limitMinutes }) {
     const folder = mkdtempSync(join(tmpdir(), 'pt-')); // short: a unix socket's path ends at 108 bytes
+    chmodSync(folder, 0o1777); // as /tmp itself: an engine that runs as another user must get through
     const journalFolder = mkdtempSync(join(tmpdir(), 'portico-journal-'));
     const journal = join(journalFolder, 'journal');
     const mark = `PORTICO_TEST_FILE=${folder}`;
