@@ -1,0 +1,77 @@
+/** The shapes of users and roles on the wire. */
+import { joi } from '@portico/sdk';
+
+/** ASCII only: two names that look the same are the same. */
+export const usernamePattern = /^[A-Za-z0-9][A-Za-z0-9._@-]{2,63}$/;
+const roleNamePattern = /^[a-z][a-z0-9-]{1,31}$/;
+const permissionPattern = /^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/;
+
+const username = joi.string().pattern(usernamePattern, 'user name');
+const password = joi.secret().max(1024, 'utf8');
+const role = joi.string().max(32);
+const time = joi.string().isoDate();
+const ignored = joi.any().description('Read only; ignored in a write');
+const readOnly = { id: ignored, totpEnabled: ignored, lastLoginAt: ignored, createdAt: ignored, updatedAt: ignored };
+const version = joi.number().integer().min(0).description('Acts as If-Match');
+
+export const userId = joi.object({ id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required() });
+
+export const userQuery = joi.object({
+    q: joi.string().max(64).description('Part of the user name'),
+    role,
+    disabled: joi.boolean(),
+    limit: joi.number().integer().min(1).max(500).default(100),
+    cursor: joi.string().max(64)
+});
+
+export const newUser = joi.object({
+    username: username.required(),
+    password: password.required(),
+    role: role.required(),
+    disabled: joi.boolean(),
+    mustChangePassword: joi.boolean(),
+    version,
+    ...readOnly
+});
+
+export const changedUser = joi.object({ username, password, role, disabled: joi.boolean(), mustChangePassword: joi.boolean(), version, ...readOnly });
+
+export const user = joi.object({
+    id: joi.number().integer().required(),
+    username: joi.string().required(),
+    role: joi.string().required(),
+    disabled: joi.boolean().required(),
+    totpEnabled: joi.boolean().required(),
+    mustChangePassword: joi.boolean().required(),
+    lastLoginAt: time.allow(null).required(),
+    createdAt: time.required(),
+    updatedAt: time.required(),
+    version: joi.number().integer().required()
+});
+
+export const roleName = joi.object({ name: joi.string().pattern(/^[a-z][a-z0-9-]{0,31}$/).required() });
+
+const description = joi.string().max(500).allow('');
+const permissions = joi.array().items(joi.string().pattern(permissionPattern, 'permission')).max(1000);
+const readOnlyOfRole = { fixed: ignored, createdAt: ignored, updatedAt: ignored };
+
+export const newRole = joi.object({ name: joi.string().pattern(roleNamePattern, 'role name').required(), description, permissions, version, ...readOnlyOfRole });
+
+export const changedRole = joi.object({ name: ignored, description, permissions, version, ...readOnlyOfRole });
+
+export const roleView = joi.object({
+    name: joi.string().required(),
+    description: joi.string().allow('').required(),
+    fixed: joi.boolean().required(),
+    permissions: joi.array().items(joi.string()).required(),
+    version: joi.number().integer().required(),
+    createdAt: time.allow(null).required(),
+    updatedAt: time.allow(null).required()
+});
+
+export const permissionView = joi.object({
+    name: joi.string().required(),
+    title: joi.string().required(),
+    roles: joi.array().items(joi.string()).required(),
+    plugin: joi.string().allow(null).required()
+});
