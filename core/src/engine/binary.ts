@@ -32,20 +32,24 @@ export const findBinary = (configured: string | null): string | null =>
 /**
  * The command line that runs the engine's binary as the engine's user, with nothing but the right to bind low ports.
  *
- * `sh` is there for the umask alone: its script is fixed, and it, `flock` and `setpriv` all become the engine in turn, so the
- * process id is the engine's. `flock` holds the lock for as long as the engine lives, whatever becomes of the panel.
+ * `flock`, `setpriv` and `sh` become the engine in turn, so the process id is the engine's and the lock is held for as long as
+ * it lives, whatever becomes of the panel. `sh` has a fixed script: it sets the umask and, under the lock, when nobody can be
+ * listening there, removes the socket of an engine that was killed.
  */
-export const engineCommand = (folders: EngineFolders, binary: string, args: readonly string[], options: { readonly lock: boolean; readonly bindLowPorts: boolean }): readonly [string, ...string[]] => {
+export const engineCommand = (folders: EngineFolders, binary: string, args: readonly string[], options: { readonly serve: boolean }): readonly [string, ...string[]] => {
     const { owner } = folders;
-    const rights = options.bindLowPorts ? '-all,+net_bind_service' : '-all';
-    return [
-        '/bin/sh', '-c', 'umask 077; exec "$@"', 'portico-engine',
-        ...(options.lock ? [tool('flock'), '-n', '-F', '-E', String(LOCK_HELD), folders.lockFile] : []),
+    const rights = options.serve ? '-all,+net_bind_service' : '-all';
+    const command = [
+        ...(options.serve ? [tool('flock'), '-n', '-F', '-E', String(LOCK_HELD), folders.lockFile] : []),
         ...(owner.switched
             ? [tool('setpriv'), `--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups', `--inh-caps=${rights}`, `--ambient-caps=${rights}`, `--bounding-set=${rights}`, '--no-new-privs']
-            : []),
-        binary, ...args
+            : [])
     ];
+    const shell = options.serve
+        ? ['/bin/sh', '-c', 'umask 077; rm -f -- "$1"; shift; exec "$@"', 'portico-engine', folders.adminSocket]
+        : ['/bin/sh', '-c', 'umask 077; exec "$@"', 'portico-engine'];
+    const [file = '', ...rest] = [...command, ...shell, binary, ...args];
+    return [file, ...rest];
 };
 
 /** Exit code of an engine that was not started because another one holds the lock. */
@@ -61,7 +65,7 @@ export interface BinaryResult {
 
 /** Runs the binary to its end, as the engine's user and without any right. Never rejects. */
 export const runBinary = (folders: EngineFolders, binary: string, args: readonly string[], options: { readonly timeoutMs: number; readonly signal?: AbortSignal }): Promise<BinaryResult> => {
-    const [file, ...rest] = engineCommand(folders, binary, args, { lock: false, bindLowPorts: false });
+    const [file, ...rest] = engineCommand(folders, binary, args, { serve: false });
     return new Promise((done) => {
         execFile(file, rest, {
             cwd: '/',

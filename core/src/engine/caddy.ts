@@ -128,22 +128,25 @@ class CaddyDriver implements EngineDriver {
     }
 
     load(config: EngineConfig): Promise<void> {
+        const { signal } = this.#asking;
         return this.#exclusive(async () => {
             this.#checkAdmin(config);
+            signal.throwIfAborted();
             if (this.#state === 'stopped' || this.#state === 'missing') {
                 throw new EngineUnavailable(this.#message ?? 'the engine is stopped');
             }
 
             if (this.#supervisor.suspected() || !this.#instance.runs()) {
-                await this.#revive(config);
+                await this.#revive(config, signal);
                 return;
             }
 
             try {
-                await this.#give(config);
+                await this.#give(config, signal);
                 this.#succeed();
             }
             catch (error) {
+                signal.throwIfAborted();
                 if (error instanceof EngineRejected && STARTED_PARTLY.test(error.message)) {
                     await this.#renew(error);
                 }
@@ -250,7 +253,7 @@ class CaddyDriver implements EngineDriver {
     }
 
     /** One load, after a look whether its new addresses are free: a load that fails at binding is not undone by the engine. */
-    async #give(config: EngineConfig): Promise<void> {
+    async #give(config: EngineConfig, signal?: AbortSignal): Promise<void> {
         const held = new Set(this.#listening.map(keyOf));
         const wanted = listenersOf(config).filter((listener) => !held.has(keyOf(listener)));
         const problems = await probeListeners(wanted, { pid: this.#instance.identity()?.pid ?? null, listeners: this.#listening });
@@ -262,7 +265,7 @@ class CaddyDriver implements EngineDriver {
         let taken = false;
         try {
             await keepWhen(this.#home(), text, async () => {
-                await this.#ask('POST', '/load', this.#timing.loadMs, text);
+                await this.#ask('POST', '/load', this.#timing.loadMs, text, signal);
                 taken = true;
             });
         }
@@ -301,12 +304,12 @@ class CaddyDriver implements EngineDriver {
     }
 
     /** A load while the process is down: the new configuration may be just what lets it live. */
-    async #revive(config: EngineConfig): Promise<void> {
+    async #revive(config: EngineConfig, signal: AbortSignal): Promise<void> {
         try {
             await this.#end();
             const { how, refusal } = await this.#bringUp([config, this.#last, this.#base]);
             if (how === 'found') {
-                await this.#give(config);
+                await this.#give(config, signal);
             }
 
             if (refusal !== null) {
@@ -372,20 +375,18 @@ class CaddyDriver implements EngineDriver {
 
     /** A configuration without our admin socket would lock the panel out of the engine. */
     #checkAdmin(config: EngineConfig): void {
-        const { listen, origins } = { listen: undefined, origins: undefined, ...config['admin'] as object | undefined } as { listen: unknown; origins: unknown };
-        const wanted = adminConfig(this.#home());
-        if (listen !== wanted['listen'] || !isDeepStrictEqual(origins, wanted['origins'])) {
+        if (!isDeepStrictEqual(config['admin'], adminConfig(this.#home()))) {
             throw new EngineRejected('the configuration does not keep the panel\'s admin socket');
         }
     }
 
-    #ask(method: 'GET' | 'POST', path: string, timeoutMs: number, body?: string): Promise<string> {
-        return askAdmin(this.#home(), { method, path, timeoutMs, signal: this.#asking.signal, ...(body === undefined ? {} : { body }) });
+    #ask(method: 'GET' | 'POST', path: string, timeoutMs: number, body?: string, signal?: AbortSignal): Promise<string> {
+        return askAdmin(this.#home(), { method, path, timeoutMs, ...(body === undefined ? {} : { body }), ...(signal === undefined ? {} : { signal }) });
     }
 
-    /** Whoever stops a hanging engine does not wait for its answers. */
+    /** Whoever stops a hanging engine does not wait for the loads before it. */
     #giveUp(): void {
-        this.#asking.abort();
+        this.#asking.abort(new EngineUnavailable('the engine was stopped before it took the configuration'));
         this.#asking = new AbortController();
     }
 

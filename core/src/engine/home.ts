@@ -130,7 +130,7 @@ export const engineHome = (dataDir: string, user: string | null, machine: Engine
 };
 
 /** The `admin` part that every configuration must carry, so that the panel can go on talking to the engine after a load. */
-export const adminConfig = (folders: EngineFolders): EngineConfig => ({
+export const adminConfig = (folders: Pick<EngineFolders, 'adminSocket'>): EngineConfig => ({
     listen: `unix/${folders.adminSocket}`,
     origins: ['caddy'],
     config: { persist: false }
@@ -152,6 +152,8 @@ export const prepareHome = (folders: EngineFolders): void => {
             claimFolder(root, shared, 0o710);
         }
     }
+
+    closeSync(openSync(folders.lockFile, 'a', 0o600));
 
     // From here on every parent is the panel's, and nobody else can put anything there.
     for (const path of [folders.storage, dirname(folders.logFile), folders.scratch]) {

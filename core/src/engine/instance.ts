@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 
 import { pingAdmin } from './admin.ts';
@@ -121,11 +120,7 @@ class Instance implements EngineInstance {
         const binary = this.binary();
         const folders = this.#options.home();
         const version = this.#readVersion();
-        if (checkSocket(folders)) {
-            // Whoever listened there is dead, since nobody holds the lock.
-            await rm(folders.adminSocket, { force: true });
-        }
-
+        checkSocket(folders);
         const { child, identity } = await spawnEngine(folders, binary);
         let ended: string | null = null;
         let locked = false;
@@ -138,7 +133,7 @@ class Instance implements EngineInstance {
             }
         });
         const end = performance.now() + this.#options.timing.startMs;
-        while (!await pingAdmin(folders, this.#options.timing.pingMs)) {
+        while (!await this.#take()) {
             if (locked && await this.#adopt()) {
                 return 'found';
             }
@@ -155,42 +150,44 @@ class Instance implements EngineInstance {
             await wait(15);
         }
 
-        this.#identity = identity;
-        this.#ending = '';
         this.#version = await version;
+        if (this.#identity?.pid !== identity.pid) {
+            return 'found';
+        }
+
         this.#options.log.info({ pid: identity.pid, user: folders.owner.name, version: this.#version?.text }, 'engine started');
         return 'started';
     }
 
     /** Takes over an engine that runs already; one that does not answer, or is another user's, is ended. */
     async #adopt(): Promise<boolean> {
-        const folders = this.#options.home();
-        let found = findEngine(folders);
-        let answers = false;
         const end = performance.now() + ADOPTION_MS;
-        while (found !== null) {
-            answers = found.current && await pingAdmin(folders, this.#options.timing.pingMs);
-            if (answers || performance.now() > end) {
-                break;
+        while (!await this.#take()) {
+            const found = findEngine(this.#options.home());
+            if (found === null) {
+                return false;
+            }
+
+            if (performance.now() > end) {
+                this.#options.log.warn({ pid: found.identity.pid }, 'an engine that does not answer is ended');
+                await endProcess(found.identity, HANGING_MS);
+                return false;
             }
 
             await wait(50);
-            found = findEngine(folders);
-        }
-
-        if (found === null) {
-            return false;
-        }
-
-        if (!answers) {
-            this.#options.log.warn({ pid: found.identity.pid }, 'an engine that does not answer is ended');
-            await endProcess(found.identity, HANGING_MS);
-            return false;
         }
 
         this.#version ??= await this.#readVersion();
-        if (this.#identity?.pid !== found.identity.pid) {
-            this.#options.log.info({ pid: found.identity.pid }, 'engine found running');
+        this.#options.log.info({ pid: this.#identity?.pid }, 'engine found running');
+        return true;
+    }
+
+    /** Makes the engine that runs now ours, if it answers. Whoever started it: another driver may have been faster. */
+    async #take(): Promise<boolean> {
+        const folders = this.#options.home();
+        const found = findEngine(folders);
+        if (found?.current !== true || !await pingAdmin(folders, this.#options.timing.pingMs)) {
+            return false;
         }
 
         this.#identity = found.identity;
