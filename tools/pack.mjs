@@ -16,20 +16,21 @@ const CONDITION = 'portico-source';
 
 const target = resolve(process.argv[2] ?? join(ROOT, 'dist'));
 mkdirSync(target, { recursive: true });
-if (spawnSync(join(BIN, 'tsc'), ['-b', 'tsconfig.build.json'], { cwd: ROOT, stdio: 'inherit' }).status !== 0) {
+if (spawnSync(join(BIN, 'tsc'), ['-b', 'core/tsconfig.build.json'], { cwd: ROOT, stdio: 'inherit' }).status !== 0) {
     process.exit(1);
 }
 for (const folder of publishable()) {
     process.stdout.write(`${pack(folder)}\n`);
 }
 
-// Every workspace that says which of its files are published.
+// Every workspace that has code and says which of its files are published.
 function publishable() {
     const { workspaces } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     return workspaces
         .flatMap((pattern) => globSync(`${pattern}/package.json`, { cwd: ROOT }))
         .filter((path) => JSON.parse(readFileSync(join(ROOT, path), 'utf8')).files !== undefined)
-        .map((path) => join(ROOT, dirname(path)));
+        .map((path) => join(ROOT, dirname(path)))
+        .filter((folder) => globSync('src/*.ts', { cwd: folder }).length > 0);
 }
 
 // npm decides what belongs into the package; its package.json is rewritten in a copy, never in the working tree.

@@ -50,7 +50,11 @@ export async function runFile(file, { limitMinutes }) {
         const lines = readJournal(journal);
         const tests = outcomes(lines.filter((line) => line.kind === 'test'));
         const last = lines.find((line) => line.kind === 'end');
-        const problems = [...verdict(result, tests, last, limitMinutes), ...await leftovers(mark, folder, result.late)];
+        const problems = [...verdict(result, tests, last, limitMinutes), ...await processesLeft(mark, folder, result.late)];
+        // After a failure the clean-up may not have run: only a file that passes must leave nothing.
+        if (problems.length === 0 && tests.every((test) => test.state !== 'failed')) {
+            problems.push(...filesLeft(folder));
+        }
         return { name: file, tests, problems, output: result.output, ms: result.ms };
     } finally {
         rmSync(folder, { recursive: true, force: true });
@@ -84,7 +88,7 @@ function verdict({ code, late }, tests, last, limitMinutes) {
 }
 
 // A process that is still ending is not a leak; one that stays is.
-async function leftovers(mark, folder, late) {
+async function processesLeft(mark, folder, late) {
     const until = Date.now() + (late ? 0 : MERCY_MS);
     let processes = leftBehind({ mark, folder });
     while (processes.length > 0 && Date.now() < until) {
@@ -92,18 +96,19 @@ async function leftovers(mark, folder, late) {
         processes = leftBehind({ mark, folder });
     }
     end(processes);
-    const files = late || processes.length > 0 ? [] : readdirSync(folder);
-    return [
-        ...processes.map(({ pid, command }) => `leaves a process behind: ${command.slice(0, 200)} (${pid})`),
-        ...files.length > 0 ? [`leaves files in the temporary folder: ${files.slice(0, 5).join(', ')}`] : []
-    ];
+    return processes.map(({ pid, command }) => `leaves a process behind: ${command.slice(0, 200)} (${pid})`);
+}
+
+function filesLeft(folder) {
+    const files = readdirSync(folder);
+    return files.length > 0 ? [`leaves files in the temporary folder: ${files.slice(0, 5).join(', ')}`] : [];
 }
 
 // The variables of npm and of a developer's own panel would change what is tested.
 function environment(extra = {}) {
     const kept = Object.entries(process.env).filter(([name]) => !/^(npm_|portico_)/i.test(name));
     const path = [BIN, ...(process.env.PATH ?? '').split(':').filter((folder) => folder !== BIN)].join(':');
-    return { ...Object.fromEntries(kept), PATH: path, NODE_ENV: 'test', ...extra };
+    return { ...Object.fromEntries(kept), PATH: path, NODE_ENV: 'test', NODE_DISABLE_COMPILE_CACHE: '1', ...extra };
 }
 
 function run(command, args, env, limitMinutes) {

@@ -23,7 +23,7 @@ function cleanEnvironment() {
 
 // What a command prints is shown only when it fails: a set-up that works is quiet.
 function run(command, args, { env = cleanEnvironment() } = {}) {
-    const result = spawnSync(command, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' });
+    const result = spawnSync(command, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8', maxBuffer: 1 << 26 });
     const output = `${result.stdout ?? ''}${result.stderr ?? ''}${result.error ? result.error.message : ''}`.trim();
     return { ok: result.status === 0, output };
 }
@@ -138,10 +138,8 @@ function hint(missing) {
     return variables.join('');
 }
 
-/** The full path of a program on the PATH or in the system's own folders, which a user's PATH often lacks. */
-export function find(command) {
-    const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/sbin', '/usr/sbin', '/sbin'];
-    return folders.filter(Boolean).map((folder) => join(folder, command)).find(isExecutable);
+function find(command) {
+    return (process.env.PATH ?? '').split(delimiter).filter(Boolean).map((folder) => join(folder, command)).find(isExecutable);
 }
 
 function isExecutable(path) {
