@@ -1,9 +1,21 @@
 /** What the engine should serve, kept up to date change by change: the cost of a change does not grow with the number of sites. */
+import { hashOf } from './canonical.ts';
+import { compile } from './compile.ts';
 import type { CompileContext } from './compile-context.ts';
+import { compiledProfiles } from './compile-dispatch.ts';
+import type { CompiledProfile } from './compile-dispatch.ts';
+import { compileSite } from './compile-site.ts';
+import type { CompiledSite, NameTls } from './compile-site.ts';
+import { certificateName, loadedNames } from './compile-tls.ts';
+import type { TlsNames } from './compile-tls.ts';
 import type { EngineConfig } from './port.ts';
+import { compileProfile } from './profile-chain.ts';
+import type { Profile } from './profile.ts';
+import { byId, coveringWildcard, renderCompiled } from './render.ts';
 import type { Rendered } from './render.ts';
 import type { EngineSettings, Site, SiteCertificate } from './site.ts';
-import type { TablePatch } from './table.ts';
+import { TableHash } from './table-hash.ts';
+import type { TableMove, TablePatch } from './table.ts';
 
 export interface ProjectionChange {
     /** null removes. An id that is not named stays. */
@@ -25,23 +37,361 @@ export interface ProjectionStep {
 }
 
 export interface Projection {
+    /** @throws Error when two sites have one name; nothing is changed then */
     change(change: ProjectionChange): ProjectionStep;
     /** Whether the running configuration lacks something. True until the first `loaded()`. */
     readonly needsReload: boolean;
-    /** What `ProjectionStep.config()` would say now. */
+    /** What `ProjectionStep.config()` would say now; while nothing is lacking, exactly what was loaded. */
     config(): EngineConfig;
     /** SHA-256 of the canonical JSON of `config()`. */
     configHash(): string;
     /** Whole table: name to entry. Live; not to be kept. */
     readonly table: ReadonlyMap<string, string>;
     tableHash(): string;
-    /** Says that the engine runs what `config()` says now. Profiles dropped before this and still in it stay until the next. */
+    /** Says that the engine runs what `config()` says now. A profile that was dropped since the load before stays in it until the next. */
     loaded(): void;
-    /** From scratch, without profiles that nobody uses: what a restart of the panel would make of the same rows. */
+    /**
+     * Takes what an engine was found running, if it has all that is wanted and nothing else but what earlier sites left behind.
+     * @returns false when it has to be loaded; nothing is taken then
+     */
+    adopt(running: EngineConfig): boolean;
+    /** From scratch, without profiles that nobody uses: what a new panel would make of the same rows. */
     rendered(): Rendered;
 }
 
 /** An empty projection. */
-export const createProjection = (_context: CompileContext): Projection => {
-    throw new Error('not written yet');
-};
+export const createProjection = (context: CompileContext): Projection => new IncrementalProjection(context);
+
+interface Running {
+    readonly config: EngineConfig;
+    readonly hash: string;
+    readonly settings: EngineSettings;
+    readonly profiles: ReadonlySet<string>;
+    readonly internal: ReadonlySet<string>;
+    readonly wildcards: ReadonlySet<string>;
+    readonly managed: ReadonlySet<string>;
+    readonly certificates: ReadonlyMap<number, SiteCertificate | Pick<SiteCertificate, 'id' | 'fingerprint'>>;
+}
+
+interface Reversal {
+    readonly sites: readonly { readonly id: number; readonly site: CompiledSite | null }[];
+    readonly settings: EngineSettings;
+    readonly certificates: readonly { readonly id: number; readonly certificate: SiteCertificate | null }[];
+}
+
+class IncrementalProjection implements Projection {
+    #context: CompileContext;
+    readonly #sites = new Map<number, CompiledSite>();
+    readonly #table = new Map<string, string>();
+    readonly #tableHash = new TableHash();
+    readonly #profiles = new Map<string, { readonly profile: Profile; users: number }>();
+    /** Dropped since the last load, and still in the running configuration. */
+    readonly #retained = new Map<string, Profile>();
+    readonly #tls = { auto: new Set<string>(), internal: new Set<string>(), wildcard: new Set<string>() };
+    readonly #certificates = new Map<number, SiteCertificate>();
+    readonly #certificateUsers = new Map<number, number>();
+    /** Certificates that are loaded and that nobody uses any more, with their names where they are known. */
+    readonly #left = new Map<number, readonly string[] | null>();
+    /** What the running configuration has too little or too much of, by kind and name. */
+    readonly #lacking = new Set<string>();
+    #running: Running | null = null;
+    #memo: Omit<Running, 'settings'> | null = null;
+    #steps = 0;
+
+    constructor(context: CompileContext) {
+        this.#context = context;
+    }
+
+    get needsReload(): boolean {
+        return this.#running === null || this.#lacking.size > 0;
+    }
+
+    get table(): ReadonlyMap<string, string> {
+        return this.#table;
+    }
+
+    tableHash(): string {
+        return this.#tableHash.toString();
+    }
+
+    change(change: ProjectionChange): ProjectionStep {
+        const sites = (change.sites ?? []).map(({ id, site }) => ({ id, site: site === null ? null : this.#share(compileSite(site)) }));
+        const { reversal, moves } = this.#assign({ sites, settings: change.settings ?? this.#context.settings, certificates: change.certificates ?? [] });
+        this.#steps += 1;
+        const number = this.#steps;
+        return {
+            table: moves,
+            needsReload: this.needsReload,
+            config: () => this.config(),
+            undo: () => {
+                if (this.#steps !== number) {
+                    throw new Error('only the newest step can be undone');
+                }
+
+                this.#assign(reversal);
+                this.#steps -= 1;
+            }
+        };
+    }
+
+    config(): EngineConfig {
+        return this.#compiled().config;
+    }
+
+    configHash(): string {
+        return this.#compiled().hash;
+    }
+
+    loaded(): void {
+        this.#take({ ...this.#compiled(), settings: this.#context.settings });
+    }
+
+    adopt(running: EngineConfig): boolean {
+        const wanted = this.#names();
+        const found = loadedNames(running);
+        const left = found.internal.filter((name) => !this.#tls.auto.has(name) && !this.#tls.internal.has(name));
+        const names = {
+            ...wanted,
+            internal: [...wanted.internal, ...left].sort(),
+            certificates: [...wanted.certificates, ...found.certificates.filter(({ id }) => !this.#certificateUsers.has(id))].sort((a, b) => a.id - b.id)
+        };
+        const extra = compiledProfiles(running).filter(({ id }) => !this.#profiles.has(id));
+        const candidate = this.#compile([...this.#wantedProfiles(), ...extra], names);
+        if (candidate.hash !== hashOf(running)) {
+            return false;
+        }
+
+        this.#take({ ...candidate, settings: this.#context.settings });
+        return this.#lacking.size === 0;
+    }
+
+    rendered(): Rendered {
+        return renderCompiled(this.#sites.values(), this.#certificates.values(), this.#context);
+    }
+
+    #take(running: Running): void {
+        this.#running = running;
+        this.#retained.clear();
+        this.#lacking.clear();
+        this.#left.clear();
+        for (const id of running.certificates.keys()) {
+            this.#checkCertificate(id);
+        }
+    }
+
+    #compiled(): Omit<Running, 'settings'> {
+        if (this.#running !== null && this.#lacking.size === 0) {
+            return this.#running;
+        }
+
+        this.#memo ??= this.#compile([...this.#wantedProfiles(), ...Array.from(this.#retained.values(), (profile) => compileProfile(profile, this.#context))], this.#names());
+        return this.#memo;
+    }
+
+    #wantedProfiles(): readonly CompiledProfile[] {
+        return Array.from(this.#profiles.values(), ({ profile }) => compileProfile(profile, this.#context));
+    }
+
+    #names(): TlsNames {
+        const managed = this.#tls.wildcard.size === 0 ? [] : [...this.#tls.auto].filter((name) => this.#tls.wildcard.has(coveringWildcard(name)));
+        return {
+            internal: [...this.#tls.internal].sort(),
+            wildcards: [...this.#tls.wildcard].sort(),
+            managed: managed.sort(),
+            certificates: [...this.#certificates.values()].filter(({ id }) => this.#certificateUsers.has(id)).sort((a, b) => a.id - b.id)
+        };
+    }
+
+    #compile(profiles: readonly CompiledProfile[], names: TlsNames): Omit<Running, 'settings'> {
+        const config = compile([...profiles].sort(byId), names, this.#context);
+        return {
+            config,
+            hash: hashOf(config),
+            profiles: new Set(profiles.map(({ id }) => id)),
+            internal: new Set(names.internal),
+            wildcards: new Set(names.wildcards),
+            managed: new Set(names.managed),
+            certificates: new Map(names.certificates.map((certificate) => [certificate.id, certificate]))
+        };
+    }
+
+    /** Ten thousand sites of one behaviour keep it once. */
+    #share(site: CompiledSite): CompiledSite {
+        const known = this.#profiles.get(site.profile.id);
+        return known === undefined ? site : { ...site, profile: known.profile };
+    }
+
+    /** Does a change, and says how to take it back. What is checked is only what the change touched. */
+    #assign(change: Reversal): { readonly reversal: Reversal; readonly moves: TablePatch } {
+        this.#refuseDoubles(change.sites);
+        const before = new Map<string, string | null>();
+        const reversal = {
+            sites: change.sites.map(({ id }) => ({ id, site: this.#sites.get(id) ?? null })),
+            settings: this.#context.settings,
+            certificates: change.certificates.map(({ id }) => ({ id, certificate: this.#certificates.get(id) ?? null }))
+        };
+        const former = reversal.sites.flatMap(({ site }) => site ?? []);
+        const latter = change.sites.flatMap(({ site }) => site ?? []);
+
+        this.#memo = null;
+        former.forEach((site) => this.#remove(site, before));
+        latter.forEach((site) => this.#add(site, before));
+        change.sites.forEach(({ id, site }) => (site === null ? this.#sites.delete(id) : this.#sites.set(id, site)));
+        change.certificates.forEach(({ id, certificate }) => (certificate === null ? this.#certificates.delete(id) : this.#certificates.set(id, certificate)));
+        this.#context = { ...this.#context, settings: change.settings };
+
+        if (this.#running !== null && this.#running.settings !== change.settings) {
+            this.#mark('settings', hashOf(this.#running.settings) !== hashOf(change.settings));
+        }
+        else {
+            this.#mark('settings', false);
+        }
+
+        change.certificates.forEach(({ id }) => this.#checkCertificate(id));
+        for (const { profile, names, certificateId } of [...former, ...latter]) {
+            if (certificateId !== null) {
+                this.#checkCertificate(certificateId);
+            }
+
+            this.#checkProfile(profile.id);
+            names.forEach(({ name }) => this.#checkName(name));
+        }
+
+        return { reversal, moves: this.#moves(before) };
+    }
+
+    #refuseDoubles(sites: Reversal['sites']): void {
+        const leaving = new Set(sites.flatMap(({ id }) => this.#sites.get(id)?.names.map(({ name }) => name) ?? []));
+        const coming = new Set<string>();
+        for (const name of sites.flatMap(({ site }) => site?.names.map((compiled) => compiled.name) ?? [])) {
+            if (coming.has(name) || (this.#table.has(name) && !leaving.has(name))) {
+                throw new Error(`two sites have the name ${name}`);
+            }
+
+            coming.add(name);
+        }
+    }
+
+    #moves(before: ReadonlyMap<string, string | null>): TablePatch {
+        const moves: TableMove[] = [];
+        for (const [name, from] of before) {
+            const to = this.#table.get(name) ?? null;
+            if (from !== to) {
+                moves.push({ name, from, to });
+            }
+        }
+
+        return moves;
+    }
+
+    #remove(site: CompiledSite, before: Map<string, string | null>): void {
+        const holder = this.#profiles.get(site.profile.id);
+        if (holder !== undefined) {
+            holder.users -= 1;
+            if (holder.users === 0) {
+                this.#profiles.delete(site.profile.id);
+                if (this.#running?.profiles.has(site.profile.id) === true) {
+                    this.#retained.set(site.profile.id, site.profile);
+                }
+            }
+        }
+
+        for (const { name, entry, tls } of site.names) {
+            before.set(name, entry);
+            this.#table.delete(name);
+            this.#tableHash.remove(name, entry);
+            this.#tlsSet(tls)?.delete(name);
+        }
+
+        if (site.certificateId !== null) {
+            const users = (this.#certificateUsers.get(site.certificateId) ?? 0) - 1;
+            if (users > 0) {
+                this.#certificateUsers.set(site.certificateId, users);
+            }
+            else {
+                this.#certificateUsers.delete(site.certificateId);
+            }
+        }
+    }
+
+    #add(site: CompiledSite, before: Map<string, string | null>): void {
+        const holder = this.#profiles.get(site.profile.id) ?? { profile: site.profile, users: 0 };
+        holder.users += 1;
+        this.#profiles.set(site.profile.id, holder);
+        this.#retained.delete(site.profile.id);
+        for (const { name, entry, tls } of site.names) {
+            if (!before.has(name)) {
+                before.set(name, null);
+            }
+
+            this.#table.set(name, entry);
+            this.#tableHash.add(name, entry);
+            this.#tlsSet(tls)?.add(name);
+        }
+
+        if (site.certificateId !== null) {
+            this.#certificateUsers.set(site.certificateId, (this.#certificateUsers.get(site.certificateId) ?? 0) + 1);
+        }
+    }
+
+    #tlsSet(tls: NameTls): Set<string> | null {
+        return tls === 'auto' || tls === 'internal' || tls === 'wildcard' ? this.#tls[tls] : null;
+    }
+
+    #mark(key: string, lacking: boolean): void {
+        if (lacking) {
+            this.#lacking.add(key);
+        }
+        else {
+            this.#lacking.delete(key);
+        }
+    }
+
+    #checkProfile(id: string): void {
+        this.#mark(`profile ${id}`, this.#running !== null && this.#profiles.has(id) && !this.#running.profiles.has(id));
+    }
+
+    #checkName(name: string): void {
+        const running = this.#running;
+        if (running === null) {
+            return;
+        }
+
+        const { auto, internal, wildcard } = this.#tls;
+        const covering = coveringWildcard(name);
+        this.#mark(`name ${name}`, (internal.has(name) && !running.internal.has(name))
+            // The engine's own authority would sign for a name that wants a public certificate.
+            || (auto.has(name) && (running.internal.has(name) || (wildcard.has(covering) && !running.managed.has(name))))
+            // A wildcard's certificate is in the engine's memory until a load, and would be taken for every name below it.
+            || wildcard.has(name) !== running.wildcards.has(name)
+            || ((auto.has(name) || internal.has(name)) && this.#isCoveredByLeft(name, covering)));
+    }
+
+    /** A certificate that nobody uses any more and that is still loaded would be taken for a name that wants another. */
+    #isCoveredByLeft(name: string, covering: string): boolean {
+        for (const names of this.#left.values()) {
+            if (names === null || names.some((other) => other === name || other === covering)) {
+                return true;
+            }
+        }
+
+        return false;
+    }
+
+    #checkCertificate(id: number): void {
+        const running = this.#running?.certificates.get(id);
+        const used = this.#certificateUsers.has(id);
+        const wanted = used ? this.#certificates.get(id) : undefined;
+        this.#mark(`certificate ${id}`, this.#running !== null && wanted !== undefined && (running === undefined || certificateName(running) !== certificateName(wanted)));
+        if (running === undefined || used) {
+            this.#left.delete(id);
+        }
+        else {
+            this.#left.set(id, 'names' in running ? running.names : null);
+        }
+
+        for (const name of running !== undefined && 'names' in running ? running.names : []) {
+            this.#checkName(name);
+        }
+    }
+}

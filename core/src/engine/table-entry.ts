@@ -1,0 +1,45 @@
+/**
+ * An entry of the table: the name of the one file in a name's folder, `<state>,<tls>,<profile>[,<dial>]`, as in
+ * `on,demand,1f0c9a7be2d45386,127.0.0.1:3000`. All that may change without a reload is in it.
+ */
+
+export interface TableEntry {
+    readonly state: 'on' | 'off' | 'maintenance';
+    /** `demand`: the engine may get a certificate for the name when one is asked for. `certificate`: it has one. `none`: not served on https. */
+    readonly tls: 'none' | 'demand' | 'certificate';
+    /** 16 hexadecimal digits. */
+    readonly profile: string;
+    /** Where the profile's proxy sends to; null when the profile says it. */
+    readonly dial: string | null;
+}
+
+const form = /^(on|off|maintenance),(none|demand|certificate),([0-9a-f]{16})(?:,([A-Za-z0-9._:[\]-]+))?$/;
+
+/** A file name has at most 255 bytes. */
+const longest = 255;
+
+/** @throws Error when the entry cannot be a file's name */
+export const entryText = (entry: TableEntry): string => {
+    const text = `${entry.state},${entry.tls},${entry.profile}${entry.dial === null ? '' : `,${entry.dial}`}`;
+    if (!isEntry(text)) {
+        throw new Error(`not an entry of the table: ${JSON.stringify(text)}`);
+    }
+
+    return text;
+};
+
+export const isEntry = (text: string): boolean => text.length <= longest && form.test(text);
+
+/** null when it is no entry. */
+export const parseEntry = (text: string): TableEntry | null => {
+    const match = text.length <= longest ? form.exec(text) : null;
+    return match === null ? null : {
+        state: match[1] as TableEntry['state'],
+        tls: match[2] as TableEntry['tls'],
+        profile: match[3] ?? '',
+        dial: match[4] ?? null
+    };
+};
+
+/** Whether an address fits into an entry beside the longest of everything else. */
+export const fitsEntry = (dial: string): boolean => isEntry(`maintenance,certificate,0123456789abcdef,${dial}`);
