@@ -1,0 +1,31 @@
+import { glob, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+export const lab = Lab.script();
+const { describe, it } = lab;
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+// Extensions that exist or are planned. Words that the core needs for itself (backup, database, panel) are left out.
+const NAMES = ['ai', 'appstore', 'container', 'containers', 'cronjob', 'deploy', 'docker', 'filemanager', 'firewall', 'mcpserver', 'monitoring', 'terminal'];
+
+describe('the core, the registry and the SDK', () => {
+    it('contain no extension\'s name as a value', async () => {
+        const existing = await Array.fromAsync(glob('extensions/*/package.json', { cwd: ROOT }), (path) => path.split('/')[1]);
+        const names = [...new Set([...NAMES, ...existing])].join('|');
+        const said = new RegExp(`@portico/plugin-[a-z]|(['"\`])(?:${names})(?::[a-z]+)?\\1`);
+        const found: string[] = [];
+        for await (const path of glob('{core,registry,sdk}/src/**/*.ts', { cwd: ROOT })) {
+            const lines = (await readFile(join(ROOT, path), 'utf8')).split('\n');
+            lines.forEach((line, index) => {
+                if (said.test(line)) {
+                    found.push(`${path}:${index + 1} ${line.trim()}`);
+                }
+            });
+        }
+        expect(found).to.equal([]);
+    });
+});
