@@ -1,0 +1,60 @@
+/** What is kept of a host. `site` is what the engine serves; `document` is the host's wire JSON, so that a list is read and not built. */
+import type { MigrationObject } from '@mikro-orm/core';
+import { defineEntity } from '@mikro-orm/core';
+import { Migration } from '@mikro-orm/migrations';
+
+export const HostEntity = defineEntity({
+    name: 'Host',
+    tableName: 'host',
+    properties: (p) => ({
+        id: p.integer().primary().autoincrement(false),
+        domain: p.string(),
+        type: p.string(),
+        enabled: p.boolean(),
+        /** The plugin that made it. */
+        owner: p.string().nullable(),
+        /** JSON array. */
+        tags: p.text(),
+        notes: p.text(),
+        version: p.integer(),
+        /** RFC 3339, UTC, milliseconds: sorts as text. */
+        createdAt: p.string(),
+        updatedAt: p.string(),
+        /** Whether the engine served the row as it is when it was written. */
+        applied: p.boolean(),
+        /** Lower-case text that `q` looks through. */
+        search: p.text(),
+        /** The `Site` as JSON, with the hashes of its passwords. */
+        site: p.text(),
+        /** The wire JSON without `state` and `stateMessage`. */
+        document: p.text()
+    })
+});
+
+export const hostEntities = [HostEntity] as const;
+
+class CreateHost extends Migration {
+    override up(): void {
+        this.addSql(`create table host (
+            id integer primary key not null,
+            domain text not null unique,
+            type text not null,
+            enabled integer not null,
+            owner text,
+            tags text not null,
+            notes text not null,
+            version integer not null,
+            created_at text not null,
+            updated_at text not null,
+            applied integer not null,
+            search text not null,
+            site text not null,
+            document text not null
+        )`);
+        for (const column of ['type', 'created_at', 'updated_at']) {
+            this.addSql(`create index host_${column} on host (${column}, id)`);
+        }
+    }
+}
+
+export const hostMigrations: readonly MigrationObject[] = [{ name: '0001-hosts', class: CreateHost }];

@@ -1,0 +1,131 @@
+/**
+ * Where a path of a host really leads, and whether that is the panel's or the engine's own place. Links are followed component by
+ * component, so that a tail that does not exist yet is judged by the folder that it would come to lie in.
+ */
+import { execFile } from 'node:child_process';
+import { lstatSync, readlinkSync, statSync } from 'node:fs';
+import { join, sep } from 'node:path';
+
+const mostLinks = 40;
+
+/** What such a path means depends on the process that opens it: the panel cannot judge it for the engine. */
+const perProcess = ['/proc', '/sys', '/dev'];
+
+/** Follows every link of an absolute path. Null when it cannot be judged: a loop of links, or a place that every process sees differently. */
+export function resolvePath(path: string): string | null {
+    let links = 0;
+    let resolved = '/';
+    const rest = path.split('/').filter((part) => part !== '' && part !== '.');
+    while (rest.length > 0) {
+        const part = rest.shift() ?? '';
+        if (part === '..') {
+            resolved = join(resolved, '..');
+            continue;
+        }
+        const next = join(resolved, part);
+        if (perProcess.includes(next)) {
+            return null;
+        }
+        const target = linkTarget(next);
+        if (target === null) {
+            resolved = next;
+            continue;
+        }
+        links += 1;
+        if (links > mostLinks) {
+            return null;
+        }
+        rest.unshift(...target.split('/').filter((piece) => piece !== '' && piece !== '.'));
+        if (target.startsWith('/')) {
+            resolved = '/';
+        }
+    }
+    return resolved;
+}
+
+function linkTarget(path: string): string | null {
+    try {
+        return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? readlinkSync(path) : null;
+    }
+    catch {
+        // Not to be entered by the panel: whoever may enter it sees no more of the panel through it than through any other path.
+        return null;
+    }
+}
+
+/** `path` is `folder` or lies below it; both resolved. */
+export function isWithin(path: string, folder: string): boolean {
+    return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
+}
+
+/** Places that no host may lead to. */
+export interface ForbiddenPlaces {
+    /** The data folder and the engine's folders; absolute. */
+    readonly folders: readonly string[];
+    /** Sockets that no host may dial: the engine's admin socket. */
+    readonly sockets: readonly string[];
+}
+
+/** Why a folder may not be served, or null. A folder above a forbidden one is refused too: it would serve it. */
+export function folderFault(path: string, places: ForbiddenPlaces): string | null {
+    const resolved = resolvePath(path);
+    if (resolved === null) {
+        return 'leads to a place that cannot be judged: /proc, /sys, /dev, or a loop of links';
+    }
+    const folders = resolvedFolders(places);
+    if (folders.some((folder) => isWithin(resolved, folder))) {
+        return 'leads into the folders of the panel or of its engine';
+    }
+    return folders.some((folder) => isWithin(folder, resolved)) ? 'holds the folders of the panel or of its engine' : null;
+}
+
+/** Why a file or socket may not be used, or null. */
+export function fileFault(path: string, places: ForbiddenPlaces): string | null {
+    const resolved = resolvePath(path);
+    if (resolved === null) {
+        return 'leads to a place that cannot be judged: /proc, /sys, /dev, or a loop of links';
+    }
+    if (resolvedFolders(places).some((folder) => isWithin(resolved, folder))) {
+        return 'leads into the folders of the panel or of its engine';
+    }
+    // A second name (a hard link, a bind mount) is the same socket.
+    const file = identity(resolved);
+    return file !== null && places.sockets.some((socket) => identity(socket) === file) ? 'is the engine\'s own admin socket' : null;
+}
+
+function resolvedFolders(places: ForbiddenPlaces): readonly string[] {
+    return [...places.folders.map((folder) => resolvePath(folder) ?? folder), ...places.folders];
+}
+
+function identity(path: string): string | null {
+    try {
+        const stats = statSync(path, { throwIfNoEntry: false });
+        return stats === undefined ? null : `${stats.dev}:${stats.ino}`;
+    }
+    catch {
+        return null;
+    }
+}
+
+/** Tells whether the engine's user may serve a folder: null, or why not. */
+export type Readable = (folder: string) => Promise<string | null>;
+
+const probeTimeoutMs = 3_000;
+
+/** Asks the kernel, as the engine's user: owner, groups, access lists and mounts all count. */
+export function createReadable(user: { readonly name: string; readonly uid: number; readonly gid: number; readonly switched: boolean }): Readable {
+    const identityOptions = user.switched ? { uid: user.uid, gid: user.gid } : {};
+    const test = (...expression: readonly string[]): Promise<boolean | null> =>
+        new Promise((done) => {
+            execFile('/usr/bin/test', expression, { ...identityOptions, env: {}, cwd: '/', timeout: probeTimeoutMs, killSignal: 'SIGKILL' }, (error) => {
+                done(error === null ? true : error.code === 1 ? false : null);
+            });
+        });
+    return async (folder) => {
+        if (await test('-d', folder) !== true) {
+            return `is not a folder that the engine's user (${user.name}) can see`;
+        }
+        const readable = await test('-r', folder, '-a', '-x', folder);
+        return readable === true ? null : readable === false ? `cannot be read by the engine's user (${user.name})` : `could not be tried as the engine's user (${user.name}) in time`;
+    };
+}
