@@ -29,7 +29,7 @@ const silence = (): void => undefined;
 /** Fast enough for tests, slow enough for a busy machine. */
 const TIMING = { tickMs: 50, pingEveryMs: 250, pingMs: 2000, pingsMissed: 2, backoffMs: 100, graceMs: 2000 };
 
-/** @param below folders between the temporary folder and the data folder */
+/** @param below - folders between the temporary folder and the data folder */
 export const createRealEngine = (options: Partial<CaddyDriverOptions> = {}, below = ''): RealEngine => {
     const top = mkdtempSync(join(tmpdir(), 'portico-engine-'));
     const dataDir = join(top, below, 'data');

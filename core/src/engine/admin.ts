@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import { checkSocket } from './home.ts';
 import type { EngineFolders } from './home.ts';
 import { EngineRejected, EngineUnavailable } from './port.ts';
+import type { EngineUpstream } from './port.ts';
 
 export interface AdminRequest {
     readonly method: 'GET' | 'POST';
@@ -37,15 +38,28 @@ export const askAdmin = async (folders: EngineFolders, asked: AdminRequest): Pro
     return answer.text;
 };
 
-/** Whether the engine answers, whatever: even while it is busy with a load. */
+/**
+ * Whether the engine answers, whatever: even while it is busy with a load, which holds back what asks for its configuration.
+ * `/metrics` is the one address that the engine does not log each time.
+ */
 export const pingAdmin = async (folders: EngineFolders, timeoutMs: number): Promise<boolean> => {
     try {
-        await exchange(folders, { method: 'GET', path: '/', timeoutMs });
+        await exchange(folders, { method: 'GET', path: '/metrics', timeoutMs });
         return true;
     }
     catch {
         return false;
     }
+};
+
+/** Reads what `/reverse_proxy/upstreams` answers. */
+export const parseUpstreams = (text: string): readonly EngineUpstream[] => {
+    const parsed: unknown = JSON.parse(text);
+    return (Array.isArray(parsed) ? parsed : []).map((entry: { readonly address?: unknown; readonly num_requests?: unknown; readonly fails?: unknown }) => ({
+        address: String(entry.address ?? ''),
+        requests: Number(entry.num_requests ?? 0),
+        fails: Number(entry.fails ?? 0)
+    }));
 };
 
 const exchange = (folders: EngineFolders, asked: AdminRequest): Promise<{ readonly status: number; readonly text: string }> => new Promise((done, failed) => {

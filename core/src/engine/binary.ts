@@ -24,7 +24,7 @@ export const engineEnvironment = (home: string): NodeJS.ProcessEnv => {
 
 /**
  * Where the engine's binary is, or null.
- * @param configured a path; null: the first `caddy` on the PATH
+ * @param configured - a path; null: the first `caddy` on the PATH
  */
 export const findBinary = (configured: string | null): string | null =>
     configured === null ? findCommand('caddy', process.env['PATH'] ?? '') : isExecutable(resolve(configured)) ? resolve(configured) : null;

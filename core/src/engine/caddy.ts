@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import { askAdmin, pingAdmin } from './admin.ts';
+import { askAdmin, parseUpstreams, pingAdmin } from './admin.ts';
 import { adminConfig, engineHome, prepareHome } from './home.ts';
 import { createInstance } from './instance.ts';
 import { keepWhen, parseConfig, readLast } from './last.ts';
@@ -185,12 +185,7 @@ class CaddyDriver implements EngineDriver {
             return [];
         }
 
-        const parsed: unknown = JSON.parse(await this.#ask('GET', '/reverse_proxy/upstreams', this.#timing.pingMs));
-        return (Array.isArray(parsed) ? parsed : []).map((entry: { readonly address?: unknown; readonly num_requests?: unknown; readonly fails?: unknown }) => ({
-            address: String(entry.address ?? ''),
-            requests: Number(entry.num_requests ?? 0),
-            fails: Number(entry.fails ?? 0)
-        }));
+        return parseUpstreams(await this.#ask('GET', '/reverse_proxy/upstreams', this.#timing.pingMs));
     }
 
     logs(options: { readonly lines: number; readonly follow: boolean; readonly signal: AbortSignal }): AsyncIterable<string> {

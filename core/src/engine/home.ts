@@ -82,8 +82,8 @@ const thisMachine = (): EngineMachine => ({
  * `/run/portico/<hash>`, because the engine's user may not enter the data folder. Any other panel keeps it below the
  * data folder; only a socket whose path would be too long goes to `XDG_RUNTIME_DIR` or the temporary folder.
  *
- * @param dataDir exists; its real path names the folders
- * @param user who the engine runs as; null: the package's user under root, else the panel's own
+ * @param dataDir - exists; its real path names the folders
+ * @param user - who the engine runs as; null: the package's user under root, else the panel's own
  * @throws EngineUnavailable when the user does not exist or the panel may not become it
  */
 export const engineHome = (dataDir: string, user: string | null, machine: EngineMachine = thisMachine()): EngineFolders => {
@@ -178,7 +178,7 @@ export const prepareHome = (folders: EngineFolders): void => {
 
 /**
  * Writes a file that only the engine (and the panel) can read, by rename, so that the engine sees the old text or the new one.
- * @param path directly in one of the panel's folders (`table`, `certificates`), never in one the engine may write to
+ * @param path - directly in one of the panel's folders (`table`, `certificates`), never in one the engine may write to
  */
 export const writeForEngine = (folders: EngineFolders, path: string, text: string | Uint8Array): void => {
     const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;

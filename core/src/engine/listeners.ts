@@ -48,7 +48,7 @@ export const keyOf = (listener: Listener): string =>
 /**
  * Tries which of the listeners could not be bound, by binding each for a moment. An address that the engine itself holds is free.
  * What the panel may not bind is not judged: the engine may.
- * @param engine the running engine, and what it listens on by its configuration
+ * @param engine - the running engine, and what it listens on by its configuration
  * @returns one sentence for each that is taken
  */
 export const probeListeners = async (listeners: readonly Listener[], engine: { readonly pid: number | null; readonly listeners: readonly Listener[] }): Promise<readonly string[]> => {

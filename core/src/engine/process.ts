@@ -96,7 +96,7 @@ export const spawnEngine = async (folders: EngineFolders, binary: string): Promi
 
 /**
  * Ends a process: asks, then insists. Never signals a stranger that got the same process id.
- * @param graceMs for how long it may finish what it is doing
+ * @param graceMs - for how long it may finish what it is doing
  */
 export const endProcess = async (identity: ProcessIdentity, graceMs: number): Promise<void> => {
     for (const [signal, limitMs] of [['SIGTERM', graceMs], ['SIGKILL', 10_000]] as const) {

@@ -98,17 +98,22 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
     });
 
     it('never runs two engines for one folder, however many drivers start one', async () => {
-        const drivers = [engine.driver, ...Array.from({ length: 4 }, () => engine.another())];
-        const started = await Promise.all(drivers.map((driver) => driver.start(engine.answering('one', port))));
-        expect(started.filter(Boolean)).to.have.length(1);
-        expect(new Set(drivers.map((driver) => driver.process().pid)).size).to.equal(1);
-        const running = execFileSync('ps', ['-eo', 'pid,stat,args'], { encoding: 'utf8' }).split('\n').filter((line) => line.includes(`--config ${engine.folders.startFile}`) && !/^\s*\d+ Z/.test(line));
-        expect(running).to.have.length(1);
+        const drivers = [engine.driver, engine.another(), engine.another()];
+        const running = (): string[] => execFileSync('ps', ['-eo', 'pid,stat,args'], { encoding: 'utf8' }).split('\n').filter((line) => line.includes(`--config ${engine.folders.startFile}`) && !/^\s*\d+ Z|flock/.test(line));
+        const agree = (not: number | null): number | false => {
+            const [pid, ...others] = new Set(drivers.map((driver) => driver.process().state === 'running' ? driver.process().pid : null));
+            return typeof pid === 'number' && others.length === 0 && pid !== not && pid;
+        };
 
-        const { pid } = engine.driver.process();
-        process.kill(pid ?? 0, 'SIGKILL');
-        await until(() => drivers.every((driver) => driver.process().state === 'running' && ![null, pid].includes(driver.process().pid)), 'all found the next one');
-        expect(new Set(drivers.map((driver) => driver.process().pid)).size).to.equal(1);
+        // Those who come late may find the port taken for a moment, by the look of another whether it is free; they try again.
+        await Promise.allSettled(drivers.map((driver) => driver.start(engine.answering('one', port))));
+        const pid = await until(() => agree(null), 'all have the same engine');
+        expect(running()).to.have.length(1);
+        expect(await answerOf(port)).to.equal('one');
+
+        process.kill(pid, 'SIGKILL');
+        await until(() => agree(pid), 'all have the next one');
+        expect(running()).to.have.length(1);
         expect(await answerOf(port)).to.equal('one');
     });
 
@@ -330,6 +335,9 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
         expect(status).to.match(/^NoNewPrivs:\s+1$/m);
         const environment = readFileSync(`/proc/${engine.driver.process().pid}/environ`, 'utf8').split('\0').map((entry) => entry.split('=')[0]).filter((name) => name !== '');
         expect(environment.filter((name) => !['HOME', 'PATH', 'PWD', 'SSL_CERT_DIR', 'SSL_CERT_FILE', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME'].includes(name ?? ''))).to.equal([]);
+
+        await engine.driver.load(engine.answering('low', port, '127.93.41.7:80'));
+        expect(await (await fetch('http://127.93.41.7/', { signal: AbortSignal.timeout(5000) })).text()).to.equal('low');
 
         const as = (path: string): string => execFileSync('setpriv', [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '/bin/sh', '-c', 'ls "$1" 2>&1 || true', 'x', path], { encoding: 'utf8' });
         expect(as(engine.dataDir)).to.include('Permission denied');
