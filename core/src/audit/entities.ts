@@ -1,0 +1,112 @@
+/**
+ * What the audit log keeps. `audit_entries` is the log itself and has no index but its number, so that the call that writes an entry pays
+ * for one page. What filters need is beside it and filled in batches: `audit_facets` (one row an entry) and `audit_words` (a trigram index
+ * of blocks of entries). Both can be rebuilt from the entries, and no verdict rests on them.
+ */
+import { defineEntity, type MigrationObject } from '@mikro-orm/core';
+import { Migration } from '@mikro-orm/migrations';
+
+/** An entry of the chain. `id` is its place, without gaps; `at` is in milliseconds since 1970. */
+export const AuditEntryEntity = defineEntity({
+    name: 'AuditEntry',
+    tableName: 'audit_entries',
+    properties: (p) => ({
+        id: p.integer().primary(),
+        at: p.integer(),
+        actorId: p.integer().nullable(),
+        username: p.string().nullable(),
+        tokenId: p.integer().nullable(),
+        plugin: p.string().nullable(),
+        action: p.string(),
+        resource: p.string(),
+        resourceId: p.string().nullable(),
+        outcome: p.string(),
+        status: p.integer().nullable(),
+        code: p.integer(),
+        /** How many equal events it stands for. */
+        count: p.integer(),
+        ip: p.string().nullable(),
+        userAgent: p.string().nullable(),
+        requestId: p.string().nullable(),
+        /** Canonical JSON; null when the entry speaks of no change. */
+        changes: p.text().nullable(),
+        /** HMAC-SHA256 over the entry and the hash before it, hexadecimal. */
+        hash: p.string(),
+        /** 1 when the clock stood before the time of an earlier entry. */
+        late: p.integer()
+    })
+});
+
+/** A signed place of the chain. `regular`: the entry was there with this hash. `sealed`: the entries up to it were pruned. */
+export const AuditCheckpointEntity = defineEntity({
+    name: 'AuditCheckpoint',
+    tableName: 'audit_checkpoints',
+    properties: (p) => ({
+        sequence: p.integer().primary(),
+        kind: p.string(),
+        hash: p.string(),
+        at: p.integer(),
+        /** How many entries have been pruned in all; 0 for `regular`. */
+        removed: p.integer(),
+        signature: p.string()
+    })
+});
+
+export const auditEntities = [AuditEntryEntity, AuditCheckpointEntity] as const;
+
+class CreateAuditTables extends Migration {
+    override up(): void {
+        // resource_id has no type on purpose: it keeps integers as integers and text as text.
+        this.addSql(`create table audit_entries (
+            id integer primary key not null,
+            at integer not null,
+            actor_id integer,
+            username text,
+            token_id integer,
+            plugin text,
+            action text not null,
+            resource text not null,
+            resource_id,
+            outcome text not null,
+            status integer,
+            code integer not null,
+            count integer not null,
+            ip text,
+            user_agent text,
+            request_id text,
+            changes text,
+            hash text not null,
+            late integer not null
+        )`);
+        this.addSql(`create table audit_checkpoints (
+            sequence integer primary key not null,
+            kind text not null check (kind in ('regular', 'sealed')),
+            hash text not null,
+            at integer not null,
+            removed integer not null,
+            signature text not null
+        )`);
+        this.addSql(`create table audit_facets (
+            id integer primary key not null,
+            actor_id integer,
+            username text collate nocase,
+            action text not null,
+            resource text not null,
+            resource_id,
+            outcome text not null,
+            late integer not null
+        )`);
+        this.addSql('create index audit_facets_actor_id on audit_facets (actor_id)');
+        this.addSql('create index audit_facets_username on audit_facets (username)');
+        this.addSql('create index audit_facets_action on audit_facets (action)');
+        this.addSql('create index audit_facets_resource on audit_facets (resource)');
+        this.addSql('create index audit_facets_resource_id on audit_facets (resource_id)');
+        this.addSql('create index audit_facets_outcome on audit_facets (outcome)');
+        this.addSql('create index audit_facets_late on audit_facets (id) where late = 1');
+        this.addSql('create virtual table audit_words using fts5 (text, content = \'\', contentless_delete = 1, detail = none, tokenize = \'trigram\')');
+        this.addSql('create table audit_indexed (one integer primary key check (one = 1), facets integer not null, blocks integer not null)');
+        this.addSql('insert into audit_indexed (one, facets, blocks) values (1, 0, 0)');
+    }
+}
+
+export const auditMigrations: readonly MigrationObject[] = [{ name: '0001-audit', class: CreateAuditTables }];

@@ -1,0 +1,82 @@
+/**
+ * The head of the chain beside the database: how many entries there are and the hash of the last. A database file that is put back to an
+ * older state, or whose last entries are cut off, no longer agrees with it.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { closeSync, constants, fdatasync, openSync, readFileSync, writeSync } from 'node:fs';
+import { canonicalJson } from './canonical.ts';
+
+export interface Head {
+    /** Number of the last entry; 0 before the first. */
+    readonly sequence: number;
+    /** Hash of the last entry. */
+    readonly hash: string;
+}
+
+/** The hash before the first entry. */
+export const genesis: Head = { sequence: 0, hash: '0'.repeat(64) };
+
+export type StoredHead = { readonly state: 'valid'; readonly head: Head } | { readonly state: 'missing' } | { readonly state: 'invalid' };
+
+/** One page of a file is written as a whole: the text has a fixed length below that. */
+const fileBytes = 256;
+
+export interface HeadFile {
+    write(head: Head): void;
+    /** Asks the disk to hold what was written; does not wait. */
+    flush(): void;
+    close(): void;
+}
+
+export function readHead(path: string, key: Buffer): StoredHead {
+    let text: string;
+    try {
+        text = readFileSync(path, 'utf8');
+    }
+    catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+            return { state: 'missing' };
+        }
+        throw error;
+    }
+    try {
+        const { sequence, hash, hmac } = JSON.parse(text) as { sequence: unknown; hash: unknown; hmac: unknown };
+        if (Number.isSafeInteger(sequence) && typeof hash === 'string' && typeof hmac === 'string') {
+            const head = { sequence: sequence as number, hash };
+            const expected = Buffer.from(sign(head, key));
+            const found = Buffer.from(hmac);
+            if (expected.length === found.length && timingSafeEqual(expected, found)) {
+                return { state: 'valid', head };
+            }
+        }
+    }
+    catch (error) {
+        if (!(error instanceof SyntaxError)) {
+            throw error;
+        }
+    }
+    return { state: 'invalid' };
+}
+
+/** Opens the file for the process's life: an entry costs one small write, and no rename. */
+export function openHead(path: string, key: Buffer): HeadFile {
+    const file = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+    let open = true;
+    return {
+        write(head) {
+            const text = JSON.stringify({ ...head, hmac: sign(head, key) });
+            writeSync(file, Buffer.from(`${text.padEnd(fileBytes - 1)}\n`), 0, fileBytes, 0);
+        },
+        flush: () => fdatasync(file, () => undefined),
+        close() {
+            if (open) {
+                open = false;
+                closeSync(file);
+            }
+        }
+    };
+}
+
+function sign(head: Head, key: Buffer): string {
+    return createHmac('sha256', key).update(canonicalJson({ hash: head.hash, sequence: head.sequence })).digest('hex');
+}

@@ -1,0 +1,34 @@
+/**
+ * Prepared statements on the connection of an open transaction. An entry is written in most transactions of the panel; going through the
+ * mapper's query path each time costs more than the insert itself.
+ */
+import type { Transaction } from '../db/database.ts';
+
+export interface Run {
+    run(...parameters: readonly unknown[]): { readonly changes: number };
+    get(...parameters: readonly unknown[]): unknown;
+}
+
+interface Native {
+    prepare(sql: string): Run;
+}
+
+interface Connection {
+    getNativeClient(): Promise<Native>;
+}
+
+export class Writer {
+    readonly #statements = new Map<string, Run>();
+    #native: Native | null = null;
+
+    /** The statement on the writing connection: what it runs belongs to `tx`, and must not be kept longer. */
+    async statement(tx: Transaction, sql: string): Promise<Run> {
+        let found = this.#statements.get(sql);
+        if (found === undefined) {
+            this.#native ??= await (tx.em.getDriver().getConnection('write') as unknown as Connection).getNativeClient();
+            found = this.#native.prepare(sql);
+            this.#statements.set(sql, found);
+        }
+        return found;
+    }
+}
