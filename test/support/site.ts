@@ -1,0 +1,33 @@
+import type { Site } from '../../core/src/engine/site.ts';
+
+/** A site with everything off: a proxy for `domain`. */
+export const testSite = (over: Partial<Site> = {}): Site => ({
+    id: 1,
+    domain: 'a.test',
+    aliases: [],
+    type: 'proxy',
+    enabled: true,
+    maintenance: false,
+    upstreams: over.type === undefined || over.type === 'proxy' ? [{ address: '127.0.0.1:9', weight: 1 }] : [],
+    ssl: false,
+    sslMode: 'auto',
+    certificateId: null,
+    forceHttps: false,
+    hsts: false,
+    loadBalancing: null,
+    healthCheck: null,
+    locations: [],
+    headers: { request: [], response: [] },
+    access: { allow: [], deny: [], basicAuth: [], forwardAuth: null },
+    cors: null,
+    securityHeaders: false,
+    compression: false,
+    bodyLimitBytes: null,
+    timeouts: null,
+    errorPages: [],
+    redirect: null,
+    static: null,
+    php: null,
+    advanced: [],
+    ...over
+});
