@@ -16,13 +16,13 @@ const run = promisify(execFile);
 
 // Stands in for the command line: says how it was started, and waits to be stopped when asked to.
 const COMMAND = `const said: object = { args: process.argv.slice(2), flags: process.execArgv };
-console.log(JSON.stringify(said));
 if (process.argv[2] === 'wait') {
     process.on('SIGTERM', () => process.exit(7));
     setInterval(() => {}, 1000);
 } else {
     process.exitCode = 3;
 }
+console.log(JSON.stringify(said));
 `;
 
 describe('bin/portico', () => {
