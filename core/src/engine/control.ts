@@ -1,0 +1,153 @@
+/** Start, stop, restart, reload and overwrite: what an operator does to the engine, each put on record with the wish that it leaves. */
+import { reply } from '@portico/sdk';
+import type { Reply } from '@portico/sdk';
+import type { Call } from '../call.ts';
+import { fail } from '../errors.ts';
+import type { Keeper } from './keeper.ts';
+import { EngineRejected } from './port.ts';
+import type { EngineOptions, ControlResult } from './service.ts';
+import { translate, translated } from './translate.ts';
+
+/** The part of the service that controls the process. */
+export interface Control {
+    start(call: Call): Promise<Reply<ControlResult>>;
+    stop(call: Call): Promise<Reply<ControlResult>>;
+    restart(call: Call): Promise<Reply<ControlResult>>;
+    reload(call: Call): Promise<Reply<ControlResult>>;
+    overwriteDrift(call: Call): Promise<Reply<ControlResult>>;
+}
+
+/** @param alone runs work in the apply queue */
+export const createControl = (options: EngineOptions, keeper: Keeper, alone: <T>(work: () => Promise<T>) => Promise<T>): Control => {
+    const { driver, db } = options;
+
+    const mustExist = (): void => {
+        const { state, message } = driver.process();
+        if (state === 'missing') {
+            throw fail.TOOL_MISSING({ tool: 'caddy', install: 'apt-get install caddy' }, message === null ? {} : { message });
+        }
+    };
+
+    const mustRun = (): void => {
+        mustExist();
+        const { state, message } = driver.process();
+        if (state !== 'running') {
+            throw fail.ENGINE_UNAVAILABLE({ engine: message ?? 'the engine is stopped' }, state === 'stopped' ? { message: 'The proxy engine is stopped' } : {});
+        }
+    };
+
+    const record = (call: Call, action: string, changed: boolean, message: string, caughtUp = false): Promise<Reply<ControlResult>> => {
+        const { revision, applied } = keeper.memory;
+        const refused = [...keeper.refused.values()][0] ?? null;
+        const data: ControlResult = {
+            changed,
+            state: driver.process().state,
+            pending: caughtUp ? 0 : revision - applied,
+            error: caughtUp ? null : refused ?? keeper.trouble
+        };
+        return db.write(async (tx) => {
+            await keeper.remember(tx, caughtUp);
+            return call.complete(tx, { action, resource: 'proxyengine', resourceId: null, after: { ...data }, reply: reply.with(data, { message }) });
+        });
+    };
+
+    const raise = async (was: string): Promise<void> => {
+        const before = keeper.memory.wanted;
+        keeper.wish('running');
+        await keeper.settle(false);
+        const { state, message } = driver.process();
+        if (state !== 'running') {
+            await backTo(before);
+            throw fail.ENGINE_UNAVAILABLE({ engine: message ?? keeper.trouble ?? `the engine is ${was}` });
+        }
+    };
+
+    /** What failed leaves no wish behind. */
+    const backTo = async (wanted: 'running' | 'stopped'): Promise<void> => {
+        keeper.wish(wanted);
+        if (wanted === 'stopped') {
+            await driver.stop();
+        }
+    };
+
+    const orBackTo = async <T>(wanted: 'running' | 'stopped', work: () => Promise<T>): Promise<T> => {
+        try {
+            return await work();
+        }
+        catch (error) {
+            await backTo(wanted);
+            throw error;
+        }
+    };
+
+    return {
+        start: (call) => alone(() => translated(async () => {
+            mustExist();
+            const was = driver.process().state;
+            const { wanted } = keeper.memory;
+            if (was === 'running' && wanted === 'running') {
+                return record(call, 'start', false, 'The engine is running already');
+            }
+
+            await raise(was);
+            return orBackTo(wanted, () => record(call, 'start', true, keeper.refused.size === 0 ? 'The engine is running' : 'The engine is running, without what it refuses'));
+        })),
+
+        stop(call) {
+            const was = driver.process().state;
+            // At once and not in line: whatever waits for an engine that hangs is let go by it.
+            const stopped = driver.stop();
+            stopped.catch(() => undefined);
+            return alone(() => translated(async () => {
+                const { wanted } = keeper.memory;
+                await stopped;
+                keeper.wish('stopped');
+                keeper.works.serving.doubt();
+                const changed = was === 'running' || was === 'failing' || wanted === 'running';
+                try {
+                    return await record(call, 'stop', changed, changed ? 'The engine is stopped' : 'The engine is stopped already');
+                }
+                catch (error) {
+                    keeper.wish(wanted);
+                    await keeper.settle(true);
+                    throw error;
+                }
+            }));
+        },
+
+        restart: (call) => alone(() => translated(async () => {
+            mustExist();
+            const was = driver.process().state;
+            const { wanted } = keeper.memory;
+            await driver.stop();
+            await raise(was);
+            return orBackTo(wanted, () => record(call, 'restart', true, 'The engine was restarted'));
+        })),
+
+        reload: (call) => alone(() => translated(async () => {
+            mustRun();
+            const { works } = keeper;
+            const readmitted = works.readmit(keeper.rows);
+            try {
+                await keeper.bring(true);
+            }
+            catch (error) {
+                readmitted.undo();
+                if (error instanceof EngineRejected) {
+                    keeper.refuse(error.message);
+                }
+
+                throw translate(error);
+            }
+
+            works.excluded.clear();
+            return record(call, 'reload', true, 'The engine was reloaded', true);
+        })),
+
+        overwriteDrift: (call) => alone(() => translated(async () => {
+            mustRun();
+            const changed = await keeper.works.serving.repair({ reload: true });
+            return record(call, 'overwrite', changed, 'The engine runs again what it was given');
+        }))
+    };
+};

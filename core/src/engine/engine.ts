@@ -1,0 +1,282 @@
+/** The engine service: the rows, the queue through which they change, and the process that serves them. */
+import { reply } from '@portico/sdk';
+import type { Reply } from '@portico/sdk';
+import type { Call } from '../call.ts';
+import { fail } from '../errors.ts';
+import { applyBatch } from './apply.ts';
+import type { ApplyPorts, Waiter } from './apply-ports.ts';
+import { hashOf } from './canonical.ts';
+import type { Change, Draft, HostRow, HostState, Outcome } from './change.ts';
+import { createControl } from './control.ts';
+import type { Control } from './control.ts';
+import { Sketch } from './draft.ts';
+import { findDrift } from './drift.ts';
+import { Keeper } from './keeper.ts';
+import { advancedOf } from './mask.ts';
+import type { EngineConfig, EngineProcess, EngineUpstream } from './port.ts';
+import { createApplyQueue } from './queue.ts';
+import type { ApplyQueue } from './queue.ts';
+import { explain } from './render.ts';
+import { planRestore } from './restore.ts';
+import { createRevisions } from './revisions.ts';
+import type { RevisionDetail, RevisionSummary, Revisions } from './revisions.ts';
+import type { ControlResult, Drift, EngineOptions, EngineService, EngineStatus, RestoreResult } from './service.ts';
+import type { Site } from './site.ts';
+import { translated } from './translate.ts';
+import { projected } from './works.ts';
+
+/** The engine service. Nothing happens before `boot`. */
+export const createEngine = (options: EngineOptions): EngineService => new ProxyEngine(options);
+
+const WINDOW_MS = 1000;
+
+class ProxyEngine implements EngineService {
+    readonly #options: EngineOptions;
+    readonly #revisions: Revisions;
+    readonly #keeper: Keeper;
+    readonly #queue: ApplyQueue<Waiter>;
+    readonly #control: Control;
+    #checking = false;
+    #closed = false;
+
+    constructor(options: EngineOptions) {
+        this.#options = options;
+        this.#revisions = createRevisions(options.db, options.sealer);
+        const keeper = new Keeper(options, this.#revisions);
+        const ports: ApplyPorts = {
+            db: options.db,
+            hosts: options.hosts,
+            rows: () => keeper.rows,
+            serving: () => keeper.works.serving,
+            mode: () => keeper.mode(),
+            provable: () => keeper.provable(),
+            pems: keeper.pems,
+            record: (tx, batch) => keeper.record(tx, batch),
+            revisionOf: (batch) => keeper.revisionOf(batch),
+            attempted: (attempt) => keeper.attempted(attempt),
+            committed: (event) => options.hooks?.applied?.(event),
+            windowMs: options.windowMs ?? WINDOW_MS
+        };
+        this.#keeper = keeper;
+        this.#queue = createApplyQueue((batch: readonly Waiter[]) => applyBatch(ports, batch));
+        this.#control = createControl(options, keeper, (work) => this.#alone(work));
+    }
+
+    async boot(): Promise<void> {
+        await this.#keeper.load();
+        await this.#alone(() => this.#keeper.settle(true));
+        this.#options.driver.onChange((process) => this.#changed(process));
+    }
+
+    async close(): Promise<void> {
+        this.#closed = true;
+        await this.#options.driver.close();
+        await this.#queue.idle();
+    }
+
+    change<T>(change: Change<T>): Promise<{ readonly value: T; readonly outcome: Outcome }> {
+        return new Promise((resolve, reject) => {
+            if (this.#closed) {
+                reject(fail.NOT_READY());
+                return;
+            }
+
+            this.#queue.change({ change, resolve: (result) => resolve(result as { readonly value: T; readonly outcome: Outcome }), reject });
+        });
+    }
+
+    async tryChange(change: Pick<Change<never>, 'plan'>): Promise<{ readonly reloaded: boolean }> {
+        const { config, reloaded } = await this.#alone(() => this.#tried(change));
+        // A proof takes a process and up to a second: nobody waits for it in line.
+        if (config !== null) {
+            await translated(() => this.#options.driver.validate(config));
+        }
+
+        return { reloaded };
+    }
+
+    draft(): Draft {
+        return this.#keeper.rows;
+    }
+
+    process(): EngineProcess {
+        return this.#options.driver.process();
+    }
+
+    pending(): ReadonlySet<number> {
+        return new Set([...this.#keeper.behind.keys(), ...this.#keeper.refused.keys()]);
+    }
+
+    stateOf(row: HostRow): HostState {
+        return this.#keeper.stateOf(row);
+    }
+
+    preview(site: Site): EngineConfig {
+        return explain(site, this.#keeper.works.context);
+    }
+
+    upstreams(): Promise<readonly EngineUpstream[]> {
+        return translated(() => this.#options.driver.upstreams());
+    }
+
+    start(call: Call): Promise<Reply<ControlResult>> {
+        return this.#control.start(call);
+    }
+
+    stop(call: Call): Promise<Reply<ControlResult>> {
+        return this.#control.stop(call);
+    }
+
+    restart(call: Call): Promise<Reply<ControlResult>> {
+        return this.#control.restart(call);
+    }
+
+    reload(call: Call): Promise<Reply<ControlResult>> {
+        return this.#control.reload(call);
+    }
+
+    overwriteDrift(call: Call): Promise<Reply<ControlResult>> {
+        return this.#control.overwriteDrift(call);
+    }
+
+    async status(): Promise<EngineStatus> {
+        const { driver, clock, settings } = this.#options;
+        const { state, version, pid, startedAt, message } = driver.process();
+        const running = state === 'running' ? await driver.config().then((config) => config === null ? null : hashOf(config), () => null) : null;
+        const { lastApply, memory: { revision, applied, wanted }, refused, trouble, works } = this.#keeper;
+        return {
+            state,
+            running: state === 'running',
+            version: version?.text ?? null,
+            pid,
+            startedAt,
+            uptimeSeconds: startedAt === null ? null : Math.max(0, Math.floor((clock.now() - startedAt.getTime()) / 1000)),
+            message: state === 'running' ? trouble : message ?? trouble,
+            wanted,
+            autoReload: settings.autoReload(),
+            configuration: { wanted: works.serving.projection.configHash(), running },
+            revision,
+            appliedRevision: applied,
+            pending: revision - applied,
+            pendingHosts: this.#keeper.behind.size,
+            refused: [...refused].map(([id, text]) => ({ id, message: text })),
+            lastApply,
+            loads: works.serving.loads
+        };
+    }
+
+    configNow(): Promise<EngineConfig | null> {
+        return translated(() => this.#options.driver.config());
+    }
+
+    desired(): EngineConfig {
+        return this.#keeper.works.serving.projection.config();
+    }
+
+    drift(): Promise<Drift> {
+        const { serving, table } = this.#keeper.works;
+        return translated(() => findDrift(this.#options.driver, serving, table));
+    }
+
+    revisions(page: { readonly before: number | null; readonly limit: number }): { readonly rows: readonly RevisionSummary[]; readonly total: number } {
+        return { rows: this.#revisions.page(page.before, page.limit), total: this.#revisions.total() };
+    }
+
+    revision(number: number): RevisionDetail {
+        const summary = this.#revisions.summary(number);
+        if (summary === null) {
+            throw fail.NOT_FOUND();
+        }
+
+        const hosts = new Map(this.#keeper.rows.hosts);
+        for (const [id, { row }] of this.#revisions.undo(number, this.#keeper.memory.revision)) {
+            if (row === null) {
+                hosts.delete(id);
+            }
+            else {
+                hosts.set(id, row);
+            }
+        }
+
+        return { ...summary, changes: this.#revisions.changes(number), hosts: [...hosts.values()].sort((a, b) => a.site.id - b.site.id), settings: this.#revisions.settings(number) };
+    }
+
+    async restore(number: number, call: Call): Promise<Reply<RestoreResult>> {
+        const { settings, clock, vet } = this.#options;
+        const target = this.revision(number);
+        const versions = new Map([...this.#revisions.undo(number, this.#keeper.memory.revision)].map(([id, { version }]) => [id, version]));
+        let plan: ReturnType<typeof planRestore> = {};
+        const { value } = await this.change<Reply<RestoreResult>>({
+            by: { id: call.actor.id, username: call.actor.username, tokenId: call.actor.tokenId, plugin: call.actor.plugin, requestId: call.id },
+            plan: (draft) => {
+                plan = planRestore({ target, versions, draft, lastVersion: (id) => draft instanceof Sketch ? draft.gone.get(id) : undefined, call, settings, now: clock.now(), vet });
+                return plan;
+            },
+            commit: async (tx, outcome) => {
+                if (plan.settings !== undefined) {
+                    await settings.write?.(tx, plan.settings);
+                }
+
+                const data: RestoreResult = { revision: outcome.revision, applied: outcome.applied, reload: outcome.reloaded, changed: plan.hosts?.length ?? 0 };
+                return call.complete(tx, {
+                    action: 'restore',
+                    resource: 'proxyengine',
+                    resourceId: number,
+                    after: { ...data },
+                    reply: reply.with(data, { message: `The hosts are those of revision ${number}`, headers: { 'x-engine-reload': String(outcome.reloaded) } })
+                });
+            }
+        });
+        return value;
+    }
+
+    logs(options: { readonly lines: number; readonly follow: boolean; readonly signal: AbortSignal }): AsyncIterable<string> {
+        return this.#options.driver.logs(options);
+    }
+
+    advanced(): ReadonlySet<string> {
+        const served = [...this.#keeper.behind.values()].filter((row) => row !== null);
+        return advancedOf([...this.#keeper.rows.hosts.values(), ...served].map((row) => row.site));
+    }
+
+    #alone<T>(work: () => Promise<T>): Promise<T> {
+        return this.#closed ? Promise.reject(fail.NOT_READY()) : this.#queue.alone(work);
+    }
+
+    /** Lays a change over what is wanted, looks, and takes it away again. */
+    async #tried(change: Pick<Change<never>, 'plan'>): Promise<{ readonly config: EngineConfig | null; readonly reloaded: boolean }> {
+        this.#keeper.mode();
+        const { pems, rows, works: { serving } } = this.#keeper;
+        const sketch = new Sketch(rows);
+        const plan = change.plan(sketch);
+        sketch.apply(plan);
+        for (const { id, pem } of plan.certificates ?? []) {
+            if (pem !== undefined) {
+                pems.set(id, pem);
+            }
+        }
+
+        const staged = serving.stage(projected(plan));
+        try {
+            return { config: this.#keeper.provable() ? await serving.proof() : null, reloaded: serving.needsReload };
+        }
+        finally {
+            staged.undo();
+            pems.clear();
+        }
+    }
+
+    #changed(process: EngineProcess): void {
+        if (process.state === 'failing') {
+            this.#options.hooks?.failed?.({ result: 'failed', message: process.message ?? 'The engine does not answer' });
+        }
+
+        if (process.state === 'running' && !this.#checking && !this.#closed) {
+            this.#checking = true;
+            this.#queue.alone(() => {
+                this.#checking = false;
+                return this.#keeper.recheck();
+            }).catch((error: unknown) => this.#options.log.error('The engine could not be checked after it came back', { error }));
+        }
+    }
+}

@@ -1,0 +1,64 @@
+/** What the engine service keeps: one row that says how things stand, and the revisions. */
+import { defineEntity } from '@mikro-orm/core';
+import { Migration } from '@mikro-orm/migrations';
+import type { MigrationObject } from '@mikro-orm/core';
+
+/** One row for each committed apply: what it changed, and what it was rendered to. Host deltas are JSON, and last: a list never reads them. */
+export const RevisionEntity = defineEntity({
+    name: 'EngineRevision',
+    tableName: 'engine_revision',
+    properties: (p) => ({
+        number: p.integer().primary(),
+        at: p.integer(),
+        applied: p.boolean(),
+        reloaded: p.boolean(),
+        hash: p.string(),
+        authors: p.text(),
+        changed: p.integer(),
+        settings: p.text(),
+        hosts: p.text()
+    })
+});
+
+/** The one row, with the id 1. */
+export const EngineStateEntity = defineEntity({
+    name: 'EngineState',
+    tableName: 'engine_state',
+    properties: (p) => ({
+        id: p.integer().primary(),
+        wanted: p.string(),
+        revision: p.integer(),
+        applied: p.integer(),
+        hostId: p.integer(),
+        settings: p.text().nullable()
+    })
+});
+
+export const engineEntities = [RevisionEntity, EngineStateEntity] as const;
+
+class CreateEngineTables extends Migration {
+    override up(): void {
+        this.addSql(`create table engine_revision (
+            number integer primary key not null,
+            at integer not null,
+            applied integer not null,
+            reloaded integer not null,
+            hash text not null,
+            authors text not null,
+            changed integer not null,
+            settings text not null,
+            hosts text not null
+        )`);
+        this.addSql(`create table engine_state (
+            id integer primary key not null check (id = 1),
+            wanted text not null check (wanted in ('running', 'stopped')),
+            revision integer not null,
+            applied integer not null,
+            host_id integer not null,
+            settings text
+        )`);
+        this.addSql('insert into engine_state (id, wanted, revision, applied, host_id, settings) values (1, \'running\', 0, 0, 0, null)');
+    }
+}
+
+export const engineMigrations: readonly MigrationObject[] = [{ name: '0001-engine-revisions', class: CreateEngineTables }];

@@ -1,0 +1,78 @@
+/**
+ * Engine configurations and rows without what not everybody may see: hashes, header values, keys, EAB and `advanced`.
+ * A text is shown only under a key that is known to be harmless: what a newer engine or a stranger's configuration adds is masked.
+ */
+import type { HostRow } from './change.ts';
+import { canonicalJson } from './canonical.ts';
+import type { EngineConfig } from './port.ts';
+import type { EngineSettings, Site } from './site.ts';
+
+/** What stands in the place of a masked text. */
+export const MASKED = '[masked]';
+
+/** Keys whose texts say how requests are led, and never with which secret. */
+const SHOWN = new Set([
+    '@id', 'algorithms', 'args', 'ask', 'auto_https', 'ca', 'certificate', 'challenges', 'curves', 'dial', 'email', 'encoder', 'encodings', 'exclude', 'fail_duration', 'filename',
+    'group', 'handler', 'handler_chain', 'hide', 'host', 'include', 'index_names', 'interval', 'key_type', 'lb_policy', 'level', 'listen', 'logger_names', 'max_size',
+    'method', 'module', 'name', 'names', 'origins', 'output', 'path', 'pattern', 'policy', 'prefer', 'protocol', 'protocol_min', 'protocols', 'ranges', 'root', 'sni', 'split_path', 'status_code',
+    'strip_path_prefix', 'subjects', 'timeout', 'try_duration', 'try_files', 'try_interval', 'try_policy', 'username', 'versions', 'writer'
+]);
+
+/** Below these, every text is masked whatever its key: the keys are header names, or the texts are secrets. */
+const SECRET = new Set(['headers', 'header', 'request', 'response', 'external_account', 'load_pem', 'environment', 'env', 'cookie', 'query']);
+
+/** The engine-native handlers of these sites, to be masked whole wherever they turn up. */
+export const advancedOf = (sites: Iterable<Site>): ReadonlySet<string> => {
+    const found = new Set<string>();
+    for (const site of sites) {
+        for (const handler of site.advanced) {
+            found.add(canonicalJson(handler));
+        }
+    }
+
+    return found;
+};
+
+/**
+ * A copy of a configuration that may be shown to whoever may see the engine.
+ * @param advanced from `advancedOf`
+ */
+export const maskConfig = (config: EngineConfig, advanced: ReadonlySet<string>): EngineConfig => masked(config, '', false, advanced) as EngineConfig;
+
+/** A copy of a row that may be shown to whoever may see the engine. */
+export const maskRow = (row: HostRow): HostRow => {
+    const { site } = row;
+    const values = (operations: Site['headers']['request']): Site['headers']['request'] => operations.map((operation) => ({ ...operation, value: operation.value === '' ? '' : MASKED }));
+    return {
+        ...row,
+        site: {
+            ...site,
+            headers: { request: values(site.headers.request), response: values(site.headers.response) },
+            access: { ...site.access, basicAuth: site.access.basicAuth.map((entry) => ({ ...entry, hash: MASKED })) },
+            advanced: site.advanced.map(() => ({ handler: MASKED }))
+        }
+    };
+};
+
+/** A copy of the settings without the EAB. */
+export const maskSettings = (settings: EngineSettings): EngineSettings => settings.acmeEab === null ? settings : { ...settings, acmeEab: { keyId: MASKED, macKey: MASKED } };
+
+const masked = (value: unknown, key: string, secret: boolean, advanced: ReadonlySet<string>): unknown => {
+    if (typeof value === 'string') {
+        return value === '' || (!secret && SHOWN.has(key)) ? value : MASKED;
+    }
+
+    if (Array.isArray(value)) {
+        return value.map((item) => masked(item, key, secret, advanced));
+    }
+
+    if (typeof value !== 'object' || value === null) {
+        return value;
+    }
+
+    if (advanced.size > 0 && 'handler' in value && advanced.has(canonicalJson(value))) {
+        return { handler: MASKED };
+    }
+
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, masked(item, name, secret || SECRET.has(name), advanced)]));
+};

@@ -1,0 +1,139 @@
+/** The engine service as its routes and the panel's entry use it: the whole of `Engine`, and what controls and shows the process. */
+import type { Reply } from '@portico/sdk';
+import type { Call } from '../call.ts';
+import type { Clock } from '../clock.ts';
+import type { Database } from '../db/database.ts';
+import type { Logger } from '../log.ts';
+import type { CertificateStore, Engine, HostRow, HostStore, SettingsSource } from './change.ts';
+import type { Difference } from './differences.ts';
+import type { EngineFolders } from './home.ts';
+import type { EngineConfig, EngineDriver, EngineState } from './port.ts';
+import type { RevisionDetail, RevisionSummary, Sealer } from './revisions.ts';
+
+/** What was last tried on the engine. */
+export interface LastApply {
+    readonly at: Date;
+    readonly durationMs: number;
+    readonly changes: number;
+    readonly reloaded: boolean;
+    readonly result: 'applied' | 'rejected' | 'failed';
+    /** The engine's own words when it was not applied. */
+    readonly message: string | null;
+}
+
+export interface EngineStatus {
+    readonly state: EngineState;
+    readonly running: boolean;
+    readonly version: string | null;
+    readonly pid: number | null;
+    readonly startedAt: Date | null;
+    readonly uptimeSeconds: number | null;
+    /** Why it is not running, or what is wrong with what it runs. */
+    readonly message: string | null;
+    /** What was asked for last, by start and stop. */
+    readonly wanted: 'running' | 'stopped';
+    readonly autoReload: boolean;
+    /** SHA-256 of the canonical configurations; `running` is null when there is none, or it does not answer. */
+    readonly configuration: { readonly wanted: string; readonly running: string | null };
+    readonly revision: number;
+    readonly appliedRevision: number;
+    /** Revisions that the engine does not serve yet, and the hosts in them. */
+    readonly pending: number;
+    readonly pendingHosts: number;
+    /** Hosts that the engine refuses, by id. */
+    readonly refused: readonly { readonly id: number; readonly message: string }[];
+    readonly lastApply: LastApply | null;
+    /** Loads since the panel started. */
+    readonly loads: number;
+}
+
+/** The end of start, stop, restart, reload, overwrite. */
+export interface ControlResult {
+    /** False: it was so already. */
+    readonly changed: boolean;
+    readonly state: EngineState;
+    readonly pending: number;
+    /** Why some rows are still not served; null when all are. */
+    readonly error: string | null;
+}
+
+export interface TableDifference {
+    readonly name: string;
+    readonly wanted: string | null;
+    readonly running: string | null;
+}
+
+export interface Drift {
+    readonly drifted: boolean;
+    readonly config: readonly Difference[];
+    readonly table: readonly TableDifference[];
+    /** There are more differences than are told. */
+    readonly more: boolean;
+}
+
+export interface RestoreResult {
+    readonly revision: number;
+    readonly applied: boolean;
+    readonly reload: boolean;
+    /** Number of hosts that changed. */
+    readonly changed: number;
+}
+
+export interface EngineService extends Engine {
+    /** Loads the rows, and brings the engine to them unless that is held back. Fails only when the database does; the engine's troubles are in `status`. */
+    boot(): Promise<void>;
+    /** Ends the queue and lets go of the engine, which keeps running. */
+    close(): Promise<void>;
+    /** @throws ENGINE_UNAVAILABLE 50301, TOOL_MISSING 50302 */
+    start(call: Call): Promise<Reply<ControlResult>>;
+    stop(call: Call): Promise<Reply<ControlResult>>;
+    restart(call: Call): Promise<Reply<ControlResult>>;
+    /** Loads what is wanted with everything that waits. @throws ENGINE_REJECTED 42200, ENGINE_UNAVAILABLE 50301, TOOL_MISSING 50302 */
+    reload(call: Call): Promise<Reply<ControlResult>>;
+    status(): Promise<EngineStatus>;
+    /** What the engine runs; null when it is stopped. @throws ENGINE_UNAVAILABLE 50301 */
+    configNow(): Promise<EngineConfig | null>;
+    /** What it would run if everything that waits were applied. */
+    desired(): EngineConfig;
+    /** @throws ENGINE_UNAVAILABLE 50301 when there is nothing to compare with */
+    drift(): Promise<Drift>;
+    overwriteDrift(call: Call): Promise<Reply<ControlResult>>;
+    /** Newest first: the `limit` below `before`. */
+    revisions(page: { readonly before: number | null; readonly limit: number }): { readonly rows: readonly RevisionSummary[]; readonly total: number };
+    /** @throws NOT_FOUND 40400 */
+    revision(number: number): RevisionDetail;
+    /**
+     * Makes the rows, and the settings, those of a revision: an ordinary change through the queue.
+     * @throws NOT_FOUND 40400; FORBIDDEN 40300; CONFLICT 40900 when a certificate of that time is gone; what any change throws
+     */
+    restore(number: number, call: Call): Promise<Reply<RestoreResult>>;
+    logs(options: { readonly lines: number; readonly follow: boolean; readonly signal: AbortSignal }): AsyncIterable<string>;
+    /** The engine-native handlers of all rows, as `maskConfig` wants them. */
+    advanced(): ReadonlySet<string>;
+}
+
+/** Something was brought to the engine, or could not be. Called outside any transaction; must not throw. */
+export interface EngineHooks {
+    applied?(event: { readonly revision: number; readonly applied: boolean; readonly reloaded: boolean; readonly hosts: readonly number[] }): void;
+    failed?(event: { readonly result: 'rejected' | 'failed'; readonly message: string }): void;
+}
+
+export interface EngineOptions {
+    readonly driver: EngineDriver;
+    readonly hosts: HostStore;
+    readonly settings: SettingsSource;
+    readonly certificates: CertificateStore;
+    readonly db: Database;
+    readonly sealer: Sealer;
+    /** Where the engine lives (`engineHome`); asked again while it throws, so that a panel without an engine starts. */
+    readonly home: () => EngineFolders;
+    readonly log: Logger;
+    readonly clock: Clock;
+    readonly hooks?: EngineHooks;
+    /** The one address that sites are served on; left out: all of them. */
+    readonly address?: string;
+    /** Judges a row that a restore brings back, as any other way in does. Throws to refuse. */
+    readonly vet?: (call: Call, before: HostRow | null, after: HostRow | null) => void;
+    /** Milliseconds from one load to the next; default 1,000. */
+    readonly windowMs?: number;
+}
