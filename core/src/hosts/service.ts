@@ -224,7 +224,7 @@ export function createHosts(options: HostsOptions): Hosts {
         const { hosts } = engine.draft();
         const missing = ids.filter((id) => !hosts.has(id));
         if (missing.length > 0) {
-            throw ids.length === 1 ? fail.NOT_FOUND(null, { message: `There is no host ${ids[0]}` }) : fail.NOT_FOUND({ ids: missing }, { message: `There is no host ${missing.join(', ')}` });
+            throw fail.NOT_FOUND({ ids: missing }, { message: `There is no host ${missing.join(', ')}` });
         }
         return ids.flatMap((id) => hosts.get(id) ?? []);
     }
