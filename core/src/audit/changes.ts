@@ -40,6 +40,10 @@ function reduce(before: unknown, after: unknown, budget: Budget): [unknown, unkn
     const old: Record<string, unknown> = {};
     const now: Record<string, unknown> = {};
     for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+        if (budget.left <= 0) {
+            budget.truncated = true;
+            break;
+        }
         if (!same(before[key], after[key], 0)) {
             setPlain(old, key, before[key], 0, budget);
             setPlain(now, key, after[key], 0, budget);
@@ -114,7 +118,7 @@ function plainObject(value: object, depth: number, budget: Budget): unknown {
         return items;
     }
     const result: Record<string, unknown> = {};
-    const fields = value instanceof Map ? Object.fromEntries(value) as Fields : value as Fields;
+    const fields = value instanceof Map ? Object.fromEntries([...value].filter(([key]) => typeof key === 'string')) as Fields : value as Fields;
     const headerName = fields['name'];
     const masksValue = typeof headerName === 'string' && secretName.test(headerName) && 'value' in fields;
     for (const key of Object.keys(fields)) {
