@@ -4,17 +4,19 @@ import { askAdmin, parseUpstreams, pingAdmin } from './admin.ts';
 import { adminConfig, engineHome, prepareHome } from './home.ts';
 import { createInstance } from './instance.ts';
 import { keepWhen, parseConfig, readLast } from './last.ts';
-import { keyOf, listenersOf, probeListeners } from './listeners.ts';
+import { listenersOf, probeListeners } from './listeners.ts';
 import { readLog } from './log.ts';
 import { EngineRejected, EngineUnavailable } from './port.ts';
 import { capOutput, startConfig, startOf } from './process.ts';
 import { createSupervisor } from './supervisor.ts';
+import { defaultTiming } from './timing.ts';
 import { validateConfig } from './validation.ts';
 import type { EngineFolders } from './home.ts';
-import type { EngineInstance, EngineLog, InstanceTiming } from './instance.ts';
+import type { EngineInstance, EngineLog } from './instance.ts';
 import type { Listener } from './listeners.ts';
 import type { EngineConfig, EngineDriver, EngineProcess, EngineState, EngineUpstream } from './port.ts';
-import type { Supervisor, SupervisorTiming } from './supervisor.ts';
+import type { Supervisor } from './supervisor.ts';
+import type { EngineTiming } from './timing.ts';
 
 export interface CaddyDriverOptions {
     /** Path of the binary; null: `caddy` on the PATH. */
@@ -27,17 +29,10 @@ export interface CaddyDriverOptions {
     readonly timing?: Partial<EngineTiming>;
 }
 
-/** Milliseconds. */
-export interface EngineTiming extends SupervisorTiming, InstanceTiming {
-    readonly loadMs: number;
-}
-
-const TIMING: EngineTiming = { startMs: 15_000, pingMs: 5000, loadMs: 60_000, graceMs: 10_000, tickMs: 1000, pingEveryMs: 5000, pingsMissed: 3, backoffMs: 500, backoffCapMs: 30_000, stableMs: 60_000 };
-
 /** The start of any app may fail after listeners of the refused configuration were opened. */
 const STARTED_PARTLY = / app module: start: /;
 
-/** The one engine driver: Caddy over its admin API. Starts nothing by itself. @throws EngineUnavailable when the engine's user or folders cannot be */
+/** The one engine driver: Caddy over its admin API. Starts nothing, and touches nothing on the disk, until it is asked to. */
 export const createCaddyDriver = (options: CaddyDriverOptions): EngineDriver => new CaddyDriver(options);
 
 class CaddyDriver implements EngineDriver {
@@ -61,7 +56,7 @@ class CaddyDriver implements EngineDriver {
 
     constructor(options: CaddyDriverOptions) {
         this.#options = options;
-        this.#timing = { ...TIMING, ...options.timing };
+        this.#timing = { ...defaultTiming, ...options.timing };
         this.#instance = createInstance({
             binary: options.binary,
             home: () => this.#home(),
@@ -132,7 +127,7 @@ class CaddyDriver implements EngineDriver {
         return this.#exclusive(async () => {
             this.#checkAdmin(config);
             signal.throwIfAborted();
-            if (this.#state === 'stopped' || this.#state === 'missing') {
+            if (this.#isDown()) {
                 throw new EngineUnavailable(this.#message ?? 'the engine is stopped');
             }
 
@@ -173,19 +168,11 @@ class CaddyDriver implements EngineDriver {
     }
 
     async config(): Promise<EngineConfig | null> {
-        if (this.#state === 'stopped' || this.#state === 'missing') {
-            return null;
-        }
-
-        return this.#ask('GET', '/config/', this.#timing.loadMs).then((text) => parseConfig(text)).then((config) => isDeepStrictEqual(config, startConfig(this.#home())) ? null : config);
+        return this.#isDown() ? null : this.#running();
     }
 
     async upstreams(): Promise<readonly EngineUpstream[]> {
-        if (this.#state === 'stopped' || this.#state === 'missing') {
-            return [];
-        }
-
-        return parseUpstreams(await this.#ask('GET', '/reverse_proxy/upstreams', this.#timing.pingMs));
+        return this.#isDown() ? [] : parseUpstreams(await this.#ask('GET', '/reverse_proxy/upstreams', this.#timing.pingMs));
     }
 
     logs(options: { readonly lines: number; readonly follow: boolean; readonly signal: AbortSignal }): AsyncIterable<string> {
@@ -215,8 +202,8 @@ class CaddyDriver implements EngineDriver {
     async #bringUp(candidates: readonly (EngineConfig | null)[]): Promise<{ readonly how: 'found' | 'started'; readonly refusal: EngineRejected | null }> {
         const how = await this.#instance.raise();
         if (how === 'found') {
-            const running = parseConfig(await this.#ask('GET', '/config/', this.#timing.loadMs));
-            if (running !== null && !isDeepStrictEqual(running, startConfig(this.#home()))) {
+            const running = await this.#running();
+            if (running !== null) {
                 this.#took(running);
                 this.#succeed();
                 return { how, refusal: null };
@@ -249,9 +236,7 @@ class CaddyDriver implements EngineDriver {
 
     /** One load, after a look whether its new addresses are free: a load that fails at binding is not undone by the engine. */
     async #give(config: EngineConfig, signal?: AbortSignal): Promise<void> {
-        const held = new Set(this.#listening.map(keyOf));
-        const wanted = listenersOf(config).filter((listener) => !held.has(keyOf(listener)));
-        const problems = await probeListeners(wanted, { pid: this.#instance.identity()?.pid ?? null, listeners: this.#listening });
+        const problems = await probeListeners(listenersOf(config), { pid: this.#instance.identity()?.pid ?? null, listeners: this.#listening });
         if (problems.length > 0) {
             throw new EngineRejected(problems.join('; '));
         }
@@ -273,6 +258,16 @@ class CaddyDriver implements EngineDriver {
         }
 
         this.#took(config);
+    }
+
+    /** Null when it runs only what it was started with. */
+    async #running(): Promise<EngineConfig | null> {
+        const config = parseConfig(await this.#ask('GET', '/config/', this.#timing.loadMs));
+        return isDeepStrictEqual(config, startConfig(this.#home())) ? null : config;
+    }
+
+    #isDown(): boolean {
+        return this.#state === 'stopped' || this.#state === 'missing';
     }
 
     #took(config: EngineConfig): void {

@@ -46,14 +46,16 @@ export const keyOf = (listener: Listener): string =>
     `${listener.network === 'udp' ? 'udp/' : ''}${listener.host.includes(':') ? `[${listener.host}]` : listener.host}:${listener.port}`;
 
 /**
- * Tries which of the listeners could not be bound, by binding each for a moment. An address that the engine itself holds is free.
+ * Tries which of the listeners could not be bound, by binding each for a moment. An address that the engine itself holds is free, one that its
+ * configuration names is not looked at.
  * What the panel may not bind is not judged: the engine may.
  * @param engine - the running engine, and what it listens on by its configuration
  * @returns one sentence for each that is taken
  */
 export const probeListeners = async (listeners: readonly Listener[], engine: { readonly pid: number | null; readonly listeners: readonly Listener[] }): Promise<readonly string[]> => {
     const problems: string[] = [];
-    for (const listener of listeners) {
+    const held = new Set(engine.listeners.map(keyOf));
+    for (const listener of listeners.filter((wanted) => !held.has(keyOf(wanted)))) {
         const code = await (listener.network === 'tcp' ? bindTcp(listener) : bindUdp(listener));
         if (code === 'EADDRINUSE') {
             const holders = holdersOf(listener);

@@ -182,6 +182,30 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
         expect(await answerOf(port)).to.equal('new');
     });
 
+    it('comes back with what it acknowledged last, or what was on its way, however often it is killed during loads', async () => {
+        // Without the wait that grows with each failure.
+        const driver = engine.another({ timing: { tickMs: 10, backoffMs: 20, backoffCapMs: 50 } });
+        await driver.start(engine.answering('0', port));
+        let acknowledged = 0;
+        for (let mark = 1; mark <= 40; mark += 1) {
+            const { pid } = driver.process();
+            if (mark % 4 === 0 && pid !== null) {
+                setTimeout(() => process.kill(pid, 'SIGKILL'), mark % 8);
+            }
+
+            await driver.load(engine.answering(String(mark), port)).then(() => {
+                acknowledged = mark;
+            }, (error: unknown) => {
+                expect(error).to.be.instanceOf(EngineUnavailable);
+            });
+            await until(() => driver.process().state === 'running', 'it runs');
+            const served = Number(await until(() => answerOf(port), 'it serves'));
+            expect([acknowledged, mark]).to.include(served);
+        }
+
+        expect(acknowledged).to.be.above(20);
+    });
+
     it('replaces an engine that no longer answers', async () => {
         const quick = engine.another({ timing: { tickMs: 50, pingEveryMs: 100, pingMs: 300, pingsMissed: 2, backoffMs: 100 } });
         await quick.start(engine.answering('same', port));

@@ -1,0 +1,21 @@
+import type { InstanceTiming } from './instance.ts';
+import type { SupervisorTiming } from './supervisor.ts';
+
+/** How long the engine's driver waits for what; milliseconds. */
+export interface EngineTiming extends SupervisorTiming, InstanceTiming {
+    /** For a load, and for reading the whole configuration. */
+    readonly loadMs: number;
+}
+
+export const defaultTiming: EngineTiming = {
+    startMs: 15_000,
+    pingMs: 5000,
+    loadMs: 60_000,
+    graceMs: 10_000,
+    tickMs: 1000,
+    pingEveryMs: 5000,
+    pingsMissed: 3,
+    backoffMs: 500,
+    backoffCapMs: 30_000,
+    stableMs: 60_000
+};
