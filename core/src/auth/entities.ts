@@ -1,0 +1,136 @@
+/** What auth/ keeps. Times are milliseconds since 1970; whatever lets somebody in is hashed or sealed. */
+import { defineEntity, type MigrationObject } from '@mikro-orm/core';
+import { Migration } from '@mikro-orm/migrations';
+
+/** One login, from then until its refresh token has expired. Ids are never given twice. */
+export const SessionEntity = defineEntity({
+    name: 'Session',
+    tableName: 'auth_sessions',
+    properties: (p) => ({
+        id: p.integer().primary(),
+        userId: p.integer(),
+        /** The id of the one refresh token that is not spent. */
+        refreshId: p.string(),
+        createdAt: p.integer(),
+        /** Written now and then, not at each request. */
+        lastSeenAt: p.integer(),
+        /** Last login or step-up. */
+        provenAt: p.integer(),
+        expiresAt: p.integer(),
+        ip: p.string(),
+        userAgent: p.string().nullable()
+    })
+});
+
+/** A revoked token stays as a row until it would have expired, so that its bearer is told what happened. */
+export const ApiTokenEntity = defineEntity({
+    name: 'ApiToken',
+    tableName: 'auth_tokens',
+    properties: (p) => ({
+        id: p.integer().primary(),
+        userId: p.integer(),
+        name: p.string(),
+        hash: p.string(),
+        permissions: p.json<string[]>(),
+        createdAt: p.integer(),
+        expiresAt: p.integer(),
+        lastUsedAt: p.integer().nullable(),
+        revokedAt: p.integer().nullable()
+    })
+});
+
+/** An account's second factor, and what is known of attempts at it. */
+export const SecondFactorEntity = defineEntity({
+    name: 'SecondFactor',
+    tableName: 'auth_second_factors',
+    properties: (p) => ({
+        userId: p.integer().primary(),
+        /** Sealed; null while the first one waits to be confirmed. */
+        secret: p.string().nullable(),
+        /** Sealed; waits to be confirmed. */
+        pending: p.string().nullable(),
+        /** The last time step whose code was used; none at or before it works again. */
+        lastStep: p.integer(),
+        /** When the last wrong codes came. */
+        wrongAt: p.json<number[]>(),
+        /** Until when no code is looked at. */
+        closedUntil: p.integer()
+    })
+});
+
+export const RecoveryCodeEntity = defineEntity({
+    name: 'RecoveryCode',
+    tableName: 'auth_recovery_codes',
+    properties: (p) => ({ hash: p.string().primary(), userId: p.integer() })
+});
+
+/** A challenge that was solved once and is still young enough to be tried again. */
+export const SpentChallengeEntity = defineEntity({
+    name: 'SpentChallenge',
+    tableName: 'auth_spent_challenges',
+    properties: (p) => ({ challenge: p.string().primary(), expiresAt: p.integer() })
+});
+
+/** Failed logins by network, by account, and by account from one network. */
+export const ThrottleEntity = defineEntity({
+    name: 'Throttle',
+    tableName: 'auth_throttle',
+    properties: (p) => ({
+        key: p.string().primary(),
+        failures: p.integer(),
+        blockedUntil: p.integer(),
+        failedAt: p.integer(),
+        succeededAt: p.integer()
+    })
+});
+
+export const authEntities = [SessionEntity, ApiTokenEntity, SecondFactorEntity, RecoveryCodeEntity, SpentChallengeEntity, ThrottleEntity] as const;
+
+class CreateAuthTables extends Migration {
+    override up(): void {
+        this.addSql(`create table auth_sessions (
+            id integer primary key autoincrement,
+            user_id integer not null,
+            refresh_id text not null,
+            created_at integer not null,
+            last_seen_at integer not null,
+            proven_at integer not null,
+            expires_at integer not null,
+            ip text not null,
+            user_agent text
+        )`);
+        this.addSql('create index auth_sessions_user on auth_sessions (user_id)');
+        this.addSql(`create table auth_tokens (
+            id integer primary key autoincrement,
+            user_id integer not null,
+            name text not null,
+            hash text not null unique,
+            permissions text not null,
+            created_at integer not null,
+            expires_at integer not null,
+            last_used_at integer,
+            revoked_at integer
+        )`);
+        this.addSql('create index auth_tokens_user on auth_tokens (user_id)');
+        this.addSql(`create table auth_second_factors (
+            user_id integer primary key not null,
+            secret text,
+            pending text,
+            last_step integer not null,
+            wrong_at text not null,
+            closed_until integer not null
+        )`);
+        this.addSql('create table auth_recovery_codes (hash text primary key not null, user_id integer not null) without rowid');
+        this.addSql('create index auth_recovery_codes_user on auth_recovery_codes (user_id)');
+        this.addSql('create table auth_spent_challenges (challenge text primary key not null, expires_at integer not null) without rowid');
+        this.addSql(`create table auth_throttle (
+            key text primary key not null,
+            failures integer not null,
+            blocked_until integer not null,
+            failed_at integer not null,
+            succeeded_at integer not null
+        ) without rowid`);
+    }
+}
+
+export const authMigrations: readonly MigrationObject[] = [{ name: '0001-auth', class: CreateAuthTables }];

@@ -1,0 +1,46 @@
+/** What auth/ needs of the accounts, the settings and the gateway. Implemented elsewhere, handed over by the composition root. */
+import type { Transaction } from '../db/database.ts';
+import type { Route } from '../http/route.ts';
+
+/** An account as of now; a change makes a new object. */
+export interface Account {
+    readonly id: number;
+    readonly username: string;
+    readonly role: string;
+    readonly permissions: readonly string[];
+    readonly allowed: ReadonlySet<string>;
+    readonly disabled: boolean;
+    readonly mustChangePassword: boolean;
+}
+
+/** A password that was right a moment ago. */
+export interface Proof {
+    readonly account: Account;
+    readonly passwordHash: string;
+    readonly renewedHash: string | null;
+}
+
+export interface Accounts {
+    get(id: number): Account | undefined;
+    named(username: string): Account | undefined;
+    onChange(listener: (id: number) => void): void;
+    /** Computes exactly one hash, whatever the outcome. */
+    authenticate(username: string, password: string): Promise<Proof | null>;
+    confirm(id: number, password: string): Promise<Proof | null>;
+    stillProven(tx: Transaction, proof: Proof): Promise<boolean>;
+    loggedIn(tx: Transaction, proof: Proof): Promise<void>;
+    hash(username: string, password: string, path: string): Promise<string>;
+    setPassword(tx: Transaction, id: number, passwordHash: string, mustChangePassword: boolean): Promise<void>;
+    /** Makes what is in memory follow the commit. */
+    changed(tx: Transaction, id: number): void;
+}
+
+/** The settings that auth/ reads, as of now. */
+export interface AuthSettings {
+    /** Value of `panel.accessTokenMinutes` (30), `panel.refreshTokenDays` (14) or `panel.stepUpMinutes` (15). */
+    get(key: 'panel.accessTokenMinutes' | 'panel.refreshTokenDays' | 'panel.stepUpMinutes'): number;
+    get(key: 'panel.requireTotp'): boolean;
+}
+
+/** The route that a GET of this path (no query) reaches on whichever server owns it; null when there is none. */
+export type ResolveRoute = (path: string) => Route | null;

@@ -1,0 +1,168 @@
+/** The second factor: TOTP (RFC 6238) with codes that work once ever, and recovery codes. */
+import { createHmac, createSecretKey, randomInt, type KeyObject } from 'node:crypto';
+import { generateSecret, generateURI, verifySync } from 'otplib';
+import { renderSVG } from 'uqr';
+import type { Clock } from '../clock.ts';
+import type { Database, Transaction } from '../db/database.ts';
+import { fail } from '../errors.ts';
+import type { Keyring } from '../keyring.ts';
+import { RecoveryCodeEntity, SecondFactorEntity } from './entities.ts';
+
+/** What an authenticator app is set up with. */
+export interface Enrolment {
+    /** Base32, 160 bits. */
+    readonly secret: string;
+    /** `otpauth://…` */
+    readonly uri: string;
+    /** The same as a picture: an SVG data URI. */
+    readonly qr: string;
+}
+
+/** How an attempt at the second step ended; it is counted in the transaction that asked. */
+export type Attempted = { readonly outcome: 'right' } | { readonly outcome: 'wrong'; readonly closed: boolean } | { readonly outcome: 'closed'; readonly seconds: number };
+
+export interface SecondFactorsDependencies {
+    readonly db: Database;
+    readonly clock: Clock;
+    readonly keyring: Keyring;
+}
+
+const label = 'auth second factor';
+const period = 30;
+const secretBytes = 20;
+const wrongAllowed = 5;
+const windowMs = 15 * 60_000;
+const recoveryCount = 10;
+/** 24 characters of 32: 120 bits, so a plain keyed hash is enough. */
+const recoveryAlphabet = 'abcdefghijklmnopqrstuvwxyz234567';
+const recoveryGroups = 4;
+const recoveryGroupLength = 6;
+
+export class SecondFactors {
+    readonly #clock: Clock;
+    readonly #keyring: Keyring;
+    readonly #recoveryKey: KeyObject;
+    readonly #enabled = new Set<number>();
+
+    constructor({ db, clock, keyring }: SecondFactorsDependencies) {
+        this.#clock = clock;
+        this.#keyring = keyring;
+        this.#recoveryKey = createSecretKey(keyring.derive('auth recovery codes'));
+        for (const row of db.prepare<[], { user_id: number }>('select user_id from auth_second_factors where secret is not null').all()) {
+            this.#enabled.add(row.user_id);
+        }
+    }
+
+    /** As of the last commit. */
+    has(userId: number): boolean {
+        return this.#enabled.has(userId);
+    }
+
+    /** Makes a secret that waits to be confirmed; an active one stays as it is. */
+    async enrol(tx: Transaction, userId: number, username: string): Promise<Enrolment> {
+        const secret = generateSecret({ length: secretBytes });
+        const pending = this.#keyring.seal(label, secret);
+        const row = await tx.em.findOne(SecondFactorEntity, { userId });
+        if (row === null) {
+            await tx.em.insert(SecondFactorEntity, { userId, secret: null, pending, lastStep: 0, wrongAt: [], closedUntil: 0 });
+        }
+        else {
+            await tx.em.nativeUpdate(SecondFactorEntity, { userId }, { pending });
+        }
+        const uri = generateURI({ issuer: 'Portico', label: username, secret });
+        return { secret, uri, qr: `data:image/svg+xml;base64,${Buffer.from(renderSVG(uri, { border: 2 })).toString('base64')}` };
+    }
+
+    /** True when a secret waits to be confirmed. */
+    async isPending(tx: Transaction, userId: number): Promise<boolean> {
+        return await tx.em.count(SecondFactorEntity, { userId, pending: { $ne: null } }) > 0;
+    }
+
+    /** Confirms the waiting secret by a code of it, which is then used; it becomes the active one. Answers ten recovery codes when it was right. */
+    async confirm(tx: Transaction, userId: number, code: string): Promise<{ readonly attempt: Attempted; readonly recoveryCodes: readonly string[] }> {
+        const row = await tx.em.findOne(SecondFactorEntity, { userId });
+        if (row?.pending == null) {
+            throw fail.NOT_FOUND(null, { message: 'No second factor waits to be confirmed' });
+        }
+        const { pending } = row;
+        const step = this.#open(row.closedUntil) ? this.#stepOf(pending, code, 0) : null;
+        const attempt = step === null ? await this.#wrong(tx, row) : { outcome: 'right' } as const;
+        if (step === null) {
+            return { attempt, recoveryCodes: [] };
+        }
+        await tx.em.nativeUpdate(SecondFactorEntity, { userId }, { secret: pending, pending: null, lastStep: Math.max(step, row.secret === null ? 0 : row.lastStep), wrongAt: [], closedUntil: 0 });
+        await tx.em.nativeDelete(RecoveryCodeEntity, { userId });
+        const recoveryCodes = Array.from({ length: recoveryCount }, recoveryCode);
+        await tx.em.insertMany(RecoveryCodeEntity, recoveryCodes.map((recovery) => ({ hash: this.#hash(userId, recovery), userId })));
+        tx.afterCommit(() => this.#enabled.add(userId));
+        return { attempt, recoveryCodes };
+    }
+
+    /** Uses up a code or a recovery code in the transaction of what it is for. */
+    async use(tx: Transaction, userId: number, code: string): Promise<Attempted> {
+        const row = await tx.em.findOne(SecondFactorEntity, { userId });
+        if (row?.secret == null) {
+            return { outcome: 'wrong', closed: false };
+        }
+        if (!this.#open(row.closedUntil) || !await this.#take(tx, { userId, secret: row.secret, lastStep: row.lastStep }, code)) {
+            return this.#wrong(tx, row);
+        }
+        await tx.em.nativeUpdate(SecondFactorEntity, { userId }, { wrongAt: [], closedUntil: 0 });
+        return { outcome: 'right' };
+    }
+
+    /** Takes the second factor away, codes and all. Answers false when there was none. */
+    async remove(tx: Transaction, userId: number): Promise<boolean> {
+        const removed = await tx.em.nativeDelete(SecondFactorEntity, { userId });
+        await tx.em.nativeDelete(RecoveryCodeEntity, { userId });
+        tx.afterCommit(() => this.#enabled.delete(userId));
+        return removed > 0 && this.#enabled.has(userId);
+    }
+
+    /** Forgets wrong attempts. What was used stays used. */
+    async forgive(tx: Transaction, userId: number): Promise<void> {
+        await tx.em.nativeUpdate(SecondFactorEntity, { userId }, { wrongAt: [], closedUntil: 0 });
+    }
+
+    async #take(tx: Transaction, { userId, secret, lastStep }: { userId: number; secret: string; lastStep: number }, code: string): Promise<boolean> {
+        if (/^\d{6}$/.test(code)) {
+            const step = this.#stepOf(secret, code, lastStep);
+            return step !== null && await tx.em.nativeUpdate(SecondFactorEntity, { userId, lastStep: { $lt: step } }, { lastStep: step }) === 1;
+        }
+        return await tx.em.nativeDelete(RecoveryCodeEntity, { userId, hash: this.#hash(userId, code) }) === 1;
+    }
+
+    /** The time step whose code this is: the present one, or one beside it; never one at or before `after`. */
+    #stepOf(sealed: string, code: string, after: number): number | null {
+        if (!/^\d{6}$/.test(code)) {
+            return null;
+        }
+        const result = verifySync({ secret: this.#keyring.open(label, sealed), token: code, epoch: Math.floor(this.#clock.now() / 1000), epochTolerance: [period, period], period });
+        const step = result.valid && 'timeStep' in result ? result.timeStep : null;
+        return step !== null && step > after ? step : null;
+    }
+
+    #open(closedUntil: number): boolean {
+        return closedUntil <= this.#clock.now() || closedUntil > this.#clock.now() + windowMs;
+    }
+
+    async #wrong(tx: Transaction, row: { readonly userId: number; readonly wrongAt: readonly number[]; readonly closedUntil: number }): Promise<Attempted> {
+        const now = this.#clock.now();
+        if (!this.#open(row.closedUntil)) {
+            return { outcome: 'closed', seconds: Math.ceil((row.closedUntil - now) / 1000) };
+        }
+        const wrongAt = [...row.wrongAt.filter((at) => at > now - windowMs && at <= now), now];
+        const closed = wrongAt.length >= wrongAllowed;
+        await tx.em.nativeUpdate(SecondFactorEntity, { userId: row.userId }, { wrongAt: closed ? [] : wrongAt, closedUntil: closed ? now + windowMs : 0 });
+        return { outcome: 'wrong', closed };
+    }
+
+    #hash(userId: number, code: string): string {
+        const plain = code.toLowerCase().replaceAll(/[\s-]/g, '');
+        return createHmac('sha256', this.#recoveryKey).update(`${userId}:${plain}`).digest('base64url');
+    }
+}
+
+function recoveryCode(): string {
+    return Array.from({ length: recoveryGroups }, () => Array.from({ length: recoveryGroupLength }, () => recoveryAlphabet[randomInt(recoveryAlphabet.length)]).join('')).join('-');
+}
