@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { request as httpRequest } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import type { RequestOptions } from 'node:https';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -74,7 +75,7 @@ export const startCaddy = async (settings: Partial<EngineSettings> = {}, environ
     const context = { settings: all, folders, features: engineFeatures(version262), address: '127.0.0.1' };
     const start = join(folder, 'start.json');
     writeFileSync(start, JSON.stringify({ admin: { listen: `unix/${folders.adminSocket}`, origins: ['caddy'], config: { persist: false } } }));
-    const child = spawn('caddy', ['run', '--config', start], { stdio: 'ignore', env: { PATH: process.env['PATH'], HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder, ...environment } });
+    const child = spawn('caddy', ['run', '--config', start], { stdio: 'ignore', env: { PATH: process.env['PATH'] ?? '', HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder, ...environment } });
     const ended = new Promise<void>((resolve) => {
         child.once('exit', () => resolve());
         child.once('error', () => resolve());
@@ -183,7 +184,7 @@ export const freePort = async (): Promise<number> => {
     return port;
 };
 
-const send = (options: Parameters<typeof httpsRequest>[0] & object, body: string | Buffer | undefined, https: boolean): Promise<Reply> => new Promise((resolve, reject) => {
+const send = (options: RequestOptions, body: string | Buffer | undefined, https: boolean): Promise<Reply> => new Promise((resolve, reject) => {
     const request = (https ? httpsRequest : httpRequest)({ timeout: 10_000, ...options }, (response) => {
         const chunks: Buffer[] = [];
         const socket = response.socket as import('node:tls').TLSSocket;

@@ -24,14 +24,14 @@ const profileHandlers = (behaviour: Behaviour, context: CompileContext): readonl
         ...preflightRoutes(behaviour),
         ...passwordRoutes(behaviour),
         ...forwardAuthRoutes(behaviour),
-        ...(behaviour.bodyLimitBytes === null ? [] : [{ handle: [{ handler: 'request_body', max_size: behaviour.bodyLimitBytes }] }]),
+        ...bodyRoutes(behaviour),
         ...(behaviour.compression ? [{ handle: [{ handler: 'encode', encodings: { gzip: {}, zstd: {} }, prefer: ['zstd', 'gzip'] }] }] : []),
         ...(behaviour.advanced.length === 0 ? [] : [{ handle: behaviour.advanced }]),
         ...contentRoutes(behaviour, context)
     ];
 
     // Errors are caught inside what changes the answer, so that the changes are on error pages too.
-    if (around.length > 0 || behaviour.errorPages.length > 0) {
+    if (around.length > 0 || behaviour.errorPages.length > 0 || behaviour.bodyLimitBytes !== null) {
         return [...around, { handler: 'subroute', routes, errors: { routes: errorRoutes(behaviour) } }];
     }
 
@@ -51,14 +51,38 @@ export const plainError: Part = {
     }]
 };
 
-const errorRoutes = (behaviour: Behaviour): readonly Part[] => [
-    ...behaviour.errorPages.map((page) => ({
-        match: [{ vars: { '{http.error.status_code}': [String(page.status)] } }],
-        handle: [htmlAnswer(page.status, page.body)],
-        terminal: true
-    })),
-    plainError
-];
+const errorRoutes = (behaviour: Behaviour): readonly Part[] => {
+    const pages = [
+        ...behaviour.errorPages.map((page) => ({
+            match: [{ vars: { '{http.error.status_code}': [String(page.status)] } }],
+            handle: [htmlAnswer(page.status, page.body)],
+            terminal: true
+        })),
+        plainError
+    ];
+    if (behaviour.bodyLimitBytes === null) {
+        return pages;
+    }
+
+    // A proxy reports a body that turned out too long as a bad gateway: it is the client's error.
+    const tooLong = {
+        match: [{ vars_regexp: { '{http.error.message}': { name: 'portico_error', pattern: 'request body too large' } } }],
+        handle: [{ handler: 'error', status_code: 413 }]
+    };
+    return [{ handle: [{ handler: 'subroute', routes: [tooLong, ...pages], errors: { routes: pages } }] }];
+};
+
+const bodyRoutes = ({ bodyLimitBytes }: Behaviour): readonly Part[] => (bodyLimitBytes === null ? [] : [
+    { match: [{ header_regexp: { 'Content-Length': { name: 'portico_length', pattern: moreThan(bodyLimitBytes) } } }], handle: [{ handler: 'error', status_code: 413 }] },
+    { handle: [{ handler: 'request_body', max_size: bodyLimitBytes }] }
+]);
+
+/** A regular expression for every decimal number above this one. */
+const moreThan = (limit: number): string => {
+    const text = String(limit);
+    const greater = [...text].flatMap((digit, index) => (digit === '9' ? [] : [`${text.slice(0, index)}[${Number(digit) + 1}-9]\\d{${text.length - index - 1}}`]));
+    return `^0*(?:${[...greater, `[1-9]\\d{${text.length},}`].join('|')})$`;
+};
 
 const htmlAnswer = (status: number, body: string): Part => ({
     handler: 'static_response',
