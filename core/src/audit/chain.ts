@@ -1,10 +1,10 @@
 /** The writing end of the chain: gives each entry its place and its hash, inside the transaction of the change that it speaks of. */
 import type { Clock } from '../clock.ts';
 import type { Transaction } from '../db/database.ts';
+import { Writer, type Run } from '../db/writer.ts';
 import { genesis, type Head, type HeadFile } from './head.ts';
 import { signCheckpoint, type AuditKeys } from './keys.ts';
 import { columns, hashOf, type Draft, type EntryRow } from './row.ts';
-import { Writer, type Run } from './writer.ts';
 
 /** A checkpoint is signed after so many entries; a power cut takes back at most these from the head file. */
 export const entriesPerCheckpoint = 100;

@@ -3,7 +3,7 @@
  * each block of entries. Entries that are not there yet are found by reading them, so a batch may be late.
  */
 import type { Database } from '../db/database.ts';
-import { Writer } from './writer.ts';
+import { Writer } from '../db/writer.ts';
 
 /** Entries in one document of the word index. */
 export const blockSize = 256;

@@ -4,12 +4,12 @@
  */
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { Database } from '../db/database.ts';
+import { Writer } from '../db/writer.ts';
 import type { Chain } from './chain.ts';
 import { genesis } from './head.ts';
 import { blockSize } from './indexer.ts';
 import type { AuditKeys, CheckpointRow } from './keys.ts';
 import { hashOf, type EntryRow } from './row.ts';
-import { Writer } from './writer.ts';
 
 /** Entries in one transaction: a few milliseconds. */
 const chunk = 250;

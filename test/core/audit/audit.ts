@@ -159,9 +159,9 @@ describe('createAudit', () => {
         await audit.recordAlone(entryOf({ userAgent: `\u001b[2J\r\n${'x'.repeat(5_000)}`, requestId: 'a\nb', actor: { id: null, username: `eve\u202e${'y'.repeat(500)}`, tokenId: null, plugin: null }, resourceId: 'z'.repeat(9_000) }));
         const { userAgent, requestId, actor, resourceId } = audit.get(audit.head().sequence);
         expect(userAgent?.startsWith('\\u001b[2J\\u000d\\u000axxx')).to.be.true();
-        expect(userAgent?.length).to.be.below(560);
+        expect(userAgent?.length ?? Infinity).to.be.below(560);
         expect(requestId).to.equal('a\\u000ab');
-        expect(actor.username?.length).to.be.below(140);
+        expect(actor.username?.length ?? Infinity).to.be.below(140);
         expect(String(resourceId).length).to.equal(256);
         expect(await audit.verify()).to.include({ holds: true });
     });

@@ -1,9 +1,10 @@
 /**
- * Prepared statements on the connection of an open transaction. An entry is written in most transactions of the panel; going through the
- * mapper's query path each time costs more than the insert itself.
+ * Prepared statements on the connection of an open transaction, for what most transactions of the panel write: going through the mapper's
+ * query path each time costs more than the insert itself.
  */
-import type { Transaction } from '../db/database.ts';
+import type { Transaction } from './database.ts';
 
+/** A statement on the writing connection. */
 export interface Run {
     run(...parameters: readonly unknown[]): { readonly changes: number };
     get(...parameters: readonly unknown[]): unknown;
@@ -17,6 +18,7 @@ interface Connection {
     getNativeClient(): Promise<Native>;
 }
 
+/** Statements of one feature, prepared once. */
 export class Writer {
     readonly #statements = new Map<string, Run>();
     #native: Native | null = null;
