@@ -39,6 +39,9 @@ export const fail = defineErrors({
     STORAGE_FULL: { code: 50700, message: 'There is no space left; nothing was changed' }
 });
 
+/** The stable name of one of the core's failures. */
+export type Reason = keyof typeof fail;
+
 /** One thing that is wrong with a body, a query or a path. */
 export interface Invalid {
     /** Dotted, as `access.allow.0`. */

@@ -1,6 +1,7 @@
 /** A route of the core: one of the SDK's six doors, with what only the core may ask for. */
 import type { AnySchema, Described, Download, DownloadRoute, Effect, HttpRoute, JsonRoute, Request, SocketRoute, StreamRoute, UploadRoute } from '@portico/sdk';
 import type { Call } from '../call.ts';
+import type { Reason } from '../errors.ts';
 
 /** What a core handler gets: the SDK's request, which is also the call that services take. */
 export type CoreRequest = Call & {
@@ -14,6 +15,12 @@ export interface CoreOnly {
     readonly whileLocked?: readonly ('password' | 'totp')[];
     /** API tokens are refused (40300). */
     readonly sessionOnly?: boolean;
+    /** Touches nothing but the caller's own account: open to the viewer, who otherwise only reads. */
+    readonly ownAccount?: boolean;
+    /** Failures beyond those that every route of its kind can have; for the documentation. */
+    readonly fails?: readonly Reason[];
+    /** Statuses of success, for the documentation. Default: 201 for a POST to a collection (a path with `/{id}` below it), 200 for all else. */
+    readonly answers?: readonly (200 | 201 | 202)[];
 }
 
 type JsonOf<P, Q, B, R> = JsonRoute<P, Q, B, R, CoreRequest> & CoreOnly;
@@ -58,7 +65,7 @@ export function download<P extends Any = undefined, Q extends Any = undefined>(r
 
 /** Declares a route of a foreign protocol. */
 export function http<P extends Any = undefined, Q extends Any = undefined>(route: HttpRoute<P, Q, CoreRequest> & CoreOnly): Route {
-    return { ...route, method: '*', kind: 'http' } as unknown as Route;
+    return { ...route, method: '*', effect: route.methods.every((method) => method === 'GET' || method === 'HEAD' || method === 'OPTIONS') ? 'read' : 'write', kind: 'http' } as unknown as Route;
 }
 
 /** What a route does to the world: its own word, or what its method says. */
