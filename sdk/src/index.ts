@@ -5,7 +5,7 @@ export { createHookHost } from './boundary/hook-host.ts';
 export type { HookHost, HookOptions, Published, TapFailure, TapOwner } from './boundary/hook-host.ts';
 export type { Collect, Guard, HookKind, HookName, Hooks, Notify, Outcome, Tap, TapOrder, Waterfall } from './hooks.ts';
 export { joi } from './joi.ts';
-export type { AnySchema, SchemaOf, Shape, Typed, TypedJoi, Value } from './joi.ts';
+export type { AnySchema, ArrayMethods, ObjectMethods, ObjectOf, SchemaOf, Shape, Typed, TypedJoi, Value } from './joi.ts';
 export { isReply, nextCursorHeader, reply } from './reply.ts';
 export type { Page, Reply, ReplyOptions, TaskView } from './reply.ts';
 export type {

@@ -44,13 +44,16 @@ export type Shape<M extends Keys> = Flat<
     }
 >;
 
-interface ObjectMethods<T> {
+/** What an object schema can do to its keys. */
+export interface ObjectMethods<T> {
     keys<M extends Keys>(keys: M): ObjectOf<Flat<Omit<T, keyof M> & Shape<M>>>;
     append<M extends Keys>(keys: M): ObjectOf<Flat<Omit<T, keyof M> & Shape<M>>>;
 }
-type ObjectOf<T, P extends Presence = 'optional'> = ObjectMethods<T> & SchemaOf<Joi.ObjectSchema<T>, T, P>;
+/** A schema of an object. */
+export type ObjectOf<T, P extends Presence = 'optional'> = ObjectMethods<T> & SchemaOf<Joi.ObjectSchema<T>, T, P>;
 
-interface ArrayMethods {
+/** What an array schema can do to its items. */
+export interface ArrayMethods {
     items<const S extends AnySchema[]>(...schemas: S): SchemaOf<Joi.ArraySchema, Value<S[number]>[]>;
 }
 

@@ -15,6 +15,7 @@ import { failureEnvelope, failureHeaders, failureOf, jsonType } from './envelope
 import { HttpCall } from './http-call.ts';
 import type { HttpPorts } from './ports.ts';
 import { effectOf, type Route } from './route.ts';
+import type { RequestState } from './state.ts';
 import { ticketOf } from './ticket.ts';
 import { upgrade } from './upgrade.ts';
 
@@ -45,16 +46,6 @@ export interface HttpServerOptions {
     readonly ports: HttpPorts;
     /** What an unknown path below the prefix answers; default: 40400. */
     readonly unknown?: (path: string) => Error;
-}
-
-/** What rides on a hapi request. */
-export interface RequestState {
-    id: string;
-    ip: string;
-    call: HttpCall | null;
-    /** Set on the dry run that decides about an upgrade. */
-    readonly upgrading?: true;
-    readonly ticket?: string;
 }
 
 const headers = {

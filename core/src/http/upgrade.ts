@@ -12,8 +12,8 @@ import type { HttpCall } from './http-call.ts';
 import { coreRequest } from './http-call.ts';
 import { readAddress } from './input.ts';
 import type { HttpPorts } from './ports.ts';
-import type { RequestState } from './server.ts';
 import type { Route } from './route.ts';
+import type { RequestState } from './state.ts';
 import { ticketOf } from './ticket.ts';
 
 type SocketRoute = Extract<Route, { kind: 'socket' }>;
