@@ -79,6 +79,11 @@ const headerTexts = (site: Site, refuse: Refuse): void => {
     site.access.forwardAuth?.copyHeaders.forEach((header, index) => {
         name(header, `access.forwardAuth.copyHeaders.${index}`);
     });
+    const { forwardAuth } = site.access;
+    if (forwardAuth !== null && !isAuthUrl(forwardAuth.url)) {
+        refuse('access.forwardAuth.url', 'must be an http or https URL without user, fragment and encoded % ? # in its path');
+    }
+
     site.cors?.origins.forEach((origin, index) => {
         if (origin !== '*' && origin.includes('*')) {
             refuse(`cors.origins.${index}`, 'must be one exact origin, or * alone');
@@ -95,6 +100,20 @@ const headerTexts = (site: Site, refuse: Refuse): void => {
     }
 };
 
+const isAuthUrl = (text: string): boolean => {
+    const url = URL.parse(text);
+    if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.hash !== '' || parseUpstream(`${url.hostname}:1`) === null) {
+        return false;
+    }
+
+    try {
+        return !/[%?#]/.test(decodeURIComponent(url.pathname));
+    }
+    catch {
+        return false;
+    }
+};
+
 /** The engine looks for files by pattern below these roots, and cannot be told that a character of the root is meant literally. */
 const pathTexts = (site: Site, refuse: Refuse): void => {
     const pattern = /[*?[\]\\]/;
@@ -108,7 +127,7 @@ const pathTexts = (site: Site, refuse: Refuse): void => {
 
     const indexes = site.type === 'php' ? ['php', site.php?.index] as const : site.type === 'static' ? ['static', site.static?.index] as const : ['', []] as const;
     indexes[1]?.forEach((index, at) => {
-        if (!/^[^/\\*?[\]\0]+$/.test(index) || index === '.' || index === '..') {
+        if (!/^[^/\\*?[\]%#\0]+$/.test(index) || index === '.' || index === '..') {
             refuse(`${indexes[0]}.index.${at}`, 'must be a file name');
         }
     });

@@ -66,13 +66,13 @@ export const forwardAuthRoutes = ({ access, timeouts }: Behaviour): readonly Par
     ];
 };
 
-/** `https://auth.example.com/verify?x=1` as an address to dial and what to ask it. */
+/** `https://auth.example.com/verify?x=1` as an address to dial and what to ask it. The engine encodes the path itself, and leaves the query. */
 const authUrl = (text: string): { readonly address: string; readonly uri: string } => {
     const url = new URL(text);
     const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port;
     return {
         address: `${url.protocol}//${url.hostname}:${port}`,
-        uri: `${url.pathname}${url.search === '' ? '?' : url.search}`.replaceAll('{', '%7B').replaceAll('}', '%7D')
+        uri: `${literal(decodeURIComponent(url.pathname))}${url.search === '' ? '?' : url.search.replaceAll('{', '%7B').replaceAll('}', '%7D')}`
     };
 };
 

@@ -87,7 +87,7 @@ const staticRoutes = (behaviour: Behaviour): readonly Part[] => {
         ...(request === null ? [] : [{ handle: [{ handler: 'headers', request }] }]),
         ...(spaFallback ? [{
             match: [{ not: [{ file: { root, try_files: [path, ...index.map((name) => `${path}/${name}`), ...(browse ? [`${path}/`] : [])] } }] }],
-            handle: [{ handler: 'rewrite', uri: `/${uriText(page)}` }]
+            handle: [{ handler: 'rewrite', uri: `/${page}` }]
         }] : []),
         { handle: [{ handler: 'file_server', root, index_names: index, ...(browse && { browse: {} }) }] }
     ];
@@ -131,6 +131,3 @@ const phpRoutes = (behaviour: Behaviour, context: CompileContext): readonly Part
 };
 
 const indexNames = (names: readonly string[], fallback: string): readonly string[] => (names.length === 0 ? [fallback] : names).map(literal);
-
-/** A file name as part of a path: what would begin a query or a fragment is encoded. */
-const uriText = (name: string): string => name.replaceAll('%', '%25').replaceAll('?', '%3F').replaceAll('#', '%23');
