@@ -24,12 +24,12 @@ function entrance({ login: service }: Auth): Route[] {
             handler: (call) => service.challenge(call)
         }),
         json({
-            method: 'POST', path: '/api/auth/login', id: 'auth.login', summary: 'Log in', secret: true, audit: false,
+            method: 'POST', path: '/api/auth/login', id: 'auth.login', fails: ['CREDENTIALS_INVALID', 'CHALLENGE_REQUIRED', 'CHALLENGE_INVALID', 'TOTP_REQUIRED', 'TOTP_INVALID'], summary: 'Log in', secret: true, audit: false,
             access: { public: 'Nobody is logged in yet; proof of work, password and second factor are asked for' }, validate: { payload: credentials }, returns: login,
             handler: async (call) => await service.login(call, call.payload) as never
         }),
         json({
-            method: 'POST', path: '/api/auth/refresh', id: 'auth.refresh', summary: 'Exchange the refresh token for a new pair', secret: true, audit: false,
+            method: 'POST', path: '/api/auth/refresh', id: 'auth.refresh', fails: ['UNAUTHENTICATED', 'TOKEN_INVALID', 'TOKEN_EXPIRED', 'TOKEN_REVOKED'], summary: 'Exchange the refresh token for a new pair', secret: true, audit: false,
             description: 'The bearer is the refresh token. It is spent by this; one that comes back ends its session.',
             access: { public: 'The bearer is a refresh token, which opens nothing else and is checked here' }, returns: tokenPair,
             handler: (call) => service.refresh(call, call.bearer)
@@ -45,30 +45,30 @@ function ownAccount(auth: Auth): Route[] {
             handler: (call) => auth.me(call) as never
         }),
         json({
-            ...own, method: 'PUT', path: '/api/auth/password', id: 'auth.password', summary: 'Change one\'s password', whileLocked: always, validate: { payload: passwordChange }, returns: nothing,
+            ...own, method: 'PUT', path: '/api/auth/password', id: 'auth.password', fails: ['CREDENTIALS_INVALID'], summary: 'Change one\'s password', whileLocked: always, validate: { payload: passwordChange }, returns: nothing,
             handler: (call) => auth.ownAccount.changePassword(call, call.payload.currentPassword, call.payload.newPassword)
         }),
         json({
-            ...own, method: 'POST', path: '/api/auth/totp', id: 'auth.totp.enrol', summary: 'Get a secret for a second factor', whileLocked: ['totp'], secret: true,
+            ...own, method: 'POST', path: '/api/auth/totp', id: 'auth.totp.enrol', fails: ['CREDENTIALS_INVALID'], summary: 'Get a secret for a second factor', whileLocked: ['totp'], secret: true,
             validate: { payload: enrolmentRequest }, returns: enrolment,
             handler: (call) => auth.ownAccount.enrol(call, call.payload.password)
         }),
         json({
-            ...own, method: 'PUT', path: '/api/auth/totp', id: 'auth.totp.confirm', summary: 'Switch the second factor on', whileLocked: ['totp'], secret: true,
+            ...own, method: 'PUT', path: '/api/auth/totp', id: 'auth.totp.confirm', fails: ['NOT_FOUND', 'TOTP_REQUIRED', 'TOTP_INVALID'], summary: 'Switch the second factor on', whileLocked: ['totp'], secret: true,
             validate: { payload: confirmation }, returns: confirmed,
             handler: (call) => auth.ownAccount.confirm(call, call.payload.code, call.payload.currentCode)
         }),
         json({
-            ...own, method: 'DELETE', path: '/api/auth/totp', id: 'auth.totp.remove', summary: 'Switch the second factor off', whileLocked: ['totp'],
+            ...own, method: 'DELETE', path: '/api/auth/totp', id: 'auth.totp.remove', fails: ['NOT_FOUND', 'CREDENTIALS_INVALID', 'TOTP_INVALID'], summary: 'Switch the second factor off', whileLocked: ['totp'],
             validate: { payload: totpRemoval }, returns: nothing,
             handler: (call) => auth.ownAccount.disable(call, call.payload.password, call.payload.code)
         }),
         json({
-            ...own, method: 'POST', path: '/api/auth/step-up', id: 'auth.stepUp', summary: 'Prove again that it is oneself', validate: { payload: stepUp }, returns: freshness,
+            ...own, method: 'POST', path: '/api/auth/step-up', id: 'auth.stepUp', fails: ['CREDENTIALS_INVALID', 'TOTP_INVALID'], summary: 'Prove again that it is oneself', validate: { payload: stepUp }, returns: freshness,
             handler: (call) => auth.ownAccount.stepUp(call, call.payload)
         }),
         json({
-            method: 'POST', path: '/api/auth/tickets', id: 'auth.ticket', summary: 'Get a one-time ticket for a GET', effect: 'read', secret: true, access: 'authenticated', ownAccount: true,
+            method: 'POST', path: '/api/auth/tickets', id: 'auth.ticket', fails: ['FORBIDDEN', 'STEP_UP_REQUIRED', 'NOT_FOUND'], summary: 'Get a one-time ticket for a GET', effect: 'read', secret: true, access: 'authenticated', ownAccount: true,
             description: 'For a WebSocket, an event stream or a download in a browser: within 30 seconds, add it to exactly this path as the query parameter `ticket`.',
             validate: { payload: ticketRequest }, returns: ticket,
             handler: (call) => auth.issueTicket(call, call.payload.path)
@@ -106,7 +106,7 @@ function tokens({ apiTokens }: Auth): Route[] {
             handler: ({ actor }) => apiTokens.list(actor.id ?? 0) as never
         }),
         json({
-            ...own, method: 'POST', path: '/api/auth/tokens', id: 'auth.tokens.create', summary: 'Create an API token', sessionOnly: true, stepUp: true, secret: true,
+            ...own, method: 'POST', path: '/api/auth/tokens', id: 'auth.tokens.create', fails: ['CONFLICT'], summary: 'Create an API token', sessionOnly: true, stepUp: true, secret: true,
             validate: { payload: newToken }, returns: createdToken,
             handler: async (call) => await apiTokens.create(call, call.actor.id ?? 0, call.payload) as never
         }),

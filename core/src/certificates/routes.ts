@@ -5,6 +5,8 @@ import { certificateCreate, certificateDownload, certificateParams, certificateU
 import type { Certificates } from './service.ts';
 
 const base = '/api/certificates';
+/** How every change of what the engine serves can fail. */
+const changes = ['ENGINE_REJECTED', 'ENGINE_UNAVAILABLE'] as const;
 
 export function certificateRoutes(certificates: Certificates): Route[] {
     return [
@@ -14,7 +16,7 @@ export function certificateRoutes(certificates: Certificates): Route[] {
             handler: () => reply.list(certificates.list()) as never
         }),
         json({
-            method: 'POST', path: base, id: 'certificates.create', access: 'certificates:write', summary: 'Upload a certificate with its key',
+            method: 'POST', path: base, id: 'certificates.create', fails: changes, access: 'certificates:write', summary: 'Upload a certificate with its key',
             validate: { payload: certificateCreate }, returns: certificateView,
             handler: (request) => certificates.upload(request.payload, request) as never
         }),
@@ -24,18 +26,18 @@ export function certificateRoutes(certificates: Certificates): Route[] {
             handler: ({ params }) => reply.with(certificates.get(params.id), {}) as never
         }),
         json({
-            method: 'PUT', path: `${base}/{id}`, id: 'certificates.update', access: 'certificates:write', summary: 'Rename or replace a certificate',
+            method: 'PUT', path: `${base}/{id}`, id: 'certificates.update', fails: changes, access: 'certificates:write', summary: 'Rename or replace a certificate',
             description: 'A certificate that hosts use is served anew by the time of the answer, and must still cover all their names',
             validate: { params: certificateParams, payload: certificateUpdate }, returns: certificateView,
             handler: (request) => certificates.update(request.params.id, request.payload, request) as never
         }),
         json({
-            method: 'DELETE', path: `${base}/{id}`, id: 'certificates.remove', access: 'certificates:write', summary: 'Remove a certificate that no host uses',
+            method: 'DELETE', path: `${base}/{id}`, id: 'certificates.remove', fails: changes, access: 'certificates:write', summary: 'Remove a certificate that no host uses',
             validate: { params: certificateParams },
             handler: (request) => certificates.remove(request.params.id, request)
         }),
         download({
-            path: `${base}/{id}/download`, id: 'certificates.download', access: 'certificates:read', summary: 'Download the chain as PEM',
+            path: `${base}/{id}/download`, id: 'certificates.download', fails: ['STEP_UP_REQUIRED'], access: 'certificates:read', summary: 'Download the chain as PEM',
             description: 'With the permission `certificates:secrets` and a fresh session the key follows the chain',
             validate: { params: certificateParams, query: certificateDownload },
             handler: (request) => certificates.download(request.params.id, request.query.key, request)

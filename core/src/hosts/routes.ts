@@ -6,6 +6,8 @@ import { hostBatch, hostClone, hostCreate, hostParams, hostQuery, hostUpdate, ho
 import type { Hosts } from './service.ts';
 
 const base = '/api/hosts';
+/** How every change of what the engine serves can fail. */
+const changes = ['REFUSED_BY_PLUGIN', 'ENGINE_REJECTED', 'ENGINE_UNAVAILABLE'] as const;
 
 const checkItem = joi.object({
     id: joi.string().valid('dns', 'address', 'engine', 'certificate', 'upstream').required(),
@@ -24,19 +26,19 @@ export function hostRoutes(hosts: Hosts): Route[] {
             handler: ({ query }) => prepared(hosts.page(query)) as never
         }),
         json({
-            method: 'POST', path: base, id: 'hosts.create', access: 'hosts:write', summary: 'Create a host and serve it',
+            method: 'POST', path: base, id: 'hosts.create', fails: changes, access: 'hosts:write', summary: 'Create a host and serve it',
             description: 'The row and the engine change together or not at all. The header `X-Engine-Reload` says whether the engine had to reload',
             validate: { payload: hostCreate }, returns: hostView,
             handler: (request) => hosts.create(request.payload, request)
         }),
         json({
-            method: 'POST', path: `${base}/validate`, id: 'hosts.validate', access: 'hosts:read', effect: 'read', summary: 'Try a new host without creating it',
+            method: 'POST', path: `${base}/validate`, id: 'hosts.validate', fails: ['CONFLICT', ...changes], access: 'hosts:read', effect: 'read', summary: 'Try a new host without creating it',
             description: 'The same body and errors as creating; tells whether it would reload the engine',
             validate: { payload: hostCreate }, returns: joi.object({ reload: joi.boolean().required() }),
             handler: (request) => hosts.validate(request.payload, request)
         }),
         json({
-            method: 'POST', path: `${base}/batch`, id: 'hosts.batch', access: 'hosts:write', effect: 'destructive', summary: 'Enable, disable or delete several hosts',
+            method: 'POST', path: `${base}/batch`, id: 'hosts.batch', fails: ['NOT_FOUND', 'VERSION_STALE', ...changes], access: 'hosts:write', effect: 'destructive', summary: 'Enable, disable or delete several hosts',
             description: 'All or nothing, in one apply. Answers the hosts as they are now, null after a removal',
             validate: { payload: hostBatch }, returns: joi.array().items(hostView).allow(null) as never,
             handler: (request) => hosts.batch(request.payload, request) as never
@@ -47,18 +49,18 @@ export function hostRoutes(hosts: Hosts): Route[] {
             handler: ({ params }) => reply.with(hosts.get(params.id), {})
         }),
         json({
-            method: 'PUT', path: `${base}/{id}`, id: 'hosts.update', access: 'hosts:write', summary: 'Change a host',
+            method: 'PUT', path: `${base}/{id}`, id: 'hosts.update', fails: changes, access: 'hosts:write', summary: 'Change a host',
             description: 'Fields that are not sent keep their value, null clears an optional one, arrays and objects are replaced whole',
             validate: { params: hostParams, payload: hostUpdate }, returns: hostView,
             handler: (request) => hosts.update(request.params.id, request.payload, request)
         }),
         json({
-            method: 'DELETE', path: `${base}/{id}`, id: 'hosts.remove', access: 'hosts:write', summary: 'Remove a host',
+            method: 'DELETE', path: `${base}/{id}`, id: 'hosts.remove', fails: changes, access: 'hosts:write', summary: 'Remove a host',
             validate: { params: hostParams },
             handler: (request) => hosts.remove(request.params.id, request)
         }),
         json({
-            method: 'POST', path: `${base}/{id}/clone`, id: 'hosts.clone', access: 'hosts:write', summary: 'Copy a host under another name',
+            method: 'POST', path: `${base}/{id}/clone`, id: 'hosts.clone', answers: [201], fails: ['VERSION_STALE', ...changes], access: 'hosts:write', summary: 'Copy a host under another name',
             validate: { params: hostParams, payload: hostClone }, returns: hostView,
             handler: (request) => hosts.clone(request.params.id, request.payload.domain, request)
         }),

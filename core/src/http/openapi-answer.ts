@@ -67,13 +67,13 @@ function dataOf(route: Route, name: Name): JsonSchema | null {
     if ('const' in schema || 'enum' in schema || types.some((type) => !any.includes(type))) {
         throw new TypeError('returns: data is an object, an array or null');
     }
-    return schema['type'] === 'array' && typeof schema['items'] === 'object' && schema['items'] !== null ? { ...schema, items: name(schema['items'] as JsonSchema, true) } : name(schema, false);
+    return types.includes('array') && typeof schema['items'] === 'object' && schema['items'] !== null ? { ...schema, items: name(schema['items'] as JsonSchema, true) } : name(schema, false);
 }
 
 function success(route: Route, status: number, data: JsonSchema | null): JsonSchema {
     const long = status === 202;
     const shape = long ? { $ref: '#/components/schemas/Task' } : data;
-    const isList = shape?.['type'] === 'array';
+    const isList = shape !== null && [shape['type']].flat().includes('array');
     const reads = route.method === 'GET';
     return {
         description: { 200: 'Done', 201: 'Made', 202: 'Begun: the task tells how it goes' }[status] ?? 'Done',

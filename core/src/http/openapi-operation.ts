@@ -25,6 +25,8 @@ export interface Operation {
     readonly 'x-public'?: string;
     readonly 'x-step-up'?: true;
     readonly 'x-session-only'?: true;
+    /** Touches the caller's own account only, so the viewer may too. */
+    readonly 'x-own-account'?: true;
     readonly 'x-raw'?: string;
     readonly 'x-websocket'?: JsonSchema;
     readonly 'x-deprecated'?: JsonSchema;
@@ -62,6 +64,7 @@ export function operationOf({ route, server, name, share }: OperationInput): [st
         'x-door': route.kind,
         ...(route.stepUp === true ? { 'x-step-up': true } : {}),
         ...(route.sessionOnly === true ? { 'x-session-only': true } : {}),
+        ...(route.ownAccount === true ? { 'x-own-account': true } : {}),
         ...(route.kind === 'http' ? { 'x-raw': route.raw } : {}),
         ...(route.kind === 'socket' ? { 'x-websocket': { protocols: route.protocols, maxMessageBytes: route.maxMessageBytes } } : {})
     };

@@ -21,7 +21,7 @@ export function userRoutes({ users, roles, permissions }: UserRoutesDependencies
             handler: async ({ query }) => await users.list(query) as never
         }),
         json({
-            method: 'POST', path: '/api/users', id: 'users.create', access: 'users:write', summary: 'Create a user',
+            method: 'POST', path: '/api/users', id: 'users.create', fails: ['RATE_LIMITED'], access: 'users:write', summary: 'Create a user',
             stepUp: true, sessionOnly: true, validate: { payload: newUser }, returns: user,
             handler: (call) => users.create(call, call.payload)
         }),
@@ -64,7 +64,7 @@ export function userRoutes({ users, roles, permissions }: UserRoutesDependencies
             handler: ({ params }) => users.get(params.id)
         }),
         json({
-            method: 'PUT', path: '/api/users/{id}', id: 'users.update', access: 'users:write', summary: 'Change a user',
+            method: 'PUT', path: '/api/users/{id}', id: 'users.update', fails: ['STEP_UP_REQUIRED', 'RATE_LIMITED'], access: 'users:write', summary: 'Change a user',
             description: 'A new password or role needs a fresh session, and ends the sessions of that user.',
             validate: { params: userId, payload: changedUser }, returns: user,
             handler: (call) => users.update(call, call.params.id, call.payload)

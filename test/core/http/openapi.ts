@@ -114,7 +114,7 @@ describe('jsonSchemaOf', () => {
             [Joi.object({ a: Joi.link('#x') }).id('x'), /the type link/],
             [Joi.any().external(() => undefined), /external/], [Joi.string().failover('x'), /failover/], [Joi.number().prefs({ convert: true }), /preference convert/],
             [Joi.object({ a: Joi.any() }).rename('b', 'a'), /renamed/], [Joi.object().with('a', 'b.c'), /own keys/], [Joi.array().unique((a, b) => a === b), /function/],
-            [Joi.string().valid('A').insensitive(), /letter case/], [Joi.string().pattern(/a/m), /the pattern/], [Joi.string().pattern(/\@/), /flag u/], [Joi.string().valid(Joi.ref('a')), /another field/],
+            [Joi.string().valid('A').insensitive(), /letter case/], [Joi.string().pattern(/a/m), /the pattern/], [Joi.string().pattern(new RegExp('\\@')), /flag u/], [Joi.string().valid(Joi.ref('a')), /another field/],
             [Joi.boolean().truthy('yes'), /other words/], [Joi.string().min(3, 'utf8'), /bytes/], [Joi.object().instance(Date), /instance/], [Joi.string().creditCard(), /creditCard/]
         ];
         for (const [schema, message, use] of refused) {
