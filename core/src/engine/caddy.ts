@@ -11,8 +11,9 @@ import { capOutput, startConfig, startOf } from './process.ts';
 import { createSupervisor } from './supervisor.ts';
 import { defaultTiming } from './timing.ts';
 import { validateConfig } from './validation.ts';
+import type { Logger } from '../log.ts';
 import type { EngineFolders } from './home.ts';
-import type { EngineInstance, EngineLog } from './instance.ts';
+import type { EngineInstance } from './instance.ts';
 import type { Listener } from './listeners.ts';
 import type { EngineConfig, EngineDriver, EngineProcess, EngineState, EngineUpstream } from './port.ts';
 import type { Supervisor } from './supervisor.ts';
@@ -25,7 +26,7 @@ export interface CaddyDriverOptions {
     readonly dataDir: string;
     /** Who the engine runs as; null: the package's user under root, else the panel's own. */
     readonly user: string | null;
-    readonly log: EngineLog;
+    readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
     readonly timing?: Partial<EngineTiming>;
 }
 
@@ -223,7 +224,7 @@ class CaddyDriver implements EngineDriver {
                 }
 
                 refusal ??= error;
-                this.#options.log.warn({ reason: error.message }, 'engine refused a configuration that it was to start with');
+                this.#options.log.warn('Engine refused a configuration that it was to start with', { reason: error.message });
                 if (STARTED_PARTLY.test(error.message)) {
                     await this.#end();
                     await this.#instance.raise();
@@ -254,7 +255,7 @@ class CaddyDriver implements EngineDriver {
                 throw error;
             }
 
-            this.#options.log.error({ reason: messageOf(error) }, 'the engine\'s configuration could not be kept for its next start');
+            this.#options.log.error('The engine\'s configuration could not be kept for its next start', { reason: messageOf(error) });
         }
 
         this.#took(config);
@@ -282,7 +283,7 @@ class CaddyDriver implements EngineDriver {
 
     /** After a load that failed half-way: a new process with the previous configuration, since the old one may serve a mixture. */
     async #renew(cause: EngineRejected): Promise<void> {
-        this.#options.log.warn({ reason: cause.message }, 'engine refused a listener; it is restarted with the configuration before');
+        this.#options.log.warn('Engine refused a listener; it is restarted with the configuration before', { reason: cause.message });
         try {
             await this.#end();
             await this.#bringUp([this.#last, this.#base]);
@@ -341,7 +342,7 @@ class CaddyDriver implements EngineDriver {
 
     #fail(reason: string): void {
         const missing = this.#instance.runs() ? null : this.#instance.missing();
-        this.#options.log.error({ reason: missing ?? reason }, 'engine fails');
+        this.#options.log.error('Engine fails', { reason: missing ?? reason });
         this.#become(missing === null ? 'failing' : 'missing', missing ?? reason);
         this.#supervisor.retry();
     }

@@ -7,16 +7,10 @@ import { checkSocket } from './home.ts';
 import { EngineUnavailable } from './port.ts';
 import { endProcess, findEngine, forgetPid, isAlive, spawnEngine } from './process.ts';
 import { parseEngineVersion } from './version.ts';
+import type { Logger } from '../log.ts';
 import type { EngineFolders } from './home.ts';
 import type { EngineVersion } from './port.ts';
 import type { ProcessIdentity } from './process.ts';
-
-/** Where the driver says what it does. pino's logger fits. */
-export interface EngineLog {
-    info(fields: object, message: string): void;
-    warn(fields: object, message: string): void;
-    error(fields: object, message: string): void;
-}
 
 /** Milliseconds. */
 export interface InstanceTiming {
@@ -31,7 +25,7 @@ export interface InstanceOptions {
     readonly binary: string | null;
     readonly home: () => EngineFolders;
     readonly timing: InstanceTiming;
-    readonly log: EngineLog;
+    readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
     /** Aborted: no further start. */
     readonly signal: AbortSignal;
     /** A process that was started here ended. */
@@ -155,7 +149,7 @@ class Instance implements EngineInstance {
             return 'found';
         }
 
-        this.#options.log.info({ pid: identity.pid, user: folders.owner.name, version: this.#version?.text }, 'engine started');
+        this.#options.log.info('Engine started', { pid: identity.pid, user: folders.owner.name, version: this.#version?.text });
         return 'started';
     }
 
@@ -169,7 +163,7 @@ class Instance implements EngineInstance {
             }
 
             if (performance.now() > end) {
-                this.#options.log.warn({ pid: found.identity.pid }, 'an engine that does not answer is ended');
+                this.#options.log.warn('An engine that does not answer is ended', { pid: found.identity.pid });
                 await endProcess(found.identity, HANGING_MS);
                 return false;
             }
@@ -178,7 +172,7 @@ class Instance implements EngineInstance {
         }
 
         this.#version ??= await this.#readVersion();
-        this.#options.log.info({ pid: this.#identity?.pid }, 'engine found running');
+        this.#options.log.info('Engine found running', { pid: this.#identity?.pid });
         return true;
     }
 
@@ -209,7 +203,7 @@ class Instance implements EngineInstance {
         this.#identity = null;
         if (identity !== null) {
             await endProcess(identity, this.#options.timing.graceMs);
-            this.#options.log.info({ pid: identity.pid }, 'engine stopped');
+            this.#options.log.info('Engine stopped', { pid: identity.pid });
         }
 
         forgetPid(folders);
