@@ -37,6 +37,8 @@ export interface Ask {
     readonly https?: boolean;
     /** SNI; the host without its port by default. */
     readonly servername?: string;
+    /** Silence that counts as a failure; 10 s by default. */
+    readonly timeoutMs?: number;
 }
 
 export interface TestCaddy {
@@ -129,7 +131,7 @@ export const startCaddy = async (settings: Partial<EngineSettings> = {}, environ
             await table.apply(step.table);
             return step;
         },
-        ask: ({ host = 'a.test', path = '/', method = 'GET', headers = {}, body, https = false, servername }) => {
+        ask: ({ host = 'a.test', path = '/', method = 'GET', headers = {}, body, https = false, servername, timeoutMs = 10_000 }) => {
             const port = https ? all.httpsPort : all.httpPort;
             return send({
                 host: '127.0.0.1',
@@ -139,6 +141,7 @@ export const startCaddy = async (settings: Partial<EngineSettings> = {}, environ
                 headers: { host: host.includes(':') || https === false ? host : `${host}:${port}`, ...headers },
                 setHost: false,
                 agent: false,
+                timeout: timeoutMs,
                 ...(https && { servername: servername ?? host.replace(/:\d*$/, ''), rejectUnauthorized: false })
             }, body, https);
         },
@@ -198,7 +201,7 @@ const send = (options: RequestOptions, body: string | Buffer | undefined, https:
             ...(peer !== null && { certificate: { issuer: String(peer.issuer?.CN ?? ''), subjectAltName: peer.subjectaltname ?? '' } })
         }));
     });
-    request.on('timeout', () => request.destroy(new Error('no answer within 10 s')));
+    request.on('timeout', () => request.destroy(new Error('no answer in time')));
     request.on('error', reject);
     request.end(body);
 });
