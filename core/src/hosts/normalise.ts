@@ -83,7 +83,7 @@ function dnsName(text: string, labels: RegExp, path: string, faults: Faults): st
     if (/^(?:\d+|0x[0-9a-f]*)$/.test(parts.at(-1) ?? '')) {
         return refuse('is an IP address or would be taken for one');
     }
-    if (parts.some((part) => part.startsWith('xn--')) && domainToASCII(domainToUnicode(name)) !== name) {
+    if (parts.some((part) => part.startsWith('xn--') && (domainToUnicode(part) === part || domainToASCII(domainToUnicode(part)) !== part))) {
         return refuse('has a part that is not valid Punycode');
     }
     return name;

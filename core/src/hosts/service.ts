@@ -279,7 +279,7 @@ export function createHosts(options: HostsOptions): Hosts {
             const body: HostChange = { ...writable(site), domain, tags, notes };
             return add(body, call, call.actor.plugin, hashesOf(site));
         },
-        batch({ ids, action }, call) {
+        async batch({ ids, action }, call) {
             const repeated = ids.flatMap((id, at) => (ids.indexOf(id) === at ? [] : [{ path: `ids.${at}`, message: `ids.${at} is there twice` }]));
             refuse(repeated);
             return attempt(ids, () => undefined, async (rows) => {
