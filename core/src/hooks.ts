@@ -1,0 +1,42 @@
+/** The core's own hooks, published once. Everything that a plugin may hang on is named here. */
+import { createHookHost, type HookHost, type Published } from '@portico/sdk';
+import type { Logger } from './log.ts';
+
+export interface CoreHooks {
+    /** Where taps come from and go. */
+    readonly host: HookHost;
+    readonly hostBeforeSave: Published<'host.beforeSave'>;
+    readonly hostGuard: Published<'host.guard'>;
+    readonly hostAfterChange: Published<'host.afterChange'>;
+    readonly beforeLogin: Published<'auth.beforeLogin'>;
+    readonly afterLogin: Published<'auth.afterLogin'>;
+    readonly engineApplied: Published<'engine.applied'>;
+    readonly engineFailed: Published<'engine.failed'>;
+    readonly settingsChanged: Published<'settings.changed'>;
+    readonly panelStarted: Published<'panel.started'>;
+    readonly panelStopping: Published<'panel.stopping'>;
+}
+
+export function createCoreHooks(log: Logger): CoreHooks {
+    const host = createHookHost(({ plugin, version, hook, error, milliseconds }) => log.warn('A tap failed', { plugin, version, hook, error, milliseconds }));
+    return {
+        host,
+        hostBeforeSave: host.define('host.beforeSave', 'waterfall'),
+        hostGuard: host.define('host.guard', 'guard'),
+        hostAfterChange: host.define('host.afterChange', 'notify'),
+        beforeLogin: host.define('auth.beforeLogin', 'guard', { failOpen: true, timeoutSeconds: 3 }),
+        afterLogin: host.define('auth.afterLogin', 'notify'),
+        engineApplied: host.define('engine.applied', 'notify'),
+        engineFailed: host.define('engine.failed', 'notify'),
+        settingsChanged: host.define('settings.changed', 'notify'),
+        panelStarted: host.define('panel.started', 'notify'),
+        panelStopping: host.define('panel.stopping', 'notify')
+    };
+}
+
+/** Tells whoever taps, later and outside of whatever is under way; a hook that nobody taps costs one look. */
+export function notifyLater<P>(hook: { readonly used: boolean; run(payload: P): Promise<void> }, payload: () => P): void {
+    if (hook.used) {
+        setImmediate(() => void hook.run(payload()));
+    }
+}

@@ -1,0 +1,153 @@
+/** The composition root: every service, built once, by hand, in order. Nothing else in the core knows how the parts fit together. */
+import { readFileSync, writeFileSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { createAudit } from './audit/audit.ts';
+import { auditRoutes } from './audit/routes.ts';
+import { createAuth } from './auth/auth.ts';
+import { authRoutes } from './auth/routes.ts';
+import { certificateRoutes } from './certificates/routes.ts';
+import { systemClock, type Clock } from './clock.ts';
+import type { Config } from './config.ts';
+import { lockDataDir, prepareDataDir } from './data-dir.ts';
+import type { EngineDriver } from './engine/port.ts';
+import { engineRoutes } from './engine/routes.ts';
+import { createGateway, type Gateway } from './gateway/gateway.ts';
+import { createCoreHooks, notifyLater, type CoreHooks } from './hooks.ts';
+import { hostRoutes } from './hosts/routes.ts';
+import { healthRoutes, type Readiness } from './http/health.ts';
+import { createIdempotency } from './http/idempotency.ts';
+import { createOpenApi } from './http/openapi.ts';
+import { openApiRoutes } from './http/openapi-routes.ts';
+import type { HttpPorts } from './http/ports.ts';
+import { createHttpServer } from './http/server.ts';
+import { unknownPath } from './http/unknown.ts';
+import { createKeyring } from './keyring.ts';
+import type { Log } from './log.ts';
+import { createServing } from './serving.ts';
+import { settingsRoutes } from './settings/routes.ts';
+import { createSettings } from './settings/settings.ts';
+import { openStorage } from './storage.ts';
+import { createSystemCall } from './system-call.ts';
+import { taskRoutes } from './tasks/routes.ts';
+import { createTasks } from './tasks/tasks.ts';
+import { Accounts } from './users/accounts.ts';
+import { Console } from './users/console.ts';
+import { createPasswords } from './users/passwords.ts';
+import { createPermissions } from './users/permissions.ts';
+import { Roles } from './users/roles.ts';
+import { userRoutes } from './users/routes.ts';
+import { Users } from './users/users.ts';
+
+export interface Panel {
+    readonly gateway: Gateway;
+    readonly hooks: CoreHooks;
+    /** Starts to listen, then brings the engine up; resolves when both are done, with the engine running or its trouble on record. */
+    start(): Promise<AddressInfo>;
+    /** Drains, and lets go of everything. The proxy engine keeps running unless it is asked to end. */
+    stop(options?: { readonly engine?: boolean }): Promise<void>;
+}
+
+export interface PanelOptions {
+    readonly config: Config;
+    readonly log: Log;
+    /** Shows a secret that was made at the first start, once, and nowhere else. */
+    readonly show: (text: string) => void;
+    /** The engine's driver; default: Caddy. */
+    readonly driver?: EngineDriver;
+    readonly clock?: Clock;
+    /** Holds answers against their schemas; on in tests and development. */
+    readonly checkReturns?: boolean;
+    /** Default: 30 s. */
+    readonly drainMs?: number;
+}
+
+/** Version of the core, as its package says. */
+export const version = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
+
+/** Where the command line finds the running panel. */
+const addressFile = 'panel.json';
+
+/** Builds the panel of a data folder. @throws Error when the folder is in use, damaged, or not its owner's alone */
+export async function createPanel({ config, log, show, clock = systemClock, checkReturns = false, ...options }: PanelOptions): Promise<Panel> {
+    prepareDataDir(config.dataDir);
+    const lock = lockDataDir(config.dataDir);
+    if (lock === null) {
+        throw new Error(`${config.dataDir} is in use by another panel`);
+    }
+    const keyring = createKeyring(config.dataDir);
+    const db = await openStorage(config.dataDir);
+    const hooks = createCoreHooks(log);
+    let gateway: Gateway;
+    let readiness: Readiness = 'starting';
+
+    const settings = await createSettings({ db, keyring, config, clock, log });
+    const audit = await createAudit({ db, keyring, headFile: join(config.dataDir, 'audit.head'), clock, log, retentionDays: () => settings.get('audit.retentionDays') });
+    const tasks = await createTasks({ db, log, clock });
+
+    // Accounts and how they get in.
+    const permissions = createPermissions();
+    const roles = new Roles({ db, clock, permissions });
+    const accounts = new Accounts({ db, clock, passwords: createPasswords(), roles });
+    const auth = createAuth({ db, clock, keyring, recorder: audit, accounts, settings, resolve: (path) => gateway.resolve(path), jwtSecret: config.jwtSecret });
+    const users = new Users({ db, clock, accounts, roles, logins: auth });
+    const admin = await new Console({ db, accounts, users, logins: auth }).firstRun(createSystemCall(audit), config.adminPassword);
+    if (admin?.password != null) {
+        show(`The first administrator is "${admin.username}" with the password ${admin.password}\nIt is shown this once, and must be changed at the first login.`);
+    }
+
+    const { driver, engine, hosts, certificates } = createServing({ config, db, keyring, settings, hooks, clock, log: log.child({ part: 'engine' }), driver: options.driver });
+    settings.onChange((keys) => notifyLater(hooks.settingsChanged, () => ({ keys })));
+
+    const ports: HttpPorts = {
+        authenticator: auth.authenticator,
+        recorder: audit,
+        idempotency: createIdempotency({ db, keyring, clock }),
+        clientAddress: (peer, forwardedFor) => settings.clientAddress(peer, forwardedFor),
+        corsOrigins: () => settings.get('panel.corsOrigins'),
+        log,
+        checkReturns
+    };
+    const openApi = createOpenApi({ servers: () => gateway.servers(), version });
+    const core = createHttpServer({
+        name: 'core', prefix: '', ports, unknown: unknownPath,
+        routes: [
+            healthRoutes(() => readiness), openApiRoutes(() => openApi), authRoutes(auth), userRoutes({ users, roles, permissions }), hostRoutes(hosts), certificateRoutes(certificates),
+            engineRoutes(engine), auditRoutes(audit), settingsRoutes(settings), taskRoutes(tasks)
+        ].flat()
+    });
+    gateway = await createGateway({ core, log, ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs }) });
+
+    return {
+        gateway,
+        hooks,
+        async start() {
+            const address = await gateway.listen(config.host, config.port);
+            writeFileSync(join(config.dataDir, addressFile), JSON.stringify({ pid: process.pid, port: address.port, host: loopbackOf(config.host) }), { mode: 0o600 });
+            await engine.boot();
+            readiness = 'ready';
+            notifyLater(hooks.panelStarted, () => ({}));
+            return address;
+        },
+        async stop({ engine: stopEngine = false } = {}) {
+            readiness = 'stopping';
+            await hooks.panelStopping.run({});
+            await gateway.close();
+            await tasks.close();
+            if (stopEngine) {
+                await driver.stop();
+            }
+            await engine.close();
+            await auth.stop();
+            await audit.close();
+            await db.close();
+            rmSync(join(config.dataDir, addressFile), { force: true });
+            lock.release();
+        }
+    };
+}
+
+/** The address under which the panel's own machine reaches it. */
+function loopbackOf(host: string): string {
+    return host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+}

@@ -1,0 +1,25 @@
+/** The core's database with every feature's tables in it. */
+import { join } from 'node:path';
+import type { EntitySchema } from '@mikro-orm/core';
+import { auditEntities, auditMigrations } from './audit/entities.ts';
+import { authEntities, authMigrations } from './auth/entities.ts';
+import { certificateEntities, certificateMigrations } from './certificates/entities.ts';
+import { openDatabase, type Database } from './db/database.ts';
+import { engineEntities, engineMigrations } from './engine/entities.ts';
+import { hostEntities, hostMigrations } from './hosts/entities.ts';
+import { idempotencyEntities, idempotencyMigrations } from './http/idempotency-entities.ts';
+import { settingsEntities, settingsMigrations } from './settings/entities.ts';
+import { taskEntities, taskMigrations } from './tasks/entities.ts';
+import { userEntities, userMigrations } from './users/entities.ts';
+
+/** Name of the file in the data folder. */
+export const databaseName = 'portico.db';
+
+/** Opens it, and brings it to the newest version. */
+export function openStorage(dataDir: string): Promise<Database> {
+    return openDatabase({
+        file: join(dataDir, databaseName),
+        entities: [auditEntities, authEntities, certificateEntities, engineEntities, hostEntities, idempotencyEntities, settingsEntities, taskEntities, userEntities].flat() as unknown as EntitySchema[],
+        migrations: [auditMigrations, userMigrations, authMigrations, settingsMigrations, taskMigrations, idempotencyMigrations, certificateMigrations, hostMigrations, engineMigrations].flat()
+    });
+}
