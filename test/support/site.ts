@@ -1,3 +1,5 @@
+import type { CompileContext } from '../../core/src/engine/compile-context.ts';
+import { engineFeatures } from '../../core/src/engine/features.ts';
 import type { Site } from '../../core/src/engine/site.ts';
 
 /** A site with everything off: a proxy for `domain`. */
@@ -30,4 +32,11 @@ export const testSite = (over: Partial<Site> = {}): Site => ({
     php: null,
     advanced: [],
     ...over
+});
+
+/** A context that names folders which need not exist. */
+export const testContext = (): CompileContext => ({
+    settings: { httpPort: 80, httpsPort: 443, acmeEmail: null, acmeDirectory: null, acmeEab: null },
+    folders: { adminSocket: '/run/portico/admin.sock', storage: '/var/lib/portico/storage', table: '/run/portico/table', certificates: '/run/portico/certificates', logFile: '/var/lib/portico/engine.log' },
+    features: engineFeatures({ text: '2.6.2', major: 2, minor: 6, patch: 2 })
 });
