@@ -18,7 +18,7 @@ const rules: Readonly<Record<string, Reader>> = {
     custom: () => ({})
 };
 
-export function numberSchema(description: Description, _use: Use, path: readonly string[]): JsonSchema {
+export function numberSchema(description: Description, use: Use, path: readonly string[]): JsonSchema {
     const demands = (description.rules ?? []).map((rule) => {
         const reader = rules[rule.name];
         if (reader === undefined) {
@@ -27,5 +27,15 @@ export function numberSchema(description: Description, _use: Use, path: readonly
         return reader(rule, path);
     });
     const type = demands.some((demand) => demand['type'] === 'integer') ? 'integer' : 'number';
-    return allOf({ type }, demands.map(({ type: _type, ...demand }) => demand).filter((demand) => Object.keys(demand).length > 0));
+    const said = demands.map(({ type: _type, ...demand }) => demand).filter((demand) => Object.keys(demand).length > 0);
+    return allOf({ type }, [...said, ...(use.side === 'answer' || description.flags?.['unsafe'] === true ? [] : safe(said))]);
+}
+
+/** joi refuses what a double cannot count exactly. */
+function safe(said: readonly JsonSchema[]): JsonSchema[] {
+    const bounded = (...keywords: readonly string[]): boolean => said.some((demand) => keywords.some((keyword) => keyword in demand));
+    return [
+        ...(bounded('minimum', 'exclusiveMinimum') ? [] : [{ minimum: Number.MIN_SAFE_INTEGER }]),
+        ...(bounded('maximum', 'exclusiveMaximum') ? [] : [{ maximum: Number.MAX_SAFE_INTEGER }])
+    ];
 }

@@ -17,6 +17,7 @@ export const lab = Lab.script();
 const { describe, it } = lab;
 
 const body: Use = { side: 'body', defaults: true };
+const number = { type: 'number', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
 const answer: Use = { side: 'answer', defaults: false };
 const text: Use = { side: 'text', defaults: true };
 const of = (schema: Joi.Schema, use: Use = body): object => jsonSchemaOf(schema as unknown as AnySchema, use);
@@ -58,7 +59,7 @@ describe('jsonSchemaOf', () => {
         ['null of a choice', Joi.string().valid('a', 'b').allow(null), { type: ['string', 'null'], enum: ['a', 'b', null] }],
         ['only null', Joi.valid(null), { type: 'null' }],
         ['one value', Joi.valid('x').required(), { type: 'string', const: 'x' }],
-        ['other values refused', Joi.number().invalid(3), { type: 'number', not: { enum: [3] } }],
+        ['other values refused', Joi.number().invalid(3), { ...number, not: { enum: [3] } }],
         ['a rule and no letter case', Joi.string().pattern(/^a[b-d]\w(?<x>e)$/i), { type: 'string', minLength: 1, pattern: '^[aA][b-dB-D]\\w(?<x>[eE])$' }],
         ['inverted pattern', Joi.string().pattern(/x/, { invert: true }), { type: 'string', minLength: 1, not: { pattern: 'x' } }],
         ['two patterns', Joi.string().pattern(/a/).pattern(/b/), { type: 'string', minLength: 1, pattern: 'a', allOf: [{ pattern: 'b' }] }],
@@ -70,8 +71,8 @@ describe('jsonSchemaOf', () => {
         ['port', Joi.number().port(), { type: 'integer', minimum: 0, maximum: 65535 }],
         ['boolean', Joi.boolean().default(false), { type: 'boolean', default: false }],
         ['no default in a change', Joi.boolean().default(false), { type: 'boolean' }, { side: 'body', defaults: false }],
-        ['a default that is computed', Joi.number().default(() => 3), { type: 'number' }],
-        ['words', Joi.number().description('How long').unit('ms').example(5), { type: 'number', description: 'How long', 'x-unit': 'ms', examples: [5] }],
+        ['a default that is computed', Joi.number().default(() => 3), number],
+        ['words', Joi.number().description('How long').unit('ms').example(5), { ...number, description: 'How long', 'x-unit': 'ms', examples: [5] }],
         ['a secret', Joi.string().meta({ secret: true }), { type: 'string', minLength: 1, format: 'password', writeOnly: true }],
         ['a secret shown', Joi.string().meta({ secret: true }), { type: 'string', minLength: 1, format: 'password' }, answer],
         ['any', Joi.any(), {}],
@@ -79,20 +80,20 @@ describe('jsonSchemaOf', () => {
         ['no keys', Joi.object({}), { type: 'object', additionalProperties: false }],
         ['keys', Joi.object({ a: Joi.string().required(), b: Joi.any().strip(), c: Joi.forbidden() }), { type: 'object', properties: { a: { type: 'string', minLength: 1 }, b: { readOnly: true } }, required: ['a'], additionalProperties: false }],
         ['open', Joi.object({ a: Joi.forbidden() }).unknown(), { type: 'object', properties: { a: false } }],
-        ['record', Joi.object().pattern(Joi.string(), Joi.number()), { type: 'object', additionalProperties: { type: 'number' } }],
-        ['record of names', Joi.object().pattern(Joi.string().valid('a', 'b'), Joi.number()), { type: 'object', additionalProperties: { type: 'number' }, propertyNames: { type: 'string', enum: ['a', 'b'] } }],
-        ['patterns', Joi.object().pattern(/^a/, Joi.number()), { type: 'object', patternProperties: { '^a': { type: 'number' } }, additionalProperties: false }],
+        ['record', Joi.object().pattern(Joi.string(), Joi.number()), { type: 'object', additionalProperties: number }],
+        ['record of names', Joi.object().pattern(Joi.string().valid('a', 'b'), Joi.number()), { type: 'object', additionalProperties: number, propertyNames: { type: 'string', enum: ['a', 'b'] } }],
+        ['patterns', Joi.object().pattern(/^a/, Joi.number()), { type: 'object', patternProperties: { '^a': number }, additionalProperties: false }],
         ['or', Joi.object({ a: 1, b: 2 }).or('a', 'b').unknown(), { type: 'object', properties: { a: { type: 'number', const: 1 }, b: { type: 'number', const: 2 } }, anyOf: [{ required: ['a'] }, { required: ['b'] }] }],
         ['and, with, without', Joi.object().keys({ a: Joi.any(), b: Joi.any(), c: Joi.any() }).and('a', 'b').with('a', 'c').without('b', 'c'), { type: 'object', properties: { a: {}, b: {}, c: {} }, additionalProperties: false, dependentRequired: { a: ['b'], b: ['a'] }, allOf: [{ dependentRequired: { a: ['c'] } }], not: { required: ['b', 'c'] } }],
         ['a list', Joi.array().items(Joi.string()).min(1).max(3).unique(), { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1, maxItems: 3, uniqueItems: true }],
-        ['a list of several', Joi.array().items(Joi.string(), Joi.number()), { type: 'array', items: { anyOf: [{ type: 'string', minLength: 1 }, { type: 'number' }] } }],
-        ['a tuple', Joi.array().ordered(Joi.string().required(), Joi.number()), { type: 'array', prefixItems: [{ type: 'string', minLength: 1 }, { type: 'number' }], items: false, minItems: 1 }],
-        ['one or a list', Joi.array().items(Joi.number()).single(), { anyOf: [{ type: 'array', items: { type: 'number' } }, { type: 'number' }] }],
-        ['alternatives', Joi.alternatives().try(Joi.string(), Joi.number()).allow(null), { anyOf: [{ type: 'string', minLength: 1 }, { type: 'number' }, { type: 'null' }] }],
-        ['exactly one', Joi.alternatives().try(Joi.string(), Joi.number()).match('one'), { oneOf: [{ type: 'string', minLength: 1 }, { type: 'number' }] }],
+        ['a list of several', Joi.array().items(Joi.string(), Joi.number()), { type: 'array', items: { anyOf: [{ type: 'string', minLength: 1 }, number] } }],
+        ['a tuple', Joi.array().ordered(Joi.string().required(), Joi.number()), { type: 'array', prefixItems: [{ type: 'string', minLength: 1 }, number], items: false, minItems: 1 }],
+        ['one or a list', Joi.array().items(Joi.number()).single(), { anyOf: [{ type: 'array', items: number }, number] }],
+        ['alternatives', Joi.alternatives().try(Joi.string(), Joi.number()).allow(null), { anyOf: [{ type: 'string', minLength: 1 }, number, { type: 'null' }] }],
+        ['exactly one', Joi.alternatives().try(Joi.string(), Joi.number()).match('one'), { oneOf: [{ type: 'string', minLength: 1 }, number] }],
         ['a condition', Joi.object({ t: Joi.string().valid('a', 'b').default('a'), u: Joi.string().when('t', { is: 'a', then: Joi.required(), otherwise: Joi.forbidden() }) }), { type: 'object', properties: { t: { type: 'string', enum: ['a', 'b'], default: 'a' }, u: { type: 'string', minLength: 1 } }, additionalProperties: false, if: { properties: { t: { type: 'string', const: 'a' } } }, then: { required: ['u'] }, else: { not: { required: ['u'] } } }],
-        ['a condition without parent', Joi.array().items(Joi.any().when('/x', { is: 1, then: Joi.string(), otherwise: Joi.number() })), { type: 'array', items: { allOf: [{}, { anyOf: [{ type: 'string', minLength: 1 }, { type: 'number' }] }] } }],
-        ['alternatives on a condition', Joi.alternatives().conditional('a', { is: 1, then: Joi.number(), otherwise: Joi.boolean() }), { anyOf: [{ type: 'number' }, { type: 'boolean' }] }],
+        ['a condition without parent', Joi.array().items(Joi.any().when('/x', { is: 1, then: Joi.string(), otherwise: Joi.number() })), { type: 'array', items: { allOf: [{}, { anyOf: [{ type: 'string', minLength: 1 }, number] }] } }],
+        ['alternatives on a condition', Joi.alternatives().conditional('a', { is: 1, then: Joi.number(), otherwise: Joi.boolean() }), { anyOf: [number, { type: 'boolean' }] }],
         ['a described rule of its own', Joi.string().description('A name').custom((value: string) => value, 'No reserved word'), { type: 'string', minLength: 1, description: 'A name. No reserved word.' }],
         ['a date in an address', Joi.date().iso(), { type: 'string', format: 'date-time' }, text],
         ['a date in an answer', Joi.date(), { type: 'string', format: 'date-time' }, answer],
@@ -171,8 +172,8 @@ describe('createOpenApi', () => {
         expect(update['x-step-up']).to.equal(true);
         expect(update.deprecated).to.equal(true);
         expect(Object.keys(update.responses)).to.include(['404', '412']);
-        expect((document.components['schemas']?.['ThingsUpdateBody'] as { properties: object }).properties).to.equal({ name: { type: 'string', minLength: 1 }, size: { type: 'number' } });
-        expect((document.components['schemas']?.['ThingsCreateBody'] as { properties: object }).properties).to.equal({ name: { type: 'string', minLength: 1, maxLength: 20 }, size: { type: 'number', default: 3 } });
+        expect((document.components['schemas']?.['ThingsUpdateBody'] as { properties: object }).properties).to.equal({ name: { type: 'string', minLength: 1 }, size: number });
+        expect((document.components['schemas']?.['ThingsCreateBody'] as { properties: object }).properties).to.equal({ name: { type: 'string', minLength: 1, maxLength: 20 }, size: { ...number, default: 3 } });
         const login = operation('get', '/api/auth/login');
         expect([login.security, login['x-public'], Object.keys(login.responses)]).to.equal([[], 'Nobody is logged in yet', ['200', '304', '400', '429', '500', '503']]);
         expect(operation('get', '/api/things').security).to.equal([{ bearer: ['things:read'] }, { ticket: [] }]);
