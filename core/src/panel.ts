@@ -123,7 +123,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
         hooks,
         async start() {
             const address = await gateway.listen(config.host, config.port);
-            writeFileSync(join(config.dataDir, addressFile), JSON.stringify({ pid: process.pid, port: address.port, host: loopbackOf(config.host) }), { mode: 0o600 });
+            writeFileSync(join(config.dataDir, addressFile), JSON.stringify({ pid: process.pid, port: address.port, host: loopbackOf(config.host), instance: auth.consoleTokens.instance }), { mode: 0o600 });
             await engine.boot();
             readiness = 'ready';
             notifyLater(hooks.panelStarted, () => ({}));

@@ -1,4 +1,5 @@
 /** All of auth/ put together: who is asking, how they got in, and what ends that. */
+import type { Reply } from '@portico/sdk';
 import type { Call } from '../call.ts';
 import type { Clock } from '../clock.ts';
 import type { Database, Transaction } from '../db/database.ts';
@@ -8,6 +9,7 @@ import type { Keyring } from '../keyring.ts';
 import { ApiTokens, type ApiTokenView, type NewApiToken } from './api-tokens.ts';
 import { PanelAuthenticator } from './authenticator.ts';
 import { Challenges } from './challenge.ts';
+import { ConsoleTokens } from './console-tokens.ts';
 import { createTokenSigner } from './jwt.ts';
 import { Login, type SelfView } from './login.ts';
 import { OwnAccount } from './own-account.ts';
@@ -77,6 +79,7 @@ export class Auth {
     readonly login: Login;
     readonly ownAccount: OwnAccount;
     readonly apiTokens: ApiTokens;
+    readonly consoleTokens: ConsoleTokens;
     readonly #in: AuthDependencies;
     readonly #sessions: Sessions;
     readonly #secondFactors: SecondFactors;
@@ -94,13 +97,14 @@ export class Auth {
         const throttle = this.#throttle = new Throttle({ db, clock, key: keyring.derive('auth throttle'), ...limits });
         const tickets = this.#tickets = new Tickets(clock);
         this.apiTokens = new ApiTokens(dependencies);
+        this.consoleTokens = new ConsoleTokens(dependencies);
         const common = { ...dependencies, sessions, secondFactors, throttle };
         this.login = new Login({
             ...common, signer, pace: new Pace(clock, limits.challengesPerMinute ?? 600),
             challenges: new Challenges({ db, clock, key: keyring.derive('auth login challenge'), ...(limits.challengeNumber === undefined ? {} : { maxNumber: limits.challengeNumber }) })
         });
         this.ownAccount = new OwnAccount(common);
-        const authenticator = new PanelAuthenticator({ ...common, signer, tickets, apiTokens: this.apiTokens });
+        const authenticator = new PanelAuthenticator({ ...common, signer, tickets, apiTokens: this.apiTokens, consoleTokens: this.consoleTokens });
         this.authenticator = authenticator;
         this.#stopWatching = () => authenticator.stop();
         this.#flushing = setInterval(() => void this.flush().catch(() => undefined), flushMs).unref();
@@ -171,13 +175,16 @@ export class Auth {
         return this.#tickets.issue(call.actor, path);
     }
 
-    /** Makes an API token for an account by name, from the console. @throws NOT_FOUND 40400 and what {@link ApiTokens.create} throws */
-    async createToken(call: Call, username: string, input: NewApiToken): Promise<ApiTokenView & { readonly token: string }> {
+    /** Makes an API token for an account by name, from the console only. @throws FORBIDDEN 40300, NOT_FOUND 40400 and what {@link ApiTokens.create} throws */
+    async createToken(call: Call, username: string, input: NewApiToken): Promise<Reply<ApiTokenView & { readonly token: string }>> {
+        if (call.actor.kind !== 'system') {
+            throw fail.FORBIDDEN({ permission: 'console' }, { message: 'Only the command line can do this' });
+        }
         const account = this.#in.accounts.named(username);
         if (account === undefined) {
             throw fail.NOT_FOUND(null, { message: `There is no user ${username}` });
         }
-        return (await this.apiTokens.create(call, account.id, input)).data;
+        return this.apiTokens.create(call, account.id, input);
     }
 
     // The side that users/ sees: what lets an account in.

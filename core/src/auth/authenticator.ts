@@ -6,6 +6,7 @@ import { fail } from '../errors.ts';
 import type { Authenticator, Origin } from '../http/ports.ts';
 import { effectOf, type Route } from '../http/route.ts';
 import { tokenPrefix, type ApiToken, type ApiTokens } from './api-tokens.ts';
+import type { ConsoleTokens } from './console-tokens.ts';
 import type { TokenSigner } from './jwt.ts';
 import type { Account, Accounts, AuthSettings } from './ports.ts';
 import type { SecondFactors } from './second-factor.ts';
@@ -21,6 +22,7 @@ export interface AuthenticatorDependencies {
     readonly apiTokens: ApiTokens;
     readonly secondFactors: SecondFactors;
     readonly tickets: Tickets;
+    readonly consoleTokens: ConsoleTokens;
 }
 
 /** A token that was verified: the same text need not be verified again. */
@@ -69,9 +71,12 @@ export class PanelAuthenticator implements Authenticator {
         dependencies.apiTokens.onEnd(({ userId }) => this.#recheck(userId));
     }
 
-    bearer(token: string, _from: Origin): Caller {
+    bearer(token: string, from: Origin): Caller {
         if (token.startsWith(tokenPrefix)) {
             return this.#ofToken(this.#in.apiTokens.find(token), true);
+        }
+        if (this.#in.consoleTokens.claims(token)) {
+            return this.#in.consoleTokens.take(token, from.ip);
         }
         const key = hash('sha256', token, 'base64url');
         const verified = this.#young.get(key) ?? this.#promote(key) ?? this.#verify(key, token);

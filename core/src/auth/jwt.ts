@@ -5,8 +5,8 @@
 import { createHmac, createSecretKey, hkdfSync, timingSafeEqual, type KeyObject } from 'node:crypto';
 import { fail } from '../errors.ts';
 
-/** `access` opens routes; `refresh` only buys a new pair. */
-export type TokenKind = 'access' | 'refresh';
+/** `access` opens routes; `refresh` only buys a new pair; `console` opens routes to the command line, once. */
+export type TokenKind = 'access' | 'refresh' | 'console';
 
 export interface Claims {
     readonly iss: string;
@@ -26,6 +26,8 @@ export interface Claims {
 export interface TokenSigner {
     /** `expiresAt` in milliseconds; cut to the second. */
     sign(kind: TokenKind, token: { readonly userId: number; readonly sessionId: number; readonly id: string; readonly issuedAt: number; readonly expiresAt: number }): string;
+    /** Whether a token says that it is of this kind; nothing of it is verified. */
+    is(kind: TokenKind, token: string): boolean;
     /** @throws TOKEN_INVALID 40101, TOKEN_EXPIRED 40102 */
     verify(kind: TokenKind, token: string, now: number): Claims;
 }
@@ -49,7 +51,7 @@ export function createTokenSigner(secret: Buffer): TokenSigner {
         audience,
         key: createSecretKey(Buffer.from(hkdfSync('sha256', secret, Buffer.alloc(0), `portico token ${audience}`, 32)))
     });
-    const kinds: Readonly<Record<TokenKind, Kind>> = { access: kind('at+jwt', 'portico:api'), refresh: kind('rt+jwt', 'portico:refresh') };
+    const kinds: Readonly<Record<TokenKind, Kind>> = { access: kind('at+jwt', 'portico:api'), refresh: kind('rt+jwt', 'portico:refresh'), console: kind('console', 'portico:console') };
     return {
         sign(name, { userId, sessionId, id, issuedAt, expiresAt }) {
             const { header, audience, key } = kinds[name];
@@ -58,6 +60,7 @@ export function createTokenSigner(secret: Buffer): TokenSigner {
             const signed = `${header}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
             return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`;
         },
+        is: (name, token) => token.startsWith(`${kinds[name].header}.`),
         verify(name, token, now) {
             const { header, audience, key } = kinds[name];
             const parts = token.length > longest ? null : form.exec(token);

@@ -3,7 +3,7 @@ import { joi } from '@portico/sdk';
 import { json, type Route } from '../http/route.ts';
 import type { Auth } from './auth.ts';
 import {
-    challenge, confirmation, confirmed, createdToken, credentials, enrolment, enrolmentRequest, freshness, idParams, login, me, newToken, passwordChange, session, stepUp, ticket,
+    challenge, confirmation, confirmed, consoleToken, createdToken, credentials, enrolment, enrolmentRequest, freshness, idParams, login, me, newToken, passwordChange, session, stepUp, ticket,
     ticketRequest, tokenPair, tokenView, totpRemoval
 } from './schema.ts';
 
@@ -98,7 +98,8 @@ function sessions(auth: Auth): Route[] {
     ];
 }
 
-function tokens({ apiTokens }: Auth): Route[] {
+function tokens(auth: Auth): Route[] {
+    const { apiTokens } = auth;
     const own = { access: 'authenticated', ownAccount: true } as const;
     return [
         json({
@@ -109,6 +110,16 @@ function tokens({ apiTokens }: Auth): Route[] {
             ...own, method: 'POST', path: '/api/auth/tokens', id: 'auth.tokens.create', fails: ['CONFLICT'], summary: 'Create an API token', sessionOnly: true, stepUp: true, secret: true,
             validate: { payload: newToken }, returns: createdToken,
             handler: async (call) => await apiTokens.create(call, call.actor.id ?? 0, call.payload) as never
+        }),
+        json({
+            ...own, method: 'POST', path: '/api/auth/console/tokens', id: 'auth.console.tokens.create', fails: ['FORBIDDEN', 'NOT_FOUND', 'CONFLICT'], answers: [201],
+            summary: 'Create an API token for any user, from the command line', sessionOnly: true, stepUp: true, secret: true,
+            description: 'Only the command line on the panel\'s own machine can call it; everybody else is refused.',
+            validate: { payload: consoleToken }, returns: createdToken,
+            handler: async (call) => {
+                const { username, ...input } = call.payload;
+                return await auth.createToken(call, username, input) as never;
+            }
         }),
         json({
             ...own, method: 'GET', path: '/api/auth/tokens/{id}', id: 'auth.tokens.read', summary: 'Read one of one\'s API tokens', validate: { params: idParams }, returns: tokenView,

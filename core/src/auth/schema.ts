@@ -80,11 +80,14 @@ export const ticket = joi.object({ ticket: joi.secret().required(), expiresAt: t
 
 const permissions = joi.array().items(joi.string().pattern(/^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/, 'permission')).max(1000);
 
-export const newToken = joi.object({
+const tokenInput = {
     name: joi.string().min(1).max(100).required(),
     permissions: permissions.description('None by default'),
     expiresAt: joi.string().isoDate().max(40).allow(null).description('A year from now by default')
-});
+};
+
+export const newToken = joi.object(tokenInput);
+export const consoleToken = joi.object({ ...tokenInput, username: username.required() });
 
 const token = {
     id: id.required(),
