@@ -4,6 +4,7 @@ import type { Profile } from './profile.ts';
 import type { Site } from './site.ts';
 import { entryText } from './table-entry.ts';
 import type { TableEntry } from './table-entry.ts';
+import { folderOf } from './table-name.ts';
 
 /** Who a name's certificate comes from. `wildcard`: the engine's own authority, at load. */
 export type NameTls = 'none' | 'auto' | 'internal' | 'wildcard' | 'certificate';
@@ -21,7 +22,7 @@ export interface CompiledSite {
     readonly certificateId: number | null;
 }
 
-/** Pure. @throws Error when an upstream's address is not of a known form */
+/** Pure. @throws Error when a name is none */
 export const compileSite = (site: Site): CompiledSite => {
     const { behaviour, dial } = behaviourOf(site);
     const id = profileId(behaviour);
@@ -29,6 +30,8 @@ export const compileSite = (site: Site): CompiledSite => {
     return {
         profile: { id, behaviour },
         names: [site.domain, ...site.aliases].map((name) => {
+            // The same check that guards the table's folder: a change that could not be written is refused before anything is loaded.
+            folderOf(name);
             const tls = nameTls(site, name);
             return { name, tls, entry: entryText({ state, tls: entryTls[tls], profile: id, dial }) };
         }),

@@ -37,7 +37,7 @@ export interface ProjectionStep {
 }
 
 export interface Projection {
-    /** @throws Error when two sites have one name; nothing is changed then */
+    /** @throws Error when two sites have one name, or a name or address is none; nothing is changed then */
     change(change: ProjectionChange): ProjectionStep;
     /** Whether the running configuration lacks something. True until the first `loaded()`. */
     readonly needsReload: boolean;
@@ -218,7 +218,13 @@ class IncrementalProjection implements Projection {
     /** Ten thousand sites of one behaviour keep it once. */
     #share(site: CompiledSite): CompiledSite {
         const known = this.#profiles.get(site.profile.id);
-        return known === undefined ? site : { ...site, profile: known.profile };
+        if (known === undefined) {
+            // A profile that cannot be written is refused here, before anything has changed.
+            compileProfile(site.profile, this.#context);
+            return site;
+        }
+
+        return { ...site, profile: known.profile };
     }
 
     /** Does a change, and says how to take it back. What is checked is only what the change touched. */
@@ -392,6 +398,18 @@ class IncrementalProjection implements Projection {
 
         for (const name of running !== undefined && 'names' in running ? running.names : []) {
             this.#checkName(name);
+            if (name.startsWith('*.')) {
+                this.#checkBelow(name);
+            }
+        }
+    }
+
+    /** The one check that looks at every name: an uploaded wildcard came or went, which is rare and costs a load anyway. */
+    #checkBelow(wildcard: string): void {
+        for (const name of [...this.#tls.auto, ...this.#tls.internal]) {
+            if (coveringWildcard(name) === wildcard) {
+                this.#checkName(name);
+            }
         }
     }
 }

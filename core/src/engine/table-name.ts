@@ -23,5 +23,5 @@ export const folderOf = (name: string): string => {
 /** The name whose folder this is; null when it is none. */
 export const nameOfFolder = (folder: string): string | null => {
     const name = folder.startsWith(wildcardPrefix) ? `*.${folder.slice(wildcardPrefix.length)}` : folder;
-    return isSiteName(name) ? name : null;
+    return !folder.startsWith('*') && isSiteName(name) ? name : null;
 };
