@@ -1,5 +1,5 @@
 /** The composition root: every service, built once, by hand, in order. Nothing else in the core knows how the parts fit together. */
-import { readFileSync, writeFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createAudit } from './audit/audit.ts';
@@ -24,6 +24,7 @@ import { createHttpServer } from './http/server.ts';
 import { unknownPath } from './http/unknown.ts';
 import { createKeyring } from './keyring.ts';
 import type { Log } from './log.ts';
+import { removePanelAddress, writePanelAddress } from './panel-address.ts';
 import { createServing } from './serving.ts';
 import { settingsRoutes } from './settings/routes.ts';
 import { createSettings } from './settings/settings.ts';
@@ -65,9 +66,6 @@ export interface PanelOptions {
 /** Version of the core, as its package says. */
 export const version = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
 
-/** Where the command line finds the running panel. */
-const addressFile = 'panel.json';
-
 /** Builds the panel of a data folder. @throws Error when the folder is in use, damaged, or not its owner's alone */
 export async function createPanel({ config, log, show, clock = systemClock, checkReturns = false, ...options }: PanelOptions): Promise<Panel> {
     prepareDataDir(config.dataDir);
@@ -75,6 +73,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
     if (lock === null) {
         throw new Error(`${config.dataDir} is in use by another panel`);
     }
+    removePanelAddress(config.dataDir); // of a panel that was killed: somebody else may have its port now
     const keyring = createKeyring(config.dataDir);
     const db = await openStorage(config.dataDir);
     const hooks = createCoreHooks(log);
@@ -123,7 +122,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
         hooks,
         async start() {
             const address = await gateway.listen(config.host, config.port);
-            writeFileSync(join(config.dataDir, addressFile), JSON.stringify({ pid: process.pid, port: address.port, host: loopbackOf(config.host), instance: auth.consoleTokens.instance }), { mode: 0o600 });
+            writePanelAddress(config.dataDir, { pid: process.pid, port: address.port, host: loopbackOf(config.host), instance: auth.consoleTokens.instance });
             await engine.boot();
             readiness = 'ready';
             notifyLater(hooks.panelStarted, () => ({}));
@@ -141,7 +140,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
             await auth.stop();
             await audit.close();
             await db.close();
-            rmSync(join(config.dataDir, addressFile), { force: true });
+            removePanelAddress(config.dataDir);
             lock.release();
         }
     };
