@@ -108,7 +108,7 @@ export function addressFaults(target: Target): Fault[] {
 }
 
 /** Values that fit nowhere in particular, as text of JSON. */
-const oddities = ['null', 'true', '0', '-0', '-1', '1e308', '9007199254740993', '0.5', '""', '" "', '"\\u0000"', '"\\ud800"', '"../.."', '"{env.HOME}"', '"true"', '"1"', `"${'x'.repeat(70_000)}"`, '[]', '[null]', '[[]]', '[{}]', '{}', '{"zz-stray":1}', '{"toString":1}', `[${'0,'.repeat(5000)}0]`, '["a","a"]'];
+const oddities = ['null', 'true', '0', '-0', '-1', '1e308', '9007199254740993', '0.5', '""', '" "', '"\\u0000"', '"\\ud800"', '"../.."', '"{env.HOME}"', '"{file./etc/passwd}"', '"a\\r\\nb"', '"\\u202ea"', '"xn--"', '"*."', '"*.*.example"', '"%00"', '"https://[::1"', '"unix//"', '"a:99999"', '"true"', '"1"', `"${'x'.repeat(70_000)}"`, '[]', '[null]', '[[]]', '[{}]', '{}', '{"zz-stray":1}', '{"toString":1}', `[${'0,'.repeat(5000)}0]`, '["a","a"]'];
 
 /** Bodies with one member that its schema refuses: made of each member's schema in turn, down to the second level. */
 export function memberFaults(document: OpenApiDocument, target: Target): fc.Arbitrary<{ readonly path: string; readonly text: string }> | null {
@@ -122,6 +122,26 @@ export function memberFaults(document: OpenApiDocument, target: Target): fc.Arbi
         return own.length === 0 ? [] : [fc.oneof({ arbitrary: fc.constantFrom(...own), weight: 3 }, { arbitrary: random, weight: 1 }).map((text) => ({ path, text: wrap(text) }))];
     });
     return faults.length === 0 ? null : fc.oneof(...faults);
+}
+
+/** Bodies in which one member is odd, but nothing that its schema refuses; what must be there beside it is. */
+export function oddBodies(document: OpenApiDocument, target: Target): string[] {
+    const properties = (target.body?.['properties'] ?? {}) as Readonly<Record<string, Json>>;
+    const ajv = createValidator(document);
+    const required = (target.body?.['required'] ?? []) as readonly string[];
+    return Object.entries(properties).flatMap(([name, schema]) => {
+        const valid = ajv.compile(withoutFormats(schema));
+        const others = required.filter((each) => each !== name).map((each) => `${JSON.stringify(each)}:${plainValue(properties[each] ?? {})},`).join('');
+        return oddities.filter((text) => text.length < 1000 && valid(JSON.parse(text))).map((text) => `{${others}${JSON.stringify(name)}:${text}}`);
+    });
+}
+
+function plainValue(schema: Json): string {
+    const type = [schema['type']].flat()[0];
+    if ('const' in schema || 'enum' in schema) {
+        return JSON.stringify(schema['const'] ?? (schema['enum'] as unknown[])[0]);
+    }
+    return type === 'integer' || type === 'number' ? '1' : type === 'boolean' ? 'true' : type === 'array' ? '[1]' : type === 'object' ? '{}' : '"odd.example"';
 }
 
 function placesOf(name: string, schema: Json): { path: string; schema: Json; wrap: (text: string) => string }[] {

@@ -11,6 +11,9 @@ import { objectSchema } from './json-schema-object.ts';
 import { stringSchema } from './json-schema-string.ts';
 import { withValues } from './json-schema-values.ts';
 
+/** joi takes milliseconds to describe a large schema, and the same schema stands in several routes. */
+const translated = new WeakMap<AnySchema, Map<string, JsonSchema>>();
+
 /**
  * Translates a schema.
  *
@@ -18,7 +21,12 @@ import { withValues } from './json-schema-values.ts';
  * @throws TypeError that starts with the place of what cannot be expressed, as `size.unit: …`
  */
 export function jsonSchemaOf(schema: AnySchema, use: Use): JsonSchema {
-    return convert((schema as unknown as Joi.Schema).describe() as Description, use, []);
+    const known = translated.get(schema) ?? new Map<string, JsonSchema>();
+    translated.set(schema, known);
+    const key = `${use.side} ${use.defaults}`;
+    const found = known.get(key) ?? convert((schema as unknown as Joi.Schema).describe() as Description, use, []);
+    known.set(key, found);
+    return found;
 }
 
 const readers: Readonly<Record<string, Convert>> = {

@@ -95,16 +95,16 @@ function textObject(schema: AnySchema | undefined, place: string): TextObject | 
         if (property['type'] === 'object') {
             throw new TypeError(`${place}: ${name} is an object, which no address holds`);
         }
-        if (property['type'] === 'array' && isMany(schema, name)) {
+        if (property['type'] === 'array' && !isSingle(schema, name)) {
             throw new TypeError(`${place}: ${name} is a list that refuses a single value, which looks the same in an address: add .single()`);
         }
     }
     return { properties, required, open: additionalProperties };
 }
 
-function isMany(schema: AnySchema, name: string): boolean {
+function isSingle(schema: AnySchema, name: string): boolean {
     const key = ((schema as unknown as Joi.Schema).describe() as { keys?: Record<string, { flags?: { single?: boolean } }> }).keys?.[name];
-    return key?.flags?.single !== true;
+    return key?.flags?.single === true;
 }
 
 /** Says in which of a route's schemas something is wrong. */

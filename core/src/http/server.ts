@@ -13,6 +13,7 @@ import { corsHeaders, preflight } from './cors.ts';
 import { doors } from './doors.ts';
 import { failureEnvelope, failureHeaders, failureOf, jsonType } from './envelope.ts';
 import { HttpCall } from './http-call.ts';
+import { assertExpressible } from './openapi.ts';
 import type { HttpPorts } from './ports.ts';
 import { effectOf, type Route } from './route.ts';
 import type { RequestState } from './state.ts';
@@ -137,6 +138,10 @@ function declare(hapi: Server, options: HttpServerOptions): Map<string, Route> {
     const ids = new Map<string, Route>();
     for (const route of options.routes) {
         check(route, ids);
+        // The core's own are proven by its tests; to describe them takes longer than all else that is done with them at the start.
+        if (options.prefix !== '' || options.ports.checkReturns) {
+            assertExpressible(route);
+        }
         ids.set(route.id, route);
         const methods = route.kind === 'http' ? route.methods.filter((method) => method !== 'HEAD') : [route.method];
         methods.forEach((method, index) => hapi.route({

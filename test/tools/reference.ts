@@ -1,0 +1,26 @@
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+import type { OpenApiDocument } from '../../core/src/http/openapi.ts';
+import { startPanel, type TestPanel } from '../support/panel.ts';
+import { referencePages } from '../support/reference.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+
+let panel: TestPanel;
+
+describe('npm run docs', () => {
+    before({ timeout: 120_000 }, async () => {
+        panel = await startPanel();
+    });
+
+    after({ timeout: 120_000 }, () => panel?.close());
+
+    it('has nothing to write: the reference pages are those of this code', async () => {
+        const pages = await referencePages(JSON.parse((await panel.client.get('/api/openapi.json')).text) as OpenApiDocument);
+        expect(pages.length).to.equal(2);
+        for (const { file, now, fresh } of pages) {
+            expect(now, `${file} is stale: npm run docs`).to.equal(fresh);
+        }
+    });
+});
