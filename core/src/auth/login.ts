@@ -186,7 +186,7 @@ export class Login {
 
     async #failed(tx: Transaction, call: Call, input: LoginInput, attempt: Attempt | null, failure: FailureError): Promise<Settled<Session>> {
         await this.#in.recorder.record(tx, entryOf(call, { action: 'login_failed', code: failure.code, who: { id: null, username: input.username } }));
-        const counted = await attempt?.failed(tx);
+        const counted = await attempt?.failed(tx, failure.reason === 'TOTP_INVALID' ? 'code' : 'password');
         if (counted !== undefined && counted.closed.length > 0) {
             await this.#closed(tx, call, input, { closed: counted.closed, seconds: counted.seconds });
         }

@@ -156,7 +156,7 @@ export class OwnAccount {
     async #wrongPassword<T>(tx: Transaction, call: Call, action: string, attempt: Attempt): Promise<Settled<T>> {
         const failure = fail.CREDENTIALS_INVALID(null, { message: 'The password is wrong' });
         await this.#in.recorder.record(tx, entryOf(call, { action, code: failure.code }));
-        const { closed, seconds } = await attempt.failed(tx);
+        const { closed, seconds } = await attempt.failed(tx, 'password');
         if (closed.length > 0) {
             await this.#in.recorder.record(tx, entryOf(call, { action: 'lockout', code: 42900, after: { closed, seconds } }));
         }

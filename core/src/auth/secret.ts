@@ -7,7 +7,7 @@ const leastBits = 96;
 const leastUnknown = 8;
 const known = [
     'secret', 'changeme', 'change-me', 'change_me', 'password', 'passw0rd', 'default', 'example', 'your-256-bit', 'your-secret', 'yoursecret', 'jwtsecret', 'jwt_secret', 'jwt-secret',
-    'portico', 'supersecret', 'super-secret', 'mysecret', 'my-secret', 'keyboard cat', 'keyboardcat', 'admin', 'letmein', 'qwerty', 'test', 'insecure', 'please', 'this', 'key', 'token', 'dev',
+    'portico', 'supersecret', 'super-secret', 'mysecret', 'my-secret', 'keyboard cat', 'keyboardcat', 'admin', 'letmein', 'qwerty', 'test', 'insecure', 'secure', 'please', 'this', 'key', 'token', 'dev',
     'development', 'production', 'value', 'not', 'for', 'use', 'in', 'is', 'a', 'the', 'my', 'your', 'very', 'long', 'strong', 'must', 'be', 'replace', 'bit', 'bits', 'at', 'least', 'characters', 'random', 'string', 'super', 'me', 'here', 'put'
 ].sort((a, b) => b.length - a.length);
 const orders = ['abcdefghijklmnopqrstuvwxyz', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', '0123456789', 'qwertyuiopasdfghjklzxcvbnm'];

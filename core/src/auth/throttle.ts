@@ -29,8 +29,8 @@ export interface ThrottleDependencies {
 
 /** One attempt that was let through; to be settled once. */
 export interface Attempt extends Disposable {
-    /** Counts it as failed. Answers which counters this closed, and for how many seconds. */
-    failed(tx: Transaction): Promise<{ readonly seconds: number; readonly closed: readonly ('account' | 'network')[] }>;
+    /** Counts it as failed; a wrong code only for the network, since the second step keeps a count of its own. Answers what this closed, and for how many seconds. */
+    failed(tx: Transaction, what: 'password' | 'code'): Promise<{ readonly seconds: number; readonly closed: readonly ('account' | 'network')[] }>;
     /** Counts it as right: what this account failed is forgotten. */
     succeeded(tx: Transaction): Promise<void>;
 }
@@ -90,13 +90,17 @@ export class Throttle {
         }
         let settled = false;
         return {
-            failed: async (tx) => {
-                const results = [await this.#count(tx, counters[0] as Counter, now), await this.#count(tx, counters[1] as Counter, now)];
-                if (!known) {
+            failed: async (tx, what) => {
+                const counted = counters.filter(({ kind }) => what === 'password' || kind === 'network');
+                const results: number[] = [];
+                for (const counter of counted) {
+                    results.push(await this.#count(tx, counter, now));
+                }
+                if (!counted.some(({ key }) => key === pair)) {
                     await this.#add(tx, pair, 1, now);
                 }
                 await tx.em.nativeDelete(ThrottleEntity, { failedAt: { $lt: now - forgottenAfterMs }, succeededAt: { $lt: now - knownForMs } });
-                return { seconds: Math.max(...results), closed: counters.filter((_counter, index) => (results[index] ?? 0) > 0).map(({ kind }) => kind) };
+                return { seconds: Math.max(...results), closed: counted.filter((_counter, index) => (results[index] ?? 0) > 0).map(({ kind }) => kind) };
             },
             succeeded: async (tx) => {
                 const own = await this.#failures(tx, pair, now);

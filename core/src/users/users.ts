@@ -1,4 +1,5 @@
 /** The accounts as admins manage them. */
+import { raw } from '@mikro-orm/core';
 import { reply, type Reply } from '@portico/sdk';
 import type { Call, Caller } from '../call.ts';
 import type { Clock } from '../clock.ts';
@@ -102,7 +103,7 @@ export class Users {
     /** One page by id. @throws VALIDATION_FAILED 40001 for a cursor that is not ours */
     async list(query: UserQuery): Promise<Reply<readonly UserView[]>> {
         const where = {
-            ...(query.q === undefined ? {} : { usernameKey: { $like: `%${usernameKey(query.q).replaceAll(/[\\%_]/g, '\\$&')}%` } }),
+            ...(query.q === undefined ? {} : { [raw('instr(username_key, ?)', [usernameKey(query.q)])]: { $gt: 0 } }),
             ...(query.role === undefined ? {} : { role: query.role }),
             ...(query.disabled === undefined ? {} : { disabled: query.disabled })
         };
