@@ -84,7 +84,7 @@ export const startCaddy = async (settings: Partial<EngineSettings> = {}, environ
     });
 
     const admin = (method: string, path: string, body?: string): Promise<Reply> =>
-        send({ socketPath: folders.adminSocket, method, path, headers: { host: 'caddy', ...(body !== undefined && { 'content-type': 'application/json' }) } }, body, false);
+        send({ socketPath: folders.adminSocket, agent: false, method, path, headers: { host: 'caddy', ...(body !== undefined && { 'content-type': 'application/json' }) } }, body, false);
     const load = async (config: EngineConfig): Promise<void> => {
         const reply = await admin('POST', '/load', JSON.stringify(config));
         if (reply.status !== 200) {
