@@ -1,0 +1,55 @@
+/** What is kept of tasks: one row for each, with its log. */
+import { defineEntity, type MigrationObject } from '@mikro-orm/core';
+import { Migration } from '@mikro-orm/migrations';
+
+/** A task. Times are milliseconds since 1970. */
+export const TaskEntity = defineEntity({
+    name: 'Task',
+    tableName: 'tasks',
+    properties: (p) => ({
+        id: p.integer().primary(),
+        kind: p.string(),
+        title: p.string(),
+        state: p.string(),
+        progress: p.float().nullable(),
+        /** What the route that started it asks for: log and result are for those who have it. */
+        access: p.string(),
+        /** Who started it, as `Caller.key`. */
+        starter: p.string(),
+        createdAt: p.integer(),
+        startedAt: p.integer().nullable(),
+        finishedAt: p.integer().nullable(),
+        /** JSON. */
+        result: p.text().nullable(),
+        /** JSON of a failure. */
+        error: p.text().nullable(),
+        /** JSON: number of the first line that is kept, and the lines. */
+        log: p.text(),
+        version: p.integer()
+    })
+});
+
+export const taskEntities = [TaskEntity] as const;
+
+class CreateTaskTable extends Migration {
+    override up(): void {
+        this.addSql(`create table tasks (
+            id integer primary key autoincrement,
+            kind text not null,
+            title text not null,
+            state text not null check (state in ('queued', 'running', 'succeeded', 'failed', 'cancelled')),
+            progress real,
+            access text not null,
+            starter text not null,
+            created_at integer not null,
+            started_at integer,
+            finished_at integer,
+            result text,
+            error text,
+            log text not null,
+            version integer not null
+        )`);
+    }
+}
+
+export const taskMigrations: readonly MigrationObject[] = [{ name: '0001-tasks', class: CreateTaskTable }];
