@@ -67,7 +67,7 @@ const redirectRoutes = ({ redirect }: Behaviour): readonly Part[] => {
 
     // The address has a query of its own: the request's, if there is one, goes behind it.
     return [
-        { match: [{ vars: { '{http.request.uri.query}': [''] } }], handle: [{ handler: 'rewrite', strip_path_suffix: '' }, answer(`${base}${uri}?${query}`)] },
+        { match: [{ vars: { '{http.request.uri.query}': [''] } }], handle: [{ handler: 'rewrite', uri: '?' }, answer(`${base}${uri}?${query}`)] },
         { handle: [{ handler: 'vars', portico_query: '{http.request.uri.query}' }, { handler: 'rewrite', uri: '?' }, answer(`${base}${uri}?${query}&{http.vars.portico_query}`)] }
     ];
 };

@@ -1,10 +1,9 @@
 /** From rows to the engine's configuration and table, at once and without memory. */
 import { hashOf } from './canonical.ts';
 import { compile } from './compile.ts';
-import type { CompileContext, Part } from './compile-context.ts';
+import type { CompileContext } from './compile-context.ts';
 import { compileSite } from './compile-site.ts';
 import type { CompiledSite } from './compile-site.ts';
-import type { TlsNames } from './compile-tls.ts';
 import type { EngineConfig } from './port.ts';
 import { compileProfile } from './profile-chain.ts';
 import type { Profile } from './profile.ts';
@@ -67,11 +66,10 @@ export const explain = (site: Site, context: CompileContext): EngineConfig => {
     const compiled = compileSite(site);
     const named = (tls: string): readonly string[] => compiled.names.filter((name) => name.tls === tls).map(({ name }) => name);
     const { handle, pause } = compileProfile(compiled.profile, context);
-    const names: Omit<TlsNames, 'certificates'> = { internal: named('internal'), wildcards: named('wildcard'), managed: [] };
     return {
         table: Object.fromEntries(compiled.names.map(({ name, entry }): [string, string] => [name, entry])),
-        profile: { id: compiled.profile.id, handle, ...(pause !== null && { maintenance: pause }) } satisfies Part,
-        tls: { onDemand: [...named('auto'), ...named('internal')], internal: [...names.internal, ...names.wildcards], certificateId: compiled.certificateId }
+        profile: { id: compiled.profile.id, handle, ...(pause !== null && { maintenance: pause }) },
+        tls: { onDemand: [...named('auto'), ...named('internal')], internal: [...named('internal'), ...named('wildcard')], certificateId: compiled.certificateId }
     };
 };
 

@@ -95,6 +95,8 @@ describe('a site without an upstream in a running engine', { timeout: 60_000 }, 
         expect(await location('https://b.test', true, '//evil.test/')).to.equal([302, 'https://b.test//evil.test/']);
         expect(await location('https://b.test/?y=1', true, '/a%2Fb')).to.equal([302, 'https://b.test/a%2Fb?y=1']);
         expect(await location('https://b.test/?y=1', true, '/a%2Fb?c=%20d')).to.equal([302, 'https://b.test/a%2Fb?y=1&c=%20d']);
+        expect(await location('https://b.test/?y=1', true, '/a?{env.PORTICO_SECRET}')).to.equal([302, 'https://b.test/a?y=1&{env.PORTICO_SECRET}']);
+        expect(await location('https://b.test/', true, '/%7Benv.PORTICO_SECRET%7D?{env.PORTICO_SECRET}')).to.equal([302, 'https://b.test/%7Benv.PORTICO_SECRET%7D?{env.PORTICO_SECRET}']);
         expect(await location('https://b.test/{env.PORTICO_SECRET}', true, '/a')).to.equal([302, 'https://b.test/{env.PORTICO_SECRET}/a']);
         for (const code of [301, 307, 308] as const) {
             await serve({ type: 'redirect', redirect: { to: 'https://b.test/', code, keepPath: false } });
@@ -114,6 +116,8 @@ describe('a site without an upstream in a running engine', { timeout: 60_000 }, 
         expect(await ran('/page.txt/x.php')).to.include({ SCRIPT_NAME: '/index.php' });
         expect((await ask('/page.txt')).body).to.equal('page');
         expect((await ask('/100%25.txt')).body).to.equal('percent');
+        expect((await ask('/%7Benv.PORTICO_SECRET%7D.txt')).body).to.equal('braces');
+        expect((await ask('/{env.PORTICO_SECRET}.txt')).body).to.equal('braces');
         const folder = await ask('/sub?x=1');
         expect([folder.status, folder.headers['location']]).to.equal([308, '/sub/?x=1']);
         for (const path of ['/index.php', '/INDEX.PHP', '/index.php/', '/sub/index.php', '/index%2ephp', '/index.php%00', '/.//index.php', '/index.php%20']) {
