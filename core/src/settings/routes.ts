@@ -11,7 +11,7 @@ export function settingsRoutes(settings: Settings): Route[] {
             handler: () => settings.list() as never
         }),
         json({
-            method: 'PUT', path: '/api/settings', id: 'settings.update', access: 'settings:write', summary: 'Change settings, all or nothing',
+            method: 'PUT', path: '/api/settings', id: 'settings.update', fails: ['ENGINE_REJECTED', 'ENGINE_UNAVAILABLE'], access: 'settings:write', summary: 'Change settings, all or nothing',
             description: 'A body of `{ key: value }`; null puts a setting back to its default. What the engine is configured by is stored only if the engine takes it',
             validate: { payload: settingsBody },
             returns: settingsView,
@@ -30,7 +30,7 @@ export function settingsRoutes(settings: Settings): Route[] {
             handler: ({ params }) => settings.read(params.key) as never
         }),
         json({
-            method: 'PUT', path: '/api/settings/{key}', id: 'settings.updateOne', access: 'settings:write', summary: 'Change one setting',
+            method: 'PUT', path: '/api/settings/{key}', id: 'settings.updateOne', fails: ['ENGINE_REJECTED', 'ENGINE_UNAVAILABLE'], access: 'settings:write', summary: 'Change one setting',
             validate: { params: keyParams, payload: settingBody },
             returns: settingView,
             handler: (request) => settings.updateOne(request.params.key, request.payload.value, request, request.payload.version) as never
