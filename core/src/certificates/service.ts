@@ -120,6 +120,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
         },
         get: (id) => view(store.get(id)),
         async upload(body, call) {
+            checkName(body.name);
             const parsed = parse(body);
             const now = new Date(clock.now()).toISOString();
             const row: CertificateRow = { id: store.nextId(), name: body.name ?? parsed.names[0] ?? '', source: 'upload', ...stored(parsed, store), version: 1, createdAt: now, updatedAt: now };
@@ -128,6 +129,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
         async update(id, body, call) {
             const before = store.get(id);
             checkVersion(before, call.ifMatch, body.version);
+            checkName(body.name);
             const { certificate, key } = body;
             if ((certificate === undefined) !== (key === undefined)) {
                 const path = certificate === undefined ? 'certificate' : 'key';
@@ -217,6 +219,13 @@ function usersOfAll(draft: Draft): ReadonlyMap<number, readonly number[]> {
 
 function usersOf(draft: Draft, id: number): readonly number[] {
     return usersOfAll(draft).get(id) ?? [];
+}
+
+/** @throws VALIDATION_FAILED for a name that does not fit on one line */
+function checkName(name: string | undefined): void {
+    if (name !== undefined && /[\p{Cc}\p{Cs}\u2028\u2029]/u.test(name)) {
+        throw invalid({ path: 'name', message: 'name must not have line breaks or other control characters' });
+    }
 }
 
 /** @throws VERSION_STALE when the caller means another version */

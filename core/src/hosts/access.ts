@@ -7,8 +7,8 @@ import type { HostChange } from './schema.ts';
 const longestPassword = 72;
 
 /**
- * @param hashes of users that the host has: an entry without password keeps its user's
- * @param passwords is filled with the passwords that were sent, still to be hashed
+ * @param hashes - of users that the host has: an entry without password keeps its user's
+ * @param passwords - is filled with the passwords that were sent, still to be hashed
  */
 export function buildAccess(value: NonNullable<HostChange['access']>, hashes: ReadonlyMap<string, string>, passwords: Map<string, string>, faults: Faults): SiteAccess {
     const ranges = (list: readonly string[] | undefined, path: string): readonly string[] => (list ?? []).map((text, at) => addressRange(text, `${path}.${at}`, faults));

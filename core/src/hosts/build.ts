@@ -5,7 +5,7 @@
 import type { HostRow } from '../engine/change.ts';
 import type { Site, SiteType } from '../engine/site.ts';
 import { buildAccess } from './access.ts';
-import { fastcgiAddress, Faults, headerName, isHeaderValue, isPlainPath, isToken, siteName, upstreamAddress, webUrl } from './normalise.ts';
+import { fastcgiAddress, type Faults, headerName, isHeaderValue, isPlainPath, isToken, siteName, upstreamAddress, webUrl } from './normalise.ts';
 import { bounds, defaultKeys, type HostChange } from './schema.ts';
 
 /** What a write makes of a host. */
@@ -41,6 +41,7 @@ const blank: Omit<Site, 'id' | 'domain' | 'type'> = {
 export function build(body: HostChange, ground: Ground, faults: Faults): Built {
     const { before } = ground;
     const type = body.type ?? before?.site.type ?? 'proxy';
+    refuseBrokenText(body, '', faults);
     refuseForeign(body, type, faults);
     const kept = keptFields(before, type);
     const passwords = new Map<string, string>();
@@ -94,6 +95,18 @@ function keptFields(before: HostRow | null, type: SiteType): Omit<Site, 'id' | '
     }
     const foreign = Object.entries(belongs).filter(([field, types]) => field in blank && !types.includes(type)).map(([field]) => [field, blank[field as keyof typeof blank]] as const);
     return { ...before.site, ...Object.fromEntries(foreign) };
+}
+
+/** Text that a database, a log or the engine would cut or change: NUL, and halves of a surrogate pair. */
+function refuseBrokenText(value: unknown, path: string, faults: Faults): void {
+    if (typeof value === 'string' && (value.includes('\u0000') || !value.isWellFormed())) {
+        faults.add(path, `${path} has characters that are no text`);
+    }
+    else if (typeof value === 'object' && value !== null) {
+        for (const [key, inner] of Object.entries(value)) {
+            refuseBrokenText(inner, path === '' ? key : `${path}.${key}`, faults);
+        }
+    }
 }
 
 function refuseForeign(body: HostChange, type: SiteType, faults: Faults): void {

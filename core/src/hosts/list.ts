@@ -43,7 +43,7 @@ const mostStatements = 1024;
 const mostPages = 64;
 const longestKept = 262_144;
 
-/** @param engine for states; a row's state is what the engine says of it now */
+/** @param engine - for states; a row's state is what the engine says of it now */
 export function createHostList(db: Database, store: Pick<Store, 'changes'>, engine: Pick<Engine, 'draft' | 'pending' | 'process' | 'stateOf'>): HostList {
     const boot = randomBytes(6).toString('base64url');
     const statements = new Map<string, Row>();
@@ -152,10 +152,10 @@ function filter(query: HostQuery, idsIn: (state: HostQuery['state']) => string):
         parameters.push(parameter);
     };
     if (query.q !== undefined) {
-        add('instr(search, ?) > 0', query.q.toLowerCase());
+        add('id in (select id from host indexed by host_search where instr(search, ?) > 0)', query.q.toLowerCase());
     }
     if (query.tag !== undefined) {
-        add('exists (select 1 from json_each(tags) where value = ?)', query.tag);
+        add('id in (select host.id from host indexed by host_tags, json_each(host.tags) as tag where tag.value = ?)', query.tag);
     }
     if (query.type !== undefined) {
         add('type = ?', query.type);

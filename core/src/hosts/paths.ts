@@ -88,9 +88,9 @@ export function fileFault(path: string, places: ForbiddenPlaces): string | null 
     if (resolvedFolders(places).some((folder) => isWithin(resolved, folder))) {
         return 'leads into the folders of the panel or of its engine';
     }
-    // A second name (a hard link, a bind mount) is the same socket.
+    // A second name (a hard link, a bind mount) is the same socket; one that is not there yet has only its path.
     const file = identity(resolved);
-    return file !== null && places.sockets.some((socket) => identity(socket) === file) ? 'is the engine\'s own admin socket' : null;
+    return places.sockets.some((socket) => socket === path || resolvePath(socket) === resolved || (file !== null && identity(socket) === file)) ? 'is the engine\'s own admin socket' : null;
 }
 
 function resolvedFolders(places: ForbiddenPlaces): readonly string[] {

@@ -348,7 +348,7 @@ function checkVersion(row: HostRow, ifMatch: string | null, sent: number | undef
     }
 }
 
-/** @param going hosts that give up their names in the same change */
+/** @param going - hosts that give up their names in the same change */
 function checkNames(draft: Draft, site: Site, going: ReadonlySet<number>): void {
     [site.domain, ...site.aliases].forEach((name, at) => {
         const owner = draft.hostOf(name);

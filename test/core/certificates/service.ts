@@ -107,7 +107,7 @@ describe('upload', () => {
         await upload({ certificate: pair.certificate.replaceAll('\n', '\r\n'), key: classic });
         await upload(pair);
         expect(kit.certificates.list()).to.have.length(5);
-        expect((await kit.engine.draft()).certificates.size).to.equal(5);
+        expect(kit.engine.draft().certificates.size).to.equal(5);
     });
 
     it('refuses everything that is wrong, with the reason, and keeps nothing', async () => {

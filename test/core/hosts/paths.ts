@@ -67,6 +67,7 @@ describe('fileFault', () => {
         expect(fileFault(inside('engine/admin.sock'), places())).to.match(/folders/);
         expect(fileFault(inside('second.sock'), places())).to.match(/admin socket/);
         expect(fileFault(inside('other.sock'), places())).to.be.null();
+        expect(fileFault(inside('www/../not-yet.sock'), { folders: [], sockets: [inside('not-yet.sock')] })).to.match(/admin socket/);
     });
 });
 
