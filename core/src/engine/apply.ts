@@ -14,6 +14,6 @@ export const applyBatch = async (ports: ApplyPorts, waiters: readonly Waiter[]):
 
     ports.pems.clear();
     return { left: run.left, wait: run.left.length === 0 ? null : new Promise((done) => {
-        setTimeout(done, waitOf(ports));
+        setTimeout(done, Math.max(0, waitOf(ports)));
     }) };
 };

@@ -258,8 +258,8 @@ class BatchRun {
             }
 
             // One change cannot be written: the others can be, on an engine that never had it.
-            const others = this.#steps.filter((step) => step !== culprit).map((step) => step.waiter);
-            this.#refused.push({ waiter: culprit.waiter, error: culprit.error });
+            const others = this.#steps.filter((step) => step !== culprit.step).map((step) => step.waiter);
+            this.#refused.push({ waiter: culprit.step.waiter, error: culprit.error });
             this.#unstage(0);
             this.#stageUntil(others, false);
             if (applied) {
@@ -269,7 +269,7 @@ class BatchRun {
     }
 
     /** @returns the change that could not be written; null when all are */
-    async #write(applied: boolean): Promise<(Step & { readonly error: unknown }) | null> {
+    async #write(applied: boolean): Promise<{ readonly step: Step; readonly error: unknown } | null> {
         const { db, hosts, rows } = this.#ports;
         const reloaded = this.#reloaded;
         const batch: Batch = { applied, reloaded, sketch: this.#sketch, ...deltasOf(rows(), this.#sketch, this.#steps), by: authorsOf(this.#steps) };
@@ -302,7 +302,7 @@ class BatchRun {
                 throw error;
             }
 
-            return { ...alone, error };
+            return { step: alone, error };
         }
 
         for (const [index, { waiter }] of this.#steps.entries()) {

@@ -12,11 +12,14 @@ export const MASKED = '[masked]';
 
 /** Keys whose texts say how requests are led, and never with which secret. */
 const SHOWN = new Set([
-    '@id', 'algorithms', 'args', 'ask', 'auto_https', 'ca', 'certificate', 'challenges', 'curves', 'dial', 'email', 'encoder', 'encodings', 'exclude', 'fail_duration', 'filename',
+    '@id', 'id', 'internal', 'onDemand', 'endpoint', 'algorithms', 'args', 'ask', 'auto_https', 'ca', 'certificate', 'challenges', 'curves', 'dial', 'email', 'encoder', 'encodings', 'exclude', 'fail_duration', 'filename',
     'group', 'handler', 'handler_chain', 'hide', 'host', 'include', 'index_names', 'interval', 'key_type', 'lb_policy', 'level', 'listen', 'logger_names', 'max_size',
     'method', 'module', 'name', 'names', 'origins', 'output', 'path', 'pattern', 'policy', 'prefer', 'protocol', 'protocol_min', 'protocols', 'ranges', 'root', 'sni', 'split_path', 'status_code',
     'strip_path_prefix', 'subjects', 'timeout', 'try_duration', 'try_files', 'try_interval', 'try_policy', 'username', 'versions', 'writer'
 ]);
+
+/** Below these, every text is shown: names and where they lead. */
+const PLAIN = new Set(['table']);
 
 /** Below these, every text is masked whatever its key: the keys are header names, or the texts are secrets. */
 const SECRET = new Set(['headers', 'header', 'request', 'response', 'external_account', 'load_pem', 'environment', 'env', 'cookie', 'query']);
@@ -74,5 +77,7 @@ const masked = (value: unknown, key: string, secret: boolean, advanced: Readonly
         return { handler: MASKED };
     }
 
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, masked(item, name, secret || SECRET.has(name), advanced)]));
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, PLAIN.has(name) && !secret && isFlat(item) ? item : masked(item, name, secret || SECRET.has(name), advanced)]));
 };
+
+const isFlat = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.values(value).every((item) => typeof item === 'string');

@@ -233,15 +233,17 @@ class EngineServing implements Serving {
     }
 
     async #load(always: boolean, doubted: boolean): Promise<boolean> {
-        const config = this.projection.config();
-        const hash = this.projection.configHash();
-        const running = doubted ? hashOf(await this.#options.driver.config()) : this.#loadedHash;
-        const needed = always || running !== hash;
+        const { projection } = this;
+        const found = doubted && !always ? await this.#options.driver.config() : null;
+        const adopted = found !== null && projection.adopt(found);
+        const config = projection.config();
+        const hash = projection.configHash();
+        const needed = !adopted && (always || doubted || hash !== this.#loadedHash);
         if (needed) {
             await this.#give(config);
         }
 
-        this.projection.loaded();
+        projection.loaded();
         this.#loaded = config;
         this.#loadedHash = hash;
         return needed;
