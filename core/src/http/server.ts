@@ -109,6 +109,7 @@ function authenticateWith(hapi: Server, ports: HttpPorts, ending: AbortSignal): 
             if (typeof route.access === 'string') {
                 ports.authenticator.admit(caller, route);
             }
+            state.admitted = true;
             return h.authenticated({ credentials: {} });
         }
     }));
@@ -209,7 +210,7 @@ async function recordFailure(request: Request, code: number, ports: HttpPorts): 
     const state = request.app as RequestState;
     const status = Math.floor(code / 100);
     const refused = status === 401 || status === 403 || status === 429;
-    if (route === undefined || (route.audit === false && state.call !== null) || (!refused && effectOf(route) === 'read')) {
+    if (route === undefined || (route.audit === false && state.admitted === true) || (!refused && effectOf(route) === 'read')) {
         return;
     }
     const call = state.call ?? new HttpCall({ id: state.id, route, caller: ports.authenticator.anonymous, ip: state.ip, url: request.raw.req.url ?? request.path, request: request.raw.req, response: request.raw.res, bearer: null, ports, ending: AbortSignal.abort() });

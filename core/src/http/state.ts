@@ -5,6 +5,8 @@ export interface RequestState {
     id: string;
     ip: string;
     call: HttpCall | null;
+    /** The caller may use the route: from here on, a route that records itself does so. */
+    admitted?: true;
     /** Set on the dry run that decides about an upgrade. */
     readonly upgrading?: true;
     readonly ticket?: string;

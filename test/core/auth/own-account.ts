@@ -253,6 +253,7 @@ describe('/api/auth/tokens', () => {
             const answer = await at.ask(method, path, { token: api, ...(body === undefined ? {} : { body }) });
             expect([answer.code, answer.data.permission], `${method} ${path}`).to.equal([40300, 'session']);
         }
+        expect(at.refused.filter((entry) => entry.code === 40300 && entry.actor.tokenId === tokenId)).to.have.length(attempts.length);
         expect(await code(at.ask('PUT', `/api/users/${other}`, { token: api, body: { username: 'another' } }))).to.equal(0);
     });
 
