@@ -51,8 +51,13 @@ export class Client {
                     const isJson = (answer.headers['content-type'] ?? '').startsWith('application/json') && text !== '';
                     const envelope = isJson ? JSON.parse(text) as { code?: number; message?: string; data?: unknown } : {};
                     const got: Answer = { status: answer.statusCode ?? 0, headers: answer.headers, text, code: envelope.code ?? 0, message: envelope.message ?? '', data: envelope.data ?? null };
-                    this.#watch(method, path, got);
-                    resolve(got);
+                    try {
+                        this.#watch(method, path, got);
+                        resolve(got);
+                    }
+                    catch (error) {
+                        reject(error as Error);
+                    }
                 });
             });
             sent.once('error', reject);

@@ -21,6 +21,8 @@ let panel: TestPanel;
 let document: OpenApiDocument;
 let check: ContractCheck;
 let targets: Target[];
+/** Milliseconds that the panel's clock is ahead. */
+let later = 0;
 
 const nameOf = ({ method, path }: Target): string => `${method} ${path}`;
 
@@ -66,7 +68,7 @@ function refused(what: string, answer: Answer, codes: readonly number[] = refusa
 
 describe('GET /api/openapi.json', () => {
     before({ timeout: 2 * minutes }, async () => {
-        panel = await startPanel({ watch: (method, path, answer) => check?.(method, path, answer.status, answer.headers, answer.text) });
+        panel = await startPanel({ clock: { now: () => Date.now() + later }, watch: (method, path, answer) => check?.(method, path, answer.status, answer.headers, answer.text) });
         const { text } = await panel.client.get('/api/openapi.json');
         document = JSON.parse(text) as OpenApiDocument;
         check = contractCheck(document);
@@ -189,5 +191,22 @@ describe('GET /api/openapi.json', () => {
             }
         }
         expect(sent).to.be.above(300);
+    });
+
+    it('asks for a session that proved itself lately where it says so, and lets an API token through where a session is not asked for', { timeout: 2 * minutes }, async () => {
+        const { data: me } = await panel.client.get('/api/auth/me') as { data: { permissions: string[] } };
+        const { status, data, text } = await panel.client.post('/api/auth/tokens', { name: 'contract', permissions: me.permissions });
+        expect(status, text).to.equal(201);
+        // Longer than a login counts as fresh, shorter than a token is valid.
+        later = 20 * minutes;
+        for (const target of targets) {
+            const url = strayQuery(target);
+            const { operation } = target;
+            if (url === null || operation['x-permission'] === undefined) {
+                continue;
+            }
+            refused(`${nameOf(target)} by a session that is not fresh`, await panel.client.call(target.method, url), [operation['x-step-up'] === true ? 40301 : 40001]);
+            refused(`${nameOf(target)} by an API token`, await panel.client.call(target.method, url, { token: data.token as string }), [operation['x-session-only'] === true ? 40300 : 40001]);
+        }
     });
 });
