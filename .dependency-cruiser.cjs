@@ -2,7 +2,7 @@
 
 // Who may import whom. Deny by default: what no row of the table allows is an error, and so is a folder without a row.
 
-const FEATURES = ['auth', 'users', 'hosts', 'certificates', 'dns-providers', 'settings', 'audit', 'import-export', 'tasks'];
+const FEATURES = ['auth', 'users', 'hosts', 'certificates', 'dns-providers', 'settings', 'audit', 'import-export', 'tasks', 'notifications'];
 const FEATURE = `core/src/(${FEATURES.join('|')})/`;
 const ENTRIES = 'core/src/main\\.ts$|core/src/cli/portico\\.ts$';
 // The doors of the SDK's package: for everybody, and for the core and the registry, which plug their ports into its boundary.
@@ -42,11 +42,15 @@ const LAYERS = [
         instead: 'The engine knows sites, not hosts, users or requests: describe what you need in core/src/engine/port.ts or site.ts and let the feature translate.'
     },
     {
-        name: 'core-feature', files: `^${FEATURE}`, may: ['core/src/(?!main|panel)[^/]+\\.ts$', 'core/src/$1/', 'core/src/(db|http|engine)/', SDK],
+        name: 'core-outbound', files: '^core/src/outbound/', may: ['core/src/(?!main|panel)[^/]+\\.ts$', 'core/src/outbound/', SDK],
+        instead: 'The way out knows no feature: what a caller wants of it is an option of the call.'
+    },
+    {
+        name: 'core-feature', files: `^${FEATURE}`, may: ['core/src/(?!main|panel)[^/]+\\.ts$', 'core/src/$1/', 'core/src/(db|http|engine|outbound)/', SDK],
         instead: 'A feature does not import another one: declare the small interface that you need in your own folder and let panel.ts hand the other service over.'
     },
     {
-        name: 'core-plugins', files: '^core/src/plugins/', may: ['core/src/(?!main|panel)[^/]+\\.ts$', 'core/src/(db|http|gateway|engine|plugins)/', SDK_INSIDE, 'registry/src/index\\.ts$'],
+        name: 'core-plugins', files: '^core/src/plugins/', may: ['core/src/(?!main|panel)[^/]+\\.ts$', 'core/src/(db|http|gateway|engine|outbound|plugins)/', SDK_INSIDE, 'registry/src/index\\.ts$'],
         instead: 'The host side of plugins plugs ports into the boundary: declare the port that you need and let panel.ts hand the service over.'
     },
     {

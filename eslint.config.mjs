@@ -17,6 +17,13 @@ const CHILDREN = {
         name: 'child_process', message: 'Write node:child_process.'
     }]
 };
+// A name that a user typed may mean the machine's own services: only one client connects, and it checks the address first.
+const CONNECTIONS = { 'node:http': ['request', 'get', 'Agent', 'globalAgent', 'ClientRequest'], 'node:https': ['request', 'get', 'Agent', 'globalAgent'], 'node:http2': ['connect'], 'node:net': ['connect', 'createConnection'], 'node:tls': ['connect'], 'node:dgram': ['createSocket'] };
+const OUTBOUND = {
+    paths: [...CHILDREN.paths, ...Object.entries(CONNECTIONS).map(([name, importNames]) => ({
+        name, importNames: ['default', ...importNames], message: 'Connections to the outside go through core/src/outbound, which refuses private addresses; features take it from panel.ts.'
+    })), ...['http', 'https', 'http2', 'net', 'tls', 'dgram'].map((name) => ({ name, message: `Write node:${name}.` }))]
+};
 const SHELL = {
     selector: 'Property[key.name="shell"]:not([value.value=false])',
     message: 'A shell turns data into code: give spawn a list of arguments and no shell.'
@@ -94,9 +101,15 @@ export default typescript.config(
         rules: {
             'no-console': 'error',
             // Outbound requests go through one client that refuses private addresses.
-            'no-restricted-globals': ['error', { name: 'fetch', message: 'Outbound requests go through the core\'s own client, which guards against private addresses.' }],
+            'no-restricted-globals': ['error', { name: 'fetch', message: 'Outbound requests go through the core\'s own client, which guards against private addresses.' }, { name: 'WebSocket', message: 'It connects without a look at the address.' }, { name: 'EventSource', message: 'It connects without a look at the address.' }],
+            'no-restricted-imports': ['error', OUTBOUND],
             'max-lines': ['error', { max: 400 }]
         }
+    },
+    {
+        // The client itself, the engine's admin socket, and probes of this machine's own listeners.
+        files: ['core/src/outbound/*.ts', 'core/src/engine/admin.ts', 'core/src/hosts/probe.ts'],
+        rules: { 'no-restricted-imports': ['error', CHILDREN] }
     },
     { files: ['core/src/main.ts', 'core/src/cli/**/*.ts'], rules: { 'no-console': 'off' } },
     {

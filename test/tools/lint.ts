@@ -18,6 +18,9 @@ const PLANTS: [what: string, file: string, code: string, rules: string[]][] = [
     ['a shell from an option', SOURCE, 'export const options = { shell: true };\n', ['no-restricted-syntax']],
     ['a shell from an option that is computed', SOURCE, 'export const options = (shell: boolean): object => ({ shell });\n', ['no-restricted-syntax']],
     ['an unguarded request', SOURCE, 'export const answer = (): Promise<unknown> => fetch(\'http://10.0.0.1\');\n', ['no-restricted-globals']],
+    ['a connection past the guarded client', SOURCE, 'import { connect } from \'node:net\';\nexport const c = connect;\n', ['no-restricted-imports']],
+    ['a request past the guarded client', SOURCE, 'import { request } from \'node:https\';\nexport const r = request;\n', ['no-restricted-imports']],
+    ['a whole network module', SOURCE, 'import * as http from \'node:http\';\nexport const r = http;\n', ['no-restricted-imports']],
     ['a word on the console', SOURCE, 'console.log(\'here\');\n', ['no-console']],
     ['a promise that nobody waits for', SOURCE, 'export function start(): void {\n    Promise.reject(new Error(\'lost\'));\n}\n', ['@typescript-eslint/no-floating-promises']],
     ['a disabled rule without a reason', SOURCE, '// eslint-disable-next-line no-console\nconsole.log(\'here\');\n', ['portico/explained']],
@@ -32,6 +35,8 @@ const PLANTS: [what: string, file: string, code: string, rules: string[]][] = [
 const FINE: [what: string, file: string, code: string][] = [
     ['a program with a list of arguments', SOURCE, 'import { spawn } from \'node:child_process\';\nspawn(\'caddy\', [\'run\'], { shell: false });\n'],
     ['a disabled rule with its reason', SOURCE, '// eslint-disable-next-line no-console -- the log is not open yet\nconsole.log(\'here\');\n'],
+    ['a server', SOURCE, 'import { createServer } from \'node:http\';\nexport const s = createServer;\n'],
+    ['a connection of the guarded client', 'core/src/outbound/dial.ts', 'import { connect } from \'node:net\';\nexport const c = connect;\n'],
     ['the console in the command line', 'core/src/main.ts', 'console.log(\'here\');\n']
 ];
 
