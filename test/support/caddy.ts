@@ -58,7 +58,7 @@ export interface TestCaddy {
 
 export const version262 = { text: '2.6.2', major: 2, minor: 6, patch: 2 };
 
-/** @param environment what the engine finds in its environment besides its folders */
+/** @param environment - what the engine finds in its environment besides its folders */
 export const startCaddy = async (settings: Partial<EngineSettings> = {}, environment: Readonly<Record<string, string>> = {}): Promise<TestCaddy> => {
     const folder = mkdtempSync(join(tmpdir(), 'portico-compile-'));
     const folders = {

@@ -18,7 +18,7 @@ export interface EngineFeatures {
 /**
  * What an engine of this version can do. Not a matter of version, and therefore not here: no version can fold the case of a name
  * before a look-up in the file table, so a Host with a capital letter or a trailing dot is answered 421 by all of them.
- * @param version null (built from source) counts as the newest
+ * @param version - null (built from source) counts as the newest
  */
 export const engineFeatures = (version: EngineVersion | null): EngineFeatures => ({
     streamCloseDelay: atLeast(version, 2, 7),

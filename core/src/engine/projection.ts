@@ -5,13 +5,14 @@ import type { CompileContext } from './compile-context.ts';
 import { compiledProfiles } from './compile-dispatch.ts';
 import type { CompiledProfile } from './compile-dispatch.ts';
 import { compileSite } from './compile-site.ts';
-import type { CompiledSite, NameTls } from './compile-site.ts';
-import { certificateName, loadedNames } from './compile-tls.ts';
+import type { CompiledSite } from './compile-site.ts';
+import { loadedNames } from './compile-tls.ts';
 import type { TlsNames } from './compile-tls.ts';
 import type { EngineConfig } from './port.ts';
 import { compileProfile } from './profile-chain.ts';
 import type { Profile } from './profile.ts';
-import { byId, coveringWildcard, renderCompiled } from './render.ts';
+import { TlsNeeds } from './projection-tls.ts';
+import { byId, renderCompiled } from './render.ts';
 import type { Rendered } from './render.ts';
 import type { EngineSettings, Site, SiteCertificate } from './site.ts';
 import { TableHash } from './table-hash.ts';
@@ -62,15 +63,15 @@ export interface Projection {
 /** An empty projection. */
 export const createProjection = (context: CompileContext): Projection => new IncrementalProjection(context);
 
-interface Running {
+interface Compiled {
     readonly config: EngineConfig;
     readonly hash: string;
-    readonly settings: EngineSettings;
     readonly profiles: ReadonlySet<string>;
-    readonly internal: ReadonlySet<string>;
-    readonly wildcards: ReadonlySet<string>;
-    readonly managed: ReadonlySet<string>;
-    readonly certificates: ReadonlyMap<number, SiteCertificate | Pick<SiteCertificate, 'id' | 'fingerprint'>>;
+    readonly names: TlsNames;
+}
+
+interface Running extends Compiled {
+    readonly settings: EngineSettings;
 }
 
 interface Reversal {
@@ -87,15 +88,11 @@ class IncrementalProjection implements Projection {
     readonly #profiles = new Map<string, { readonly profile: Profile; users: number }>();
     /** Dropped since the last load, and still in the running configuration. */
     readonly #retained = new Map<string, Profile>();
-    readonly #tls = { auto: new Set<string>(), internal: new Set<string>(), wildcard: new Set<string>() };
-    readonly #certificates = new Map<number, SiteCertificate>();
-    readonly #certificateUsers = new Map<number, number>();
-    /** Certificates that are loaded and that nobody uses any more, with their names where they are known. */
-    readonly #left = new Map<number, readonly string[] | null>();
     /** What the running configuration has too little or too much of, by kind and name. */
     readonly #lacking = new Set<string>();
+    readonly #tls = new TlsNeeds(this.#lacking);
     #running: Running | null = null;
-    #memo: Omit<Running, 'settings'> | null = null;
+    #memo: Compiled | null = null;
     #steps = 0;
 
     constructor(context: CompileContext) {
@@ -147,16 +144,8 @@ class IncrementalProjection implements Projection {
     }
 
     adopt(running: EngineConfig): boolean {
-        const wanted = this.#names();
-        const found = loadedNames(running);
-        const left = found.internal.filter((name) => !this.#tls.auto.has(name) && !this.#tls.internal.has(name));
-        const names = {
-            ...wanted,
-            internal: [...wanted.internal, ...left].sort(),
-            certificates: [...wanted.certificates, ...found.certificates.filter(({ id }) => !this.#certificateUsers.has(id))].sort((a, b) => a.id - b.id)
-        };
         const extra = compiledProfiles(running).filter(({ id }) => !this.#profiles.has(id));
-        const candidate = this.#compile([...this.#wantedProfiles(), ...extra], names);
+        const candidate = this.#compile([...this.#wantedProfiles(), ...extra], this.#tls.namesWith(loadedNames(running)));
         if (candidate.hash !== hashOf(running)) {
             return false;
         }
@@ -166,25 +155,22 @@ class IncrementalProjection implements Projection {
     }
 
     rendered(): Rendered {
-        return renderCompiled(this.#sites.values(), this.#certificates.values(), this.#context);
+        return renderCompiled(this.#sites.values(), this.#tls.certificates.values(), this.#context);
     }
 
     #take(running: Running): void {
         this.#running = running;
         this.#retained.clear();
         this.#lacking.clear();
-        this.#left.clear();
-        for (const id of running.certificates.keys()) {
-            this.#checkCertificate(id);
-        }
+        this.#tls.take(running.names);
     }
 
-    #compiled(): Omit<Running, 'settings'> {
+    #compiled(): Compiled {
         if (this.#running !== null && this.#lacking.size === 0) {
             return this.#running;
         }
 
-        this.#memo ??= this.#compile([...this.#wantedProfiles(), ...Array.from(this.#retained.values(), (profile) => compileProfile(profile, this.#context))], this.#names());
+        this.#memo ??= this.#compile([...this.#wantedProfiles(), ...Array.from(this.#retained.values(), (profile) => compileProfile(profile, this.#context))], this.#tls.names());
         return this.#memo;
     }
 
@@ -192,27 +178,9 @@ class IncrementalProjection implements Projection {
         return Array.from(this.#profiles.values(), ({ profile }) => compileProfile(profile, this.#context));
     }
 
-    #names(): TlsNames {
-        const managed = this.#tls.wildcard.size === 0 ? [] : [...this.#tls.auto].filter((name) => this.#tls.wildcard.has(coveringWildcard(name)));
-        return {
-            internal: [...this.#tls.internal].sort(),
-            wildcards: [...this.#tls.wildcard].sort(),
-            managed: managed.sort(),
-            certificates: [...this.#certificates.values()].filter(({ id }) => this.#certificateUsers.has(id)).sort((a, b) => a.id - b.id)
-        };
-    }
-
-    #compile(profiles: readonly CompiledProfile[], names: TlsNames): Omit<Running, 'settings'> {
+    #compile(profiles: readonly CompiledProfile[], names: TlsNames): Compiled {
         const config = compile([...profiles].sort(byId), names, this.#context);
-        return {
-            config,
-            hash: hashOf(config),
-            profiles: new Set(profiles.map(({ id }) => id)),
-            internal: new Set(names.internal),
-            wildcards: new Set(names.wildcards),
-            managed: new Set(names.managed),
-            certificates: new Map(names.certificates.map((certificate) => [certificate.id, certificate]))
-        };
+        return { config, hash: hashOf(config), profiles: new Set(profiles.map(({ id }) => id)), names };
     }
 
     /** Ten thousand sites of one behaviour keep it once. */
@@ -234,7 +202,7 @@ class IncrementalProjection implements Projection {
         const reversal = {
             sites: change.sites.map(({ id }) => ({ id, site: this.#sites.get(id) ?? null })),
             settings: this.#context.settings,
-            certificates: change.certificates.map(({ id }) => ({ id, certificate: this.#certificates.get(id) ?? null }))
+            certificates: change.certificates.map(({ id }) => ({ id, certificate: this.#tls.certificates.get(id) ?? null }))
         };
         const former = reversal.sites.flatMap(({ site }) => site ?? []);
         const latter = change.sites.flatMap(({ site }) => site ?? []);
@@ -243,24 +211,14 @@ class IncrementalProjection implements Projection {
         former.forEach((site) => this.#remove(site, before));
         latter.forEach((site) => this.#add(site, before));
         change.sites.forEach(({ id, site }) => (site === null ? this.#sites.delete(id) : this.#sites.set(id, site)));
-        change.certificates.forEach(({ id, certificate }) => (certificate === null ? this.#certificates.delete(id) : this.#certificates.set(id, certificate)));
+        change.certificates.forEach(({ id, certificate }) => this.#tls.setCertificate(id, certificate));
         this.#context = { ...this.#context, settings: change.settings };
 
-        if (this.#running !== null && this.#running.settings !== change.settings) {
-            this.#mark('settings', hashOf(this.#running.settings) !== hashOf(change.settings));
-        }
-        else {
-            this.#mark('settings', false);
-        }
-
-        change.certificates.forEach(({ id }) => this.#checkCertificate(id));
-        for (const { profile, names, certificateId } of [...former, ...latter]) {
-            if (certificateId !== null) {
-                this.#checkCertificate(certificateId);
-            }
-
-            this.#checkProfile(profile.id);
-            names.forEach(({ name }) => this.#checkName(name));
+        this.#mark('settings', this.#running !== null && this.#running.settings !== change.settings && hashOf(this.#running.settings) !== hashOf(change.settings));
+        change.certificates.forEach(({ id }) => this.#tls.checkCertificate(id));
+        for (const site of [...former, ...latter]) {
+            this.#checkProfile(site.profile.id);
+            this.#tls.check(site);
         }
 
         return { reversal, moves: this.#moves(before) };
@@ -302,22 +260,13 @@ class IncrementalProjection implements Projection {
             }
         }
 
-        for (const { name, entry, tls } of site.names) {
+        for (const { name, entry } of site.names) {
             before.set(name, entry);
             this.#table.delete(name);
             this.#tableHash.remove(name, entry);
-            this.#tlsSet(tls)?.delete(name);
         }
 
-        if (site.certificateId !== null) {
-            const users = (this.#certificateUsers.get(site.certificateId) ?? 0) - 1;
-            if (users > 0) {
-                this.#certificateUsers.set(site.certificateId, users);
-            }
-            else {
-                this.#certificateUsers.delete(site.certificateId);
-            }
-        }
+        this.#tls.remove(site);
     }
 
     #add(site: CompiledSite, before: Map<string, string | null>): void {
@@ -325,23 +274,16 @@ class IncrementalProjection implements Projection {
         holder.users += 1;
         this.#profiles.set(site.profile.id, holder);
         this.#retained.delete(site.profile.id);
-        for (const { name, entry, tls } of site.names) {
+        for (const { name, entry } of site.names) {
             if (!before.has(name)) {
                 before.set(name, null);
             }
 
             this.#table.set(name, entry);
             this.#tableHash.add(name, entry);
-            this.#tlsSet(tls)?.add(name);
         }
 
-        if (site.certificateId !== null) {
-            this.#certificateUsers.set(site.certificateId, (this.#certificateUsers.get(site.certificateId) ?? 0) + 1);
-        }
-    }
-
-    #tlsSet(tls: NameTls): Set<string> | null {
-        return tls === 'auto' || tls === 'internal' || tls === 'wildcard' ? this.#tls[tls] : null;
+        this.#tls.add(site);
     }
 
     #mark(key: string, lacking: boolean): void {
@@ -355,61 +297,5 @@ class IncrementalProjection implements Projection {
 
     #checkProfile(id: string): void {
         this.#mark(`profile ${id}`, this.#running !== null && this.#profiles.has(id) && !this.#running.profiles.has(id));
-    }
-
-    #checkName(name: string): void {
-        const running = this.#running;
-        if (running === null) {
-            return;
-        }
-
-        const { auto, internal, wildcard } = this.#tls;
-        const covering = coveringWildcard(name);
-        this.#mark(`name ${name}`, (internal.has(name) && !running.internal.has(name))
-            // The engine's own authority would sign for a name that wants a public certificate.
-            || (auto.has(name) && (running.internal.has(name) || (wildcard.has(covering) && !running.managed.has(name))))
-            // A wildcard's certificate is in the engine's memory until a load, and would be taken for every name below it.
-            || wildcard.has(name) !== running.wildcards.has(name)
-            || ((auto.has(name) || internal.has(name)) && this.#isCoveredByLeft(name, covering)));
-    }
-
-    /** A certificate that nobody uses any more and that is still loaded would be taken for a name that wants another. */
-    #isCoveredByLeft(name: string, covering: string): boolean {
-        for (const names of this.#left.values()) {
-            if (names === null || names.some((other) => other === name || other === covering)) {
-                return true;
-            }
-        }
-
-        return false;
-    }
-
-    #checkCertificate(id: number): void {
-        const running = this.#running?.certificates.get(id);
-        const used = this.#certificateUsers.has(id);
-        const wanted = used ? this.#certificates.get(id) : undefined;
-        this.#mark(`certificate ${id}`, this.#running !== null && wanted !== undefined && (running === undefined || certificateName(running) !== certificateName(wanted)));
-        if (running === undefined || used) {
-            this.#left.delete(id);
-        }
-        else {
-            this.#left.set(id, 'names' in running ? running.names : null);
-        }
-
-        for (const name of running !== undefined && 'names' in running ? running.names : []) {
-            this.#checkName(name);
-            if (name.startsWith('*.')) {
-                this.#checkBelow(name);
-            }
-        }
-    }
-
-    /** The one check that looks at every name: an uploaded wildcard came or went, which is rare and costs a load anyway. */
-    #checkBelow(wildcard: string): void {
-        for (const name of [...this.#tls.auto, ...this.#tls.internal]) {
-            if (coveringWildcard(name) === wildcard) {
-                this.#checkName(name);
-            }
-        }
     }
 }
