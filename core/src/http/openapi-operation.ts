@@ -53,7 +53,7 @@ export function operationOf({ route, server, name, share }: OperationInput): [st
         parameters: parametersOf(route, path),
         responses: responsesOf(route, {
             name: (schema, isItem) => name(schema, [...(isItem || /\}$/.test(path) ? [singular(id)] : []), `${pascal(id)}${isItem ? 'Item' : 'Data'}`]),
-            statuses: statusesOf(route, server.routes),
+            statuses: statusesOf(route, server.routes, plugin !== null),
             reasons: reasonsOf(route, path, plugin !== null),
             isPlugin: plugin !== null,
             share
@@ -78,10 +78,13 @@ export function operationOf({ route, server, name, share }: OperationInput): [st
     }]);
 }
 
-/** A POST to a collection, which is a path with single objects below it, makes one. The rest says it, or is done at once. */
-function statusesOf(route: Route, routes: readonly Route[]): readonly number[] {
+/** A POST to a collection, which is a path with single objects below it, makes one. The rest says it, or is done at once; a plugin has no word for it, and may do either. */
+function statusesOf(route: Route, routes: readonly Route[], isPlugin: boolean): readonly number[] {
     if (route.answers !== undefined) {
         return route.answers;
+    }
+    if (isPlugin && route.method !== 'GET') {
+        return route.method === 'POST' ? [200, 201, 202] : [200, 202];
     }
     const isCollection = route.method === 'POST' && routes.some((other) => other.path.startsWith(`${route.path}/{`) && !other.path.slice(route.path.length + 1).includes('/'));
     return isCollection ? [201] : [200];

@@ -9,7 +9,7 @@ import { assertExpressible, createOpenApi, type DescribedServer } from '../../..
 import { openApiRoutes } from '../../../core/src/http/openapi-routes.ts';
 import { download, http, json, socket, stream, upload, type Route } from '../../../core/src/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../../core/src/http/server.ts';
-import { contractCheck } from '../../support/contract.ts';
+import { at, contractCheck } from '../../support/contract.ts';
 import { createTestPorts } from '../../support/http-ports.ts';
 import { validateDocument } from '../../support/openapi-document.ts';
 
@@ -45,7 +45,7 @@ const routes = (): Route[] => [
 ];
 
 function plugin(name = 'hello'): DescribedServer {
-    return { name: `${name}@1.0.0`, prefix: `/api/plugins/${name}`, routes: [json({ id: 'say', method: 'GET', path: '/say/{word}', access: 'authenticated', summary: 'Says', handler: () => null })] };
+    return { name: `${name}@1.0.0`, prefix: `/api/plugins/${name}`, routes: [json({ id: 'say', method: 'GET', path: '/say/{word}', access: 'authenticated', summary: 'Says', handler: () => null }), json({ id: 'put', method: 'POST', path: '/say', access: 'hello:write', summary: 'Hears', handler: () => null })] };
 }
 
 const server = (): DescribedServer => ({ name: 'core', prefix: '', routes: routes() });
@@ -152,7 +152,7 @@ describe('createOpenApi', () => {
     it('makes a valid document of every route, each once', () => {
         expect(validateDocument(document)).to.equal([]);
         const ids = Object.values(document.paths).flatMap((item) => Object.values(item).map((operation) => operation.operationId)).sort();
-        expect(ids).to.equal(['hello.say', 'login.read', 'things.create', 'things.download', 'things.events', 'things.get', 'things.lie', 'things.list', 'things.raw', 'things.raw.POST', 'things.socket', 'things.update', 'things.upload', 'work.start']);
+        expect(ids).to.equal(['hello.put', 'hello.say', 'login.read', 'things.create', 'things.download', 'things.events', 'things.get', 'things.lie', 'things.list', 'things.raw', 'things.raw.POST', 'things.socket', 'things.update', 'things.upload', 'work.start']);
         expect(document.info['version']).to.equal('1.2.3');
     });
 
@@ -180,6 +180,14 @@ describe('createOpenApi', () => {
         expect(document.components['schemas']).to.include(['Thing', 'Task', 'Envelope', 'Failure', 'NotFoundFailure']);
         expect(Object.keys(operation('post', '/api/work').responses)[0]).to.equal('202');
         expect(operation('get', '/api/socket/{id}')['x-websocket']).to.equal({ protocols: ['v1'], maxMessageBytes: 1024 * 1024 });
+    });
+
+    it('leaves room for what a plugin may answer of its own', () => {
+        const { responses, tags, 'x-permission': permission } = operation('post', '/api/plugins/hello/say');
+        expect([tags, permission]).to.equal([['hello'], 'hello:write']);
+        expect(Object.keys(responses)).to.equal(['200', '201', '202', '400', '401', '403', '404', '409', '412', '413', '415', '500', '503', '507', 'default']);
+        const conflict = at(document as never, responses['409']?.['$ref'] as string) as { content: Record<string, { schema: { anyOf: { properties?: { code: object } }[] } }> };
+        expect(conflict.content['application/json']?.schema.anyOf.at(-1)?.properties?.code).to.equal({ type: 'integer', minimum: 40950, maximum: 40999 });
     });
 
     it('is kept until what is mounted changes, and holds on to nothing', () => {
