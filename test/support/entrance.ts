@@ -192,6 +192,6 @@ export function things(): Route[] {
         json({ ...base, method: 'POST', path: '/api/things/validate', id: 'things.validate', access: 'hosts:read', effect: 'read', summary: 'Validate', handler: () => null }),
         json({ ...base, method: 'POST', path: '/api/things/odd', id: 'things.odd', access: 'hosts:read', summary: 'Write by a reading permission', handler: () => null }),
         json({ ...base, method: 'GET', path: '/api/things/secret', id: 'things.secret', access: 'hosts:unsafe', stepUp: true, summary: 'See a secret', handler: () => 'secret' }),
-        stream({ path: '/api/things/events', id: 'things.events', access: 'hosts:read', summary: 'Watch', async *handler() { yield { data: 1 }; } } as never)
+        stream({ path: '/api/things/events', id: 'things.events', access: 'hosts:read', summary: 'Watch', async *handler() { yield { data: 1 }; } })
     ];
 }

@@ -131,7 +131,11 @@ export class ApiTokens {
         }
         const secret = `${tokenPrefix}${randomBytes(32).toString('base64url')}`;
         return this.#db.write(async (tx) => {
-            const missing = permissions.find((permission) => this.#accounts.get(userId)?.allowed.has(permission) !== true);
+            const owner = this.#accounts.get(userId);
+            if (owner === undefined) {
+                throw fail.NOT_FOUND(null, { message: 'There is nobody who could own the token' });
+            }
+            const missing = permissions.find((permission) => !owner.allowed.has(permission));
             if (missing !== undefined) {
                 throw fail.FORBIDDEN({ permission: missing });
             }

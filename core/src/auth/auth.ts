@@ -107,6 +107,7 @@ export class Auth {
         const authenticator = new PanelAuthenticator({ ...common, signer, tickets, apiTokens: this.apiTokens, consoleTokens: this.consoleTokens });
         this.authenticator = authenticator;
         this.#stopWatching = () => authenticator.stop();
+        // What fails here is tried again with the next use; nobody waits for it.
         this.#flushing = setInterval(() => void this.flush().catch(() => undefined), flushMs).unref();
     }
 

@@ -126,10 +126,10 @@ export class Throttle {
     #admit({ key, steps, together }: Counter, now: number): void {
         const row = this.#row.get(key);
         const failures = row === undefined || row.failed_at < now - forgottenAfterMs ? 0 : row.failures;
-        // A clock that was set back must not close for longer than the longest step.
+        // Longer than the longest step: the clock was set back, and nobody knows how much is left.
         const longest = Math.max(...steps.map(({ seconds }) => seconds)) * 1000;
-        const wait = Math.min((row?.blocked_until ?? 0) - now, longest);
-        if (wait > 0) {
+        const wait = (row?.blocked_until ?? 0) - now;
+        if (wait > 0 && wait <= longest) {
             throw fail.RATE_LIMITED({ retryAfterSeconds: Math.ceil(wait / 1000) });
         }
         const pending = this.#pending.get(key) ?? 0;

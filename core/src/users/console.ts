@@ -104,7 +104,7 @@ export class Console {
     }
 }
 
-/** About 99 bits, easy to read aloud. */
-function randomPassword(): string {
+/** A password of about 99 bits, easy to read aloud. */
+export function randomPassword(): string {
     return Array.from({ length: groups }, () => Array.from({ length: groupLength }, () => alphabet[randomInt(alphabet.length)]).join('')).join('-');
 }

@@ -127,6 +127,7 @@ export class Users {
         this.#requireRole(call.actor, input.role);
         const passwordHash = await this.#accounts.hash(input.username, input.password, 'password');
         return this.#db.write(async (tx) => {
+            this.#requireRole(call.actor, input.role);
             const row = await this.insert(tx, { ...input, passwordHash });
             const after = this.#view(row);
             return call.complete(tx, { action: 'create', resource: 'users', resourceId: row.id, before: null, after, reply: reply.created(`/api/users/${row.id}`, after) });
