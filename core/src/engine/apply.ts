@@ -9,7 +9,13 @@ export const applyBatch = async (ports: ApplyPorts, waiters: readonly Waiter[]):
         await run.settle(waiters);
     }
     catch (error) {
-        await run.abandon(error, waiters);
+        await run.abandon(error, waiters).catch((cause: unknown) => {
+            // A defect; nobody may wait for ever because of it.
+            ports.serving().doubt();
+            for (const waiter of waiters) {
+                waiter.reject(cause);
+            }
+        });
     }
 
     ports.pems.clear();

@@ -76,7 +76,7 @@ class ProxyEngine implements EngineService {
 
     change<T>(change: Change<T>): Promise<{ readonly value: T; readonly outcome: Outcome }> {
         return new Promise((resolve, reject) => {
-            if (this.#closed) {
+            if (this.#closed || !this.#keeper.ready) {
                 reject(fail.NOT_READY());
                 return;
             }
@@ -183,6 +183,10 @@ class ProxyEngine implements EngineService {
     }
 
     revision(number: number): RevisionDetail {
+        if (!this.#keeper.ready) {
+            throw fail.NOT_READY();
+        }
+
         const summary = this.#revisions.summary(number);
         if (summary === null) {
             throw fail.NOT_FOUND();

@@ -43,7 +43,12 @@ export class Keeper {
         return this.#memory;
     }
 
-    /** @throws NOT_READY 50300 before `load` */
+    /** Whether rows and engine have met: nothing can be changed before. */
+    get ready(): boolean {
+        return this.#works !== null;
+    }
+
+    /** @throws NOT_READY 50300 before `settle` */
     get works(): Works {
         if (this.#works === null) {
             throw fail.NOT_READY();
