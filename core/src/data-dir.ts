@@ -1,5 +1,5 @@
 /** The data folder: made with mode 0700, and held by one process at a time. */
-import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 
@@ -8,11 +8,24 @@ export interface DataLock {
     release(): void;
 }
 
-/** Makes the folder when it is missing and closes it to others. @throws Error when it is not a folder. */
+/** Name of the core's database in the data folder. */
+export const databaseName = 'portico.db';
+
+const openMode = 0o077;
+
+/**
+ * Makes the folder when it is missing and closes it to others.
+ * @throws Error when it is not a folder, or is somebody else's: one that is open to others and has files, but none of a panel's, is not closed to them
+ */
 export function prepareDataDir(dataDir: string): void {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    if (!lstatSync(dataDir).isDirectory()) {
+    const stat = lstatSync(dataDir);
+    if (!stat.isDirectory()) {
         throw new Error(`${dataDir} is not a folder`);
+    }
+    const isOurs = ['panel.lock', databaseName].some((name) => existsSync(join(dataDir, name)));
+    if ((stat.mode & openMode) !== 0 && !isOurs && readdirSync(dataDir).some((name) => name !== 'lost+found')) {
+        throw new Error(`${dataDir} has other files in it, and the panel would close it to everybody else: name an empty folder, or one that does not exist`);
     }
     chmodSync(dataDir, 0o700);
 }

@@ -4,6 +4,7 @@ import type { EntitySchema } from '@mikro-orm/core';
 import { auditEntities, auditMigrations } from './audit/entities.ts';
 import { authEntities, authMigrations } from './auth/entities.ts';
 import { certificateEntities, certificateMigrations } from './certificates/entities.ts';
+import { databaseName } from './data-dir.ts';
 import { openDatabase, type Database } from './db/database.ts';
 import { engineEntities, engineMigrations } from './engine/entities.ts';
 import { hostEntities, hostMigrations } from './hosts/entities.ts';
@@ -12,14 +13,14 @@ import { settingsEntities, settingsMigrations } from './settings/entities.ts';
 import { taskEntities, taskMigrations } from './tasks/entities.ts';
 import { userEntities, userMigrations } from './users/entities.ts';
 
-/** Name of the file in the data folder. */
-export const databaseName = 'portico.db';
+/** Every migration, in the order in which a new database gets them. */
+export const storageMigrations = [auditMigrations, userMigrations, authMigrations, settingsMigrations, taskMigrations, idempotencyMigrations, certificateMigrations, hostMigrations, engineMigrations].flat();
 
 /** Opens it, and brings it to the newest version. */
 export function openStorage(dataDir: string): Promise<Database> {
     return openDatabase({
         file: join(dataDir, databaseName),
         entities: [auditEntities, authEntities, certificateEntities, engineEntities, hostEntities, idempotencyEntities, settingsEntities, taskEntities, userEntities].flat() as unknown as EntitySchema[],
-        migrations: [auditMigrations, userMigrations, authMigrations, settingsMigrations, taskMigrations, idempotencyMigrations, certificateMigrations, hostMigrations, engineMigrations].flat()
+        migrations: storageMigrations
     });
 }

@@ -1,0 +1,62 @@
+/** `portico audit verify`: proves the audit log, or says where it breaks. */
+import { join } from 'node:path';
+import { verifyAuditFile } from '../audit/offline.ts';
+import type { Verification } from '../audit/verify.ts';
+import type { Config } from '../config.ts';
+import { createKeyring } from '../keyring.ts';
+import { jsonOption, type Command } from './command.ts';
+import { explain } from './complaint.ts';
+import { databaseOf, enterFolder } from './folder.ts';
+import type { Output } from './output.ts';
+import { locate, Unanswered, userAgentOf } from './reach.ts';
+
+const patienceMs = 15 * 60_000;
+
+export const auditVerify: Command = {
+    name: 'audit verify',
+    positionals: [],
+    summary: 'Prove that no audit entry was changed, removed or inserted',
+    details: ['Exits with 1 when the chain of entries is broken, and says where. Changes nothing.'],
+    options: jsonOption,
+    async run({ config, output }) {
+        const found = await verify(config, output);
+        output.result(found, found.holds ? `The audit log holds: ${span(found)}, ${found.checkpoints} signed checkpoints.` : null);
+        if (found.break !== null) {
+            output.say(`The audit log is BROKEN at entry ${found.break.id} (${found.break.reason}): ${found.break.message}. ${span(found)} were checked.`);
+        }
+        return found.holds ? 0 : 1;
+    }
+};
+
+function span({ entries, first, last }: Verification): string {
+    return `${entries} entries${first === null || last === null ? '' : ` (${first} to ${last})`}`;
+}
+
+async function verify(config: Config, output: Output): Promise<Verification> {
+    const { dataDir } = config;
+    const file = databaseOf(dataDir);
+    const userAgent = userAgentOf();
+    enterFolder(dataDir);
+    try {
+        const keyring = createKeyring(dataDir);
+        const found = await locate(config, keyring, userAgent).catch((error: unknown) => {
+            if (error instanceof Unanswered) {
+                output.say(`${error.message}. The log is read from its file instead.`);
+                return null;
+            }
+            throw error;
+        });
+        if (found !== null && 'client' in found) {
+            return (await found.client.call<Verification>('GET', '/api/audit/verify', undefined, patienceMs)).data;
+        }
+        try {
+            return await verifyAuditFile({ file, headFile: join(dataDir, 'audit.head'), keyring });
+        }
+        finally {
+            found?.lock.release();
+        }
+    }
+    catch (error) {
+        throw explain(error, dataDir, file);
+    }
+}

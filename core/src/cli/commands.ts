@@ -1,0 +1,10 @@
+/** Every command, in the order in which the help shows them. None of them loads the database before it needs it. */
+import { adminCreate } from './admin-create.ts';
+import { adminResetPassword } from './admin-reset-password.ts';
+import { auditVerify } from './audit-verify.ts';
+import type { Command } from './command.ts';
+import { doctor } from './doctor.ts';
+import { start } from './start.ts';
+import { tokenCreate } from './token-create.ts';
+
+export const commands: readonly Command[] = [start, adminResetPassword, adminCreate, tokenCreate, auditVerify, doctor];

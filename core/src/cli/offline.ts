@@ -1,0 +1,95 @@
+/** The services that the command line needs, on the data folder of a panel that does not run. */
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { createAudit, type Audit } from '../audit/audit.ts';
+import { createAuth, type Auth } from '../auth/auth.ts';
+import type { Call } from '../call.ts';
+import { systemClock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import type { DataLock } from '../data-dir.ts';
+import type { Database } from '../db/database.ts';
+import type { Keyring } from '../keyring.ts';
+import { createLog } from '../log.ts';
+import { createSettings } from '../settings/settings.ts';
+import { openStorage } from '../storage.ts';
+import { createSystemCall } from '../system-call.ts';
+import { Accounts } from '../users/accounts.ts';
+import { Console } from '../users/console.ts';
+import { createPasswords } from '../users/passwords.ts';
+import { createPermissions } from '../users/permissions.ts';
+import { Roles } from '../users/roles.ts';
+import { Users } from '../users/users.ts';
+import { Complaint } from './complaint.ts';
+import { databaseOf } from './folder.ts';
+import { strangeMigrations } from './migrations.ts';
+
+export interface Offline {
+    readonly audit: Audit;
+    readonly auth: Auth;
+    readonly users: Users;
+    readonly console: Console;
+    /** A call of the system, on record as the console's. */
+    call(): Call;
+    close(): Promise<void>;
+}
+
+export interface OfflineOptions {
+    readonly config: Config;
+    readonly keyring: Keyring;
+    /** Let go of when it is closed, or when it cannot be opened. */
+    readonly lock: DataLock;
+    readonly userAgent: string;
+}
+
+/** @throws Error of the database when it cannot be opened; what the settings or the secret of the tokens are wrong with */
+export async function openOffline({ config, keyring, lock, userAgent }: OfflineOptions): Promise<Offline> {
+    let db: Database | null = null;
+    try {
+        refuseNewer(databaseOf(config.dataDir));
+        db = await openStorage(config.dataDir);
+        return await build(db, config, keyring, lock, userAgent);
+    }
+    catch (error) {
+        await db?.close();
+        lock.release();
+        throw error;
+    }
+}
+
+/** A database that a newer version has migrated is not ours to write to. */
+function refuseNewer(file: string): void {
+    const db = new Sqlite(file, { fileMustExist: true, timeout: 5_000 });
+    try {
+        const unknown = strangeMigrations(db);
+        if (unknown.length > 0) {
+            throw new Complaint(`${file} was written by a newer version of Portico (${unknown.join(', ')}): use the command line of that version`);
+        }
+    }
+    finally {
+        db.close();
+    }
+}
+
+async function build(db: Database, config: Config, keyring: Keyring, lock: DataLock, userAgent: string): Promise<Offline> {
+    const clock = systemClock;
+    const log = createLog({ level: 'warn', write: (line) => process.stderr.write(`portico: ${(JSON.parse(line) as { msg: string }).msg}\n`) });
+    const settings = await createSettings({ db, keyring, config, clock, log });
+    const audit = await createAudit({ db, keyring, headFile: join(config.dataDir, 'audit.head'), clock, log, retentionDays: () => settings.get('audit.retentionDays') });
+    const roles = new Roles({ db, clock, permissions: createPermissions() });
+    const accounts = new Accounts({ db, clock, passwords: createPasswords(), roles });
+    const auth = createAuth({ db, clock, keyring, recorder: audit, accounts, settings, resolve: () => null, jwtSecret: config.jwtSecret });
+    const users = new Users({ db, clock, accounts, roles, logins: auth });
+    return {
+        audit,
+        auth,
+        users,
+        console: new Console({ db, accounts, users, logins: auth }),
+        call: () => createSystemCall(audit, undefined, userAgent),
+        async close() {
+            await auth.stop();
+            await audit.close();
+            await db.close();
+            lock.release();
+        }
+    };
+}

@@ -1,0 +1,78 @@
+/** The command line: finds the command, and turns what went wrong into one sentence and an exit code. */
+import { readFileSync } from 'node:fs';
+import { parseInput, type Command } from './command.ts';
+import { commands } from './commands.ts';
+import { Complaint, misuse } from './complaint.ts';
+import { commandHelp, overview } from './help.ts';
+import { createOutput, plain } from './output.ts';
+
+async function main(args: readonly string[]): Promise<number> {
+    const [first = '', second = ''] = args;
+    if (first === '--version' || (args.length === 2 && second === '--version')) {
+        const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+        return print(version);
+    }
+    if (['--help', '-h', 'help'].includes(first)) {
+        return print(overview(commands, null));
+    }
+    const command = commands.find(({ name }) => name === first || name === `${first} ${second}`);
+    if (command === undefined) {
+        const isGroup = commands.some(({ name }) => name.startsWith(`${first} `));
+        if (isGroup && ['--help', '-h'].includes(second)) {
+            return print(overview(commands, first));
+        }
+        throw unknown(first, second, isGroup);
+    }
+    return runCommand(command, args.slice(command.name.split(' ').length));
+}
+
+async function runCommand(command: Command, args: readonly string[]): Promise<number> {
+    const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
+    if (own.includes('--help') || own.includes('-h')) {
+        return print(commandHelp(command));
+    }
+    if (own.includes('--version')) {
+        return main(['--version']);
+    }
+    try {
+        return await command.run(parseInput(command, args, process.env, process.cwd(), (json) => createOutput(process, json)));
+    }
+    catch (error) {
+        throw error instanceof Complaint && error.exitCode === 2 ? misuse(`${error.message}\nSee: portico ${command.name} --help`) : error;
+    }
+}
+
+function unknown(first: string, second: string, isGroup: boolean): Complaint {
+    if (first === '') {
+        return misuse(`which command?\n\n${overview(commands, null)}`);
+    }
+    const typed = isGroup && second !== '' ? `${first} ${second}` : first;
+    const what = isGroup && second === '' ? `which command of "${first}"?` : `there is no command ${JSON.stringify(typed)}.`;
+    return misuse(`${what}\n\n${overview(commands, isGroup ? first : null)}`);
+}
+
+function print(text: string): number {
+    process.stdout.write(`${text}\n`);
+    return 0;
+}
+
+function isDebugging(): boolean {
+    return ['debug', 'trace'].includes(process.env['PORTICO_LOG_LEVEL'] ?? '');
+}
+
+/** A reader that has seen enough, such as `head`, is no failure of ours. */
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    process.exit(error.code === 'EPIPE' ? 0 : 1);
+});
+
+process.umask(0o077); // whatever a command makes in the data folder is its owner's alone
+
+try {
+    process.exitCode = await main(process.argv.slice(2));
+}
+catch (error) {
+    const isExpected = error instanceof Complaint;
+    const said = error instanceof Error ? (isDebugging() && !isExpected ? error.stack ?? error.message : error.message) : String(error);
+    process.stderr.write(`portico: ${plain(said)}\n`);
+    process.exitCode = isExpected ? error.exitCode : 1;
+}

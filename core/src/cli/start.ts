@@ -1,0 +1,24 @@
+/** `portico start`: runs the panel in the foreground. */
+import { run } from '../main.ts';
+import type { Command } from './command.ts';
+import { explain } from './complaint.ts';
+import { databaseOf } from './folder.ts';
+
+export const start: Command = {
+    name: 'start',
+    positionals: [],
+    summary: 'Run the panel in the foreground',
+    details: ['SIGTERM and SIGINT end it when the requests under way are done. The proxy engine, and with it every site, keeps running. Everything else is set by the environment.'],
+    options: {
+        'stop-engine': { type: 'boolean', description: 'End the proxy engine with the panel' }
+    },
+    async run({ config, flag }) {
+        try {
+            await run(config, { stopEngine: flag('stop-engine') });
+        }
+        catch (error) {
+            throw explain(error, config.dataDir, databaseOf(config.dataDir));
+        }
+        return new Promise<number>(() => undefined); // the panel ends the process
+    }
+};

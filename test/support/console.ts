@@ -1,0 +1,177 @@
+/** The command line as a user calls it, and data folders for it to work on. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join, resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+
+import { createAudit } from '../../core/src/audit/audit.ts';
+import { createAuth } from '../../core/src/auth/auth.ts';
+import { systemClock } from '../../core/src/clock.ts';
+import { readConfig } from '../../core/src/config.ts';
+import { lockDataDir, prepareDataDir } from '../../core/src/data-dir.ts';
+import { createKeyring } from '../../core/src/keyring.ts';
+import { createLog } from '../../core/src/log.ts';
+import { createSettings } from '../../core/src/settings/settings.ts';
+import { openStorage } from '../../core/src/storage.ts';
+import { createSystemCall } from '../../core/src/system-call.ts';
+import { Accounts } from '../../core/src/users/accounts.ts';
+import { Console } from '../../core/src/users/console.ts';
+import { createPasswords } from '../../core/src/users/passwords.ts';
+import { createPermissions } from '../../core/src/users/permissions.ts';
+import { Roles } from '../../core/src/users/roles.ts';
+import { Users } from '../../core/src/users/users.ts';
+
+export const shim = resolve(import.meta.dirname, '../../core/bin/portico.js');
+
+export interface Ran {
+    readonly code: number | null;
+    readonly stdout: string;
+    readonly stderr: string;
+}
+
+export interface RunOptions {
+    readonly input?: string;
+    readonly env?: NodeJS.ProcessEnv;
+    /** Default: the Node that runs the test. */
+    readonly node?: string;
+    readonly cwd?: string;
+    readonly uid?: number;
+}
+
+/** Only what a command needs, and nothing of the test's own settings. */
+export function environmentOf(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+    return { PATH: process.env['PATH'], HOME: tmpdir(), ...more };
+}
+
+/** Runs `portico …` to its end. */
+export function portico(args: readonly string[], { input = '', env = {}, node = process.execPath, cwd = tmpdir(), uid }: RunOptions = {}): Promise<Ran> {
+    return new Promise((done, failed) => {
+        const child = spawn(node, [shim, ...args], { cwd, env: environmentOf(env), ...(uid === undefined ? {} : { uid, gid: uid }) });
+        const texts = { stdout: '', stderr: '' };
+        child.stdout.on('data', (chunk: Buffer) => (texts.stdout += chunk.toString()));
+        child.stderr.on('data', (chunk: Buffer) => (texts.stderr += chunk.toString()));
+        child.on('error', failed);
+        child.on('close', (code) => done({ code, ...texts }));
+        child.stdin.on('error', () => undefined); // it may end without reading
+        child.stdin.end(input);
+    });
+}
+
+/** A Node on the PATH that is older than the panel needs; null when there is none. */
+export function oldNode(): string | null {
+    const candidates = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'node'));
+    return candidates.find((candidate) => {
+        try {
+            return Number(/^v(\d+)/.exec(execFileSync(candidate, ['--version'], { encoding: 'utf8' }))?.[1]) < 24;
+        }
+        catch {
+            return false;
+        }
+    }) ?? null;
+}
+
+export const firstPassword = 'a long first password';
+
+/** A data folder as a panel leaves it that was started once and ended: with an `admin`. */
+export async function panelFolder(): Promise<string> {
+    const dataDir = mkdtempSync(join(tmpdir(), 'portico-console-'));
+    prepareDataDir(dataDir);
+    const lock = lockDataDir(dataDir);
+    const clock = systemClock;
+    const log = createLog({ level: 'silent' });
+    const keyring = createKeyring(dataDir);
+    const db = await openStorage(dataDir);
+    const settings = await createSettings({ db, keyring, config: readConfig({ PORTICO_DATA_DIR: dataDir }, '/'), clock, log });
+    const audit = await createAudit({ db, keyring, headFile: join(dataDir, 'audit.head'), clock, log, retentionDays: () => 365 });
+    const roles = new Roles({ db, clock, permissions: createPermissions() });
+    const accounts = new Accounts({ db, clock, passwords: createPasswords(), roles });
+    const auth = createAuth({ db, clock, keyring, recorder: audit, accounts, settings, resolve: () => null, jwtSecret: null });
+    const users = new Users({ db, clock, accounts, roles, logins: auth });
+    await new Console({ db, accounts, users, logins: auth }).firstRun(createSystemCall(audit), firstPassword);
+    await auth.stop();
+    await audit.close();
+    await db.close();
+    lock?.release();
+    return dataDir;
+}
+
+export interface RunningPanel {
+    readonly url: string;
+    readonly child: ChildProcess;
+    /** What it logged. */
+    readonly output: () => string;
+    /** Asks it to end, and waits. */
+    stop(): Promise<void>;
+}
+
+/** Starts `portico start` on a data folder and free ports, and waits until it is ready. */
+export async function startPanel(dataDir: string, { env = {}, node = process.execPath }: Pick<RunOptions, 'env' | 'node'> = {}): Promise<RunningPanel> {
+    const [port, http, https] = await freePorts(3);
+    const child = spawn(node, [shim, 'start', '--stop-engine', '--data-dir', dataDir], {
+        cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'],
+        env: environmentOf({ PORTICO_HOST: '127.0.0.1', PORTICO_PORT: String(port), PORTICO_ENGINE_HTTP_PORT: String(http), PORTICO_ENGINE_HTTPS_PORT: String(https), PORTICO_ADMIN_PASSWORD: firstPassword, ...env })
+    });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    const ended = new Promise<void>((done) => child.once('close', () => done()));
+    const panel: RunningPanel = {
+        url: `http://127.0.0.1:${port}`,
+        child,
+        output: () => output,
+        async stop() {
+            child.kill('SIGTERM');
+            await ended;
+        }
+    };
+    const end = performance.now() + 25_000;
+    while (!await isReady(panel.url)) {
+        if (child.exitCode !== null || performance.now() > end) {
+            child.kill('SIGKILL');
+            throw new Error(`The panel did not become ready: ${output}`);
+        }
+        await wait(50);
+    }
+    return panel;
+}
+
+async function isReady(url: string): Promise<boolean> {
+    return fetch(`${url}/readyz`).then((answer) => answer.status === 200, () => false);
+}
+
+export async function freePorts(count: number): Promise<number[]> {
+    const servers = await Promise.all(Array.from({ length: count }, () => new Promise<ReturnType<typeof createServer>>((done) => {
+        const server = createServer().listen(0, '127.0.0.1', () => done(server));
+    })));
+    const ports = servers.map((server) => (server.address() as { port: number }).port);
+    await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+    return ports;
+}
+
+/** Every audit entry of a folder, oldest first. */
+export function auditOf(dataDir: string): Record<string, unknown>[] {
+    return JSON.parse(execFileSync(process.execPath, ['-e', `
+        const { DatabaseSync } = require('node:sqlite');
+        const db = new DatabaseSync(process.argv[1], { readOnly: true });
+        console.log(JSON.stringify(db.prepare('select * from audit_entries order by id').all()));
+    `, join(dataDir, 'portico.db')], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as Record<string, unknown>[];
+}
+
+/** Every byte that the folder keeps, as text: what must not be in there is looked for in it. */
+export function contentOf(dataDir: string): string {
+    return ['portico.db', 'portico.db-wal', 'audit.head', 'panel.json'].map((name) => {
+        try {
+            return readFileSync(join(dataDir, name), 'latin1');
+        }
+        catch {
+            return '';
+        }
+    }).join('\n');
+}
+
+export function removeFolder(dataDir: string): void {
+    rmSync(dataDir, { recursive: true, force: true });
+}
