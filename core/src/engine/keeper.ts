@@ -29,6 +29,8 @@ export class Keeper {
     #lastApply: LastApply | null = null;
     /** Why the engine does not serve the rows although nothing waits by wish. */
     #trouble: string | null = null;
+    /** What the engine said of what waits. */
+    #refusal: string | null = null;
 
     constructor(options: EngineOptions, revisions: Revisions) {
         this.#options = options;
@@ -61,8 +63,9 @@ export class Keeper {
         return this.#lastApply;
     }
 
+    /** What is wrong, although the process runs; null when nothing is. */
     get trouble(): string | null {
-        return this.#trouble;
+        return this.#trouble ?? this.#refusal;
     }
 
     /** Hosts that are not served as their row says. */
@@ -138,6 +141,7 @@ export class Keeper {
      */
     async settle(hold: boolean): Promise<void> {
         this.#trouble = null;
+        this.#refusal = null;
         const home = this.#home();
         const up = home !== null && this.#memory.wanted === 'running' && await this.#raise(home);
         const version = this.#options.driver.process().version;
@@ -214,6 +218,7 @@ export class Keeper {
 
     /** Says of everything that waits that the engine refused it. */
     refuse(message: string): void {
+        this.#refusal = message;
         for (const id of this.#served.keys()) {
             this.#refused.set(id, message);
         }
@@ -224,6 +229,7 @@ export class Keeper {
         this.#lastApply = { at: new Date(this.#options.clock.now()), durationMs: Math.round(durationMs * 1000) / 1000, changes, reloaded, result, message: error?.message ?? null };
         if (result === 'applied') {
             this.#trouble = null;
+            this.#refusal = null;
         }
         else {
             this.#options.log.warn('The engine did not take a change', { result, engine: error?.message });

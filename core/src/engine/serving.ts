@@ -2,6 +2,7 @@
  * What the engine serves against what it should serve. The projection says what is wanted; here it is known which of it has not
  * reached the engine yet, and in which order it gets there without one request led astray: files, then configuration, then table.
  */
+import { setTimeout as wait } from 'node:timers/promises';
 import { hashOf } from './canonical.ts';
 import type { CertificatePem } from './change.ts';
 import type { CertificateCopies } from './copies.ts';
@@ -10,6 +11,13 @@ import { EngineRejected } from './port.ts';
 import type { Projection, ProjectionChange } from './projection.ts';
 import type { SiteCertificate } from './site.ts';
 import type { SiteTable, TableMove } from './table.ts';
+import { parseEntry } from './table-entry.ts';
+
+/**
+ * Milliseconds from a load to the table. The listeners of the configuration before have taken connections that it still answers, and it
+ * would answer 503 for a profile that only the new one has.
+ */
+const DRAIN_MS = 25;
 
 /** A change that is wanted and, if it is not taken back, reaches the engine with the next `bring`. */
 export interface Staged {
@@ -216,6 +224,10 @@ class EngineServing implements Serving {
             throw error;
         }
 
+        if (reloaded && this.#leadsElsewhere()) {
+            await wait(DRAIN_MS);
+        }
+
         if (doubted) {
             await table.reconcile(this.projection.table);
         }
@@ -253,6 +265,17 @@ class EngineServing implements Serving {
         await this.#options.driver.load(config);
         this.#loads += 1;
         this.#loadedAt = performance.now();
+    }
+
+    /** Whether a name that is served moves to a profile that the configuration before may not have. */
+    #leadsElsewhere(): boolean {
+        for (const { from, to } of this.#moves.values()) {
+            if (from !== null && to !== null && parseEntry(from)?.profile !== parseEntry(to)?.profile) {
+                return true;
+            }
+        }
+
+        return false;
     }
 
     #writeCopies(all: boolean): Promise<void> {
