@@ -1,45 +1,17 @@
-/** The process: configuration, start, signals. The only place that exits. */
-import { enableCompileCache, flushCompileCache } from 'node:module';
-import { readConfig, type Config } from './config.ts';
-import { createLog } from './log.ts';
+/** The entry of the process: reads the environment and runs the panel. */
+import { readConfig } from './config.ts';
+import { run } from './run.ts';
 
-/** Runs the panel until a signal ends it; `SIGTERM` and `SIGINT` drain first. */
-export async function run(config: Config, { stopEngine }: { readonly stopEngine: boolean }): Promise<void> {
-    enableCompileCache();
-    process.umask(0o077);
-    const log = createLog({ level: config.logLevel });
-    process.on('uncaughtException', (error) => {
-        log.error('The panel stops: an error that nobody caught', { error });
-        process.exit(1);
-    });
-    const { createPanel } = await import('./panel.ts');
-    const panel = await createPanel({ config, log, show: (text) => process.stderr.write(`\n${text}\n\n`), checkReturns: process.env['NODE_ENV'] === 'development' });
-    let stopping: Promise<void> | null = null;
-    const stop = (signal: string): void => {
-        // npm and a terminal both pass the signal on, so it may come twice.
-        stopping ??= (async () => {
-            log.info('The panel stops', { signal });
-            await panel.stop({ engine: stopEngine });
-            process.exit(0);
-        })();
-    };
-    process.on('SIGTERM', stop);
-    process.on('SIGINT', stop);
-    const { address, port } = await panel.start();
-    log.info(`The panel listens on http://${address.includes(':') ? `[${address}]` : address}:${port}`, { address, port, dataDir: config.dataDir });
-    flushCompileCache();
+const known = '--stop-engine';
+
+try {
+    const unknown = process.argv.slice(2).find((argument) => argument !== known);
+    if (unknown !== undefined) {
+        throw new Error(`Unknown argument ${unknown}; only ${known} is known`);
+    }
+    await run(readConfig(process.env, process.cwd()), { stopEngine: process.argv.includes(known) });
 }
-
-if (import.meta.main) {
-    const unknown = process.argv.slice(2).filter((argument) => argument !== '--stop-engine');
-    try {
-        if (unknown.length > 0) {
-            throw new Error(`Unknown argument ${unknown[0]}; only --stop-engine is known`);
-        }
-        await run(readConfig(process.env, process.cwd()), { stopEngine: process.argv.includes('--stop-engine') });
-    }
-    catch (error) {
-        process.stderr.write(`The panel did not start: ${(error as Error).message}\n`);
-        process.exit(1);
-    }
+catch (error) {
+    process.stderr.write(`The panel did not start: ${(error as Error).message}\n`);
+    process.exit(1);
 }

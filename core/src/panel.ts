@@ -29,7 +29,7 @@ import { createServing } from './serving.ts';
 import { settingsRoutes } from './settings/routes.ts';
 import { createSettings } from './settings/settings.ts';
 import { openStorage } from './storage.ts';
-import { createSystemCall } from './system-call.ts';
+import { createSystemCall } from './http/system-call.ts';
 import { taskRoutes } from './tasks/routes.ts';
 import { createTasks } from './tasks/tasks.ts';
 import { Accounts } from './users/accounts.ts';

@@ -16,7 +16,7 @@ import { createKeyring } from '../../core/src/keyring.ts';
 import { createLog } from '../../core/src/log.ts';
 import { createSettings } from '../../core/src/settings/settings.ts';
 import { openStorage } from '../../core/src/storage.ts';
-import { createSystemCall } from '../../core/src/system-call.ts';
+import { createSystemCall } from '../../core/src/http/system-call.ts';
 import { Accounts } from '../../core/src/users/accounts.ts';
 import { Console } from '../../core/src/users/console.ts';
 import { createPasswords } from '../../core/src/users/passwords.ts';

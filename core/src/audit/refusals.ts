@@ -1,6 +1,6 @@
 /** Refusals that are equal become two entries a minute, and those of strangers stay within a budget: the record tells of a flood and does not become one. */
 import type { AuditEntry } from '../http/ports.ts';
-import { networkOf } from './network.ts';
+import { callerOf } from '../network.ts';
 
 /** Entries that strangers cause in a window, the summary included. */
 const anonymousEntries = 600;
@@ -38,7 +38,7 @@ export class Refusals {
     async add(entry: AuditEntry): Promise<void> {
         this.#timer ??= setTimeout(() => void this.flush(), this.#options.windowMs).unref();
         const anonymous = entry.actor.id === null && entry.actor.tokenId === null && entry.actor.plugin === null;
-        const key = anonymous ? `${entry.code} ${networkOf(entry.ip ?? '')}` : `${entry.code} ${entry.actor.id} ${entry.actor.tokenId} ${entry.actor.plugin}`;
+        const key = anonymous ? `${entry.code} ${callerOf(entry.ip ?? '')}` : `${entry.code} ${entry.actor.id} ${entry.actor.tokenId} ${entry.actor.plugin}`;
         const seen = this.#seen.get(key);
         if (seen !== undefined) {
             this.#repeat(seen, anonymous);

@@ -1,7 +1,7 @@
 /** How often one network may do what costs next to nothing, such as asking for challenges. In memory only: it protects a processor, not an account. */
 import type { Clock } from '../clock.ts';
 import { fail } from '../errors.ts';
-import { networkOf } from './network.ts';
+import { networkOf } from '../network.ts';
 
 const windowMs = 60_000;
 const mostNetworks = 50_000;

@@ -10,7 +10,7 @@ import type { Clock } from '../clock.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { fail } from '../errors.ts';
 import { ThrottleEntity } from './entities.ts';
-import { networkOf } from './network.ts';
+import { networkOf } from '../network.ts';
 
 /** From so many failures on, each further one closes for so long. */
 export interface Step {

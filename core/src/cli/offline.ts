@@ -12,7 +12,7 @@ import type { Keyring } from '../keyring.ts';
 import { createLog } from '../log.ts';
 import { createSettings } from '../settings/settings.ts';
 import { openStorage } from '../storage.ts';
-import { createSystemCall } from '../system-call.ts';
+import { createSystemCall } from '../http/system-call.ts';
 import { Accounts } from '../users/accounts.ts';
 import { Console } from '../users/console.ts';
 import { createPasswords } from '../users/passwords.ts';
@@ -27,6 +27,7 @@ export interface Offline {
     readonly audit: Audit;
     readonly auth: Auth;
     readonly users: Users;
+    readonly accounts: Accounts;
     readonly console: Console;
     /** A call of the system, on record as the console's. */
     call(): Call;
@@ -83,6 +84,7 @@ async function build(db: Database, config: Config, keyring: Keyring, lock: DataL
         audit,
         auth,
         users,
+        accounts,
         console: new Console({ db, accounts, users, logins: auth }),
         call: () => createSystemCall(audit, undefined, userAgent),
         async close() {

@@ -1,5 +1,4 @@
 /** `portico start`: runs the panel in the foreground. */
-import { run } from '../main.ts';
 import type { Command } from './command.ts';
 import { explain } from './complaint.ts';
 import { databaseOf } from './folder.ts';
@@ -14,6 +13,7 @@ export const start: Command = {
     },
     async run({ config, flag }) {
         try {
+            const { run } = await import('../run.ts'); // the entry of `npm start`: this is the other way in
             await run(config, { stopEngine: flag('stop-engine') });
         }
         catch (error) {

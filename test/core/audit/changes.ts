@@ -3,7 +3,7 @@ import * as Lab from '@hapi/lab';
 import * as fc from 'fast-check';
 import { canonicalJson } from '../../../core/src/audit/canonical.ts';
 import { changesOf } from '../../../core/src/audit/changes.ts';
-import { networkOf } from '../../../core/src/audit/network.ts';
+import { callerOf } from '../../../core/src/network.ts';
 import { clean } from '../../../core/src/audit/text.ts';
 
 export const lab = Lab.script();
@@ -96,16 +96,16 @@ describe('clean', () => {
     });
 });
 
-describe('networkOf', () => {
+describe('callerOf', () => {
     it('is the address for IPv4, also mapped, and the /64 for IPv6', () => {
-        expect(networkOf('203.0.113.9')).to.equal('203.0.113.9');
-        expect(networkOf('::ffff:203.0.113.9')).to.equal('203.0.113.9');
-        expect(networkOf('2001:db8:0:1:aaaa::1')).to.equal('2001:db8:0:1::/64');
-        expect(networkOf('2001:DB8:0:1::ffff')).to.equal('2001:db8:0:1::/64');
-        expect(networkOf('2001:db8::1')).to.equal('2001:db8:0:0::/64');
-        expect(networkOf('::1')).to.equal('0:0:0:0::/64');
-        expect(networkOf('fe80::1%eth0')).to.equal('fe80:0:0:0::/64');
-        expect(networkOf('64:ff9b::192.0.2.1')).to.equal('64:ff9b:0:0::/64');
-        expect(networkOf('not an address')).to.equal('not an address');
+        expect(callerOf('203.0.113.9')).to.equal('203.0.113.9');
+        expect(callerOf('::ffff:203.0.113.9')).to.equal('203.0.113.9');
+        expect(callerOf('2001:db8:0:1:aaaa::1')).to.equal('2001:db8:0:1::/64');
+        expect(callerOf('2001:DB8:0:1::ffff')).to.equal('2001:db8:0:1::/64');
+        expect(callerOf('2001:db8::1')).to.equal('2001:db8:0:0::/64');
+        expect(callerOf('::1')).to.equal('0:0:0:0::/64');
+        expect(callerOf('fe80::1%eth0')).to.equal('fe80:0:0:0::/64');
+        expect(callerOf('64:ff9b::192.0.2.1')).to.equal('64:ff9b:0:0::/64');
+        expect(callerOf('not an address')).to.equal('not an address');
     });
 });

@@ -1,6 +1,6 @@
 import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
-import { networkOf } from '../../../core/src/auth/network.ts';
+import { networkOf } from '../../core/src/network.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

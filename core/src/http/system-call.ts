@@ -1,8 +1,8 @@
 /** A call that nobody made over HTTP: the panel's own work, and the command line's on a folder whose panel does not run. */
 import { randomUUID } from 'node:crypto';
 import { isReply } from '@portico/sdk';
-import type { Call, Caller } from './call.ts';
-import type { Recorder } from './http/ports.ts';
+import type { Call, Caller } from '../call.ts';
+import type { Recorder } from './ports.ts';
 
 const system: Caller = Object.freeze({
     kind: 'system', id: null, username: null, role: null, tokenId: null, permissions: Object.freeze([]), key: 'system', can: () => true, sessionId: null, plugin: null, fresh: true
