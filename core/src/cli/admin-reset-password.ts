@@ -1,10 +1,9 @@
 /** `portico admin reset-password`: opens an account again when nobody can log in. */
-import type { UserView } from '../users/users.ts';
 import type { Client } from './client.ts';
 import { jsonOption, type Command } from './command.ts';
-import { Complaint } from './complaint.ts';
 import { reach } from './reach.ts';
 import { readPassword } from './secret-input.ts';
+import { findUser } from './users.ts';
 
 interface Opened {
     readonly id: number;
@@ -41,7 +40,7 @@ export const adminResetPassword: Command = {
 };
 
 async function reset(client: Client, username: string, given: string | undefined, secondFactor: boolean): Promise<Opened> {
-    const user = await find(client, username);
+    const user = await findUser(client, username);
     const { randomPassword } = await import('../users/console.ts');
     const made = given === undefined ? randomPassword() : null;
     const path = `/api/users/${user.id}`;
@@ -51,17 +50,4 @@ async function reset(client: Client, username: string, given: string | undefined
     }
     await client.call('PUT', path, { password: given ?? made, disabled: false, mustChangePassword: made !== null });
     return { id: user.id, username: user.username, password: made };
-}
-
-async function find(client: Client, username: string): Promise<UserView> {
-    const key = username.toLowerCase();
-    for (let cursor: string | null = ''; cursor !== null;) {
-        const page: { readonly data: readonly UserView[]; readonly next: string | null } = await client.call('GET', `/api/users?limit=500&q=${encodeURIComponent(username.slice(0, 64))}${cursor === '' ? '' : `&cursor=${cursor}`}`);
-        const user = page.data.find((each) => each.username.toLowerCase() === key);
-        if (user !== undefined) {
-            return user;
-        }
-        cursor = page.next;
-    }
-    throw new Complaint(`There is no user ${username}`);
 }

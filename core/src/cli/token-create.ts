@@ -3,8 +3,15 @@ import type { ApiTokenView } from '../auth/api-tokens.ts';
 import { jsonOption, type Command } from './command.ts';
 import { Complaint, misuse, Refusal } from './complaint.ts';
 import { reach } from './reach.ts';
+import { findUser } from './users.ts';
 
 type Created = ApiTokenView & { readonly token: string };
+
+interface Owner {
+    readonly username: string;
+    readonly disabled: boolean;
+    readonly mustChangePassword: boolean;
+}
 
 const hourMs = 3600_000;
 const units: Readonly<Record<string, number>> = { h: hourMs, d: 24 * hourMs };
@@ -32,13 +39,25 @@ export const tokenCreate: Command = {
         const permissions = permissionsOf(required('permissions'));
         const expires = text('expires');
         const input = { name, permissions, expiresAt: expires === undefined ? null : timeOf(expires, Date.now()) };
-        const created = await reach<Created>(config, {
-            online: async (client) => (await client.call<Created>('POST', '/api/auth/console/tokens', { ...input, username })).data,
-            offline: async (offline) => (await offline.auth.createToken(offline.call(), username, input)).data
+        const { created, owner } = await reach<{ readonly created: Created; readonly owner: Owner }>(config, {
+            async online(client) {
+                const owner = await findUser(client, username);
+                return { owner, created: (await client.call<Created>('POST', '/api/auth/console/tokens', { ...input, username })).data };
+            },
+            async offline(offline) {
+                const owner = offline.accounts.named(username);
+                if (owner === undefined) {
+                    throw new Complaint(`There is no user ${username}`);
+                }
+                return { owner, created: (await offline.auth.createToken(offline.call(), username, input)).data };
+            }
         }).catch((error: unknown) => {
             throw worded(error, username, name);
         });
         output.say(`The token "${name}" of ${username}, shown this once; it ends at ${created.expiresAt}.`);
+        if (owner.disabled || owner.mustChangePassword) {
+            output.say(`It is refused until ${owner.username} ${owner.disabled ? 'is enabled' : 'has changed the password'}.`);
+        }
         output.result(created, created.token);
         return 0;
     }

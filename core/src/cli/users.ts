@@ -1,0 +1,20 @@
+/** Finds an account of the running panel by its name. */
+import type { UserView } from '../users/users.ts';
+import type { Client, Reply } from './client.ts';
+import { Complaint } from './complaint.ts';
+
+const longestName = 64;
+
+/** The API finds parts of a name, page by page. @throws Complaint when there is none */
+export async function findUser(client: Client, username: string): Promise<UserView> {
+    const key = username.toLowerCase();
+    for (let cursor: string | null = ''; cursor !== null && username.length <= longestName;) {
+        const page: Reply<readonly UserView[]> = await client.call('GET', `/api/users?limit=500&q=${encodeURIComponent(username)}${cursor === '' ? '' : `&cursor=${cursor}`}`);
+        const user = page.data.find((each) => each.username.toLowerCase() === key);
+        if (user !== undefined) {
+            return user;
+        }
+        cursor = page.next;
+    }
+    throw new Complaint(`There is no user ${username}`);
+}
