@@ -1,5 +1,5 @@
 /** The core's own hooks, published once. Everything that a plugin may hang on is named here. */
-import { createHookHost, type HookHost, type Published } from '@portico/sdk';
+import { createHookHost, type HookHost, type Hooks, type Published } from '@portico/sdk';
 import type { Logger } from './log.ts';
 
 export interface CoreHooks {
@@ -13,6 +13,7 @@ export interface CoreHooks {
     readonly engineApplied: Published<'engine.applied'>;
     readonly engineFailed: Published<'engine.failed'>;
     readonly settingsChanged: Published<'settings.changed'>;
+    readonly notificationRaised: Published<'notification.raised'>;
     readonly panelStarted: Published<'panel.started'>;
     readonly panelStopping: Published<'panel.stopping'>;
 }
@@ -29,8 +30,20 @@ export function createCoreHooks(log: Logger): CoreHooks {
         engineApplied: host.define('engine.applied', 'notify'),
         engineFailed: host.define('engine.failed', 'notify'),
         settingsChanged: host.define('settings.changed', 'notify'),
+        notificationRaised: host.define('notification.raised', 'notify'),
         panelStarted: host.define('panel.started', 'notify'),
         panelStopping: host.define('panel.stopping', 'notify')
+    };
+}
+
+/** What plugins hang on at the entrance, as `auth/` calls it. */
+export function loginHooks({ beforeLogin, afterLogin }: CoreHooks): {
+    beforeLogin(event: Hooks['auth.beforeLogin']['payload']): Promise<boolean>;
+    afterLogin(event: Hooks['auth.afterLogin']['payload']): void;
+} {
+    return {
+        beforeLogin: async (event) => !beforeLogin.used || beforeLogin.run(event).then(() => true, () => false),
+        afterLogin: (event) => notifyLater(afterLogin, () => event)
     };
 }
 

@@ -13,7 +13,7 @@ import { lockDataDir, prepareDataDir } from './data-dir.ts';
 import type { EngineDriver } from './engine/port.ts';
 import { engineRoutes } from './engine/routes.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
-import { createCoreHooks, notifyLater, type CoreHooks } from './hooks.ts';
+import { createCoreHooks, loginHooks, notifyLater, type CoreHooks } from './hooks.ts';
 import { hostRoutes } from './hosts/routes.ts';
 import { healthRoutes, type Readiness } from './http/health.ts';
 import { createIdempotency } from './http/idempotency.ts';
@@ -88,7 +88,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
     const permissions = createPermissions();
     const roles = new Roles({ db, clock, permissions });
     const accounts = new Accounts({ db, clock, passwords: createPasswords(), roles });
-    const auth = createAuth({ db, clock, keyring, recorder: audit, accounts, settings, resolve: (path) => gateway.resolve(path), jwtSecret: config.jwtSecret });
+    const auth = createAuth({ db, clock, keyring, recorder: audit, accounts, settings, resolve: (path) => gateway.resolve(path), hooks: loginHooks(hooks), jwtSecret: config.jwtSecret });
     const users = new Users({ db, clock, accounts, roles, logins: auth });
     const admin = await new Console({ db, accounts, users, logins: auth }).firstRun(createSystemCall(audit), config.adminPassword);
     if (admin?.password != null) {

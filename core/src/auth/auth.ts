@@ -14,7 +14,7 @@ import { createTokenSigner } from './jwt.ts';
 import { Login, type SelfView } from './login.ts';
 import { OwnAccount } from './own-account.ts';
 import { Pace } from './pace.ts';
-import type { Account, Accounts, AuthSettings, ResolveRoute } from './ports.ts';
+import type { Account, Accounts, AuthSettings, LoginHooks, ResolveRoute } from './ports.ts';
 import { SecondFactors } from './second-factor.ts';
 import { tokenSecret } from './secret.ts';
 import { Sessions, type Session } from './sessions.ts';
@@ -29,6 +29,8 @@ export interface AuthDependencies {
     readonly accounts: Accounts;
     readonly settings: AuthSettings;
     readonly resolve: ResolveRoute;
+    /** Left out: nothing hangs on the entrance. */
+    readonly hooks?: LoginHooks;
     /** `PORTICO_JWT_SECRET`; null: one is kept in the data folder. */
     readonly jwtSecret: string | null;
     readonly limits?: AuthLimits;
@@ -66,6 +68,7 @@ export interface MeView extends SelfView {
     };
 }
 
+const unhooked: LoginHooks = { beforeLogin: async () => true, afterLogin: () => undefined };
 const flushMs = 60_000;
 const minuteMs = 60_000;
 
@@ -100,7 +103,7 @@ export class Auth {
         this.consoleTokens = new ConsoleTokens(dependencies);
         const common = { ...dependencies, sessions, secondFactors, throttle };
         this.login = new Login({
-            ...common, signer, pace: new Pace(clock, limits.challengesPerMinute ?? 600),
+            ...common, signer, hooks: dependencies.hooks ?? unhooked, pace: new Pace(clock, limits.challengesPerMinute ?? 600),
             challenges: new Challenges({ db, clock, key: keyring.derive('auth login challenge'), ...(limits.challengeNumber === undefined ? {} : { maxNumber: limits.challengeNumber }) })
         });
         this.ownAccount = new OwnAccount(common);

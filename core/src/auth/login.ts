@@ -9,7 +9,7 @@ import type { Recorder } from '../http/ports.ts';
 import type { Challenge, Challenges } from './challenge.ts';
 import type { TokenSigner } from './jwt.ts';
 import type { Pace } from './pace.ts';
-import type { Account, Accounts, AuthSettings, Proof } from './ports.ts';
+import type { Account, Accounts, AuthSettings, LoginHooks, Proof } from './ports.ts';
 import { entryOf, settle, type Settled } from './record.ts';
 import type { SecondFactors } from './second-factor.ts';
 import type { Session, Sessions } from './sessions.ts';
@@ -54,6 +54,7 @@ export interface LoginDependencies {
     readonly pace: Pace;
     readonly sessions: Sessions;
     readonly secondFactors: SecondFactors;
+    readonly hooks: LoginHooks;
 }
 
 const minuteMs = 60_000;
@@ -78,12 +79,13 @@ export class Login {
      */
     async login(call: Call, input: LoginInput): Promise<TokenPair & { readonly user: SelfView }> {
         using attempt = await this.#begin(call, input);
-        const proof = await this.#in.accounts.authenticate(input.username, input.password);
+        const proof = await this.#admitted(call, input);
         const session = settle(await this.#in.db.write((tx) => this.#enter(tx, call, input, attempt, proof)));
         const account = this.#in.accounts.get(session.userId) ?? proof?.account;
         if (account === undefined) {
             throw fail.TOKEN_REVOKED();
         }
+        this.#in.hooks.afterLogin({ userId: account.id, username: account.username, ip: call.ip, userAgent: call.userAgent });
         return { ...this.#pair(session), user: this.self(account) };
     }
 
@@ -129,6 +131,15 @@ export class Login {
 
     self({ id, username, role, permissions, mustChangePassword }: Account): SelfView {
         return { id, username, role, permissions, totpEnabled: this.#in.secondFactors.has(id), mustChangePassword };
+    }
+
+    /** The right password of somebody whom no plugin keeps out; a refusal there is answered like a wrong password. */
+    async #admitted(call: Call, input: LoginInput): Promise<Proof | null> {
+        const proof = await this.#in.accounts.authenticate(input.username, input.password);
+        if (proof === null || await this.#in.hooks.beforeLogin({ username: proof.account.username, ip: call.ip, userAgent: call.userAgent })) {
+            return proof;
+        }
+        return null;
     }
 
     async #begin(call: Call, input: LoginInput): Promise<Attempt> {

@@ -44,3 +44,11 @@ export interface AuthSettings {
 
 /** The route that a GET of this path (no query) reaches on whichever server owns it; null when there is none. */
 export type ResolveRoute = (path: string) => Route | null;
+
+/** What plugins hang on at the entrance. */
+export interface LoginHooks {
+    /** Answers false when one of them keeps somebody out whose password was right. Never gets the password; must not throw. */
+    beforeLogin(event: { readonly username: string; readonly ip: string | null; readonly userAgent: string | null }): Promise<boolean>;
+    /** After the session is there; must not throw. */
+    afterLogin(event: { readonly userId: number; readonly username: string; readonly ip: string | null; readonly userAgent: string | null }): void;
+}
