@@ -25,6 +25,7 @@ export class Indexer {
     #blocks: number;
     #running: Promise<void> | null = null;
     #closed = false;
+    #head = 0;
 
     constructor(db: Database, failed: (error: unknown) => void) {
         this.#db = db;
@@ -46,8 +47,9 @@ export class Indexer {
 
     /** To be called when the chain got longer, outside of the transaction. */
     advance(head: number): void {
+        this.#head = head;
         if (this.#running === null && !this.#closed && head - this.#facets >= batchSize) {
-            this.#running = this.#run(head).catch(this.#failed).finally(() => {
+            this.#running = this.#run().catch(this.#failed).finally(() => {
                 this.#running = null;
             });
         }
@@ -58,9 +60,9 @@ export class Indexer {
         await this.#running;
     }
 
-    async #run(head: number): Promise<void> {
-        while (!this.#closed && this.#facets < head) {
-            const upTo = Math.min(head, this.#facets + mostAtOnce);
+    async #run(): Promise<void> {
+        while (!this.#closed && this.#head - this.#facets >= batchSize) {
+            const upTo = Math.min(this.#head, this.#facets + mostAtOnce);
             const block = upTo >= (this.#blocks + 1) * blockSize ? this.#blocks : null;
             await this.#db.write(async (tx) => {
                 (await this.#writer.statement(tx, facetsSql)).run(this.#facets, upTo);
