@@ -17,7 +17,7 @@ export interface Control {
     overwriteDrift(call: Call): Promise<Reply<ControlResult>>;
 }
 
-/** @param alone runs work in the apply queue */
+/** @param alone - runs work in the apply queue */
 export const createControl = (options: EngineOptions, keeper: Keeper, alone: <T>(work: () => Promise<T>) => Promise<T>): Control => {
     const { driver, db } = options;
 

@@ -9,7 +9,7 @@ import type { SiteCertificate } from './site.ts';
 export interface CertificateCopies {
     /**
      * Sees that these certificates lie in the folder, before a load names them.
-     * @param all looks also at those that were written before
+     * @param all - looks also at those that were written before
      */
     write(certificates: Iterable<SiteCertificate>, pem: (id: number) => Promise<CertificatePem>, all: boolean): Promise<void>;
     /** Removes every other file, after a load that no longer names it. */
@@ -17,8 +17,8 @@ export interface CertificateCopies {
 }
 
 /**
- * @param folders where the folder is and who may read it; it exists (`prepareHome`)
- * @param unreadable told of a certificate whose texts cannot be had; the others are written, and the engine says who misses it
+ * @param folders - where the folder is and who may read it; it exists (`prepareHome`)
+ * @param unreadable - told of a certificate whose texts cannot be had; the others are written, and the engine says who misses it
  */
 export const createCertificateCopies = (folders: EngineFolders, unreadable: (id: number, error: unknown) => void): CertificateCopies => {
     const pathOf = (name: string): string => join(folders.certificates, name);

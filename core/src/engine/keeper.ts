@@ -137,7 +137,7 @@ export class Keeper {
 
     /**
      * Brings engine and rows together as far as they can be. The engine's troubles do not make it throw: they are `trouble`.
-     * @param hold leaves what waits waiting, if auto-reload is off
+     * @param hold - leaves what waits waiting, if auto-reload is off
      */
     async settle(hold: boolean): Promise<void> {
         this.#trouble = null;

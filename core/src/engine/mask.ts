@@ -38,7 +38,7 @@ export const advancedOf = (sites: Iterable<Site>): ReadonlySet<string> => {
 
 /**
  * A copy of a configuration that may be shown to whoever may see the engine.
- * @param advanced from `advancedOf`
+ * @param advanced - from `advancedOf`
  */
 export const maskConfig = (config: EngineConfig, advanced: ReadonlySet<string>): EngineConfig => masked(config, '', false, advanced) as EngineConfig;
 

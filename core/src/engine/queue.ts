@@ -11,7 +11,7 @@ export interface ApplyQueue<C> {
 }
 
 /**
- * @param take settles a batch of changes, and returns those to be taken again at the head of the next one (after `wait`); never throws
+ * @param take - settles a batch of changes, and returns those to be taken again at the head of the next one (after `wait`); never throws
  */
 export function createApplyQueue<C>(take: (batch: readonly C[]) => Promise<{ readonly left: readonly C[]; readonly wait: Promise<void> | null }>): ApplyQueue<C> {
     type Entry = { readonly change: C } | { readonly work: () => Promise<void> };

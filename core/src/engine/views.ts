@@ -10,7 +10,7 @@ import type { Drift, EngineStatus } from './service.ts';
 /** Whether a caller sees hashes, header values, keys, EAB and `advanced`. */
 export const seesSecrets = (actor: Caller): boolean => actor.fresh && actor.can('engine:secrets');
 
-/** @param advanced from `advancedOf`, called only where something is masked */
+/** @param advanced - from `advancedOf`, called only where something is masked */
 export const configView = (config: EngineConfig | null, actor: Caller, advanced: () => ReadonlySet<string>): EngineConfig | null => config === null || seesSecrets(actor) ? config : maskConfig(config, advanced());
 
 export const statusView = (status: EngineStatus) => ({

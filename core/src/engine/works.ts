@@ -52,7 +52,7 @@ const NOWHERE: EngineFolders = {
     owner: { name: '', uid: -1, gid: -1, switched: false }, panel: { uid: -1, gid: -1 }
 };
 
-/** @param home null: the engine has no place on this machine yet */
+/** @param home - null: the engine has no place on this machine yet */
 export const createWorks = (options: EngineOptions, home: EngineFolders | null, version: EngineVersion | null, settings: EngineSettings, pems: ReadonlyMap<number, CertificatePem>): Works => {
     const folders = home ?? NOWHERE;
     const context: CompileContext = { settings, folders, features: engineFeatures(version), ...(options.address === undefined ? {} : { address: options.address }) };
