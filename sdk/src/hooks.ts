@@ -28,6 +28,12 @@ export interface Hooks {
     /** The engine refused a change, or does not answer. */
     'engine.failed': Notify<{ readonly message: string }>;
     'settings.changed': Notify<{ readonly keys: readonly string[] }>;
+    /** Something that a person should know of: what the channels send. For taking it to places that no channel of the core reaches. */
+    'notification.raised': Notify<{
+        readonly type: string;
+        readonly timestamp: string;
+        readonly data: { readonly severity: 'info' | 'warning' | 'error'; readonly title: string; readonly text: string | null; readonly details: unknown };
+    }>;
     'panel.started': Notify<Readonly<Record<string, never>>>;
     'panel.stopping': Notify<Readonly<Record<string, never>>>;
 }

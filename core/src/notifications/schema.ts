@@ -1,0 +1,102 @@
+/** The wire shapes of channels and deliveries. */
+import { joi, type Value } from '@portico/sdk';
+import { addressPattern, senderPattern } from './email.ts';
+import { eventPattern } from './patterns.ts';
+
+const name = () => joi.string().max(100).description('For people');
+const events = () => joi.array().items(joi.string().max(100).pattern(eventPattern, 'event pattern')).min(1).max(50).unique().description('`certificate.expiring`, `certificate.*` or `*`');
+const enabled = () => joi.boolean().description('A channel that is not gets nothing new; what waits for it, waits');
+const secret = () => joi.secret().max(200).description('Signs the messages: `whsec_` and base64 of 24 to 64 bytes. Made and shown once, in the answer, when it is not given. Never read back');
+const password = () => joi.secret().max(1024);
+const own = {
+    url: joi.string().max(2048).description('webhook: http or https; no user name, no password'),
+    secret: secret(),
+    host: joi.string().max(253).description('email: name or address of the server'),
+    port: joi.number().integer().min(1).max(65_535).description('email: default 465 with tls, 587 with starttls, 25 with none'),
+    security: joi.string().valid('none', 'starttls', 'tls').description('email: default starttls, which is refused where the server does not offer it'),
+    from: joi.string().max(400).pattern(senderPattern, 'sender').description('email: an address, or a name and an address in angle brackets'),
+    to: joi.array().items(joi.string().max(320).pattern(addressPattern, 'address')).min(1).max(20).unique().description('email: addresses')
+} as const;
+const ignored = joi.any().description('Read only; ignored in a write');
+const readOnly = { id: ignored, passwordSet: ignored, createdAt: ignored, updatedAt: ignored };
+const version = joi.number().integer().min(1).description('Acts as If-Match');
+
+export const channelCreate = joi.object({
+    name: name().required(),
+    type: joi.string().valid('webhook', 'email').required(),
+    events: events().default(['*']),
+    enabled: enabled().default(true),
+    ...own,
+    username: joi.string().max(255).allow(null).description('email: only where the server asks for one'),
+    password: password().description('email: never read back'),
+    version,
+    ...readOnly
+});
+
+/** `type` may be sent back, but not changed. */
+export const channelUpdate = joi.object({
+    name: name(),
+    type: joi.string().valid('webhook', 'email'),
+    events: events(),
+    enabled: enabled(),
+    ...own,
+    username: joi.string().max(255).allow(null).description('email: null clears it, and the password with it'),
+    password: password().description('email: never read back. To be sent again when `host` changes or `security` becomes none'),
+    version,
+    ...readOnly
+});
+
+export const channelParams = joi.object({ id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required() });
+export const deliveryParams = joi.object({ id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required(), n: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required() });
+
+export const deliveryQuery = joi.object({
+    state: joi.string().valid('pending', 'delivered', 'failed'),
+    limit: joi.number().integer().min(1).max(500).default(100),
+    cursor: joi.string().max(20).pattern(/^\d+$/, 'cursor')
+});
+
+const time = joi.string().isoDate();
+
+export const channelView = joi.object({
+    id: joi.number().integer().required(),
+    name: joi.string().required(),
+    type: joi.string().valid('webhook', 'email').required(),
+    events: joi.array().items(joi.string()).required(),
+    enabled: joi.boolean().required(),
+    url: joi.string(),
+    secret: joi.string().description('webhook: only in the answer to the creation of a channel without one'),
+    host: joi.string(),
+    port: joi.number().integer(),
+    security: joi.string().valid('none', 'starttls', 'tls'),
+    username: joi.string().allow(null),
+    passwordSet: joi.boolean(),
+    from: joi.string(),
+    to: joi.array().items(joi.string()),
+    version: joi.number().integer().required(),
+    createdAt: time.required(),
+    updatedAt: time.required()
+});
+
+export const deliveryView = joi.object({
+    n: joi.number().integer().required(),
+    messageId: joi.string().required().description('`webhook-id`; the same for all attempts and replays'),
+    event: joi.string().required(),
+    severity: joi.string().valid('info', 'warning', 'error').required(),
+    title: joi.string().allow('').required(),
+    state: joi.string().valid('pending', 'delivered', 'failed').required(),
+    attempts: joi.number().integer().required(),
+    createdAt: time.required(),
+    lastAttemptAt: time.allow(null).required(),
+    nextAttemptAt: time.allow(null).required(),
+    finishedAt: time.allow(null).required(),
+    status: joi.number().integer().allow(null).required().description('Of HTTP or SMTP, at the last attempt'),
+    error: joi.string().allow(null).required(),
+    response: joi.string().allow(null).required().description('The beginning of what the other side said'),
+    replayOf: joi.number().integer().allow(null).required()
+});
+
+export type ChannelCreate = Value<typeof channelCreate>;
+export type ChannelUpdate = Value<typeof channelUpdate>;
+export type ChannelView = Value<typeof channelView>;
+export type DeliveryQuery = Value<typeof deliveryQuery>;
+export type DeliveryView = Value<typeof deliveryView>;
