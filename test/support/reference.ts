@@ -1,12 +1,11 @@
 /** The reference pages: text by hand, with tables between marks that are made of the code. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { variables } from '../../core/src/config.ts';
 import type { OpenApiDocument } from '../../core/src/http/openapi.ts';
 import { failures } from '../../core/src/http/openapi-failures.ts';
 import type { Operation } from '../../core/src/http/openapi-operation.ts';
 import { definitionOf, settingKeys } from '../../core/src/settings/definitions.ts';
-import { startPanel } from './panel.ts';
 
 /** One page as it should be. */
 export interface Page {
@@ -81,20 +80,4 @@ function settingTable(): string {
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
     const line = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
     return [line(head), `|${head.map(() => '---|').join('')}`, ...rows.map(line)].join('\n');
-}
-
-/** Writes what is stale: `npm run docs`. */
-if (import.meta.main) {
-    const panel = await startPanel();
-    try {
-        for (const { file, now, fresh } of await referencePages(JSON.parse((await panel.client.get('/api/openapi.json')).text) as OpenApiDocument)) {
-            if (now !== fresh) {
-                await writeFile(file, fresh);
-                process.stdout.write(`Wrote ${file}\n`);
-            }
-        }
-    }
-    finally {
-        await panel.close();
-    }
 }

@@ -11,6 +11,9 @@ const resource = 'proxyengine';
 /** A start waits for the process, and then for one load. */
 const CONTROL_SECONDS = 120;
 
+/** How every control of the engine can fail. */
+const controls = ['ENGINE_REJECTED', 'ENGINE_UNAVAILABLE', 'TOOL_MISSING'] as const;
+
 const MASKING = 'Hashes, header values, keys, EAB and `advanced` are masked unless the caller has `engine:secrets` and a fresh session';
 
 export function engineRoutes(engine: EngineService): Route[] {
@@ -22,29 +25,29 @@ export function engineRoutes(engine: EngineService): Route[] {
             handler: async () => statusView(await engine.status())
         }),
         json({
-            method: 'POST', path: '/api/proxyengine/start', id: 'proxyengine.start', access: 'engine:control', summary: 'Start the engine, with everything that waits',
+            method: 'POST', path: '/api/proxyengine/start', id: 'proxyengine.start', fails: controls, access: 'engine:control', summary: 'Start the engine, with everything that waits',
             description: 'A running engine stays as it is, and the answer says so',
             returns: controlSchema, timeoutSeconds: CONTROL_SECONDS, audit: { action: 'start', resource },
             handler: (request) => engine.start(request)
         }),
         json({
-            method: 'POST', path: '/api/proxyengine/stop', id: 'proxyengine.stop', access: 'engine:control', summary: 'Stop the engine, and keep it stopped',
+            method: 'POST', path: '/api/proxyengine/stop', id: 'proxyengine.stop', fails: controls, access: 'engine:control', summary: 'Stop the engine, and keep it stopped',
             description: 'Changes are saved meanwhile and wait. It stays stopped over a restart of the panel, until it is started',
             returns: controlSchema, timeoutSeconds: CONTROL_SECONDS, audit: { action: 'stop', resource },
             handler: (request) => engine.stop(request)
         }),
         json({
-            method: 'POST', path: '/api/proxyengine/restart', id: 'proxyengine.restart', access: 'engine:control', summary: 'Stop the engine and start it again',
+            method: 'POST', path: '/api/proxyengine/restart', id: 'proxyengine.restart', fails: controls, access: 'engine:control', summary: 'Stop the engine and start it again',
             returns: controlSchema, timeoutSeconds: CONTROL_SECONDS, audit: { action: 'restart', resource },
             handler: (request) => engine.restart(request)
         }),
         json({
-            method: 'POST', path: '/api/proxyengine/reload', id: 'proxyengine.reload', access: 'engine:control', summary: 'Load the configuration, with everything that waits',
+            method: 'POST', path: '/api/proxyengine/reload', id: 'proxyengine.reload', fails: controls, access: 'engine:control', summary: 'Load the configuration, with everything that waits',
             returns: controlSchema, timeoutSeconds: CONTROL_SECONDS, audit: { action: 'reload', resource },
             handler: (request) => engine.reload(request)
         }),
         json({
-            method: 'GET', path: '/api/proxyengine/config', id: 'proxyengine.config', access: 'engine:read', summary: 'What the engine runs; null when it is stopped', description: MASKING,
+            method: 'GET', path: '/api/proxyengine/config', id: 'proxyengine.config', fails: ['ENGINE_UNAVAILABLE'], access: 'engine:read', summary: 'What the engine runs; null when it is stopped', description: MASKING,
             returns: configSchema,
             handler: async ({ actor }) => configView(await engine.configNow(), actor, advanced)
         }),
@@ -54,12 +57,12 @@ export function engineRoutes(engine: EngineService): Route[] {
             handler: ({ actor }) => configView(engine.desired(), actor, advanced)
         }),
         json({
-            method: 'GET', path: '/api/proxyengine/drift', id: 'proxyengine.drift', access: 'engine:read', summary: 'Where the engine is not as the panel left it', description: MASKING,
+            method: 'GET', path: '/api/proxyengine/drift', id: 'proxyengine.drift', fails: ['ENGINE_UNAVAILABLE'], access: 'engine:read', summary: 'Where the engine is not as the panel left it', description: MASKING,
             returns: driftSchema,
             handler: async ({ actor }) => driftView(await engine.drift(), actor, advanced)
         }),
         json({
-            method: 'POST', path: '/api/proxyengine/drift/overwrite', id: 'proxyengine.overwrite', access: 'engine:control', summary: 'Make the engine again what the panel left',
+            method: 'POST', path: '/api/proxyengine/drift/overwrite', id: 'proxyengine.overwrite', fails: controls, access: 'engine:control', summary: 'Make the engine again what the panel left',
             returns: controlSchema, timeoutSeconds: CONTROL_SECONDS, audit: { action: 'overwrite', resource },
             handler: (request) => engine.overwriteDrift(request)
         }),
@@ -80,7 +83,7 @@ export function engineRoutes(engine: EngineService): Route[] {
             handler: ({ params, actor }) => revisionView(engine.revision(params.n), actor) as never
         }),
         json({
-            method: 'POST', path: '/api/proxyengine/revisions/{n}/restore', id: 'proxyengine.restore', access: 'engine:control', summary: 'Make hosts and engine settings those of a revision',
+            method: 'POST', path: '/api/proxyengine/revisions/{n}/restore', id: 'proxyengine.restore', fails: ['REFUSED_BY_PLUGIN', ...controls], access: 'engine:control', summary: 'Make hosts and engine settings those of a revision',
             description: 'One change of rows and engine together. Deleted hosts come back with their ids, later ones go. Needs `hosts:write`, and `settings:write` where settings differ',
             validate: { params: revisionParams },
             returns: restoreSchema, timeoutSeconds: CONTROL_SECONDS, audit: { action: 'restore', resource },
@@ -92,7 +95,7 @@ export function engineRoutes(engine: EngineService): Route[] {
             handler: ({ query: { lines, follow }, signal }) => eventsOf(engine.logs({ lines, follow, signal }))
         }),
         json({
-            method: 'GET', path: '/api/proxyengine/upstreams', id: 'proxyengine.upstreams', access: 'engine:read', summary: 'The upstreams as the engine sees them',
+            method: 'GET', path: '/api/proxyengine/upstreams', id: 'proxyengine.upstreams', fails: ['ENGINE_UNAVAILABLE'], access: 'engine:read', summary: 'The upstreams as the engine sees them',
             returns: upstreamsSchema,
             handler: async () => [...await engine.upstreams()]
         })

@@ -108,6 +108,19 @@ describe('GET /api/openapi.json', () => {
         expect(called).to.include(['GET /api/hosts', 'GET /api/hosts/{id}', 'GET /api/users/{id}', 'GET /api/settings', 'GET /api/audit', 'GET /api/auth/me']);
     });
 
+    it('is what every action without a body answers', { timeout: 2 * minutes }, async () => {
+        const called: string[] = [];
+        for (const target of targets.filter(({ method, body, operation, path }) => method === 'POST' && body === null && operation['x-door'] === 'json' && operation['x-permission'] !== undefined && !/^\/api\/auth\/|\/stop$/.test(path))) {
+            const values = await known(target);
+            if (values !== null) {
+                const answer = await panel.client.post(target.url(values));
+                expect(answer.status, `${nameOf(target)} ${answer.text.slice(0, 300)}`).to.be.within(200, 202);
+                called.push(nameOf(target));
+            }
+        }
+        expect(called).to.include(['POST /api/proxyengine/start', 'POST /api/proxyengine/reload', 'POST /api/settings/server-ip/detect']);
+    });
+
     it('lets nobody in without a token, or with one that is not ours', { timeout: 2 * minutes }, async () => {
         for (const target of targets.filter(({ operation }) => operation['x-permission'] !== undefined)) {
             const nobody = await panel.client.call(target.method, target.url(), { token: null });
