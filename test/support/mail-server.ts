@@ -1,0 +1,86 @@
+/** A real mail server on the loopback, with or without TLS and accounts, which keeps what it is given. */
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+
+export interface Mail {
+    readonly from: string;
+    readonly to: readonly string[];
+    /** Headers and body as they came. */
+    readonly text: string;
+    readonly secure: boolean;
+    readonly user: string | null;
+}
+
+export interface MailServer {
+    readonly port: number;
+    readonly mails: Mail[];
+    /** User names of every attempt to log in, with whether the line was encrypted. */
+    readonly logins: string[];
+    /** PEM; valid for 127.0.0.1. */
+    readonly certificate: string;
+    close(): Promise<void>;
+}
+
+export interface MailServerOptions {
+    readonly security: 'none' | 'starttls' | 'tls';
+    /** Name and password of the one account; null: none is asked for. */
+    readonly account?: readonly [string, string] | null;
+    /** Recipients that are refused. */
+    readonly refuses?: readonly string[];
+}
+
+export async function openMailServer({ security, account = null, refuses = [] }: MailServerOptions): Promise<MailServer> {
+    const { key, certificate } = ownCertificate();
+    const mails: Mail[] = [];
+    const logins: string[] = [];
+    const options: SMTPServerOptions = {
+        secure: security === 'tls', key, cert: certificate, disableReverseLookup: true, logger: false, closeTimeout: 100,
+        authOptional: account === null, allowInsecureAuth: security === 'none',
+        disabledCommands: [...(security === 'starttls' ? [] : ['STARTTLS']), ...(account === null ? ['AUTH'] : [])],
+        onAuth({ username = '', password = '' }, session, done) {
+            logins.push(`${username} ${session.secure ? 'encrypted' : 'in the clear'}`);
+            // A server that repeats what it was told.
+            if (username === account?.[0] && password === account[1]) {
+                done(null, { user: username });
+            }
+            else {
+                done(new Error(`Wrong: ${password} ${Buffer.from(password).toString('base64')}`));
+            }
+        },
+        onRcptTo: ({ address }, _session, done) => done(refuses.includes(address) ? new Error(`No mailbox ${address}`) : null),
+        onData(stream, session, done) {
+            const chunks: Buffer[] = [];
+            stream.on('data', (chunk: Buffer) => chunks.push(chunk)).once('end', () => {
+                const { mailFrom, rcptTo } = session.envelope;
+                mails.push({ from: mailFrom === false ? '' : mailFrom?.address ?? '', to: rcptTo.map(({ address }) => address), text: Buffer.concat(chunks).toString(), secure: session.secure, user: (session.user as string | undefined) ?? null });
+                done(null, 'taken');
+            });
+        }
+    };
+    const server = new SMTPServer(options);
+    server.on('error', () => undefined); // a client that hangs up in the middle is part of the tests
+    server.listen(0, '127.0.0.1');
+    await once(server.server, 'listening');
+    return {
+        port: (server.server.address() as AddressInfo).port,
+        mails, logins, certificate,
+        close: () => new Promise((resolve) => server.close(() => resolve()))
+    };
+}
+
+function ownCertificate(): { readonly key: string; readonly certificate: string } {
+    const folder = mkdtempSync(join(tmpdir(), 'portico-mail-'));
+    try {
+        execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', 'k.pem', '-out', 'c.pem', '-subj', '/CN=mail', '-days', '30', '-addext', 'subjectAltName=IP:127.0.0.1'],
+            { cwd: folder, stdio: 'pipe' });
+        return { key: readFileSync(join(folder, 'k.pem'), 'utf8'), certificate: readFileSync(join(folder, 'c.pem'), 'utf8') };
+    }
+    finally {
+        rmSync(folder, { recursive: true });
+    }
+}
