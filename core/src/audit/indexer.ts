@@ -6,10 +6,11 @@ import type { Database } from '../db/database.ts';
 import { Writer } from '../db/writer.ts';
 
 /** Entries in one document of the word index. */
-export const blockSize = 256;
+export const blockSize = 128;
 /** Entries without facets that start a batch. */
 const batchSize = 128;
-const mostAtOnce = 256;
+/** A block at most is completed by one transaction. */
+const mostAtOnce = blockSize;
 
 const facetsSql = `insert or ignore into audit_facets (id, actor_id, username, action, resource, resource_id, outcome, late)
     select id, actor_id, username, action, resource, resource_id, outcome, late from audit_entries where id > ? and id <= ?`;

@@ -49,11 +49,13 @@ interface Conditions {
 
 const firstWindow = 2_000;
 const largestWindow = 4_000_000;
-/** A window that took so long is not made larger, and is followed by a pause. */
+/** A window that took longer is followed by a smaller one, and by a pause. */
 const fastMs = 1;
-const blocksAtOnce = 64;
+/** Blocks that are looked up together: few at first, since a common word is in each. */
+const firstBlocks = 2;
+const mostBlocks = 64;
 /** A word index look-up joins so many trigrams; the entries themselves decide. */
-const mostTrigrams = 10;
+const mostTrigrams = 6;
 const searched = ['username', 'action', 'resource', 'resource_id', 'ip', 'request_id', 'user_agent', 'changes'];
 
 export class Search {
@@ -100,7 +102,7 @@ export class Search {
             }
             const took = found(next.value);
             busy += took;
-            size = took < fastMs ? Math.min(size * 4, largestWindow) : Math.max(firstWindow, Math.floor(size / 2));
+            size = took < fastMs ? Math.min(size * (took < fastMs / 4 ? 4 : 2), largestWindow) : Math.max(firstWindow, Math.floor(size / 2));
             if (busy >= fastMs) {
                 busy = 0;
                 await breathe();
@@ -161,13 +163,13 @@ export class Search {
 
     *#wordWindows({ low, high }: { readonly low: number; readonly high: number }, match: string, order: Slice['order']): Generator<Window, void, number> {
         let [from, to] = [blockOf(low), blockOf(high)];
-        while (low <= high && from <= to) {
-            const blocks = this.#words[order].all(match, from, to, blocksAtOnce);
+        for (let count = firstBlocks; low <= high && from <= to; count = Math.min(count * 4, mostBlocks)) {
+            const blocks = this.#words[order].all(match, from, to, count);
             for (const { block } of blocks) {
                 yield { low: Math.max(low, block * blockSize + 1), high: Math.min(high, (block + 1) * blockSize), indexed: false };
             }
             const last = blocks.at(-1)?.block;
-            if (last === undefined || blocks.length < blocksAtOnce) {
+            if (last === undefined || blocks.length < count) {
                 return;
             }
             [from, to] = order === 'newest' ? [from, last - 1] : [last + 1, to];

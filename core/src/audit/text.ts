@@ -1,6 +1,5 @@
 /** Text of strangers on its way into the record: bounded, well-formed, and without a character that moves a terminal's cursor or a reader's eye. */
 
-// eslint-disable-next-line no-control-regex -- control characters are what this is about
 const unsafe = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 
 /** At most `length` characters; control, line-separating and direction-changing characters become their `\uXXXX` form. */

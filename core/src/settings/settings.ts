@@ -50,8 +50,25 @@ export interface Settings extends SettingsSource {
     onChange(listener: (keys: readonly SettingKey[]) => void): () => void;
     /** From now on what the engine is configured by goes through its queue. */
     attach(engine: EngineQueue): void;
+    /**
+     * Writes that arrive with others: what they change, what the engine's settings become, and how they are stored in the transaction.
+     * What the environment decides is left as it is.
+     * @throws VALIDATION_FAILED 40001
+     */
+    incoming(wanted: Readonly<Record<string, unknown>>): IncomingSettings;
     /** The client behind trusted proxies. */
     clientAddress(peer: string, forwardedFor: string | undefined): string;
+}
+
+/** Settings on their way in, with changes of others. */
+export interface IncomingSettings {
+    /** Keys whose stored value becomes another one, as of now. */
+    readonly changed: ReadonlySet<SettingKey>;
+    /** Keys that the environment decides. */
+    readonly fixed: ReadonlySet<SettingKey>;
+    /** @throws VALIDATION_FAILED 40001 where the whole would not hold together */
+    engine(settings: EngineSettings): EngineSettings;
+    store(tx: Transaction): Promise<void>;
 }
 
 export interface SettingsOptions {
@@ -162,6 +179,22 @@ class Service implements Settings {
 
     attach(engine: EngineQueue): void {
         this.#engine = engine;
+    }
+
+    incoming(wanted: Readonly<Record<string, unknown>>): IncomingSettings {
+        const fixed = new Set(Object.keys(wanted).filter(isSettingKey).filter((key) => this.#state.isFixed(key)));
+        const changes = checkChanges(Object.fromEntries(Object.entries(wanted).filter(([key]) => !fixed.has(key as SettingKey))), this.#state);
+        const real = (state: SettingsState): Changes => new Map([...changes].filter(([key, value]) => !isDeepStrictEqual(state.stored(key), value)));
+        return {
+            changed: new Set(real(this.#state).keys()),
+            fixed,
+            engine(settings) {
+                const after = planned(settings, changes);
+                checkPorts(after);
+                return after;
+            },
+            store: async (tx) => void await this.#store(tx, real(this.#open?.tx === tx ? this.#open.state : this.#state))
+        };
     }
 
     clientAddress(peer: string, forwardedFor: string | undefined): string {

@@ -4,7 +4,6 @@ const mostLines = 1_000;
 const mostCharacters = 128 * 1024;
 const longestLine = 4_096;
 
-// eslint-disable-next-line no-control-regex -- terminal sequences are what this is about
 const terminal = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-_])|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
 export class TaskLog {

@@ -101,14 +101,14 @@ describe('verify', () => {
 
     it('finds a cut tail while the panel runs and after a restart, and keeps the finding when the log goes on', async () => {
         await fill(250);
-        tamper('delete from audit_entries where id > 230');
-        expect((await audit.verify()).break).to.include({ id: 231, reason: 'TAIL_CUT' });
+        tamper('delete from audit_entries where id > 190');
+        expect((await audit.verify()).break).to.include({ id: 191, reason: 'TAIL_CUT' });
         await restart();
-        expect((await audit.verify()).break).to.include({ id: 231, reason: 'TAIL_CUT' });
+        expect((await audit.verify()).break).to.include({ id: 191, reason: 'TAIL_CUT' });
         await fill(40);
         await restart();
-        expect((await audit.verify()).break).to.include({ id: 231, reason: 'TAIL_CUT' });
-        expect(audit.get(231)).to.include({ action: 'break', resource: 'audit', outcome: 'failure' });
+        expect((await audit.verify()).break).to.include({ id: 191, reason: 'TAIL_CUT' });
+        expect(audit.get(191)).to.include({ action: 'break', resource: 'audit', outcome: 'failure' });
         expect(store.lines.some((line) => line.includes('does not go on where it ended'))).to.be.true();
     });
 
