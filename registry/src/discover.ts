@@ -1,0 +1,99 @@
+/** Finds plugins in folders, without running any of their code. What cannot be used is found too, with the reason. */
+import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readManifest, type ManifestFault, type PluginPackage } from './manifest.ts';
+
+/** Where a plugin was found; earlier kinds win over later ones. */
+export type Origin = 'lock' | 'data' | 'folder' | 'node_modules';
+
+/** One folder to look into. */
+export interface Place {
+    readonly origin: Origin;
+    /** Absolute. Each folder in it is a package; scopes (`@acme`) are looked into. */
+    readonly path: string;
+}
+
+/** A package on the disk that is, or was meant to be, a plugin. */
+export interface Found {
+    readonly origin: Origin;
+    /** Real path of the package. */
+    readonly folder: string;
+    readonly result: { readonly plugin: PluginPackage } | { readonly fault: ManifestFault };
+}
+
+/** A place that was passed over. */
+export interface Skipped {
+    readonly path: string;
+    readonly reason: string;
+}
+
+const keyword = 'portico-plugin';
+/** A package.json larger than this is none. */
+const largest = 1024 * 1024;
+
+/** Looks into each place in order. A package that is reached twice (a workspace and its link) is found once, at the first place. */
+export async function discover(places: readonly Place[], reserved: ReadonlySet<string>): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }> {
+    const found = new Map<string, Found>();
+    const skipped: Skipped[] = [];
+    for (const place of places) {
+        const reason = await unsafe(place.path);
+        if (reason !== null) {
+            if (reason !== 'missing') {
+                skipped.push({ path: place.path, reason });
+            }
+            continue;
+        }
+        for (const folder of await packagesIn(place.path)) {
+            const real = await realpath(folder).catch(() => null);
+            if (real === null || found.has(real)) {
+                continue;
+            }
+            const packageJson = await readPackage(real);
+            if (packageJson === undefined || (place.origin === 'node_modules' && !hasKeyword(packageJson))) {
+                continue;
+            }
+            found.set(real, { origin: place.origin, folder: real, result: readManifest(packageJson, reserved) });
+        }
+    }
+    return { found: [...found.values()], skipped };
+}
+
+/** Whoever may write to a folder of plugins owns the panel, so nobody else may. */
+async function unsafe(path: string): Promise<string | null> {
+    try {
+        const { mode, uid } = await stat(path);
+        const self = process.getuid?.() ?? uid;
+        if ((mode & 0o002) !== 0 || (uid !== self && uid !== 0)) {
+            return 'others may write to it';
+        }
+        return null;
+    }
+    catch (error) {
+        return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'missing' : (error as Error).message;
+    }
+}
+
+async function packagesIn(path: string): Promise<string[]> {
+    const names = (await readdir(path, { withFileTypes: true })).filter((entry) => (entry.isDirectory() || entry.isSymbolicLink()) && !entry.name.startsWith('.')).map((entry) => entry.name).sort();
+    const nested = await Promise.all(names.map(async (name) => (name.startsWith('@') ? packagesIn(join(path, name)) : [join(path, name)])));
+    return nested.flat();
+}
+
+/** `undefined`: no package lies there; `null`: one that cannot be read. */
+async function readPackage(folder: string): Promise<unknown> {
+    const path = join(folder, 'package.json');
+    try {
+        if ((await stat(path)).size > largest) {
+            return null;
+        }
+        return JSON.parse(await readFile(path, 'utf8')) as unknown;
+    }
+    catch (error) {
+        return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '') ? undefined : null;
+    }
+}
+
+function hasKeyword(packageJson: unknown): boolean {
+    const keywords = (packageJson as { keywords?: unknown } | null)?.keywords;
+    return Array.isArray(keywords) && keywords.includes(keyword);
+}
