@@ -1,6 +1,7 @@
 /** The data folder: made with mode 0700, and held by one process at a time. */
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 
 /** The exclusive right to write to a data folder, dropped by the kernel with the process. */
@@ -12,6 +13,7 @@ export interface DataLock {
 export const databaseName = 'portico.db';
 
 const openMode = 0o077;
+const pollMs = 50;
 
 /**
  * Makes the folder when it is missing and closes it to others.
@@ -28,6 +30,18 @@ export function prepareDataDir(dataDir: string): void {
         throw new Error(`${dataDir} has other files in it, and the panel would close it to everybody else: name an empty folder, or one that does not exist`);
     }
     chmodSync(dataDir, 0o700);
+}
+
+/** Takes the lock, and waits for a command of the command line, or a panel that is just ending, to let go of it. Null when it does not. */
+export async function awaitDataDir(dataDir: string, patienceMs: number): Promise<DataLock | null> {
+    const end = performance.now() + patienceMs;
+    for (;;) {
+        const lock = lockDataDir(dataDir);
+        if (lock !== null || performance.now() > end) {
+            return lock;
+        }
+        await wait(pollMs);
+    }
 }
 
 /** Takes the lock; null when another process holds it. */

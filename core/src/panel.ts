@@ -9,7 +9,7 @@ import { authRoutes } from './auth/routes.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { systemClock, type Clock } from './clock.ts';
 import type { Config } from './config.ts';
-import { lockDataDir, prepareDataDir } from './data-dir.ts';
+import { awaitDataDir, prepareDataDir } from './data-dir.ts';
 import type { EngineDriver } from './engine/port.ts';
 import { engineRoutes } from './engine/routes.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
@@ -66,10 +66,13 @@ export interface PanelOptions {
 /** Version of the core, as its package says. */
 export const version = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
 
+/** A command of the command line holds the folder for less. */
+const lockPatienceMs = 5_000;
+
 /** Builds the panel of a data folder. @throws Error when the folder is in use, damaged, or not its owner's alone */
 export async function createPanel({ config, log, show, clock = systemClock, checkReturns = false, ...options }: PanelOptions): Promise<Panel> {
     prepareDataDir(config.dataDir);
-    const lock = lockDataDir(config.dataDir);
+    const lock = await awaitDataDir(config.dataDir, lockPatienceMs);
     if (lock === null) {
         throw new Error(`${config.dataDir} is in use by another panel`);
     }

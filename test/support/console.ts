@@ -1,6 +1,5 @@
 /** The command line as a user calls it, and data folders for it to work on. */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,6 +11,7 @@ import { createAuth } from '../../core/src/auth/auth.ts';
 import { systemClock } from '../../core/src/clock.ts';
 import { readConfig } from '../../core/src/config.ts';
 import { lockDataDir, prepareDataDir } from '../../core/src/data-dir.ts';
+import { engineHome } from '../../core/src/engine/home.ts';
 import { createKeyring } from '../../core/src/keyring.ts';
 import { createLog } from '../../core/src/log.ts';
 import { createSettings } from '../../core/src/settings/settings.ts';
@@ -108,18 +108,18 @@ export interface RunningPanel {
 }
 
 /** Starts `portico start` on a data folder and free ports, and waits until it is ready. */
-export async function startPanel(dataDir: string, { env = {}, node = process.execPath }: Pick<RunOptions, 'env' | 'node'> = {}): Promise<RunningPanel> {
+export async function startPanel(dataDir: string, { env = {}, node = process.execPath, host = '127.0.0.1' }: Pick<RunOptions, 'env' | 'node'> & { readonly host?: string } = {}): Promise<RunningPanel> {
     const [port, http, https] = await freePorts(3);
     const child = spawn(node, [shim, 'start', '--stop-engine', '--data-dir', dataDir], {
         cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'],
-        env: environmentOf({ PORTICO_HOST: '127.0.0.1', PORTICO_PORT: String(port), PORTICO_ENGINE_HTTP_PORT: String(http), PORTICO_ENGINE_HTTPS_PORT: String(https), PORTICO_ADMIN_PASSWORD: firstPassword, ...env })
+        env: environmentOf({ PORTICO_HOST: host, PORTICO_PORT: String(port), PORTICO_ENGINE_HTTP_PORT: String(http), PORTICO_ENGINE_HTTPS_PORT: String(https), PORTICO_ADMIN_PASSWORD: firstPassword, ...env })
     });
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
     child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
     const ended = new Promise<void>((done) => child.once('close', () => done()));
     const panel: RunningPanel = {
-        url: `http://127.0.0.1:${port}`,
+        url: `http://${host}:${port}`,
         child,
         output: () => output,
         async stop() {
@@ -172,6 +172,10 @@ export function contentOf(dataDir: string): string {
     }).join('\n');
 }
 
+/** Removes a data folder, and what root's engine keeps outside of it. */
 export function removeFolder(dataDir: string): void {
+    const { persistent, runtime } = engineHome(dataDir, process.getuid?.() === 0 ? 'root' : null);
+    rmSync(persistent, { recursive: true, force: true });
+    rmSync(runtime, { recursive: true, force: true });
     rmSync(dataDir, { recursive: true, force: true });
 }

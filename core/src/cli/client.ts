@@ -1,4 +1,5 @@
 /** Speaks to the running panel: its ordinary HTTP API, with a token for each request that is made of the data folder's keys. */
+// eslint-disable-next-line no-restricted-imports -- only the panel of this machine, at the address in its own data folder
 import { request } from 'node:http';
 import { signConsoleToken } from '../auth/console-tokens.ts';
 import { systemClock } from '../clock.ts';

@@ -31,7 +31,8 @@ export async function checkEngine(config: Config): Promise<Check[]> {
         folders = engineHome(config.dataDir, config.engineUser);
     }
     catch (error) {
-        return [fault('engine-user', (error as Error).message, 'Set PORTICO_ENGINE_USER, or install the package of the engine')];
+        const user = fault('engine-user', (error as Error).message, 'Set PORTICO_ENGINE_USER, or install the package of the engine');
+        return binaryOf(config) === null ? [missing(config), user] : [user];
     }
     const { owner } = folders;
     const user = ok('engine-user', owner.switched ? `${owner.name} (${owner.uid}), with the right to bind low ports and no other` : `the panel's own user (${owner.uid})`);
@@ -39,10 +40,18 @@ export async function checkEngine(config: Config): Promise<Check[]> {
     return [await checkBinary(config, folders), user, await checkProcess(folders, found), ...await checkPorts(config, folders, found)];
 }
 
-async function checkBinary({ caddy }: Config, folders: EngineFolders): Promise<Check> {
-    const binary = findBinary(caddy === 'caddy' ? null : caddy);
+function binaryOf({ caddy }: Config): string | null {
+    return findBinary(caddy === 'caddy' ? null : caddy);
+}
+
+function missing({ caddy }: Config): Check {
+    return fault('engine-binary', caddy === 'caddy' ? 'there is no caddy on the PATH' : `there is no executable at ${caddy} (PORTICO_CADDY)`, install);
+}
+
+async function checkBinary(config: Config, folders: EngineFolders): Promise<Check> {
+    const binary = binaryOf(config);
     if (binary === null) {
-        return fault('engine-binary', caddy === 'caddy' ? 'there is no caddy on the PATH' : `there is no executable at ${caddy} (PORTICO_CADDY)`, install);
+        return missing(config);
     }
     const { code, stdout, stderr } = await runBinary(folders, binary, ['version'], { timeoutMs: patienceMs });
     if (code !== 0) {
@@ -50,9 +59,9 @@ async function checkBinary({ caddy }: Config, folders: EngineFolders): Promise<C
     }
     const version = parseEngineVersion(stdout);
     const features = engineFeatures(version);
-    const missing = (Object.keys(without) as (keyof EngineFeatures)[]).filter((feature) => !features[feature]).map((feature) => without[feature]).filter((words) => words !== null);
+    const lacking = (Object.keys(without) as (keyof EngineFeatures)[]).filter((feature) => !features[feature]).map((feature) => without[feature]).filter((words) => words !== null);
     const evidence = `Caddy ${version?.text ?? `of an unknown version (${stdout.trim().slice(0, 40)})`} at ${binary}`;
-    return missing.length === 0 ? ok('engine-binary', evidence) : warn('engine-binary', `${evidence}; with this version ${missing.join('; ')}`, 'A newer Caddy (2.8 or later) has all of it');
+    return lacking.length === 0 ? ok('engine-binary', evidence) : warn('engine-binary', `${evidence}; with this version ${lacking.join('; ')}`, 'A newer Caddy (2.8 or later) has all of it');
 }
 
 async function checkProcess(folders: EngineFolders, found: FoundEngine | null): Promise<Check> {
