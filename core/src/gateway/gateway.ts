@@ -3,8 +3,9 @@
  * a shared router; a mounted server is dropped whole.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { Server as Listener, type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
 import { fail } from '../errors.ts';
 import { failureEnvelope, jsonType } from '../http/envelope.ts';
@@ -43,6 +44,10 @@ const maxHeaderBytes = 16 * 1024;
 const headersTimeoutMs = 15_000;
 /** Longer than what sits in front usually waits (60 s), so that it is the other side which closes. */
 const keepAliveMs = 65_000;
+/** How long somebody who connected just before the end has to send the request. */
+const lateMs = 50;
+/** So many connections that wait at the end are still accepted. */
+const mostLate = 512;
 /** No byte in either direction for so long ends a connection; streams send a comment far more often. */
 const silenceMs = 120_000;
 
@@ -103,7 +108,7 @@ export async function createGateway({ core, log, drainMs = 30_000 }: GatewayOpti
         inject: (options) => ownerOf(options.url).server.inject(options),
         listen: (host, port) => listen(front, host, port),
         async close() {
-            const closed = new Promise<void>((resolve) => (front.listening ? front.close(() => resolve()) : resolve()));
+            const { closed } = await stopListening(front);
             const sweep = setInterval(() => front.closeIdleConnections(), 100);
             const cuts = await Promise.all([...[...mounts.values(), coreMount].map((mount) => leave(mount)), ...leaving]);
             clearInterval(sweep);
@@ -122,6 +127,32 @@ function listen(front: Server, host: string, port: number): Promise<AddressInfo>
             resolve(front.address() as AddressInfo);
         });
     });
+}
+
+/**
+ * Lets nobody in any more. Whoever had connected is still heard: the kernel holds connections that were not accepted yet, and an accepted one
+ * whose request was not read yet counts as idle, so that `http.Server.close` would reset both.
+ */
+async function stopListening(front: Server): Promise<{ readonly closed: Promise<void> }> {
+    if (!front.listening) {
+        return { closed: Promise.resolve() };
+    }
+    // One connection is accepted in a turn of the loop, so a turn without one says that none waits.
+    let accepted = false;
+    const notice = (): void => {
+        accepted = true;
+    };
+    front.on('connection', notice);
+    for (let turns = 0, quiet = 0; turns < mostLate && quiet < 2; turns += 1) {
+        accepted = false;
+        await turn();
+        quiet = accepted ? 0 : quiet + 1;
+    }
+    front.removeListener('connection', notice);
+    const closed = new Promise<void>((resolve) => Listener.prototype.close.call(front, () => resolve()));
+    await wait(lateMs);
+    await turn();
+    return { closed };
 }
 
 /** What is not even HTTP still gets the envelope. */

@@ -1,0 +1,180 @@
+/** What goes wrong in a round. Each ends with a panel that is ready. */
+import { watch } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { engineHome } from '../../core/src/engine/home.ts';
+import type { PanelProcess } from '../support/panel-process.ts';
+import type { Random } from './random.ts';
+
+export interface Victim {
+    readonly panel: PanelProcess;
+    readonly random: Random;
+    /** Resolves when a writer is about to send its next change; at once when nobody writes any more. */
+    readonly nextChange: () => Promise<void>;
+    readonly violation: (text: string) => void;
+}
+
+export interface Nemesis {
+    /** How often it is chosen. */
+    readonly weight: number;
+    /** The engine itself is hit: its visitors may find nobody for a moment. */
+    readonly hitsEngine?: true;
+    /** Everything that was begun must be answered. */
+    readonly isPolite?: true;
+    /** @returns milliseconds from the last start of the panel until it was ready; null when it was not started */
+    strike(victim: Victim): Promise<number | null>;
+}
+
+/** A signal to the engine that is running; false when none is. */
+function toEngine(panel: PanelProcess, name: NodeJS.Signals): number | null {
+    const pid = panel.enginePid();
+    try {
+        if (pid !== null) {
+            process.kill(pid, name);
+        }
+        return pid;
+    }
+    catch {
+        return null;
+    }
+}
+
+const killed = async ({ panel }: Victim): Promise<number> => {
+    await panel.end('SIGKILL');
+    return panel.start();
+};
+
+/** A kill some milliseconds after a file or folder of the panel's changed: between two steps of a change. */
+const atFile = (weight: number, pathOf: (dataDir: string) => string, latest: number): Nemesis => ({
+    weight,
+    async strike(victim) {
+        const { panel, random } = victim;
+        await wait(random.between(20, 800));
+        await new Promise<void>((resolve) => {
+            const watcher = watch(pathOf(panel.dataDir), () => done());
+            const late = setTimeout(() => done(), 1_500);
+            const done = (): void => {
+                watcher.close();
+                clearTimeout(late);
+                resolve();
+            };
+        });
+        const delay = random.between(0, latest);
+        if (delay > 0) {
+            await wait(delay);
+        }
+        return killed(victim);
+    }
+});
+
+export const nemeses = {
+    'kill at any moment': {
+        weight: 20,
+        async strike(victim) {
+            await wait(victim.random.between(20, 1_500));
+            return killed(victim);
+        }
+    },
+    'kill when the table changes': atFile(12, (dataDir) => engineHome(dataDir, null).table, 4),
+    'kill when the engine is given a configuration': atFile(12, (dataDir) => join(dataDir, 'engine'), 20),
+    'kill when the database is written': atFile(12, (dataDir) => join(dataDir, 'portico.db-wal'), 4),
+    'kill when the audit head is written': atFile(4, (dataDir) => dataDir, 3),
+    'kill within a change': {
+        weight: 14,
+        async strike(victim) {
+            await wait(victim.random.between(20, 800));
+            await victim.nextChange();
+            await wait(victim.random.between(0, 25));
+            return killed(victim);
+        }
+    },
+    'kill twice, once while it starts': {
+        weight: 8,
+        async strike({ panel, random }) {
+            await wait(random.between(20, 300));
+            await panel.end('SIGKILL');
+            panel.launch();
+            await wait(random.between(0, 1_500));
+            await panel.end('SIGKILL');
+            return panel.start();
+        }
+    },
+    'stop, go on, kill': {
+        weight: 4,
+        async strike(victim) {
+            const { panel, random } = victim;
+            await wait(random.between(20, 200));
+            panel.signal('SIGSTOP');
+            await wait(random.between(50, 600));
+            panel.signal('SIGCONT');
+            await wait(random.between(0, 100));
+            return killed(victim);
+        }
+    },
+    'end politely': {
+        weight: 4, isPolite: true,
+        async strike({ panel, random, violation }) {
+            await wait(random.between(20, 300));
+            const code = await panel.end('SIGTERM');
+            if (code !== 0) {
+                violation(`The panel ended with ${code} after SIGTERM: ${panel.output.slice(-2_000)}`);
+            }
+            return panel.start();
+        }
+    },
+    'kill the engine': {
+        weight: 5, hitsEngine: true,
+        async strike({ panel, random }) {
+            await wait(random.between(20, 300));
+            toEngine(panel, 'SIGKILL');
+            await wait(random.between(200, 900));
+            return null;
+        }
+    },
+    'kill the engine, then the panel': {
+        weight: 5, hitsEngine: true,
+        async strike(victim) {
+            await wait(victim.random.between(20, 300));
+            toEngine(victim.panel, 'SIGKILL');
+            await wait(victim.random.between(0, 700));
+            return killed(victim);
+        }
+    },
+    'kill the panel, then the engine': {
+        weight: 5, hitsEngine: true,
+        async strike({ panel, random }) {
+            await wait(random.between(20, 300));
+            await panel.end('SIGKILL');
+            toEngine(panel, 'SIGKILL');
+            return panel.start();
+        }
+    },
+    'stop the engine for a moment, kill the panel meanwhile': {
+        weight: 5, hitsEngine: true,
+        async strike({ panel, random }) {
+            await wait(random.between(20, 200));
+            const engine = toEngine(panel, 'SIGSTOP');
+            await wait(random.between(0, 400));
+            await panel.end('SIGKILL');
+            panel.launch();
+            const began = performance.now();
+            await wait(random.between(0, 2_500));
+            if (engine !== null && panel.enginePid() === engine) {
+                toEngine(panel, 'SIGCONT');
+            }
+            await panel.ready();
+            return performance.now() - began;
+        }
+    },
+    'stop the engine for good, kill the panel': {
+        weight: 2, hitsEngine: true,
+        async strike(victim) {
+            await wait(victim.random.between(20, 200));
+            toEngine(victim.panel, 'SIGSTOP');
+            await wait(victim.random.between(0, 300));
+            return killed(victim);
+        }
+    }
+} as const satisfies Record<string, Nemesis>;
+
+export type NemesisName = keyof typeof nemeses;
