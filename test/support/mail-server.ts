@@ -49,7 +49,7 @@ export async function openMailServer({ security, account = null, refuses = [] }:
                 done(null, { user: username });
             }
             else {
-                done(new Error(`Wrong: ${password} ${Buffer.from(password).toString('base64')}`));
+                done(new Error(`Wrong: ${password} ${Buffer.from(password ?? '').toString('base64')}`));
             }
         },
         onRcptTo: ({ address }, _session, done) => done(refuses.includes(address) ? new Error(`No mailbox ${address}`) : null),

@@ -16,7 +16,7 @@ import { matches } from './patterns.ts';
 import { createStore } from './store.ts';
 import { createWebhookSender } from './webhook.ts';
 
-export type { Notification, Severity } from './message.ts';
+export type { Notification } from './message.ts';
 
 /** Notifications that may wait to be written; beyond, something is shouting, and the newest are dropped. */
 const mostUnwritten = 1000;

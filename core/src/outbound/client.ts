@@ -9,7 +9,7 @@ import { exchange, type Incoming } from './exchange.ts';
 import { OutboundFailure } from './failure.ts';
 import { readTarget, readUrl, targetOf } from './target.ts';
 
-export { OutboundFailure, type OutboundReason } from './failure.ts';
+export { OutboundFailure } from './failure.ts';
 
 export interface OutboundRequest {
     /** Default GET. */
