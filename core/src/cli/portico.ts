@@ -74,5 +74,5 @@ catch (error) {
     const isExpected = error instanceof Complaint;
     const said = error instanceof Error ? (isDebugging() && !isExpected ? error.stack ?? error.message : error.message) : String(error);
     process.stderr.write(`portico: ${plain(said)}\n`);
-    process.exitCode = isExpected ? error.exitCode : 1;
+    process.exit(isExpected ? error.exitCode : 1); // a panel that could not start may have timers and children
 }

@@ -1,6 +1,6 @@
 /** `portico start`: runs the panel in the foreground. */
 import type { Command } from './command.ts';
-import { explain } from './complaint.ts';
+import { codeOf, Complaint, explain } from './complaint.ts';
 import { databaseOf } from './folder.ts';
 
 export const start: Command = {
@@ -17,6 +17,9 @@ export const start: Command = {
             await run(config, { stopEngine: flag('stop-engine') });
         }
         catch (error) {
+            if (codeOf(error) === 'EADDRINUSE') {
+                throw new Complaint(`Something else listens on ${config.host}:${config.port}: end it, or set PORTICO_PORT`);
+            }
             throw explain(error, config.dataDir, databaseOf(config.dataDir));
         }
         return new Promise<number>(() => undefined); // the panel ends the process
