@@ -121,7 +121,7 @@ describe('portico doctor', () => {
 
     it('takes the ports that are stored, unless the environment names others', async () => {
         const db = new Sqlite(join(dataDir, 'portico.db'));
-        db.exec(`insert into settings values ('engine.httpPort', '${ports[1]}', 1, 0)`);
+        db.exec(`insert into settings (key, value, version, updated_at) values ('engine.httpPort', '${ports[1]}', 1, 0)`);
         db.close();
         expect((await diagnose({ PORTICO_ENGINE_HTTP_PORT: '' })).of('engine-http')?.evidence).to.include(`port ${ports[1]} `);
         expect((await diagnose({ PORTICO_ENGINE_HTTP_PORT: String(ports[2]) })).of('engine-http')?.evidence).to.include(`port ${ports[2]} `);

@@ -73,7 +73,7 @@ describe('portico without a panel', () => {
     });
 
     it('takes a password from standard input, and takes the second factor away only when asked to', async () => {
-        change(dataDir, 'insert into auth_second_factors values (1, \'sealed\', null, 0, \'[]\', 0)');
+        change(dataDir, 'insert into auth_second_factors (user_id, secret, pending, last_step, wrong_at, closed_until) values (1, \'sealed\', null, 0, \'[]\', 0)');
         expect(await run(['admin', 'reset-password', 'ADMIN', '--password-stdin'], 'another long password\n')).to.include({ code: 0, stdout: '' });
         expect(usersOf(dataDir)[0]).to.include({ must_change_password: 0 });
         expect(query(dataDir, 'select * from auth_second_factors')).to.have.length(1);
