@@ -1,0 +1,25 @@
+/**
+ * Measures the panel against the floors of docs/measurements.md: everything as a ratio of one run, so that the machine and its neighbours cancel.
+ * Run: `npm run bench -- [name …]`, without names all of them. Ends with 1 when a figure misses its floor.
+ */
+import { createReport, type Report } from './report.ts';
+
+const names = ['http', 'hooks', 'audit', 'database', 'apply', 'traffic', 'memory', 'changes', 'process'] as const;
+type Name = (typeof names)[number];
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !(names as readonly string[]).includes(name));
+if (unknown.length > 0) {
+    console.error(`There is no bench ${unknown.join(', ')}; there are ${names.join(', ')}`);
+    process.exit(2);
+}
+const report = createReport();
+for (const name of asked.length === 0 ? names : asked as Name[]) {
+    const began = performance.now();
+    console.log(`\n${name}`);
+    const { bench } = await import(`./${name}.ts`) as { readonly bench: (report: Report) => Promise<void> };
+    await bench(report);
+    console.log(`      ${Math.round((performance.now() - began) / 1000)} s`);
+}
+report.close();
+process.exit(report.failed === 0 ? 0 : 1);
