@@ -10,6 +10,7 @@ export interface CoreHooks {
     readonly hostAfterChange: Published<'host.afterChange'>;
     readonly beforeLogin: Published<'auth.beforeLogin'>;
     readonly afterLogin: Published<'auth.afterLogin'>;
+    readonly auditRecorded: Published<'audit.recorded'>;
     readonly engineApplied: Published<'engine.applied'>;
     readonly engineFailed: Published<'engine.failed'>;
     readonly settingsChanged: Published<'settings.changed'>;
@@ -27,6 +28,7 @@ export function createCoreHooks(log: Logger): CoreHooks {
         hostAfterChange: host.define('host.afterChange', 'notify'),
         beforeLogin: host.define('auth.beforeLogin', 'guard', { failOpen: true, timeoutSeconds: 3 }),
         afterLogin: host.define('auth.afterLogin', 'notify'),
+        auditRecorded: host.define('audit.recorded', 'notify'),
         engineApplied: host.define('engine.applied', 'notify'),
         engineFailed: host.define('engine.failed', 'notify'),
         settingsChanged: host.define('settings.changed', 'notify'),
@@ -45,6 +47,11 @@ export function loginHooks({ beforeLogin, afterLogin }: CoreHooks): {
         beforeLogin: async (event) => !beforeLogin.used || beforeLogin.run(event).then(() => true, () => false),
         afterLogin: (event) => notifyLater(afterLogin, () => event)
     };
+}
+
+/** Tells whoever taps of an entry of the audit log that is durable. */
+export function recordedHook({ auditRecorded }: CoreHooks): (entry: Omit<Hooks['audit.recorded']['payload'], 'resourceId'> & { readonly resourceId?: string | number | null }) => void {
+    return ({ actor, action, resource, resourceId = null, outcome, code, ip, requestId }) => notifyLater(auditRecorded, () => ({ actor, action, resource, resourceId, outcome, code, ip, requestId }));
 }
 
 /** Tells whoever taps, later and outside of whatever is under way; a hook that nobody taps costs one look. */

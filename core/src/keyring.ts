@@ -1,6 +1,6 @@
 /** Keys of the data folder. Every secret is sealed and every signature made under a key derived from one master key with a label of its own. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 const masterBytes = 32;
@@ -19,9 +19,12 @@ export interface Keyring {
     secret(name: string, bytes: number): Buffer;
 }
 
-/** Opens `keys/` below the data folder, and makes the master key at the first start. @throws Error when a key file is damaged or readable by others. */
-export function createKeyring(dataDir: string): Keyring {
+/** Opens `keys/` below the data folder, and makes the master key at the first start; `fresh: false` says that this cannot be the first. @throws Error when a key file is damaged or readable by others. */
+export function createKeyring(dataDir: string, { fresh = true }: { readonly fresh?: boolean } = {}): Keyring {
     const folder = join(dataDir, 'keys');
+    if (!fresh && !existsSync(join(folder, 'master'))) {
+        throw new Error(`${join(folder, 'master')} is missing: without it nothing that is sealed in this data folder can be opened. Put it back from a backup`);
+    }
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const master = keyFile(join(folder, 'master'), masterBytes);
     const derived = new Map<string, Buffer>();

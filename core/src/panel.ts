@@ -1,7 +1,8 @@
 /** The composition root: every service, built once, by hand, in order. Nothing else in the core knows how the parts fit together. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { sendAlerts } from './alerts.ts';
 import { createAudit } from './audit/audit.ts';
 import { auditRoutes } from './audit/routes.ts';
 import { createAuth } from './auth/auth.ts';
@@ -9,11 +10,11 @@ import { authRoutes } from './auth/routes.ts';
 import { certificateRoutes } from './certificates/routes.ts';
 import { systemClock, type Clock } from './clock.ts';
 import type { Config } from './config.ts';
-import { awaitDataDir, prepareDataDir } from './data-dir.ts';
+import { awaitDataDir, prepareDataDir, databaseName } from './data-dir.ts';
 import type { EngineDriver } from './engine/port.ts';
 import { engineRoutes } from './engine/routes.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
-import { createCoreHooks, loginHooks, notifyLater, type CoreHooks } from './hooks.ts';
+import { createCoreHooks, loginHooks, notifyLater, recordedHook, type CoreHooks } from './hooks.ts';
 import { hostRoutes } from './hosts/routes.ts';
 import { healthRoutes, type Readiness } from './http/health.ts';
 import { createIdempotency } from './http/idempotency.ts';
@@ -28,6 +29,9 @@ import { removePanelAddress, writePanelAddress } from './panel-address.ts';
 import { createServing } from './serving.ts';
 import { settingsRoutes } from './settings/routes.ts';
 import { createSettings } from './settings/settings.ts';
+import { createNotifications } from './notifications/notifications.ts';
+import { notificationRoutes } from './notifications/routes.ts';
+import { createOutbound } from './outbound/client.ts';
 import { openStorage } from './storage.ts';
 import { createSystemCall } from './http/system-call.ts';
 import { taskRoutes } from './tasks/routes.ts';
@@ -77,14 +81,17 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
         throw new Error(`${config.dataDir} is in use by another panel`);
     }
     removePanelAddress(config.dataDir); // of a panel that was killed: somebody else may have its port now
-    const keyring = createKeyring(config.dataDir);
+    const keyring = createKeyring(config.dataDir, { fresh: !existsSync(join(config.dataDir, databaseName)) });
     const db = await openStorage(config.dataDir);
     const hooks = createCoreHooks(log);
     let gateway: Gateway;
     let readiness: Readiness = 'starting';
 
     const settings = await createSettings({ db, keyring, config, clock, log });
-    const audit = await createAudit({ db, keyring, headFile: join(config.dataDir, 'audit.head'), clock, log, retentionDays: () => settings.get('audit.retentionDays') });
+    const audit = await createAudit({ db, keyring, headFile: join(config.dataDir, 'audit.head'), clock, log, retentionDays: () => settings.get('audit.retentionDays'), recorded: recordedHook(hooks) });
+    const outbound = createOutbound({ allow: () => settings.get('panel.outboundAllow'), log });
+    const notifications = createNotifications({ db, keyring, outbound, clock, log, recorder: audit, raised: hooks.notificationRaised });
+    sendAlerts(hooks, notifications);
     const tasks = await createTasks({ db, log, clock });
 
     // Accounts and how they get in.
@@ -115,7 +122,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
         name: 'core', prefix: '', ports, unknown: unknownPath,
         routes: [
             healthRoutes(() => readiness), openApiRoutes(() => openApi), authRoutes(auth), userRoutes({ users, roles, permissions }), hostRoutes(hosts), certificateRoutes(certificates),
-            engineRoutes(engine), auditRoutes(audit), settingsRoutes(settings), taskRoutes(tasks)
+            engineRoutes(engine), auditRoutes(audit), settingsRoutes(settings), notificationRoutes(notifications), taskRoutes(tasks)
         ].flat()
     });
     gateway = await createGateway({ core, log, ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs }) });
@@ -127,6 +134,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
             const address = await gateway.listen(config.host, config.port);
             writePanelAddress(config.dataDir, { pid: process.pid, port: address.port, host: loopbackOf(config.host), instance: auth.consoleTokens.instance });
             await engine.boot();
+            notifications.start();
             readiness = 'ready';
             notifyLater(hooks.panelStarted, () => ({}));
             return address;
@@ -141,6 +149,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
             }
             await engine.close();
             await auth.stop();
+            await notifications.close();
             await audit.close();
             await db.close();
             removePanelAddress(config.dataDir);

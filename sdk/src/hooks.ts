@@ -22,7 +22,14 @@ export interface Hooks {
     'host.afterChange': Notify<{ readonly action: 'create' | 'update' | 'delete'; readonly host: PlainObject }>;
     /** Before a correct login becomes a session. The one guard that fails open, or one plugin could lock everybody out; it never gets the password. */
     'auth.beforeLogin': Guard<{ readonly username: string; readonly ip: string | null; readonly userAgent: string | null }>;
-    'auth.afterLogin': Notify<{ readonly userId: number; readonly username: string; readonly ip: string | null; readonly userAgent: string | null }>;
+    /** `newNetwork`: the account had not got in from there for 30 days. */
+    'auth.afterLogin': Notify<{ readonly userId: number; readonly username: string; readonly ip: string | null; readonly userAgent: string | null; readonly newNetwork: boolean }>;
+    /** An entry of the audit log is durable. */
+    'audit.recorded': Notify<{
+        readonly actor: { readonly id: number | null; readonly username: string | null; readonly tokenId: number | null; readonly plugin: string | null };
+        readonly action: string; readonly resource: string; readonly resourceId: string | number | null; readonly outcome: 'success' | 'failure'; readonly code: number;
+        readonly ip: string | null; readonly requestId: string | null;
+    }>;
     /** A configuration or table is now what the engine serves. */
     'engine.applied': Notify<{ readonly revision: number; readonly reloaded: boolean }>;
     /** The engine refused a change, or does not answer. */

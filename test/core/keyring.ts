@@ -27,6 +27,12 @@ describe('createKeyring', () => {
         expect(() => keyring.open('settings', 'v1.')).to.throw(Error, /damaged/);
     });
 
+    it('makes no new master key where an old one must be', () => {
+        expect(() => createKeyring(folder, { fresh: false })).to.throw(Error, /master is missing/);
+        createKeyring(folder);
+        expect(() => createKeyring(folder, { fresh: false })).to.not.throw();
+    });
+
     it('derives one key a label', () => {
         const keyring = createKeyring(folder);
         expect(keyring.derive('a')).to.equal(keyring.derive('a'));

@@ -51,6 +51,8 @@ export interface AuditOptions {
     readonly log: Logger;
     /** The setting `audit.retentionDays`. */
     readonly retentionDays: () => number;
+    /** Called after the commit of each entry; must not throw. */
+    readonly recorded?: (entry: AuditEntry) => void;
     /** How long equal refusals are counted, in milliseconds; default: a minute. */
     readonly refusalWindowMs?: number;
 }
@@ -136,6 +138,7 @@ class Log implements Audit {
 
     async record(tx: Transaction, entry: AuditEntry): Promise<void> {
         await this.#chain.append(tx, draftOf(entry, 1));
+        tx.afterCommit(() => this.#options.recorded?.(entry));
     }
 
     async recordAlone(entry: AuditEntry): Promise<void> {

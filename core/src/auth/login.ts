@@ -85,7 +85,7 @@ export class Login {
         if (account === undefined) {
             throw fail.TOKEN_REVOKED();
         }
-        this.#in.hooks.afterLogin({ userId: account.id, username: account.username, ip: call.ip, userAgent: call.userAgent });
+        this.#in.hooks.afterLogin({ userId: account.id, username: account.username, ip: call.ip, userAgent: call.userAgent, newNetwork: !attempt.known });
         return { ...this.#pair(session), user: this.self(account) };
     }
 

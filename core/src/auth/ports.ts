@@ -50,5 +50,5 @@ export interface LoginHooks {
     /** Answers false when one of them keeps somebody out whose password was right. Never gets the password; must not throw. */
     beforeLogin(event: { readonly username: string; readonly ip: string | null; readonly userAgent: string | null }): Promise<boolean>;
     /** After the session is there; must not throw. */
-    afterLogin(event: { readonly userId: number; readonly username: string; readonly ip: string | null; readonly userAgent: string | null }): void;
+    afterLogin(event: { readonly userId: number; readonly username: string; readonly ip: string | null; readonly userAgent: string | null; readonly newNetwork: boolean }): void;
 }

@@ -29,6 +29,8 @@ export interface ThrottleDependencies {
 
 /** One attempt that was let through; to be settled once. */
 export interface Attempt extends Disposable {
+    /** The account got in from this network within the last 30 days. */
+    readonly known: boolean;
     /** Counts it as failed; a wrong code only for the network, since the second step keeps a count of its own. Answers what this closed, and for how many seconds. */
     failed(tx: Transaction, what: 'password' | 'code'): Promise<{ readonly seconds: number; readonly closed: readonly ('account' | 'network')[] }>;
     /** Counts it as right: what this account failed is forgotten. */
@@ -90,6 +92,7 @@ export class Throttle {
         }
         let settled = false;
         return {
+            known,
             failed: async (tx, what) => {
                 const counted = counters.filter(({ kind }) => what === 'password' || kind === 'network');
                 const results: number[] = [];

@@ -7,6 +7,7 @@ import type { EntitySchema, MigrationObject } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
 import { MikroORM, type EntityManager } from '@mikro-orm/sqlite';
 import { fail } from '../errors.ts';
+import { strangeMigrations } from './migrations.ts';
 
 /** A short transaction. Nothing inside it may wait for a network, a hook, a child process or a timer. */
 export interface Transaction {
@@ -50,7 +51,7 @@ interface Native {
 
 const pragmas = ['busy_timeout = 5000', 'foreign_keys = ON', 'cache_size = -8000', 'temp_store = MEMORY'];
 
-/** Opens the database and brings it to the newest version. */
+/** Opens the database and brings it to the newest version. @throws Error when a newer version wrote it: what that made would be lost */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
     const orm = await MikroORM.init({
         dbName: options.file,
@@ -62,6 +63,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         discovery: { warnWhenNoEntities: false }
     });
     const writer = (await orm.driver.getConnection('write').getNativeClient()) as unknown as Native;
+    const strange = strangeMigrations(writer, options.migrations);
+    if (strange.length > 0) {
+        await orm.close(true);
+        throw new Error(`${options.file} was written by a newer version of the panel (${strange.join(', ')}): start that one`);
+    }
     writer.pragma('journal_mode = WAL');
     writer.pragma('synchronous = FULL');
     setPragmas(writer);

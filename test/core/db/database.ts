@@ -90,6 +90,13 @@ describe('openDatabase', () => {
         expect(texts()).to.equal([]);
     });
 
+    it('does not touch a database that a newer version wrote', async () => {
+        await db.write(({ em }) => em.execute("insert into migrations (name) values ('9999-future')"));
+        await db.close();
+        await expect(open()).to.reject(Error, /newer version of the panel \(9999-future\)/);
+        db = await openDatabase({ file: join(folder, 'y.db'), entities: [Note as unknown as EntitySchema], migrations: [{ name: '0001-notes', class: CreateNotes }] });
+    });
+
     it('opens a second time without migrating again', async () => {
         await db.write(({ em }) => em.insert(Note, { text: 'kept' }));
         await db.close();
