@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 
+import { adminConfig } from './home.ts';
 import type { EngineFolders } from './home.ts';
 import type { EngineConfig } from './port.ts';
 
@@ -10,10 +11,15 @@ export const parseConfig = (text: string): EngineConfig | null => {
     return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? parsed as EngineConfig : null;
 };
 
-/** The configuration that the engine last took, or null: none yet, or cut by a power failure. */
+/**
+ * The configuration that the engine last took, or null: none yet, cut by a power failure, or of a data folder that lay elsewhere, whose
+ * engine would listen where nobody looks for it.
+ */
 export const readLast = (folders: EngineFolders): EngineConfig | null => {
     try {
-        return parseConfig(readFileSync(folders.lastFile, 'utf8'));
+        const last = parseConfig(readFileSync(folders.lastFile, 'utf8'));
+        const { listen } = last?.['admin'] as { readonly listen?: unknown };
+        return listen === adminConfig(folders)['listen'] ? last : null;
     }
     catch {
         return null;
