@@ -32,6 +32,7 @@ export const fail = defineErrors({
     ENGINE_REJECTED: { code: 42200, message: 'The proxy engine refused the configuration' },
     RATE_LIMITED: { code: 42900, message: 'Too many attempts' },
     INTERNAL: { code: 50000, message: 'Something went wrong; the log has it under the request id' },
+    CERTIFICATE_NOT_ISSUED: { code: 50200, message: 'The certificate was not issued' },
     NOT_READY: { code: 50300, message: 'The panel is not ready' },
     ENGINE_UNAVAILABLE: { code: 50301, message: 'The proxy engine does not answer' },
     TOOL_MISSING: { code: 50302, message: '{tool} is not installed' },

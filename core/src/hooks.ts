@@ -13,6 +13,9 @@ export interface CoreHooks {
     readonly auditRecorded: Published<'audit.recorded'>;
     readonly engineApplied: Published<'engine.applied'>;
     readonly engineFailed: Published<'engine.failed'>;
+    readonly certificateIssued: Published<'certificate.issued'>;
+    readonly certificateExpiring: Published<'certificate.expiring'>;
+    readonly certificateFailed: Published<'certificate.failed'>;
     readonly settingsChanged: Published<'settings.changed'>;
     readonly notificationRaised: Published<'notification.raised'>;
     readonly panelStarted: Published<'panel.started'>;
@@ -31,6 +34,9 @@ export function createCoreHooks(log: Logger): CoreHooks {
         auditRecorded: host.define('audit.recorded', 'notify'),
         engineApplied: host.define('engine.applied', 'notify'),
         engineFailed: host.define('engine.failed', 'notify'),
+        certificateIssued: host.define('certificate.issued', 'notify'),
+        certificateExpiring: host.define('certificate.expiring', 'notify'),
+        certificateFailed: host.define('certificate.failed', 'notify'),
         settingsChanged: host.define('settings.changed', 'notify'),
         notificationRaised: host.define('notification.raised', 'notify'),
         panelStarted: host.define('panel.started', 'notify'),

@@ -11,6 +11,7 @@ import { certificateRoutes } from './certificates/routes.ts';
 import { systemClock, type Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { awaitDataDir, prepareDataDir, databaseName } from './data-dir.ts';
+import { dnsProviderRoutes } from './dns-providers/routes.ts';
 import type { EngineDriver } from './engine/port.ts';
 import { engineRoutes } from './engine/routes.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
@@ -105,7 +106,9 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
         show(`The first administrator is "${admin.username}" with the password ${admin.password}\nIt is shown this once, and must be changed at the first login.`);
     }
 
-    const { driver, engine, hosts, certificates } = createServing({ config, db, keyring, settings, hooks, clock, log: log.child({ part: 'engine' }), driver: options.driver });
+    const { driver, engine, hosts, certificates, dnsProviders } = createServing({
+        config, db, keyring, settings, hooks, clock, log: log.child({ part: 'engine' }), driver: options.driver, tasks, outbound, systemCall: () => createSystemCall(audit)
+    });
     settings.onChange((keys) => notifyLater(hooks.settingsChanged, () => ({ keys })));
 
     const ports: HttpPorts = {
@@ -121,7 +124,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
     const core = createHttpServer({
         name: 'core', prefix: '', ports, unknown: unknownPath,
         routes: [
-            healthRoutes(() => readiness), openApiRoutes(() => openApi), authRoutes(auth), userRoutes({ users, roles, permissions }), hostRoutes(hosts), certificateRoutes(certificates),
+            healthRoutes(() => readiness), openApiRoutes(() => openApi), authRoutes(auth), userRoutes({ users, roles, permissions }), hostRoutes(hosts), certificateRoutes(certificates), dnsProviderRoutes(dnsProviders),
             engineRoutes(engine), auditRoutes(audit), settingsRoutes(settings), notificationRoutes(notifications), taskRoutes(tasks)
         ].flat()
     });
@@ -134,6 +137,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
             const address = await gateway.listen(config.host, config.port);
             writePanelAddress(config.dataDir, { pid: process.pid, port: address.port, host: loopbackOf(config.host), instance: auth.consoleTokens.instance });
             await engine.boot();
+            certificates.start();
             notifications.start();
             readiness = 'ready';
             notifyLater(hooks.panelStarted, () => ({}));
@@ -143,6 +147,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
             readiness = 'stopping';
             await hooks.panelStopping.run({});
             await gateway.close();
+            certificates.stop();
             await tasks.close();
             if (stopEngine) {
                 await driver.stop();

@@ -1,10 +1,15 @@
 /** The serving half of the panel, put together: the engine, the hosts and certificates that it serves, and the hooks around their changes. */
 import type { Call } from './call.ts';
+import { createAcmeAccounts } from './certificates/acme-accounts.ts';
+import { createEngineCertificates } from './certificates/engine-certificates.ts';
+import type { CertificateEvents, TaskStarter } from './certificates/ports.ts';
 import { createCertificates, type Certificates } from './certificates/service.ts';
 import { createCertificateStore } from './certificates/store.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import type { Database } from './db/database.ts';
+import { createDnsProviders, type DnsProviders } from './dns-providers/service.ts';
+import { createDnsProviderStore } from './dns-providers/store.ts';
 import { createCaddyDriver } from './engine/caddy.ts';
 import { createEngine } from './engine/engine.ts';
 import { engineHome, type EngineFolders } from './engine/home.ts';
@@ -22,6 +27,7 @@ import { createHosts, type HostHooks, type Hosts } from './hosts/service.ts';
 import { createHostStore } from './hosts/store.ts';
 import type { Keyring } from './keyring.ts';
 import type { Logger } from './log.ts';
+import type { Outbound } from './outbound/client.ts';
 import type { Settings } from './settings/settings.ts';
 
 export interface Serving {
@@ -29,6 +35,7 @@ export interface Serving {
     readonly engine: EngineService;
     readonly hosts: Hosts;
     readonly certificates: Certificates;
+    readonly dnsProviders: DnsProviders;
 }
 
 export interface ServingParts {
@@ -39,6 +46,10 @@ export interface ServingParts {
     readonly hooks: CoreHooks;
     readonly clock: Clock;
     readonly log: Logger;
+    readonly tasks: TaskStarter;
+    readonly outbound: Outbound;
+    /** A call of the panel itself. */
+    systemCall(): Call;
     /** Default: Caddy. */
     readonly driver?: EngineDriver | undefined;
 }
@@ -67,7 +78,36 @@ export function createServing({ config, db, keyring, settings, hooks, clock, log
         safety: { ...forbidden(config.dataDir, home), addresses, placeholders: unsupportedPlaceholders },
         mask: (part, site) => maskConfig(part, advancedOf([site]))
     });
-    return { driver, engine, hosts, certificates: createCertificates({ engine, store: certificateStore, db, clock, covers }) };
+    const dnsProviders = createDnsProviders({
+        db, clock, store: createDnsProviderStore(db, keyring), nameservers: () => settings.get('dns.nameservers'), lego: { binary: null, dataDir: config.dataDir },
+        usersOf: (id) => certificateStore.usersOf(id), usersIn: (tx, id) => certificateStore.usersIn(tx, id)
+    });
+    const certificates = createCertificates({
+        engine, store: certificateStore, db, clock, covers, log, accounts: createAcmeAccounts(db, keyring, clock), own: createEngineCertificates(() => storageOf(home)),
+        ports: {
+            http: parts.outbound, tasks: parts.tasks, dns: dnsProviders, events: certificateEvents(hooks), systemCall: parts.systemCall,
+            settings: () => ({ directory: settings.get('engine.acmeDirectory'), email: settings.get('engine.acmeEmail'), eab: settings.get('engine.acmeEab'), roots: settings.get('certificates.caRoots') })
+        }
+    });
+    return { driver, engine, hosts, certificates, dnsProviders };
+}
+
+/** Where the engine keeps what it obtains; null while nobody knows who it is to run as. */
+function storageOf(home: () => EngineFolders): string | null {
+    try {
+        return home().storage;
+    }
+    catch {
+        return null;
+    }
+}
+
+function certificateEvents({ certificateIssued, certificateExpiring, certificateFailed }: CoreHooks): CertificateEvents {
+    return {
+        issued: (event) => notifyLater(certificateIssued, () => event),
+        expiring: (event) => notifyLater(certificateExpiring, () => event),
+        failed: (event) => notifyLater(certificateFailed, () => ({ ...event, problem: { ...event.problem } }))
+    };
 }
 
 /** Where no host may lead. A home that is not known yet (no such user) has no folders to protect. */

@@ -6,6 +6,7 @@ import { authEntities, authMigrations } from './auth/entities.ts';
 import { certificateEntities, certificateMigrations } from './certificates/entities.ts';
 import { databaseName } from './data-dir.ts';
 import { openDatabase, type Database } from './db/database.ts';
+import { dnsEntities, dnsMigrations } from './dns-providers/entities.ts';
 import { engineEntities, engineMigrations } from './engine/entities.ts';
 import { hostEntities, hostMigrations } from './hosts/entities.ts';
 import { idempotencyEntities, idempotencyMigrations } from './http/idempotency-entities.ts';
@@ -15,13 +16,13 @@ import { taskEntities, taskMigrations } from './tasks/entities.ts';
 import { userEntities, userMigrations } from './users/entities.ts';
 
 /** Every migration, in the order in which a new database gets them. */
-export const storageMigrations = [auditMigrations, userMigrations, authMigrations, settingsMigrations, taskMigrations, idempotencyMigrations, certificateMigrations, hostMigrations, engineMigrations, notificationMigrations].flat();
+export const storageMigrations = [auditMigrations, userMigrations, authMigrations, settingsMigrations, taskMigrations, idempotencyMigrations, certificateMigrations, dnsMigrations, hostMigrations, engineMigrations, notificationMigrations].flat();
 
 /** Opens it, and brings it to the newest version. */
 export function openStorage(dataDir: string): Promise<Database> {
     return openDatabase({
         file: join(dataDir, databaseName),
-        entities: [auditEntities, authEntities, certificateEntities, engineEntities, hostEntities, idempotencyEntities, notificationEntities, settingsEntities, taskEntities, userEntities].flat() as unknown as EntitySchema[],
+        entities: [auditEntities, authEntities, certificateEntities, dnsEntities, engineEntities, hostEntities, idempotencyEntities, notificationEntities, settingsEntities, taskEntities, userEntities].flat() as unknown as EntitySchema[],
         migrations: storageMigrations
     });
 }

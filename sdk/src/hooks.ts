@@ -34,6 +34,12 @@ export interface Hooks {
     'engine.applied': Notify<{ readonly revision: number; readonly reloaded: boolean }>;
     /** The engine refused a change, or does not answer. */
     'engine.failed': Notify<{ readonly message: string }>;
+    /** A CA issued a certificate to the panel, and it is in place. */
+    'certificate.issued': Notify<{ readonly id: number; readonly name: string; readonly domains: readonly string[]; readonly notAfter: string; readonly renewed: boolean }>;
+    /** A certificate comes to its end: said 14, 7, 3 and 1 days before and when it has come. */
+    'certificate.expiring': Notify<{ readonly id: number; readonly name: string; readonly domains: readonly string[]; readonly notAfter: string; readonly daysLeft: number }>;
+    /** An order or a renewal failed; `problem` is what the CA says. `nextAttemptAt` is null when it is not tried again by itself. */
+    'certificate.failed': Notify<{ readonly id: number; readonly name: string; readonly domains: readonly string[]; readonly problem: PlainObject; readonly nextAttemptAt: string | null }>;
     'settings.changed': Notify<{ readonly keys: readonly string[] }>;
     /** Something that a person should know of: what the channels send. For taking it to places that no channel of the core reaches. */
     'notification.raised': Notify<{

@@ -2,6 +2,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { certificateEntities, certificateMigrations } from '../../core/src/certificates/entities.ts';
+import { createAcmeAccounts } from '../../core/src/certificates/acme-accounts.ts';
+import { createEngineCertificates } from '../../core/src/certificates/engine-certificates.ts';
 import { createCertificates, type Certificates } from '../../core/src/certificates/service.ts';
 import { createCertificateStore } from '../../core/src/certificates/store.ts';
 import { createEngine } from '../../core/src/engine/engine.ts';
@@ -71,7 +73,13 @@ export async function createHostKit(): Promise<HostKit> {
         safety: { folders: [dataDir, own.persistent, own.runtime], sockets: [own.adminSocket], addresses: () => ['192.0.2.1'], placeholders: unsupportedPlaceholders },
         mask: (config, site) => maskConfig(config, advancedOf([site]))
     });
-    const certificates = createCertificates({ engine, store: certificateRows, db: store.db, clock, covers });
+    const idle = (): never => {
+        throw new Error('Nothing is ordered in these tests');
+    };
+    const certificates = createCertificates({
+        engine, store: certificateRows, db: store.db, clock, covers, log: store.log, accounts: createAcmeAccounts(store.db, store.keyring, clock), own: createEngineCertificates(() => null),
+        ports: { http: { request: idle }, tasks: { start: idle }, dns: { writer: idle, default: () => null, existsIn: idle }, events: { issued: idle, expiring: idle, failed: idle }, settings: idle, systemCall: idle }
+    });
     return {
         store, rows, engine, driver, hosts, certificates, clock, folders: own, hooks, settings,
         async close() {

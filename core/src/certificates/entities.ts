@@ -23,15 +23,50 @@ export const CertificateEntity = defineEntity({
         chain: p.text(),
         /** PEM, sealed under the label `certificates`. */
         sealedKey: p.text(),
+        /** Of those that a CA issues: who writes the records, and at which CA as whom. */
+        dnsProviderId: p.integer().nullable(),
+        directory: p.string().nullable(),
+        email: p.string().nullable(),
+        /** JSON of key id and MAC key, sealed. */
+        sealedEab: p.text().nullable(),
+        autoRenew: p.boolean(),
+        /** JSON of the problem that the last attempt met. */
+        lastError: p.text().nullable(),
+        /** Milliseconds since 1970. */
+        nextAttemptAt: p.integer().nullable(),
+        /** Attempts in a row that failed. */
+        failures: p.integer(),
+        /** Days before the end of which somebody was told last. */
+        warnedDays: p.integer().nullable(),
         version: p.integer(),
         createdAt: p.string(),
         updatedAt: p.string()
     })
 });
 
-export type CertificateRow = Readonly<Omit<InferEntity<typeof CertificateEntity>, symbol>>;
+type Inferred = Omit<InferEntity<typeof CertificateEntity>, symbol>;
+export type CertificateRow = { readonly [K in keyof Inferred]-?: Exclude<Inferred[K], undefined> };
 
-export const certificateEntities = [CertificateEntity] as const;
+/** An account at a CA: one for each directory and address. */
+export const AcmeAccountEntity = defineEntity({
+    name: 'AcmeAccount',
+    tableName: 'acme_account',
+    properties: (p) => ({
+        id: p.integer().primary(),
+        directory: p.string(),
+        /** Empty: none was given. */
+        email: p.string(),
+        /** The id of the CA's own account that it is bound to; empty: none. */
+        eabKeyId: p.string(),
+        /** PEM, sealed. */
+        sealedKey: p.text(),
+        /** Where the CA keeps it; empty until it is known. */
+        url: p.string(),
+        createdAt: p.string()
+    })
+});
+
+export const certificateEntities = [CertificateEntity, AcmeAccountEntity] as const;
 
 class CreateCertificate extends Migration {
     override up(): void {
@@ -55,4 +90,25 @@ class CreateCertificate extends Migration {
     }
 }
 
-export const certificateMigrations: readonly MigrationObject[] = [{ name: '0001-certificates', class: CreateCertificate }];
+class AddAcme extends Migration {
+    override up(): void {
+        for (const column of [
+            'dns_provider_id integer', 'directory text', 'email text', 'sealed_eab text', 'auto_renew integer not null default 0', 'last_error text', 'next_attempt_at integer',
+            'failures integer not null default 0', 'warned_days integer'
+        ]) {
+            this.addSql(`alter table certificate add column ${column}`);
+        }
+        this.addSql(`create table acme_account (
+            id integer primary key autoincrement not null,
+            directory text not null,
+            email text not null,
+            eab_key_id text not null,
+            sealed_key text not null,
+            url text not null,
+            created_at text not null,
+            unique (directory, email, eab_key_id)
+        )`);
+    }
+}
+
+export const certificateMigrations: readonly MigrationObject[] = [{ name: '0001-certificates', class: CreateCertificate }, { name: '0002-acme', class: AddAcme }];

@@ -65,14 +65,32 @@ export function parseUpload(certificate: string, key: string, now: number): { re
         parsed: {
             chain: chain.map((each) => each.toString().trim()).join('\n').concat('\n'),
             key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
-            names,
-            issuer: leaf.issuer.replaceAll('\n', ', '),
-            serial: leaf.serialNumber,
-            notBefore: leaf.validFromDate,
-            notAfter: leaf.validToDate,
-            fingerprint: leaf.fingerprint256.replaceAll(':', '').toLowerCase()
+            ...factsOf(leaf)
         }
     };
+}
+
+function factsOf(leaf: X509Certificate): Omit<ReadCertificate, 'pem'> {
+    return {
+        names: dnsNames(leaf),
+        issuer: leaf.issuer.replaceAll('\n', ', '),
+        serial: leaf.serialNumber,
+        notBefore: leaf.validFromDate,
+        notAfter: leaf.validToDate,
+        fingerprint: leaf.fingerprint256.replaceAll(':', '').toLowerCase()
+    };
+}
+
+/** What a certificate says of itself. */
+export interface ReadCertificate extends Pick<ParsedCertificate, 'names' | 'issuer' | 'serial' | 'notBefore' | 'notAfter' | 'fingerprint'> {
+    readonly pem: string;
+}
+
+/** The certificates of a PEM text as they are, good or not; undefined when it is none. */
+export function readCertificates(text: string): readonly ReadCertificate[] | undefined {
+    const faults: string[] = [];
+    const chain = readChain(text, (_path, message) => void faults.push(message));
+    return faults.length > 0 ? undefined : chain.map((certificate) => ({ ...factsOf(certificate), pem: certificate.toString().trim() }));
 }
 
 type Add = (path: string, message: string) => void;

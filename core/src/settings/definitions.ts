@@ -1,4 +1,5 @@
 /** Every setting of the core: this table is what the API shows, what a write is held against, and what the documentation is made of. */
+import { X509Certificate } from 'node:crypto';
 import { isIPv4, isIPv6 } from 'node:net';
 import { joi, type AnySchema } from '@portico/sdk';
 import type { Config } from '../config.ts';
@@ -74,6 +75,10 @@ export const definitions = {
             macKey: joi.string().pattern(/^[A-Za-z0-9_-]+={0,2}$/).max(512).required()
         })
     }),
+    'certificates.caRoots': setting<string | null>({
+        type: 'string', default: null, description: 'PEM of authorities that an ACME server may prove itself with, beside those that the system trusts: for a CA of one\'s own',
+        schema: joi.string().max(65_536), check: (value) => (value === null || isCertificates(value) ? null : 'must be certificates as PEM')
+    }),
     'panel.url': setting<string | null>({
         type: 'string', default: null, description: 'The address of this panel as people type it; links in messages begin with it',
         schema: joi.string().uri({ scheme: ['https', 'http'] }).max(2048)
@@ -116,6 +121,16 @@ export const definitions = {
         schema: joi.array().items(joi.string().ip({ ...addresses, cidr: 'forbidden' })).unique().max(10)
     })
 } as const;
+
+function isCertificates(text: string): boolean {
+    try {
+        const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+        return blocks.length > 0 && blocks.every((block) => new X509Certificate(block).raw.length > 0) && blocks.reduce((rest, block) => rest.replace(block, ''), text).trim() === '';
+    }
+    catch {
+        return false;
+    }
+}
 
 export type SettingKey = keyof typeof definitions;
 export type SettingValues = { readonly [K in SettingKey]: (typeof definitions)[K]['default'] };

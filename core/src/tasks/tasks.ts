@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { isFailure, reply, type AuditDetail, type StreamEvent } from '@portico/sdk';
 import type { Call, Caller } from '../call.ts';
 import type { Clock } from '../clock.ts';
-import type { Database, Statement } from '../db/database.ts';
+import type { Database, Statement, Transaction } from '../db/database.ts';
 import { fail } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { TaskEntity } from './entities.ts';
@@ -36,6 +36,8 @@ export interface TaskStart {
     readonly key?: string;
     /** What the call's audit entry says. */
     readonly audit?: AuditDetail;
+    /** Writes what belongs to its beginning, in the transaction that makes it durable; what it throws, `start` throws. */
+    readonly also?: (tx: Transaction) => Promise<void>;
     /** What it returns is the task's result: plain data, at most 1 MiB as JSON. */
     work(run: TaskRun): Promise<unknown>;
 }
@@ -202,12 +204,13 @@ class Service implements Tasks {
         return row;
     }
 
-    #insert(fields: Pick<TaskRow, 'kind' | 'title' | 'access' | 'starter'>, { call, audit }: TaskStart): Promise<TaskRow> {
+    #insert(fields: Pick<TaskRow, 'kind' | 'title' | 'access' | 'starter'>, { call, audit, also }: TaskStart): Promise<TaskRow> {
         const now = this.#options.clock.now();
         return this.#options.db.write(async (tx) => {
             const id = Number(await tx.em.insert(TaskEntity, { ...fields, state: 'queued', progress: null, createdAt: now, startedAt: null, finishedAt: null, result: null, error: null, log: emptyLog, version: 1 } as never));
             const row: TaskRow = { ...fields, id, state: 'queued', progress: null, created_at: now, started_at: null, finished_at: null, result: null, error: null, version: 1 };
             await tx.em.execute('delete from tasks where finished_at is not null and id <= (select id from tasks order by id desc limit 1 offset ?)', [keptTasks], 'run');
+            await also?.(tx);
             await call.complete(tx, { ...audit, reply: reply.accepted(viewOf(row, call.actor)) });
             return row;
         });
