@@ -121,7 +121,7 @@ export class OwnAccount {
             return { done: await call.complete(tx, { action: 'step_up', resource: 'auth', resourceId: session.id, reply: { freshUntil } }) };
         };
         if ((input.password === undefined) === (input.totp === undefined)) {
-            throw invalid({ path: 'password', message: 'Either password or totp is required' });
+            throw invalid({ path: 'password', message: 'password or totp is required, one of them' });
         }
         if (input.password !== undefined) {
             return this.#withPassword(call, input.password, 'step_up', (withProof) => withProof(prove));

@@ -75,7 +75,7 @@ export const totpRemoval = joi.object({ password: password.required(), code: cod
 export const stepUp = joi.object({ password, totp: code });
 export const freshness = joi.object({ freshUntil: time.required() });
 
-export const ticketRequest = joi.object({ path: joi.string().max(4096).pattern(/^\/api\/[\x21-\x22\x24-\x7e]*$/, 'path').required().description('Path with its query') });
+export const ticketRequest = joi.object({ path: joi.string().max(4096).pattern(/^\/api\/[\x21-\x22\x24-\x7e]*$/, 'path: it begins with /api/').required().description('Path with its query') });
 export const ticket = joi.object({ ticket: joi.secret().required(), expiresAt: time.required() });
 
 const permissions = joi.array().items(joi.string().pattern(/^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/, 'permission')).max(1000);

@@ -52,14 +52,14 @@ export const pingAdmin = async (folders: EngineFolders, timeoutMs: number): Prom
     }
 };
 
-/** Reads what `/reverse_proxy/upstreams` answers. */
+/** Reads what `/reverse_proxy/upstreams` answers. The one that stands for every address of the table has no address of its own. */
 export const parseUpstreams = (text: string): readonly EngineUpstream[] => {
     const parsed: unknown = JSON.parse(text);
     return (Array.isArray(parsed) ? parsed : []).map((entry: { readonly address?: unknown; readonly num_requests?: unknown; readonly fails?: unknown }) => ({
         address: String(entry.address ?? ''),
         requests: Number(entry.num_requests ?? 0),
         fails: Number(entry.fails ?? 0)
-    }));
+    })).filter(({ address }) => !address.includes('{'));
 };
 
 const exchange = (folders: EngineFolders, asked: AdminRequest): Promise<{ readonly status: number; readonly text: string }> => new Promise((done, failed) => {

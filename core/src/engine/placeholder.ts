@@ -51,7 +51,7 @@ const upstreamTexts = (site: Site, refuse: Refuse): void => {
         schemes.add(parseUpstream(upstream.address)?.scheme ?? '');
     });
     if (schemes.size > 1) {
-        refuse('upstreams', 'all upstreams of a host must use the same of http, https and h2c');
+        refuse('upstreams', 'must all use the same of http, https and h2c');
     }
 
     site.locations.forEach((location, index) => {

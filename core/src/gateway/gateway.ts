@@ -2,13 +2,14 @@
  * The gateway: one plain HTTP server owns the port and hands each request to the server that owns its path. Nothing is ever removed from
  * a shared router; a mounted server is dropped whole.
  */
+import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as Listener, type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
 import { fail } from '../errors.ts';
-import { failureEnvelope, jsonType } from '../http/envelope.ts';
+import { commonHeaders, failureEnvelope, jsonType } from '../http/envelope.ts';
 import type { HttpServer } from '../http/server.ts';
 import { liftTicket } from '../http/ticket.ts';
 import { refuse } from '../http/upgrade.ts';
@@ -55,7 +56,7 @@ export async function createGateway({ core, log, drainMs = 30_000 }: GatewayOpti
     const coreMount = createMount(core);
     const mounts = new Map<string, Mount>();
     const leaving = new Set<Promise<number>>();
-    const front = createServer({ maxHeaderSize: maxHeaderBytes, headersTimeout: headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: keepAliveMs });
+    const front = createServer({ maxHeaderSize: maxHeaderBytes, headersTimeout: headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: keepAliveMs, requireHostHeader: false });
     front.timeout = silenceMs;
 
     const ownerOf = (url: string): Mount => {
@@ -68,12 +69,20 @@ export async function createGateway({ core, log, drainMs = 30_000 }: GatewayOpti
         return coreMount;
     };
     const serve = (request: IncomingMessage, response: ServerResponse, expecting: boolean): void => {
+        if (lacksHost(request)) {
+            response.writeHead(400, { ...refusalHeaders(), connection: 'close' }).end(refusal('The header Host is missing'));
+            return;
+        }
         liftTicket(request);
         ownerOf(request.url ?? '/').request(request, response, expecting);
     };
     front.on('request', (request: IncomingMessage, response: ServerResponse) => serve(request, response, false));
     front.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => serve(request, response, true));
     front.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+        if (lacksHost(request)) {
+            refuse(socket, 400, refusalHeaders(), refusal('The header Host is missing'));
+            return;
+        }
         liftTicket(request);
         ownerOf(request.url ?? '/').upgrade(request, socket, head);
     });
@@ -162,5 +171,18 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
         return;
     }
     const message = error.code === 'HPE_HEADER_OVERFLOW' ? `The headers are larger than ${maxHeaderBytes} bytes` : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'The request did not arrive in time' : 'This is not an HTTP request';
-    refuse(socket, 400, { 'content-type': jsonType, 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }, failureEnvelope(fail.BAD_REQUEST(null, { message })));
+    refuse(socket, 400, refusalHeaders(), refusal(message));
+}
+
+/** RFC 9112, section 3.2. Node would refuse it too, but without the envelope. */
+function lacksHost({ headers, httpVersion }: IncomingMessage): boolean {
+    return headers.host === undefined && httpVersion !== '1.0';
+}
+
+function refusalHeaders(): Record<string, string> {
+    return { 'content-type': jsonType, ...commonHeaders, 'x-request-id': randomUUID() };
+}
+
+function refusal(message: string): string {
+    return failureEnvelope(fail.BAD_REQUEST(null, { message }));
 }

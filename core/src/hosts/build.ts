@@ -40,7 +40,7 @@ const blank: Omit<Site, 'id' | 'domain' | 'type'> = {
 
 export function build(body: HostChange, ground: Ground, faults: Faults): Built {
     const { before } = ground;
-    const type = body.type ?? before?.site.type ?? 'proxy';
+    const type = (body.type === undefined ? before?.site.type : body.type) ?? 'proxy';
     refuseBrokenText(body, '', faults);
     refuseForeign(body, type, faults);
     const kept = keptFields(before, type);
@@ -51,8 +51,8 @@ export function build(body: HostChange, ground: Ground, faults: Faults): Built {
         type,
         domain: body.domain === undefined ? before?.site.domain ?? '' : siteName(body.domain, 'domain', faults),
         aliases: merge(body.aliases, kept.aliases, [], (names) => names.map((name, at) => siteName(name, `aliases.${at}`, faults))),
-        enabled: body.enabled ?? kept.enabled,
-        maintenance: body.maintenance ?? kept.maintenance,
+        enabled: plain(body.enabled, kept.enabled, true),
+        maintenance: plain(body.maintenance, kept.maintenance, false),
         upstreams: type === 'proxy' ? upstreams(body, kept, faults) : [],
         ...secure(body, kept, before, faults),
         loadBalancing: merge(body.loadBalancing, kept.loadBalancing, null, (value) => loadBalancing(value, faults)),
@@ -61,8 +61,8 @@ export function build(body: HostChange, ground: Ground, faults: Faults): Built {
         headers: merge(body.headers, kept.headers, blank.headers, (value) => ({ request: operations(value.request, 'headers.request', faults), response: operations(value.response, 'headers.response', faults) })),
         access: merge(body.access, kept.access, blank.access, (value) => buildAccess(value, ground.hashes, passwords, faults)),
         cors: merge(body.cors, kept.cors, null, (value) => cors(value, faults)),
-        securityHeaders: body.securityHeaders ?? kept.securityHeaders,
-        compression: body.compression ?? kept.compression,
+        securityHeaders: plain(body.securityHeaders, kept.securityHeaders, false),
+        compression: plain(body.compression, kept.compression, false),
         bodyLimitBytes: body.bodyLimitBytes === undefined ? kept.bodyLimitBytes : body.bodyLimitBytes,
         timeouts: merge(body.timeouts, kept.timeouts, null, (value) => ({ connectSeconds: value.connectSeconds ?? null, readSeconds: value.readSeconds ?? null, writeSeconds: value.writeSeconds ?? null })),
         errorPages: merge(body.errorPages, kept.errorPages, [], (value) => errorPages(value, faults)),
@@ -75,7 +75,7 @@ export function build(body: HostChange, ground: Ground, faults: Faults): Built {
         })),
         advanced: merge(body.advanced, kept.advanced, [], (value) => advanced(value, faults))
     };
-    checkWhole(site, faults);
+    checkWhole(site, typeof body.upstream === 'string', faults);
     return {
         site,
         tags: merge(body.tags, before?.tags ?? [], [], (value) => tags(value, faults)),
@@ -87,6 +87,10 @@ export function build(body: HostChange, ground: Ground, faults: Faults): Built {
 /** One level deep: not sent keeps, null clears, anything else replaces whole. */
 function merge<T, R>(sent: T | null | undefined, kept: R, cleared: R, normalise: (value: T) => R): R {
     return sent === undefined ? kept : sent === null ? cleared : normalise(sent);
+}
+
+function plain<T>(sent: T | null | undefined, kept: T, cleared: T): T {
+    return merge(sent, kept, cleared, (value) => value);
 }
 
 function keptFields(before: HostRow | null, type: SiteType): Omit<Site, 'id' | 'domain' | 'type'> {
@@ -145,12 +149,12 @@ function upstreams(body: HostChange, kept: Pick<Site, 'upstreams'>, faults: Faul
 type Secure = Pick<Site, 'ssl' | 'sslMode' | 'certificateId' | 'forceHttps' | 'hsts'>;
 
 function secure(body: HostChange, kept: Secure, before: HostRow | null, faults: Faults): Secure {
-    const ssl = body.ssl ?? kept.ssl;
+    const ssl = plain(body.ssl, kept.ssl, false);
     const switched = before === null || ssl !== before.site.ssl;
-    const sslMode = body.sslMode ?? kept.sslMode;
+    const sslMode = plain(body.sslMode, kept.sslMode, 'auto');
     const certificateId = body.certificateId === undefined ? (sslMode === 'certificate' ? kept.certificateId : null) : body.certificateId;
-    const forceHttps = body.forceHttps ?? (switched ? ssl : kept.forceHttps);
-    const hsts = body.hsts ?? (ssl && kept.hsts);
+    const forceHttps = plain(body.forceHttps, switched ? ssl : kept.forceHttps, ssl);
+    const hsts = plain(body.hsts, ssl && kept.hsts, false);
     if (certificateId !== null && sslMode !== 'certificate') {
         faults.add('certificateId', 'certificateId needs sslMode certificate');
     }
@@ -308,22 +312,25 @@ function advanced(list: NonNullable<HostChange['advanced']>, faults: Faults): Si
 
 function tags(list: readonly string[], faults: Faults): readonly string[] {
     list.forEach((tag, at) => {
-        if (!/^[^\p{Cc}\u2028\u2029]+$/u.test(tag) || tag.trim() !== tag || list.indexOf(tag) !== at) {
-            faults.add(`tags.${at}`, `tags.${at} must be there once, without control characters or spaces around it`);
+        if (!/^[^\p{Cc}\u2028\u2029]+$/u.test(tag) || tag.trim() !== tag) {
+            faults.add(`tags.${at}`, `tags.${at} must not have control characters, or spaces around it`);
+        }
+        else if (list.indexOf(tag) !== at) {
+            faults.add(`tags.${at}`, `tags.${at} is there twice`);
         }
     });
     return list;
 }
 
-/** Rules between fields, on the host as it would be. */
-function checkWhole(site: Site, faults: Faults): void {
+/** Rules between fields, on the host as it would be. An upstream that was sent is there, however wrong it is. */
+function checkWhole(site: Site, sentUpstream: boolean, faults: Faults): void {
     const names = [site.domain, ...site.aliases];
     names.forEach((name, at) => {
         if (names.indexOf(name) !== at) {
             faults.add(`aliases.${at - 1}`, `aliases.${at - 1} names ${name} a second time`);
         }
     });
-    if (site.type === 'proxy' && site.upstreams.length === 0) {
+    if (site.type === 'proxy' && site.upstreams.length === 0 && !sentUpstream) {
         faults.add('upstream', 'upstream is required for a host of type proxy');
     }
     for (const type of ['redirect', 'static', 'php'] as const) {

@@ -25,7 +25,7 @@ export interface SafetyContext extends ForbiddenPlaces {
 export function checkSite(site: Site, context: SafetyContext): readonly Invalid[] {
     const faults = new Faults();
     for (const { path, message } of context.placeholders(site)) {
-        faults.add(path, message);
+        faults.add(path, `${path} ${message}`);
     }
     for (const { path, address } of dialled(site)) {
         checkAddress(address, path, site, context, faults);

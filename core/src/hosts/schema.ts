@@ -29,17 +29,17 @@ const operations = () => joi.array().items(joi.object({
 
 const fields = {
     aliases: joi.array().items(name()).max(bounds.aliases).allow(null).default([]).description('Further names, with the rules of `domain`'),
-    type: joi.string().valid(...hostTypes).default('proxy').description('What the host does. Fields of another type are refused; changing the type clears those of the old one'),
+    type: joi.string().valid(...hostTypes).allow(null).default('proxy').description('What the host does. Fields of another type are refused; changing the type clears those of the old one'),
     upstream: address().allow(null).description('Where a proxy sends to: the first of `upstreams`. Sent alone, it replaces the list'),
     upstreams: joi.array().items(joi.object({
         address: address().required(),
         weight: joi.number().integer().min(1).max(1000).default(1).description('Share of the traffic under the policy `weighted`, 1 to 1,000')
     })).max(bounds.upstreams).allow(null).description('Every address that a proxy sends to; all of them speak the same way (plain HTTP, HTTPS, or HTTP/2 without TLS)'),
-    ssl: joi.boolean().default(false).description('Serves HTTPS'),
-    sslMode: joi.string().valid(...sslModes).default('auto').description('`auto`: by ACME; `internal`: by the engine\'s own authority; `certificate`: the one of `certificateId`'),
+    ssl: joi.boolean().allow(null).default(false).description('Serves HTTPS'),
+    sslMode: joi.string().valid(...sslModes).allow(null).default('auto').description('`auto`: by ACME; `internal`: by the engine\'s own authority; `certificate`: the one of `certificateId`'),
     certificateId: joi.number().integer().min(1).allow(null).default(null).description('A certificate that covers every name of the host; only with `sslMode` `certificate`'),
-    forceHttps: joi.boolean().description('Redirects HTTP to HTTPS. Follows `ssl` unless it is sent'),
-    hsts: joi.boolean().description('Sends Strict-Transport-Security; only with `ssl`. Default false'),
+    forceHttps: joi.boolean().allow(null).description('Redirects HTTP to HTTPS. Follows `ssl` unless it is sent'),
+    hsts: joi.boolean().allow(null).description('Sends Strict-Transport-Security; only with `ssl`. Default false'),
     loadBalancing: joi.object({
         policy: joi.string().valid(...policies).default('round_robin').description('How an upstream is chosen'),
         key: text(256).allow(null).description(`Header of the policy \`header\` (default ${defaultKeys.header}) or cookie of the policy \`cookie\` (default ${defaultKeys.cookie}); not for others`),
@@ -84,8 +84,8 @@ const fields = {
         credentials: joi.boolean().default(false).description('Lets cookies through; not with `*`'),
         maxAgeSeconds: seconds(0, 86_400).default(600).description('For how long a preflight is remembered, 0 to 86,400 s')
     }).allow(null).default(null).description('Answers preflights and marks answers for these origins; null: not'),
-    securityHeaders: joi.boolean().default(false).description('Sets X-Content-Type-Options, sets X-Frame-Options and Referrer-Policy where the upstream has none, and takes Server and X-Powered-By away'),
-    compression: joi.boolean().default(false).description('Compresses what compresses well'),
+    securityHeaders: joi.boolean().allow(null).default(false).description('Sets X-Content-Type-Options, sets X-Frame-Options and Referrer-Policy where the upstream has none, and takes Server and X-Powered-By away'),
+    compression: joi.boolean().allow(null).default(false).description('Compresses what compresses well'),
     bodyLimitBytes: bytes(1024 ** 4).min(1).allow(null).default(null).description('Largest request body, 1 byte to 1 TiB; null: no limit'),
     timeouts: joi.object({
         connectSeconds: seconds(1, 3600).allow(null).default(null).description('To connect to the upstream, 1 to 3,600 s; null: the engine\'s own'),
@@ -96,7 +96,7 @@ const fields = {
         status: joi.number().integer().min(400).max(599).required(),
         body: text(bounds.errorPageBytes).allow('').required().description('HTML')
     })).max(bounds.errorPages).allow(null).default([]).description('Shown instead of an answer with that status, whoever made it'),
-    maintenance: joi.boolean().default(false).description('Answers 503 to everybody'),
+    maintenance: joi.boolean().allow(null).default(false).description('Answers 503 to everybody'),
     redirect: joi.object({
         to: text(2048).required().description('Absolute http or https URL'),
         code: joi.number().valid(301, 302, 307, 308).default(308),
@@ -116,7 +116,7 @@ const fields = {
     advanced: joi.array().items(joi.record(joi.any())).max(bounds.advanced).allow(null).default([]).description('Handlers in the engine\'s own language, put before the host\'s own. Needs `hosts:unsafe`'),
     tags: joi.array().items(text(bounds.tagLength)).max(bounds.tags).allow(null).default([]),
     notes: text(bounds.notesLength).allow('', null).default(''),
-    enabled: joi.boolean().default(true).description('Whether the engine serves the host at all')
+    enabled: joi.boolean().allow(null).default(true).description('Whether the engine serves the host at all')
 };
 
 /** Body of POST. */

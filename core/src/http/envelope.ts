@@ -1,9 +1,18 @@
 /** The one translation between what the panel says and what goes over the wire: `{ code, message, data }`, on success and on every failure. */
 import { isBoom } from '@hapi/boom';
 import { isFailure, isReply, nextCursorHeader, type Failure } from '@portico/sdk';
-import { fail } from '../errors.ts';
+import { fail, type Invalid } from '../errors.ts';
 
 export const jsonType = 'application/json; charset=utf-8';
+
+/** Headers of every answer, whoever gives it. */
+export const commonHeaders = {
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'cross-origin-resource-policy': 'same-origin'
+} as const;
 
 /** An answer, ready for the wire. */
 export interface Wire {
@@ -30,7 +39,16 @@ export function envelope(code: number, message: string, data: unknown): string {
 
 /** The envelope of a failure as text; `data` always has the reason. */
 export function failureEnvelope(failure: Failure): string {
-    return envelope(failure.code, failure.message, { reason: failure.reason, ...failure.data });
+    return envelope(failure.code, messageOf(failure), { reason: failure.reason, ...failure.data });
+}
+
+/** Who shows only the message still learns the first thing that is wrong. */
+function messageOf({ reason, message, data }: Failure): string {
+    const errors = reason === 'VALIDATION_FAILED' ? data?.['errors'] : undefined;
+    if (!Array.isArray(errors) || errors.length === 0) {
+        return message;
+    }
+    return `${message}: ${(errors[0] as Invalid).message}${errors.length === 1 ? '' : `, and ${errors.length - 1} more`}`;
 }
 
 /** What anything thrown means to the client: a failure of a table as it is, hapi's own refusals by status, all else an internal error. */

@@ -24,7 +24,7 @@ export function readBody(route: Route, call: HttpCall, request: Request): void {
         throw fail.UNSUPPORTED_MEDIA_TYPE({ accepts: 'application/json' });
     }
     const body = parseJson(bytes);
-    if (body !== null && (typeof body !== 'object' || Array.isArray(body))) {
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) {
         throw fail.BAD_REQUEST(null, { message: 'The body must be a JSON object' });
     }
     call.payload = validate(route.validate?.payload, body, 'payload', route.method);

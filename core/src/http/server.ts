@@ -11,7 +11,7 @@ import type { Caller } from '../call.ts';
 import { fail } from '../errors.ts';
 import { corsHeaders, preflight } from './cors.ts';
 import { doors } from './doors.ts';
-import { failureEnvelope, failureHeaders, failureOf, jsonType } from './envelope.ts';
+import { commonHeaders, failureEnvelope, failureHeaders, failureOf, jsonType } from './envelope.ts';
 import { HttpCall } from './http-call.ts';
 import { assertExpressible } from './openapi.ts';
 import type { HttpPorts } from './ports.ts';
@@ -49,13 +49,6 @@ export interface HttpServerOptions {
     readonly unknown?: (path: string) => Error;
 }
 
-const headers = {
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-    'referrer-policy': 'no-referrer',
-    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-    'cross-origin-resource-policy': 'same-origin'
-} as const;
 const requestId = /^[A-Za-z0-9._-]{1,64}$/;
 
 /** Builds a server. @throws TypeError that names the route whose declaration is wrong */
@@ -66,7 +59,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         listener: listener as never,
         autoListen: false,
         operations: { cleanStop: false },
-        routes: { cache: false, state: { parse: false, failAction: 'ignore' } },
+        routes: { cache: false, response: { ranges: false }, state: { parse: false, failAction: 'ignore' } },
         compression: { minBytes: 1024 },
         router: { isCaseSensitive: true, stripTrailingSlash: false },
         debug: false
@@ -187,7 +180,7 @@ function join(prefix: string, path: string): string {
 async function finish(request: Request, h: ResponseToolkit, ports: HttpPorts): Promise<Lifecycle.ReturnValue> {
     const { response } = request;
     const state = request.app as RequestState;
-    const common = { ...headers, 'x-request-id': state.id, ...corsHeaders(request, ports) };
+    const common = { ...commonHeaders, 'x-request-id': state.id, ...corsHeaders(request, ports) };
     if (!('isBoom' in response)) {
         for (const name in common) {
             (response as ResponseObject).headers[name] ??= common[name as keyof typeof common];

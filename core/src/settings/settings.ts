@@ -277,7 +277,7 @@ class Service implements Settings {
 /** @throws VERSION_STALE 41200 */
 function checkMatch({ ifMatch }: Call, version: string): void {
     if (ifMatch !== null && ifMatch !== '*' && ifMatch !== version) {
-        throw fail.VERSION_STALE({ version });
+        throw fail.VERSION_STALE({ version: /^\d+$/.test(version) ? Number(version) : version });
     }
 }
 
