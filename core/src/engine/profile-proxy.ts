@@ -13,6 +13,12 @@ export const tableDial = '{http.regexp.portico_entry.6}';
 /** Under `weighted` before 2.8, an upstream is listed as often as its share says; this many entries at most. */
 const mostShares = 100;
 
+/**
+ * For how long an upstream that failed is passed over where others are to be tried: without it, a policy that always chooses the same one
+ * would try that one again. Longer than ten tries at the engine's own interval of a quarter of a second.
+ */
+const passedOver = '3s';
+
 /** For how long the streams of an old configuration live on, where the engine can do that. */
 const streamCloseDelay = '10m';
 
@@ -114,24 +120,27 @@ const selectionPolicy = (settings: LoadBalancing, weights: readonly number[] | n
     }
 };
 
-const healthChecks = ({ healthCheck }: Behaviour): Part => {
-    if (healthCheck === null || (healthCheck.path === null && healthCheck.passive === null)) {
+const healthChecks = ({ healthCheck, loadBalancing, upstreams }: Behaviour): Part => {
+    const tries = upstreams.length > 1 && loadBalancing !== null && (loadBalancing.retries > 0 || loadBalancing.tryDurationSeconds > 0);
+    const passive = healthCheck?.passive ?? null;
+    const active = healthCheck?.path ?? null;
+    if (active === null && passive === null && !tries) {
         return {};
     }
 
     return {
         health_checks: {
-            ...(healthCheck.path !== null && {
+            ...(healthCheck !== null && active !== null && {
                 active: {
-                    uri: healthCheck.path,
+                    uri: active,
                     interval: `${healthCheck.intervalSeconds}s`,
                     timeout: `${healthCheck.timeoutSeconds}s`,
                     expect_status: healthCheck.expectStatus
                 }
             }),
-            ...(healthCheck.passive !== null && {
-                passive: { max_fails: healthCheck.passive.maxFails, fail_duration: `${healthCheck.passive.failDurationSeconds}s` }
-            })
+            ...(passive === null
+                ? tries && { passive: { max_fails: 1, fail_duration: passedOver } }
+                : { passive: { max_fails: passive.maxFails, fail_duration: `${passive.failDurationSeconds}s` } })
         }
     };
 };

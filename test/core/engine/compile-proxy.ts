@@ -124,6 +124,14 @@ describe('a proxy in a running engine', { timeout: 60_000 }, () => {
         expect(await names(6)).to.equal(Array.from({ length: 6 }, () => 'one'));
     });
 
+    it('tries another one also under a policy that always chooses the same', async () => {
+        const upstreams = [{ address: '127.0.0.1:1', weight: 1 }, { address: one.address, weight: 1 }];
+        await serve({ upstreams, loadBalancing: { policy: 'first', key: null, retries: 0, tryDurationSeconds: 0 } });
+        expect(share(await names(4), '502')).to.equal(4);
+        await serve({ upstreams, loadBalancing: { policy: 'first', key: null, retries: 1, tryDurationSeconds: 0 } });
+        expect(await names(4)).to.equal(Array.from({ length: 4 }, () => 'one'));
+    });
+
     it('takes an upstream out that fails its check, and brings it back', async () => {
         const upstreams = [{ address: one.address, weight: 1 }, { address: odd.address, weight: 1 }];
         const healthCheck = { path: '/status/500?{env.PORTICO_SECRET}', intervalSeconds: 1, timeoutSeconds: 1, expectStatus: 2, passive: null };
