@@ -68,6 +68,11 @@ export function createServing({ config, db, keyring, settings, hooks, clock, log
         }
     });
     settings.attach(engine);
+    settings.onChange((keys) => {
+        if (keys.includes('engine.autoReload') && settings.get('engine.autoReload')) {
+            engine.catchUp().catch((error: unknown) => log.error('What waited could not be brought to the engine', { error }));
+        }
+    });
     const addresses = (): string[] => [settings.get('server.ipv4'), settings.get('server.ipv6')].filter((address) => address !== null);
     const readable: Readable = async (folder) => createReadable(home().owner)(folder);
     const hosts: Hosts = createHosts({

@@ -139,6 +139,10 @@ class ProxyEngine implements EngineService {
         return this.#control.overwriteDrift(call);
     }
 
+    async catchUp(): Promise<void> {
+        await this.#alone(() => this.#keeper.settle(true));
+    }
+
     async status(): Promise<EngineStatus> {
         const { driver, clock, settings } = this.#options;
         const { state, version, pid, startedAt, message } = driver.process();

@@ -90,6 +90,8 @@ export interface EngineService extends Engine {
     restart(call: Call): Promise<Reply<ControlResult>>;
     /** Loads what is wanted with everything that waits. @throws ENGINE_REJECTED 42200, ENGINE_UNAVAILABLE 50301, TOOL_MISSING 50302 */
     reload(call: Call): Promise<Reply<ControlResult>>;
+    /** Brings what waits to the engine, where nothing holds it back any more. Its troubles are in `status`. */
+    catchUp(): Promise<void>;
     status(): Promise<EngineStatus>;
     /** What the engine runs; null when it is stopped. @throws ENGINE_UNAVAILABLE 50301 */
     configNow(): Promise<EngineConfig | null>;

@@ -6,7 +6,7 @@ export const usernamePattern = /^[A-Za-z0-9][A-Za-z0-9._@-]{2,63}$/;
 const roleNamePattern = /^[a-z][a-z0-9-]{1,31}$/;
 const permissionPattern = /^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/;
 
-const username = joi.string().pattern(usernamePattern, 'user name');
+const username = joi.string().pattern(usernamePattern, 'user name: 3 to 64 ASCII letters, digits and . _ @ -, the first a letter or digit');
 const password = joi.secret().max(1024, 'utf8');
 const role = joi.string().max(32);
 const time = joi.string().isoDate();
@@ -52,10 +52,10 @@ export const user = joi.object({
 export const roleName = joi.object({ name: joi.string().pattern(/^[a-z][a-z0-9-]{0,31}$/).required() });
 
 const description = joi.string().max(500).allow('');
-const permissions = joi.array().items(joi.string().pattern(permissionPattern, 'permission')).max(1000);
+const permissions = joi.array().items(joi.string().pattern(permissionPattern, 'permission, as hosts:read')).max(1000);
 const readOnlyOfRole = { fixed: ignored, createdAt: ignored, updatedAt: ignored };
 
-export const newRole = joi.object({ name: joi.string().pattern(roleNamePattern, 'role name').required(), description, permissions, version, ...readOnlyOfRole });
+export const newRole = joi.object({ name: joi.string().pattern(roleNamePattern, 'role name: 2 to 32 of a-z, 0-9 and -, the first a letter').required(), description, permissions, version, ...readOnlyOfRole });
 
 export const changedRole = joi.object({ name: ignored, description, permissions, version, ...readOnlyOfRole });
 
