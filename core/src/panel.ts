@@ -24,6 +24,7 @@ import { openApiRoutes } from './http/openapi-routes.ts';
 import type { HttpPorts } from './http/ports.ts';
 import { createHttpServer } from './http/server.ts';
 import { unknownPath } from './http/unknown.ts';
+import { importExportRoutes } from './import-export/routes.ts';
 import { createKeyring } from './keyring.ts';
 import type { Log } from './log.ts';
 import { removePanelAddress, writePanelAddress } from './panel-address.ts';
@@ -37,6 +38,7 @@ import { openStorage } from './storage.ts';
 import { createSystemCall } from './http/system-call.ts';
 import { taskRoutes } from './tasks/routes.ts';
 import { createTasks } from './tasks/tasks.ts';
+import { createTransfer } from './transfer.ts';
 import { Accounts } from './users/accounts.ts';
 import { Console } from './users/console.ts';
 import { createPasswords } from './users/passwords.ts';
@@ -106,9 +108,11 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
         show(`The first administrator is "${admin.username}" with the password ${admin.password}\nIt is shown this once, and must be changed at the first login.`);
     }
 
-    const { driver, engine, hosts, certificates, dnsProviders } = createServing({
+    const serving = createServing({
         config, db, keyring, settings, hooks, clock, log: log.child({ part: 'engine' }), driver: options.driver, tasks, outbound, systemCall: () => createSystemCall(audit)
     });
+    const { driver, engine, hosts, certificates, dnsProviders } = serving;
+    const transfer = createTransfer({ db, clock, audit, tasks, settings, roles, accounts, auth, serving, version });
     settings.onChange((keys) => notifyLater(hooks.settingsChanged, () => ({ keys })));
 
     const ports: HttpPorts = {
@@ -125,7 +129,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
         name: 'core', prefix: '', ports, unknown: unknownPath,
         routes: [
             healthRoutes(() => readiness), openApiRoutes(() => openApi), authRoutes(auth), userRoutes({ users, roles, permissions }), hostRoutes(hosts), certificateRoutes(certificates), dnsProviderRoutes(dnsProviders),
-            engineRoutes(engine), auditRoutes(audit), settingsRoutes(settings), notificationRoutes(notifications), taskRoutes(tasks)
+            engineRoutes(engine), auditRoutes(audit), settingsRoutes(settings), notificationRoutes(notifications), taskRoutes(tasks), importExportRoutes(transfer)
         ].flat()
     });
     gateway = await createGateway({ core, log, ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs }) });

@@ -5,18 +5,25 @@ import { createEngineCertificates } from './certificates/engine-certificates.ts'
 import type { CertificateEvents, TaskStarter } from './certificates/ports.ts';
 import { createCertificates, type Certificates } from './certificates/service.ts';
 import { createCertificateStore } from './certificates/store.ts';
+import { createCertificateSection } from './certificates/transfer.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import type { Database } from './db/database.ts';
 import { createDnsProviders, type DnsProviders } from './dns-providers/service.ts';
 import { createDnsProviderStore } from './dns-providers/store.ts';
+import { createDnsProviderSection } from './dns-providers/transfer.ts';
+import { adaptCaddyfile } from './engine/adapt.ts';
+import { findBinary } from './engine/binary.ts';
 import { createCaddyDriver } from './engine/caddy.ts';
 import { createEngine } from './engine/engine.ts';
 import { engineHome, type EngineFolders } from './engine/home.ts';
 import { advancedOf, maskConfig } from './engine/mask.ts';
 import { unsupportedPlaceholders } from './engine/placeholder.ts';
-import type { EngineDriver } from './engine/port.ts';
+import type { EngineConfig, EngineDriver } from './engine/port.ts';
+import type { Section } from './engine/section.ts';
 import type { EngineService } from './engine/service.ts';
+import { translated } from './engine/translate.ts';
+import { fail } from './errors.ts';
 import { notifyLater, type CoreHooks } from './hooks.ts';
 import { createChecklist } from './hosts/checklist.ts';
 import { createHostList } from './hosts/list.ts';
@@ -25,6 +32,7 @@ import { covers } from './hosts/safety.ts';
 import type { HostChange } from './hosts/schema.ts';
 import { createHosts, type HostHooks, type Hosts } from './hosts/service.ts';
 import { createHostStore } from './hosts/store.ts';
+import { createHostSection } from './hosts/transfer.ts';
 import type { Keyring } from './keyring.ts';
 import type { Logger } from './log.ts';
 import type { Outbound } from './outbound/client.ts';
@@ -36,6 +44,10 @@ export interface Serving {
     readonly hosts: Hosts;
     readonly certificates: Certificates;
     readonly dnsProviders: DnsProviders;
+    /** Their parts of a document of the whole panel. */
+    readonly sections: { readonly dnsProviders: Section; readonly certificates: Section; readonly hosts: Section };
+    /** Turns a Caddyfile into the engine's configuration. @throws ENGINE_REJECTED, ENGINE_UNAVAILABLE, TOOL_MISSING */
+    adapt(caddyfile: string, signal: AbortSignal): Promise<EngineConfig>;
 }
 
 export interface ServingParts {
@@ -75,16 +87,18 @@ export function createServing({ config, db, keyring, settings, hooks, clock, log
     });
     const addresses = (): string[] => [settings.get('server.ipv4'), settings.get('server.ipv6')].filter((address) => address !== null);
     const readable: Readable = async (folder) => createReadable(home().owner)(folder);
+    const safety = { ...forbidden(config.dataDir, home), placeholders: unsupportedPlaceholders };
     const hosts: Hosts = createHosts({
         engine, clock, readable,
         list: createHostList(db, hostStore, engine),
         hooks: hostHooks(hooks),
         checklist: createChecklist({ engine, readable, addresses, nameservers: () => settings.get('dns.nameservers') }),
-        safety: { ...forbidden(config.dataDir, home), addresses, placeholders: unsupportedPlaceholders },
+        safety: { ...safety, addresses },
         mask: (part, site) => maskConfig(part, advancedOf([site]))
     });
+    const dnsProviderStore = createDnsProviderStore(db, keyring);
     const dnsProviders = createDnsProviders({
-        db, clock, store: createDnsProviderStore(db, keyring), nameservers: () => settings.get('dns.nameservers'), lego: { binary: null, dataDir: config.dataDir },
+        db, clock, store: dnsProviderStore, nameservers: () => settings.get('dns.nameservers'), lego: { binary: null, dataDir: config.dataDir },
         usersOf: (id) => certificateStore.usersOf(id), usersIn: (tx, id) => certificateStore.usersIn(tx, id)
     });
     const certificates = createCertificates({
@@ -94,7 +108,21 @@ export function createServing({ config, db, keyring, settings, hooks, clock, log
             settings: () => ({ directory: settings.get('engine.acmeDirectory'), email: settings.get('engine.acmeEmail'), eab: settings.get('engine.acmeEab'), roots: settings.get('certificates.caRoots') })
         }
     });
-    return { driver, engine, hosts, certificates, dnsProviders };
+    return {
+        driver, engine, hosts, certificates, dnsProviders,
+        sections: {
+            dnsProviders: createDnsProviderSection({ db, clock, store: dnsProviderStore, usersOf: (id) => certificateStore.usersOf(id) }),
+            certificates: createCertificateSection({ store: certificateStore, clock, covers }),
+            hosts: createHostSection({ engine, clock, readable, hooks: hostHooks(hooks), safety: () => ({ ...safety, addresses: addresses() }) })
+        },
+        async adapt(caddyfile, signal) {
+            const binary = findBinary(config.caddy === 'caddy' ? null : config.caddy);
+            if (binary === null) {
+                throw fail.TOOL_MISSING({ tool: 'caddy', install: 'apt-get install caddy' });
+            }
+            return translated(() => adaptCaddyfile(home(), binary, caddyfile, signal));
+        }
+    };
 }
 
 /** Where the engine keeps what it obtains; null while nobody knows who it is to run as. */

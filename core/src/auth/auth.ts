@@ -15,7 +15,7 @@ import { Login, type SelfView } from './login.ts';
 import { OwnAccount } from './own-account.ts';
 import { Pace } from './pace.ts';
 import type { Account, Accounts, AuthSettings, LoginHooks, ResolveRoute } from './ports.ts';
-import { SecondFactors } from './second-factor.ts';
+import { SecondFactors, type MovedFactor } from './second-factor.ts';
 import { tokenSecret } from './secret.ts';
 import { Sessions, type Session } from './sessions.ts';
 import { Throttle, type Step } from './throttle.ts';
@@ -208,6 +208,16 @@ export class Auth {
 
     async removeSecondFactor(tx: Transaction, userId: number): Promise<boolean> {
         return this.#secondFactors.remove(tx, userId);
+    }
+
+    /** The active second factor, opened; null without one. */
+    secondFactorOf(userId: number): MovedFactor | null {
+        return this.#secondFactors.read(userId);
+    }
+
+    /** Puts the second factor of another panel in place, for an account that has none. */
+    async putSecondFactor(tx: Transaction, userId: number, factor: MovedFactor): Promise<void> {
+        await this.#secondFactors.put(tx, userId, factor);
     }
 
     async forgive(tx: Transaction, userId: number, username: string): Promise<void> {

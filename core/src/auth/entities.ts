@@ -54,7 +54,9 @@ export const SecondFactorEntity = defineEntity({
         /** When the last wrong codes came. */
         wrongAt: p.json<number[]>(),
         /** Until when no code is looked at. */
-        closedUntil: p.integer()
+        closedUntil: p.integer(),
+        /** What the recovery codes are hashed under; null: a key of this panel, as older versions did. */
+        recoverySalt: p.string().nullable()
     })
 });
 
@@ -133,4 +135,11 @@ class CreateAuthTables extends Migration {
     }
 }
 
-export const authMigrations: readonly MigrationObject[] = [{ name: '0001-auth', class: CreateAuthTables }];
+/** Codes that are hashed under a key of this panel could not move with their account to another one. */
+class AddRecoverySalt extends Migration {
+    override up(): void {
+        this.addSql('alter table auth_second_factors add column recovery_salt text');
+    }
+}
+
+export const authMigrations: readonly MigrationObject[] = [{ name: '0001-auth', class: CreateAuthTables }, { name: '0002-recovery-salt', class: AddRecoverySalt }];

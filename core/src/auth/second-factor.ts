@@ -1,9 +1,9 @@
 /** The second factor: TOTP (RFC 6238) with codes that work once ever, and recovery codes. */
-import { createHmac, createSecretKey, randomInt, type KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, randomBytes, randomInt, type KeyObject } from 'node:crypto';
 import { generateSecret, generateURI, verifySync } from 'otplib';
 import { renderSVG } from 'uqr';
 import type { Clock } from '../clock.ts';
-import type { Database, Transaction } from '../db/database.ts';
+import type { Database, Statement, Transaction } from '../db/database.ts';
 import { fail } from '../errors.ts';
 import type { Keyring } from '../keyring.ts';
 import { RecoveryCodeEntity, SecondFactorEntity } from './entities.ts';
@@ -16,6 +16,24 @@ export interface Enrolment {
     readonly uri: string;
     /** The same as a picture: an SVG data URI. */
     readonly qr: string;
+}
+
+/** A second factor on its way from one panel to another. */
+export interface MovedFactor {
+    /** Base32. */
+    readonly secret: string;
+    /** The last time step whose code was used. */
+    readonly lastStep: number;
+    /** What the codes are hashed under; null: by an older version, under a key of its panel. */
+    readonly salt: string | null;
+    /** Hashes. */
+    readonly recoveryCodes: string[];
+}
+
+interface FactorRow {
+    readonly secret: string;
+    readonly last_step: number;
+    readonly recovery_salt: string | null;
 }
 
 /** How an attempt at the second step ended; it is counted in the transaction that asked. */
@@ -37,17 +55,22 @@ const recoveryCount = 10;
 const recoveryAlphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 const recoveryGroups = 4;
 const recoveryGroupLength = 6;
+const saltBytes = 32;
 
 export class SecondFactors {
     readonly #clock: Clock;
     readonly #keyring: Keyring;
     readonly #recoveryKey: KeyObject;
     readonly #enabled = new Set<number>();
+    readonly #row: Statement<[number], FactorRow>;
+    readonly #codes: Statement<[number], { hash: string }>;
 
     constructor({ db, clock, keyring }: SecondFactorsDependencies) {
         this.#clock = clock;
         this.#keyring = keyring;
         this.#recoveryKey = createSecretKey(keyring.derive('auth recovery codes'));
+        this.#row = db.prepare('select secret, last_step, recovery_salt from auth_second_factors where user_id = ? and secret is not null');
+        this.#codes = db.prepare('select hash from auth_recovery_codes where user_id = ? order by hash');
         for (const row of db.prepare<[], { user_id: number }>('select user_id from auth_second_factors where secret is not null').all()) {
             this.#enabled.add(row.user_id);
         }
@@ -58,13 +81,31 @@ export class SecondFactors {
         return this.#enabled.has(userId);
     }
 
+    /** The active one, opened, as of the last commit. */
+    read(userId: number): MovedFactor | null {
+        const row = this.#row.get(userId);
+        return row === undefined ? null : {
+            secret: this.#keyring.open(label, row.secret), lastStep: row.last_step, salt: row.recovery_salt,
+            recoveryCodes: row.recovery_salt === null ? [] : this.#codes.all(userId).map(({ hash }) => hash)
+        };
+    }
+
+    /** Puts one from another panel in place; what was used there stays used. */
+    async put(tx: Transaction, userId: number, { secret, lastStep, salt, recoveryCodes }: MovedFactor): Promise<void> {
+        await tx.em.insert(SecondFactorEntity, { userId, secret: this.#keyring.seal(label, secret), pending: null, lastStep, wrongAt: [], closedUntil: 0, recoverySalt: salt });
+        if (salt !== null && recoveryCodes.length > 0) {
+            await tx.em.insertMany(RecoveryCodeEntity, recoveryCodes.map((hash) => ({ hash, userId })));
+        }
+        tx.afterCommit(() => this.#enabled.add(userId));
+    }
+
     /** Makes a secret that waits to be confirmed; an active one stays as it is. */
     async enrol(tx: Transaction, userId: number, username: string): Promise<Enrolment> {
         const secret = generateSecret({ length: secretBytes });
         const pending = this.#keyring.seal(label, secret);
         const row = await tx.em.findOne(SecondFactorEntity, { userId });
         if (row === null) {
-            await tx.em.insert(SecondFactorEntity, { userId, secret: null, pending, lastStep: 0, wrongAt: [], closedUntil: 0 });
+            await tx.em.insert(SecondFactorEntity, { userId, secret: null, pending, lastStep: 0, wrongAt: [], closedUntil: 0, recoverySalt: null });
         }
         else {
             await tx.em.nativeUpdate(SecondFactorEntity, { userId }, { pending });
@@ -90,10 +131,11 @@ export class SecondFactors {
         if (step === null) {
             return { attempt, recoveryCodes: [] };
         }
-        await tx.em.nativeUpdate(SecondFactorEntity, { userId }, { secret: pending, pending: null, lastStep: Math.max(step, row.secret === null ? 0 : row.lastStep), wrongAt: [], closedUntil: 0 });
+        const recoverySalt = randomBytes(saltBytes).toString('base64url');
+        await tx.em.nativeUpdate(SecondFactorEntity, { userId }, { secret: pending, pending: null, lastStep: Math.max(step, row.secret === null ? 0 : row.lastStep), wrongAt: [], closedUntil: 0, recoverySalt });
         await tx.em.nativeDelete(RecoveryCodeEntity, { userId });
         const recoveryCodes = Array.from({ length: recoveryCount }, recoveryCode);
-        await tx.em.insertMany(RecoveryCodeEntity, recoveryCodes.map((recovery) => ({ hash: this.#hash(userId, recovery), userId })));
+        await tx.em.insertMany(RecoveryCodeEntity, recoveryCodes.map((recovery) => ({ hash: this.#hash(userId, recovery, recoverySalt), userId })));
         tx.afterCommit(() => this.#enabled.add(userId));
         return { attempt, recoveryCodes };
     }
@@ -104,7 +146,7 @@ export class SecondFactors {
         if (row?.secret == null) {
             return { outcome: 'wrong', closed: false };
         }
-        if (!this.#open(row.closedUntil) || !await this.#take(tx, { userId, secret: row.secret, lastStep: row.lastStep }, code)) {
+        if (!this.#open(row.closedUntil) || !await this.#take(tx, { userId, secret: row.secret, lastStep: row.lastStep, recoverySalt: row.recoverySalt ?? null }, code)) {
             return this.#wrong(tx, row);
         }
         await tx.em.nativeUpdate(SecondFactorEntity, { userId }, { wrongAt: [], closedUntil: 0 });
@@ -124,12 +166,12 @@ export class SecondFactors {
         await tx.em.nativeUpdate(SecondFactorEntity, { userId }, { wrongAt: [], closedUntil: 0 });
     }
 
-    async #take(tx: Transaction, { userId, secret, lastStep }: { userId: number; secret: string; lastStep: number }, code: string): Promise<boolean> {
+    async #take(tx: Transaction, { userId, secret, lastStep, recoverySalt }: { userId: number; secret: string; lastStep: number; recoverySalt: string | null }, code: string): Promise<boolean> {
         if (/^\d{6}$/.test(code)) {
             const step = this.#stepOf(secret, code, lastStep);
             return step !== null && await tx.em.nativeUpdate(SecondFactorEntity, { userId, lastStep: { $lt: step } }, { lastStep: step }) === 1;
         }
-        return await tx.em.nativeDelete(RecoveryCodeEntity, { userId, hash: this.#hash(userId, code) }) === 1;
+        return await tx.em.nativeDelete(RecoveryCodeEntity, { userId, hash: this.#hash(userId, code, recoverySalt) }) === 1;
     }
 
     /** The time step whose code this is: the present one, or one beside it; never one at or before `after`. */
@@ -157,8 +199,11 @@ export class SecondFactors {
         return { outcome: 'wrong', closed };
     }
 
-    #hash(userId: number, code: string): string {
+    #hash(userId: number, code: string, salt: string | null): string {
         const plain = code.toLowerCase().replaceAll(/[\s-]/g, '');
+        if (salt !== null) {
+            return createHmac('sha256', Buffer.from(salt, 'base64url')).update(plain).digest('base64url');
+        }
         return createHmac('sha256', this.#recoveryKey).update(`${userId}:${plain}`).digest('base64url');
     }
 }

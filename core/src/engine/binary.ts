@@ -64,7 +64,7 @@ export interface BinaryResult {
 }
 
 /** Runs the binary to its end, as the engine's user and without any right. Never rejects. */
-export const runBinary = (folders: EngineFolders, binary: string, args: readonly string[], options: { readonly timeoutMs: number; readonly signal?: AbortSignal }): Promise<BinaryResult> => {
+export const runBinary = (folders: EngineFolders, binary: string, args: readonly string[], options: { readonly timeoutMs: number; readonly signal?: AbortSignal; readonly mostBytes?: number }): Promise<BinaryResult> => {
     const [file, ...rest] = engineCommand(folders, binary, args, { serve: false });
     return new Promise((done) => {
         execFile(file, rest, {
@@ -72,7 +72,7 @@ export const runBinary = (folders: EngineFolders, binary: string, args: readonly
             env: engineEnvironment(folders.scratch),
             timeout: options.timeoutMs,
             killSignal: 'SIGKILL',
-            maxBuffer: 4 * 1024 * 1024,
+            maxBuffer: options.mostBytes ?? 4 * 1024 * 1024,
             ...(options.signal === undefined ? {} : { signal: options.signal })
         }, (error, stdout, stderr) => {
             done({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : null, stdout, stderr });

@@ -57,13 +57,15 @@ export class Roles {
     readonly #made = new Map<string, RoleView>();
     readonly #listeners: (() => void)[] = [];
     readonly #row;
+    readonly #rows;
 
     constructor({ db, clock, permissions }: RolesDependencies) {
         this.#db = db;
         this.#clock = clock;
         this.#permissions = permissions;
         this.#row = db.prepare<[string], RoleRow>('select * from roles where name = ?');
-        for (const row of db.prepare<[], RoleRow>('select * from roles').all()) {
+        this.#rows = db.prepare<[], RoleRow>('select * from roles');
+        for (const row of this.#rows.all()) {
             this.#made.set(row.name, viewOf(row));
         }
         permissions.onChange(() => this.#changed());
@@ -167,6 +169,15 @@ export class Roles {
         }
         requireAll(actor, wanted);
         return [...new Set(wanted)].sort();
+    }
+
+    /** Follows the rows after a transaction that wrote several of them. */
+    reload(): void {
+        this.#made.clear();
+        for (const row of this.#rows.all()) {
+            this.#made.set(row.name, viewOf(row));
+        }
+        this.#changed();
     }
 
     #fixed(name: FixedRole): RoleView {

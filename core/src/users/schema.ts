@@ -3,8 +3,8 @@ import { joi } from '@portico/sdk';
 
 /** ASCII only: two names that look the same are the same. */
 export const usernamePattern = /^[A-Za-z0-9][A-Za-z0-9._@-]{2,63}$/;
-const roleNamePattern = /^[a-z][a-z0-9-]{1,31}$/;
-const permissionPattern = /^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/;
+export const roleNamePattern = /^[a-z][a-z0-9-]{1,31}$/;
+export const permissionPattern = /^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/;
 
 const username = joi.string().pattern(usernamePattern, 'user name: 3 to 64 ASCII letters, digits and . _ @ -, the first a letter or digit');
 const password = joi.secret().max(1024, 'utf8');

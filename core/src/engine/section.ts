@@ -1,0 +1,95 @@
+/**
+ * What a feature contributes to a document of the whole panel, and how it takes its part back. The document itself, its passphrase and its
+ * plan are `import-export/`; a feature knows only its own section.
+ */
+import type { Call } from '../call.ts';
+import type { Transaction } from '../db/database.ts';
+import type { Draft, Plan } from './change.ts';
+import type { EngineSettings, SiteCertificate } from './site.ts';
+import type { Invalid } from '../errors.ts';
+
+export type ImportMode = 'merge' | 'replace';
+
+/** Takes the secrets of a document while it is made; they are sealed together. */
+export interface SecretSink {
+    /** `path` names the secret within its section, as `shop.example.com/basicAuth/ann`; once for each path. */
+    put(path: string, secret: string): void;
+}
+
+/** The opened secrets of a section. */
+export interface Secrets {
+    get(path: string): string | undefined;
+}
+
+export type Effect = 'create' | 'update' | 'delete' | 'unchanged';
+
+/** What becomes of one thing. */
+export interface Entry {
+    readonly effect: Effect;
+    /** As people know it: a domain, a user name, a key. */
+    readonly name: string;
+    /** What is not as the document says, and why. */
+    readonly notes?: readonly string[];
+}
+
+/** The surroundings of a plan. Sections are planned in order; what a later one needs of an earlier one stands here. */
+export interface Ground {
+    readonly draft: Draft;
+    readonly mode: ImportMode;
+    readonly call: Call;
+    /** Numbers of DNS providers in the document, and what they become; a number that is missing has been left out. Null: the document has none. */
+    dnsProviderIds: ReadonlyMap<number, number> | null;
+    /** Numbers of certificates in the document, and what they become; a number that is missing has been left out. Null: the document has no certificates. */
+    certificateIds: ReadonlyMap<number, number> | null;
+    /** As they will be. */
+    certificates: ReadonlyMap<number, SiteCertificate>;
+    /** As they will be. */
+    settings: EngineSettings;
+    /** Roles as they will be, with what they may. Null: as they are. */
+    roles: ReadonlyMap<string, readonly string[]> | null;
+    /** What the document has. */
+    readonly sections: ReadonlySet<string>;
+}
+
+/** A section's part of the change. */
+export interface Step {
+    readonly entries: readonly Entry[];
+    /** What goes through the engine's queue. */
+    readonly engine?: Plan;
+    /** Writes the rest, in the one transaction. @throws to undo everything */
+    commit?(tx: Transaction): Promise<void>;
+    /** Called once when everything is durable. */
+    done?(): void;
+}
+
+/** A section of a document that was read and found right by itself. */
+export interface Incoming {
+    /** Against the rows as they are. Synchronous: it is asked again in the engine's queue. @throws VALIDATION_FAILED, FORBIDDEN, STEP_UP_REQUIRED, IN_USE */
+    plan(ground: Ground): Step;
+    /** Outside of every lock, before the change. @throws REFUSED_BY_PLUGIN */
+    guard?(step: Step): Promise<void>;
+}
+
+export interface Reading {
+    readonly call: Call;
+    readonly mode: ImportMode;
+    /** Nothing will come of it: no number may be used up. */
+    readonly dryRun: boolean;
+    /** Null: the document has no secrets. */
+    readonly secrets: Secrets | null;
+    /** Where the section stands, for messages. */
+    readonly path: string;
+    readonly faults: { add(path: string, message: string): void; readonly list: readonly Invalid[] };
+}
+
+export interface Section {
+    /** Its key in the document. */
+    readonly name: string;
+    /** What exporting it takes, with secrets also `secrets`; and importing it. */
+    readonly permissions: { readonly read: string; readonly write: string; readonly secrets: string };
+    /** Sections without which it makes no sense; they are exported along. */
+    readonly needs?: readonly string[];
+    collect(sink: SecretSink | null): unknown;
+    /** Reads its part of a document. What is wrong with it goes to `faults`; what comes back is not used then. */
+    read(part: unknown, reading: Reading): Incoming | Promise<Incoming>;
+}
