@@ -1,7 +1,13 @@
-/** From a folder to a plugin that may start: found, its manifest read, its place in the order decided. None of its code runs in here. */
+/** From a folder, or a registry's name, to a plugin that may be set up. */
 export { discover } from './discover.ts';
 export type { Found, Origin, Place, Skipped } from './discover.ts';
+export { InstallFailure } from './failure.ts';
+export type { InstallCode, LoadCode, LockCode, Stage, StageFailure } from './failure.ts';
 export { manifestSchema, readManifest } from './manifest.ts';
 export type { Manifest, ManifestFault, PluginPackage } from './manifest.ts';
+export type {
+    Catalogue, InstallLimits, InstallOptions, InstallPhase, InstallSource, Installed, Loaded, Lock, LockEntry, Offer, Outcome, Registry, RegistryLog, RegistryOptions, Signature
+} from './ports.ts';
+export { createRegistry } from './registry.ts';
 export { resolve } from './resolve.ts';
 export type { Host, Resolution, Unresolved } from './resolve.ts';

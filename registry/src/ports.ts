@@ -1,0 +1,175 @@
+/** What the registry needs and what it hands out, in one place: the core reads this file to use it. */
+import type { Found, Place, Skipped } from './discover.ts';
+import type { StageFailure } from './failure.ts';
+import type { PluginPackage } from './manifest.ts';
+import type { Host, Resolution } from './resolve.ts';
+
+/** Where the registry says what it did beside its answers. */
+export interface RegistryLog {
+    info(detail: object, message: string): void;
+    warn(detail: object, message: string): void;
+}
+
+/** What the registry is made of. */
+export interface RegistryOptions {
+    /** Absolute; the registry owns `plugins/` and `plugins.lock.json` in it. */
+    readonly dataDir: string;
+    /** Base address of an npm registry. */
+    readonly registryUrl: string;
+    /** Bearer token for it. */
+    readonly registryToken?: string;
+    /** 32 bytes that only this data folder's panel knows; the lock is signed under them. */
+    readonly hmacKey: Uint8Array;
+    /** Names that no plugin may have. */
+    readonly reserved: ReadonlySet<string>;
+    readonly host: Host;
+    readonly log: RegistryLog;
+    /** Default 5000. */
+    readonly importMs?: number;
+    readonly limits?: Partial<InstallLimits>;
+}
+
+/** Bounds of what is fetched, unpacked and waited for. */
+export interface InstallLimits {
+    /** Bytes of one archive as it is sent; default 64 MiB. */
+    readonly archiveBytes: number;
+    /** Bytes of one archive unpacked; default 256 MiB. */
+    readonly unpackedBytes: number;
+    /** Files and folders of one archive; default 20,000. */
+    readonly entries: number;
+    /** Packages, the plugin itself included; default 500. */
+    readonly packages: number;
+    /** Bytes of all archives unpacked; default 512 MiB. */
+    readonly totalBytes: number;
+    /** Time without an answer of the registry; default 15,000. */
+    readonly idleMs: number;
+    /** Time for all of it; default 300,000. */
+    readonly totalMs: number;
+}
+
+/** What the package says of its origin, as far as the registry's signatures tell. */
+export type Signature = 'verified' | 'unsigned' | 'uploaded';
+
+/** One installed version, as it stands in plugins.lock.json. */
+export interface LockEntry {
+    readonly name: string;
+    readonly package: string;
+    readonly version: string;
+    /** Of the archive, as a subresource integrity string. */
+    readonly integrity: string;
+    /** Hash over every file of the folder. */
+    readonly tree: string;
+    /** Below `<dataDir>/plugins`: `<name>/<version>-<integrity8>-<n>`. It is the package's own folder. */
+    readonly folder: string;
+    readonly signature: Signature;
+    /** ISO 8601. */
+    readonly installedAt: string;
+}
+
+/** What an install made. It is loaded by nobody until the lock names it. */
+export interface Installed extends LockEntry {
+    /** Absolute. */
+    readonly path: string;
+    readonly plugin: PluginPackage;
+    /** Names and versions of everything that came with it. */
+    readonly dependencies: readonly { readonly package: string; readonly version: string; readonly signature: Signature }[];
+    /** Where the registry says that it was built; null when it does not. */
+    readonly provenance: string | null;
+}
+
+/** What to install: a package of the registry (a version, a range or a tag; the newest compatible one without), or an uploaded archive. */
+export type InstallSource =
+    | { readonly package: string; readonly version?: string; readonly integrity?: string }
+    | { readonly tarball: Uint8Array; readonly integrity?: string };
+
+/** The phases of an install, in order. */
+export type InstallPhase = 'resolve' | 'fetch' | 'verify' | 'unpack' | 'inspect' | 'commit';
+
+export interface InstallOptions {
+    onPhase?(phase: InstallPhase): void;
+    readonly signal?: AbortSignal;
+}
+
+/** `plugins.lock.json`: which installed version of each plugin counts. Every change is durable when its promise settles. */
+export interface Lock {
+    /** False when the file did not stand the check: it was changed by somebody else, or belongs to another data folder. Then nothing of it counts until it is rewritten. */
+    readonly trusted: boolean;
+    /** One entry a plugin: the version that counts. */
+    current(): readonly LockEntry[];
+    /** Versions that are kept to go back to, newest first. */
+    kept(name: string): readonly LockEntry[];
+    /** Makes it the version that counts; the one before is kept (one, the others are dropped). */
+    activate(entry: LockEntry): Promise<void>;
+    /** Forgets a plugin with all its versions. */
+    drop(name: string): Promise<void>;
+    /** Compares the folder with what was installed; null when they agree. */
+    verify(entry: LockEntry): Promise<StageFailure | null>;
+}
+
+/** A module that may be set up. */
+export interface Loaded {
+    readonly found: Found;
+    readonly plugin: PluginPackage;
+    /** What definePlugin returned. */
+    readonly definition: unknown;
+    /** Time that the import took. */
+    readonly importMs: number;
+}
+
+/** One package on its journey; it never disappears, and a failure stays on it. */
+export interface Outcome {
+    readonly found: Found;
+    /** Null when its manifest could not be read. */
+    readonly plugin: PluginPackage | null;
+    /** The last stage that it passed. */
+    readonly stage: 'discovered' | 'resolved' | 'loaded' | null;
+    readonly failure: StageFailure | null;
+    readonly definition: unknown;
+}
+
+/** A version on the registry beside what is installed. */
+export interface Offer {
+    readonly package: string;
+    /** Null when no version's manifest could be read. */
+    readonly name: string | null;
+    readonly title: string;
+    /** The newest version that works with this panel; null when none does. */
+    readonly version: string | null;
+    /** The newest version of all. */
+    readonly latest: string;
+    /** Why `version` is not `latest`, in one sentence; null when it is. */
+    readonly conflict: string | null;
+    readonly installed: string | null;
+}
+
+/** What the registry offers. */
+export interface Catalogue {
+    readonly offers: readonly Offer[];
+    /** False when the registry does not answer a search: only packages that are installed are in the list. */
+    readonly searchable: boolean;
+    /** Packages that could not be asked for, with the reason. */
+    readonly failures: readonly { readonly package: string; readonly message: string }[];
+}
+
+export interface Registry {
+    /** Looks into the lock's folders first, then into each place. */
+    discover(places: readonly Place[]): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }>;
+    resolve(plugins: readonly PluginPackage[]): Resolution;
+    /** Imports one package that was found, and looks at what came of it. Never rejects. */
+    load(found: Found): Promise<{ readonly loaded: Loaded } | { readonly failure: StageFailure }>;
+    /** All three stages for all places. `enabled` says which may be imported; the others stop at `resolved`. */
+    run(places: readonly Place[], enabled: (found: Found, plugin: PluginPackage) => boolean): Promise<{ readonly outcomes: readonly Outcome[]; readonly skipped: readonly Skipped[] }>;
+    /**
+     * Fetches, verifies and unpacks into a folder of its own; the lock is not touched.
+     *
+     * @throws InstallFailure with nothing changed
+     */
+    install(source: InstallSource, options?: InstallOptions): Promise<Installed>;
+    readonly lock: Lock;
+    /** What the registry offers for these packages, and what else it has with the keyword `portico-plugin`. */
+    available(installed: readonly { readonly package: string; readonly version: string }[], options?: { readonly search?: string; readonly signal?: AbortSignal }): Promise<Catalogue>;
+    /** Deletes one folder of a plugin, when the lock does not name it. */
+    remove(name: string, folder: string): Promise<void>;
+    /** Deletes what neither the lock nor `keep` names: folders of versions, and what a killed install left. Answers the folders that it deleted. */
+    collect(keep?: readonly string[]): Promise<readonly string[]>;
+}
