@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import type { HostRow } from '../../core/src/engine/change.ts';
 import type { Site } from '../../core/src/engine/site.ts';
 import { createHostStore } from '../../core/src/hosts/store.ts';
+import { createKeyring } from '../../core/src/keyring.ts';
 import { openStorage } from '../../core/src/storage.ts';
 import { createPanelProcess, type PanelProcess } from '../support/panel-process.ts';
 import { testSite } from '../support/site.ts';
@@ -32,6 +33,7 @@ export async function startFleet(count: number, upstream: string, environment: R
     const panel = await createPanelProcess({ environment });
     try {
         mkdirSync(panel.dataDir, { mode: 0o700 });
+        createKeyring(panel.dataDir);
         const db = await openStorage(panel.dataDir);
         const store = createHostStore(db);
         await db.write((tx) => store.write(tx, rowsOf(count, upstream).map((row) => ({ id: row.site.id, row })), true));
