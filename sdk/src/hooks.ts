@@ -47,8 +47,26 @@ export interface Hooks {
         readonly timestamp: string;
         readonly data: { readonly severity: 'info' | 'warning' | 'error'; readonly title: string; readonly text: string | null; readonly details: unknown };
     }>;
+    /** Routes came or went: catalogues made of them are to be made again. `plugin` is whose. */
+    'routes.changed': Notify<{ readonly plugin: string }>;
+    /** A plugin's state on its record changed. */
+    'plugin.stateChanged': Notify<{ readonly plugin: string; readonly state: string; readonly before: string }>;
+    /** What a backup should hold. `folder` is lent: what a tap writes there may be taken; bulk data is never a value. */
+    'backup.collect': Collect<{ readonly folder: string }, BackupItem>;
+    /** A backup comes back: `folder` holds what this plugin once gave. */
+    'backup.restore': Collect<{ readonly folder: string; readonly version: string; readonly items: readonly BackupItem[] }, { readonly item: string; readonly ok: boolean; readonly message?: string }>;
+    /** What a plugin knows of its own health beyond its checks. */
+    'health.collect': Collect<Readonly<Record<string, never>>, { readonly name: string; readonly state: 'ok' | 'degraded' | 'failed'; readonly evidence?: string }>;
     'panel.started': Notify<Readonly<Record<string, never>>>;
     'panel.stopping': Notify<Readonly<Record<string, never>>>;
+}
+
+/** `path` lies in the lent folder (what a tap wrote), or is absolute and inside the plugin's own capability `files` (taken where it lies). */
+export interface BackupItem {
+    readonly name: string;
+    readonly title: string;
+    readonly path: string;
+    readonly bytes?: number;
 }
 
 export type HookName = keyof Hooks;

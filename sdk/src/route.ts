@@ -58,19 +58,44 @@ export interface AuditDetail {
 /** A permission, anybody who is logged in, or everybody with the written reason why. */
 export type Access = string | { readonly public: string };
 
-/** What every door declares. */
-export interface Described {
+/** A one-time ticket of the plugin's own in the path parameter `ticket`, and the permission that its owner must still have. */
+export interface TicketAccess {
+    readonly ticket: string;
+    readonly permission: string;
+}
+
+/**
+ * Who may use a plugin's route: a permission of the plugin's own, without a colon (`read`, `write`, or one of its manifest), `'authenticated'`
+ * for anybody who is logged in, `{ public: 'the reason' }` with a reason that the manifest names too, or a ticket.
+ */
+export type PluginAccess = string | { readonly public: string } | TicketAccess;
+
+/** What every route declares, whoever mounts it. */
+export interface Declared {
     /** Relative to where it is mounted; hapi's syntax: `/{id}`, `/{path*}`. */
     readonly path: string;
+    readonly description?: string;
+    /** The route asks for a session that proved itself lately (40301 otherwise). */
+    readonly stepUp?: boolean;
+    readonly deprecated?: { readonly since: string; readonly removedIn: string; readonly instead?: string };
+}
+
+/** What every door of the core declares. */
+export interface Described extends Declared {
     /** A permission (`hosts:read`), `'authenticated'`, or `{ public: 'the reason' }`. A route without it does not mount. */
     readonly access: Access;
     /** Stable name for OpenAPI and audit; unique on its server. */
     readonly id: string;
     readonly summary: string;
-    readonly description?: string;
-    /** The route asks for a session that proved itself lately (40301 otherwise). */
-    readonly stepUp?: boolean;
-    readonly deprecated?: { readonly since: string; readonly removedIn: string; readonly instead?: string };
+}
+
+/** What every door of a plugin declares. */
+export interface PluginDescribed extends Declared {
+    readonly access: PluginAccess;
+    /** Stable name for OpenAPI, audit and tools, unique in the plugin; default: made of method and path. Shown as `<plugin>.<id>`. */
+    readonly id?: string;
+    /** One line for the documentation and for assistants; default: method and path. */
+    readonly summary?: string;
 }
 
 interface Validated<P, Q> {
@@ -82,7 +107,7 @@ type Body<S> = S extends AnySchema ? Value<S> : undefined;
 type Out<S> = S extends AnySchema ? Value<S> : unknown;
 
 /** A JSON route: the envelope in both directions of failure, 1 MiB of body unless `maxBytes` says otherwise. */
-export interface JsonRoute<P, Q, B, R, C> extends Described {
+export interface JsonDoor<P, Q, B, R, C> {
     readonly method: Method;
     readonly validate?: { readonly params?: P; readonly query?: Q; readonly payload?: B };
     /** The shape of `data`: types the handler, documents the answer, checked in tests and development. */
@@ -109,7 +134,7 @@ export interface StreamEvent {
 }
 
 /** Server-sent events. The iterable ends the stream; the host sends a comment every 15 s to keep it open. */
-export interface StreamRoute<P, Q, B, C> extends Described {
+export interface StreamDoor<P, Q, B, C> {
     readonly method?: 'GET' | 'POST';
     readonly validate?: { readonly params?: P; readonly query?: Q; readonly payload?: B };
     handler(request: Request<In<P>, In<Q>, Body<B>> & { readonly lastEventId: string | null } & C): Awaitable<AsyncIterable<StreamEvent>>;
@@ -123,7 +148,7 @@ export interface Socket extends AsyncIterable<string | Uint8Array> {
 }
 
 /** A WebSocket route; the socket closes when the handler's promise settles. */
-export interface SocketRoute<P, Q, C> extends Described, Validated<P, Q> {
+export interface SocketDoor<P, Q, C> extends Validated<P, Q> {
     readonly protocols?: readonly string[];
     /** Default 1 MiB. */
     readonly maxMessageBytes?: number;
@@ -131,7 +156,7 @@ export interface SocketRoute<P, Q, C> extends Described, Validated<P, Q> {
 }
 
 /** A body taken as a stream, never held in memory. */
-export interface UploadRoute<P, Q, R, C> extends Described, Validated<P, Q> {
+export interface UploadDoor<P, Q, R, C> extends Validated<P, Q> {
     readonly method: 'POST' | 'PUT';
     /** Media types, as `application/octet-stream`; others are 41500. */
     readonly accepts: readonly string[];
@@ -160,15 +185,49 @@ export interface Download {
     close?(): Awaitable<void>;
 }
 
-export interface DownloadRoute<P, Q, C> extends Described, Validated<P, Q> {
+export interface DownloadDoor<P, Q, C> extends Validated<P, Q> {
     handler(request: Request<In<P>, In<Q>, undefined> & C): Awaitable<Download>;
 }
 
 /** The raw door: WHATWG Request in, Response out, for a protocol that has a shape of its own. */
-export interface HttpRoute<P, Q, C> extends Described, Validated<P, Q> {
+export interface HttpDoor<P, Q, C> extends Validated<P, Q> {
     readonly methods: readonly ('GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS')[];
     /** Why the envelope does not hold here; shown in the docs. */
     readonly raw: string;
     readonly maxBytes: number;
     handler(request: globalThis.Request, call: Omit<Request<In<P>, In<Q>, undefined>, 'payload' | 'headers'> & C): Awaitable<globalThis.Response>;
 }
+
+/** A JSON route of the core. */
+export interface JsonRoute<P, Q, B, R, C> extends Described, JsonDoor<P, Q, B, R, C> {}
+/** An event stream of the core. */
+export interface StreamRoute<P, Q, B, C> extends Described, StreamDoor<P, Q, B, C> {}
+/** A WebSocket of the core. */
+export interface SocketRoute<P, Q, C> extends Described, SocketDoor<P, Q, C> {}
+/** An upload of the core. */
+export interface UploadRoute<P, Q, R, C> extends Described, UploadDoor<P, Q, R, C> {}
+/** A download of the core. */
+export interface DownloadRoute<P, Q, C> extends Described, DownloadDoor<P, Q, C> {}
+/** A route of the core with a protocol of its own. */
+export interface HttpRoute<P, Q, C> extends Described, HttpDoor<P, Q, C> {}
+
+/** What the ticket of a route with {@link TicketAccess} was issued with; null on every other route. */
+export interface Ticketed {
+    readonly ticket: unknown;
+}
+
+/** A JSON route of a plugin, as `ctx.route` takes it. */
+export interface PluginRoute<P = undefined, Q = undefined, B = undefined, R = undefined> extends PluginDescribed, JsonDoor<P, Q, B, R, unknown> {
+    /** Whether assistants may be offered this route; default true. A route with `stepUp` or `secret` never is. */
+    readonly tool?: boolean;
+}
+/** An event stream of a plugin, as `ctx.stream` takes it. */
+export interface PluginStream<P = undefined, Q = undefined, B = undefined> extends PluginDescribed, StreamDoor<P, Q, B, Ticketed> {}
+/** A WebSocket of a plugin, as `ctx.socket` takes it. */
+export interface PluginSocket<P = undefined, Q = undefined> extends PluginDescribed, SocketDoor<P, Q, Ticketed> {}
+/** An upload of a plugin, as `ctx.upload` takes it. `'*\/*'` in `accepts` takes any media type. */
+export interface PluginUpload<P = undefined, Q = undefined, R = undefined> extends PluginDescribed, UploadDoor<P, Q, R, unknown> {}
+/** A download of a plugin, as `ctx.download` takes it. */
+export interface PluginDownload<P = undefined, Q = undefined> extends PluginDescribed, DownloadDoor<P, Q, Ticketed> {}
+/** A route of a plugin with a protocol of its own, as `ctx.http` takes it. */
+export interface PluginHttp<P = undefined, Q = undefined> extends PluginDescribed, HttpDoor<P, Q, unknown> {}

@@ -1,0 +1,256 @@
+/** A plugin's whole world: built by hand for one generation of it, and dead after that. */
+import type { FileHandle } from 'node:fs/promises';
+import type { Socket as NetSocket } from 'node:net';
+import type { EntityManager } from '@mikro-orm/sqlite';
+import type { ApiDoor } from './catalogue.ts';
+import type { HookName, Hooks, Outcome, Tap, TapOrder } from './hooks.ts';
+import type { AnySchema } from './joi.ts';
+import type { Child, ExecOptions, ExecResult, SpawnOptions } from './process.ts';
+import type { TaskView } from './reply.ts';
+import type { Actor, Awaitable, PluginDownload, PluginHttp, PluginRoute, PluginSocket, PluginStream, PluginUpload } from './route.ts';
+import type { CertificatesDoor, HostsDoor } from './serving.ts';
+
+/** Deeply read-only. */
+export type Frozen<T> = T extends Date | Uint8Array ? T : T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : T;
+
+type Schema = AnySchema | undefined;
+
+/** A plugin's log; every line carries its name and version. Secrets in its settings are redacted. */
+export interface Logger {
+    debug(message: string, fields?: object): void;
+    info(message: string, fields?: object): void;
+    warn(message: string, fields?: object): void;
+    error(message: string, fields?: object): void;
+}
+
+/** How one part of a plugin is. */
+export interface Health {
+    readonly state: 'ok' | 'degraded' | 'failed';
+    /** What was seen. */
+    readonly evidence?: string;
+    /** What helps: for people, as a command, or as a path of the API. */
+    readonly remedy?: { readonly text: string; readonly command?: string; readonly route?: string };
+}
+
+/** The plugin's own SQLite file. Each call has an entity manager of its own; nothing of it may be kept. */
+export interface Db {
+    read<T>(work: (em: EntityManager) => Promise<T>): Promise<T>;
+    /** One short transaction, one at a time. Await nothing inside but the database. What it changed is durable once it resolves. */
+    write<T>(work: (em: EntityManager) => Promise<T>): Promise<T>;
+}
+
+export interface FileEntry {
+    readonly name: string;
+    readonly type: 'file' | 'folder' | 'link' | 'other';
+    /** Bytes. */
+    readonly size: number;
+    /** Permission bits. */
+    readonly mode: number;
+    readonly uid: number;
+    readonly gid: number;
+    readonly modifiedAt: Date;
+    /** Changes whenever the entry does. */
+    readonly version: string;
+}
+
+/**
+ * Files below one granted root. Paths are relative (`a/b.txt`; `''` is the root), and every step is opened below the descriptor of the
+ * step before: no link, no `..` and no race leaves the root. Links are never followed:
+ * what would have to is refused with NOT_FOUND 40400.
+ */
+export interface Files {
+    /** `wx` makes a new file and fails when there is one; `mode` is for new files, default 0o640. */
+    open(path: string, flags?: 'r' | 'r+' | 'w' | 'wx' | 'a', mode?: number): Promise<FileHandle>;
+    list(path: string): Promise<readonly FileEntry[]>;
+    /** The entry itself, never what a link points to. */
+    stat(path: string): Promise<FileEntry>;
+    /** Where a link points to, as text. */
+    readLink(path: string): Promise<string>;
+    createFolder(path: string, options?: { readonly mode?: number; readonly parents?: boolean }): Promise<void>;
+    /** Replaces a file at `to` only with `replace`. */
+    move(from: string, to: string, options?: { readonly replace?: boolean }): Promise<void>;
+    /** A folder with all that is in it only with `recursive`. */
+    remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
+    /** Changes permission bits. */
+    chmod(path: string, mode: number): Promise<void>;
+    chown(path: string, uid: number, gid: number): Promise<void>;
+}
+
+/** When scheduled work runs. */
+export type When = ({
+    /** Five fields, or six with seconds first; `@daily` and its like. */
+    readonly cron: string;
+    /** IANA name; default: the machine's. */
+    readonly timezone?: string;
+} | { readonly everySeconds: number }) & {
+    /** What happens when the last run is not over; default `skip`. */
+    readonly overlap?: 'skip' | 'queue';
+    /** What happens when the time passed while nothing ran; default `skip`. */
+    readonly missed?: 'skip' | 'run-once';
+};
+
+/** One run of scheduled work. */
+export interface ScheduledRun {
+    /** When it was due. */
+    readonly at: Date;
+    /** It was due while the plugin did not run. */
+    readonly missed: boolean;
+    readonly signal: AbortSignal;
+}
+
+/** Disposing of it stops it; a run under way is aborted. */
+export interface Scheduled extends AsyncDisposable {
+    /** When it runs next; null when never. */
+    next(): Date | null;
+}
+
+export interface TaskOptions {
+    /** What kind of work, without the plugin's name: `snapshot`. */
+    readonly kind: string;
+    /** For people; default: the kind. */
+    readonly title?: string;
+    /** The permission of the plugin's that reading log and result, and cancelling, asks for. */
+    readonly access: string;
+    /** Who started it; default: the plugin itself. */
+    readonly actor?: Actor;
+    /** What it is about, for the audit. */
+    readonly resource?: string;
+    /** Only one at a time has this key; a second is refused with IN_USE 40901. */
+    readonly key?: string;
+}
+
+/** What a task's work is handed. */
+export interface TaskRun {
+    readonly id: number;
+    /** Aborts when somebody cancels the task or the generation ends; the work is then to end by throwing. */
+    readonly signal: AbortSignal;
+    /** Good as long as the task runs, at most 24 hours. */
+    readonly actor: Actor | null;
+    /** 0 to 1, or null when unknown; the text becomes a line of the log. */
+    progress(fraction: number | null, text?: string): void;
+    log(line: string): void;
+}
+
+/** What channels send to people. */
+export interface Notification {
+    /** Without the plugin's name: `disk-full`. */
+    readonly event: string;
+    readonly severity: 'info' | 'warning' | 'error';
+    readonly title: string;
+    readonly text?: string;
+}
+
+/** An audit entry beyond those that every route leaves by itself. */
+export interface PluginAuditEntry {
+    readonly action: string;
+    readonly resource: string;
+    readonly resourceId?: string | number;
+    readonly actor?: Actor;
+    readonly outcome?: 'success' | 'failure';
+    readonly before?: unknown;
+    readonly after?: unknown;
+}
+
+export interface IssuedTicket {
+    readonly ticket: string;
+    readonly expiresAt: Date;
+}
+
+/** Static files of the package. */
+export interface Assets {
+    /** Relative to the package. */
+    readonly folder: string;
+    /** Served at the root of the site; needs the capability `pages`. Default: below `/api/plugins/<name>/assets/`. */
+    readonly at?: 'root';
+    /** Served where no file is: `index.html` of an application with routes of its own. */
+    readonly fallback?: string;
+    /** Sources for each directive of the Content-Security-Policy; honoured at the root only. */
+    readonly csp?: Readonly<Record<string, readonly string[]>>;
+}
+
+export interface HookDoor {
+    /**
+     * Hangs a function on a hook. One that nobody publishes is no error: the tap waits for it. Guards, waterfalls, collecting hooks and
+     * `settings.changed` and `audit.recorded` need the capability `taps`.
+     */
+    tap<K extends HookName>(name: K, tap: Tap<K>, order?: TapOrder): void;
+    /** Publishes a hook of this plugin, whose name starts with the plugin's own (`deploy.released`), and returns how to run it. */
+    define<K extends HookName>(name: K, hook: { readonly kind: Hooks[K]['kind']; readonly summary: string; readonly timeoutSeconds?: number }): (payload: Hooks[K]['payload']) => Promise<HookRun<K>>;
+    /** Runs a collecting hook of the core, one outcome for each plugin as it comes; needs the capability `collect`. Work, not registration. */
+    collect<K extends HookName>(name: K, payload: (plugin: string) => Hooks[K]['payload'], options?: { readonly only?: readonly string[]; readonly signal?: AbortSignal }): AsyncIterable<Outcome<Hooks[K]['result']>>;
+}
+
+/** What running a hook gives: nothing, the value at the end, or one outcome for each plugin. */
+export type HookRun<K extends HookName> = Hooks[K]['kind'] extends 'waterfall' ? Hooks[K]['payload'] : Hooks[K]['kind'] extends 'collect' ? readonly Outcome<Hooks[K]['result']>[] : void;
+
+/**
+ * What `setup` is handed. *Registration* (routes, taps, `health`, `on…`) is synchronous and happens in `setup` only. *Work* is asynchronous,
+ * from `onStart` to `onStop`; after the end it rejects with `GENERATION_ENDED` 50304.
+ */
+export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record<never, never>>> {
+    readonly name: string;
+    readonly version: string;
+    readonly log: Logger;
+    /** Aborts when this generation ends. */
+    readonly signal: AbortSignal;
+    /** A private folder, 0700; it stays when the plugin is disabled. */
+    readonly dataDir: string;
+    /** The newest accepted settings, deeply frozen. Read them when they are needed; do not keep them. */
+    readonly settings: Frozen<S>;
+    /** Contracts of partners; an optional one that does not run is `undefined`. */
+    readonly plugins: P;
+
+    /** Declares a JSON route. */
+    route<VP extends Schema = undefined, VQ extends Schema = undefined, VB extends Schema = undefined, VR extends Schema = undefined>(route: PluginRoute<VP, VQ, VB, VR>): void;
+    /** Declares server-sent events. */
+    stream<VP extends Schema = undefined, VQ extends Schema = undefined, VB extends Schema = undefined>(route: PluginStream<VP, VQ, VB>): void;
+    /** Declares a WebSocket. */
+    socket<VP extends Schema = undefined, VQ extends Schema = undefined>(route: PluginSocket<VP, VQ>): void;
+    /** Declares a route whose body is taken as a stream. */
+    upload<VP extends Schema = undefined, VQ extends Schema = undefined, VR extends Schema = undefined>(route: PluginUpload<VP, VQ, VR>): void;
+    /** Declares a route that answers bytes, with ranges and conditions. */
+    download<VP extends Schema = undefined, VQ extends Schema = undefined>(route: PluginDownload<VP, VQ>): void;
+    /** Declares a route of a foreign protocol, without the envelope. */
+    http<VP extends Schema = undefined, VQ extends Schema = undefined>(route: PluginHttp<VP, VQ>): void;
+    /** Serves static files of the package, public and immutable by hash. */
+    assets(files: Assets): void;
+    readonly hooks: HookDoor;
+    /** Names a check that the plugin list shows; 5 seconds at most. */
+    health(name: string, check: (signal: AbortSignal) => Awaitable<Health>): void;
+    /** Begins the plugin's work, before its first request is let in. */
+    onStart(work: (signal: AbortSignal) => Awaitable<void>): void;
+    /** Ends it, in reverse order of registration, 8 seconds in all; the scope is emptied afterwards in any case. */
+    onStop(work: (signal: AbortSignal) => Awaitable<void>): void;
+    /** Hears of accepted settings. */
+    onSettings(work: (now: Frozen<S>, before: Frozen<S>) => Awaitable<void>): void;
+    /** Hears when an optional partner comes, changes its generation, or goes (`undefined`). */
+    onPartner<K extends keyof P>(name: K, work: (partner: P[K]) => Awaitable<void>): void;
+
+    readonly db: Db;
+    readonly api: ApiDoor;
+    readonly hosts: HostsDoor;
+    readonly certificates: CertificatesDoor;
+    /** Files below an absolute folder; needs the capability `files`. */
+    files(root: string): Files;
+    /** Seals texts with a key of this plugin and package. */
+    readonly secrets: { seal(plain: string): Promise<string>; open(sealed: string): Promise<string> };
+    /** Issues a one-time ticket, good for `ttlSeconds` (1 to 300, default 30), for a route with {@link TicketAccess}. */
+    readonly tickets: { issue(actor: Actor, ticket: { readonly permission: string; readonly data?: unknown; readonly ttlSeconds?: number }): Promise<IssuedTicket> };
+    /** `fetch`, bound by the capability `network`; checked at connect time and on every redirect. */
+    readonly fetch: typeof globalThis.fetch;
+    /** A socket that connects only to what is granted. Without a target, the caller's own `connect` is checked. Synchronous, as drivers want it. */
+    dial(target?: { readonly host: string; readonly port: number } | { readonly path: string }): NetSocket;
+    /** Runs a program to its end; needs the capability `exec`. A failing exit code is a result, not a failure. @throws TOOL_MISSING 50302 when it is absent */
+    exec(file: string, args: readonly string[], options?: ExecOptions): Promise<ExecResult>;
+    /** Starts a program; needs the capability `exec`. @throws TOOL_MISSING 50302 when it is absent */
+    spawn(file: string, args: readonly string[], options?: SpawnOptions): Promise<Child>;
+    /** Starts long work that people can see and cancel. Resolves when the task is durable. */
+    task<T>(options: TaskOptions, work: (run: TaskRun) => Promise<T>): Promise<TaskView>;
+    /** Runs work again and again; the same name replaces. */
+    schedule(name: string, when: When, work: (run: ScheduledRun) => Awaitable<void>): Promise<Scheduled>;
+    /** Tells people, by the channels that the admin set up. */
+    notify(message: Notification): Promise<void>;
+    audit(entry: PluginAuditEntry): Promise<void>;
+    /** Makes the generation's end dispose of something. */
+    use<T extends Disposable | AsyncDisposable>(owned: T): T;
+}

@@ -1,0 +1,68 @@
+/** Programs that a plugin runs: no shell, nothing inherited, and the whole process group ends with the plugin's generation. */
+import type { Bytes } from './route.ts';
+
+/** How a program runs. */
+export interface SpawnOptions {
+    /** Absolute; default: the plugin's data folder. */
+    readonly cwd?: string;
+    /** The whole environment beside PATH, HOME, LANG and TZ. `PATH`, `LD_*` and `NODE_OPTIONS` are refused. */
+    readonly env?: Readonly<Record<string, string>>;
+    /** Account to run as; needs the capability `users`, and a panel that runs as root. */
+    readonly user?: string;
+    /** 1 to 86,400; then the group is killed. Default: 60 for `exec`, none for `spawn`. */
+    readonly timeoutSeconds?: number;
+    readonly limits?: {
+        /** Address space of each process. */
+        readonly memoryBytes?: number;
+        /** Seconds of processor time of each process. */
+        readonly cpuSeconds?: number;
+        /** Processes of the account. */
+        readonly processes?: number;
+        /** Open files of each process. */
+        readonly openFiles?: number;
+        /** Size of each file that is written. */
+        readonly fileBytes?: number;
+    };
+    /** Ends the group when it aborts. */
+    readonly signal?: AbortSignal;
+    /** Runs it in a terminal; `stderr` is then empty. @throws TOOL_MISSING 50302 where terminals are not available */
+    readonly pty?: { readonly columns: number; readonly rows: number };
+}
+
+export interface ExecOptions extends Omit<SpawnOptions, 'pty'> {
+    readonly stdin?: string | Uint8Array;
+    /** Of stdout and stderr each, default 1 MiB; what comes after it is read and dropped. */
+    readonly maxOutputBytes?: number;
+}
+
+export interface ExecResult {
+    /** Exit code; null when a signal ended it. */
+    readonly code: number | null;
+    readonly signal: string | null;
+    readonly stdout: string;
+    readonly stderr: string;
+    /** Output was dropped. */
+    readonly truncated: boolean;
+    readonly timedOut: boolean;
+}
+
+/** How a program ended. */
+export interface Exit {
+    readonly code: number | null;
+    readonly signal: string | null;
+    readonly timedOut: boolean;
+}
+
+/** A running program with all of its descendants: signals and the end of the generation reach the whole group. */
+export interface Child extends AsyncDisposable {
+    readonly pid: number;
+    readonly stdin: WritableStream<Uint8Array>;
+    /** Must be read: a full pipe stops the program. */
+    readonly stdout: Bytes;
+    readonly stderr: Bytes;
+    readonly exited: Promise<Exit>;
+    /** Signals the group; default SIGTERM. Resolves when the signal was sent. */
+    kill(signal?: NodeJS.Signals): Promise<void>;
+    /** Of a terminal only. */
+    resize(columns: number, rows: number): Promise<void>;
+}
