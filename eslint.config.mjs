@@ -123,5 +123,6 @@ export default typescript.config(
         files: ['**/*.{js,mjs,cjs}'],
         languageOptions: { globals: { process: 'readonly', console: 'readonly', Buffer: 'readonly', setTimeout: 'readonly', clearTimeout: 'readonly', URL: 'readonly' } }
     },
+    { files: ['docs/**/*.mjs'], languageOptions: { globals: { fetch: 'readonly' } } },
     { files: ['**/*.cjs'], languageOptions: { sourceType: 'commonjs', globals: { module: 'writable', require: 'readonly', __dirname: 'readonly' } } }
 );

@@ -6,6 +6,7 @@ import type { OpenApiDocument } from '../../core/src/http/openapi.ts';
 import { failures } from '../../core/src/http/openapi-failures.ts';
 import type { Operation } from '../../core/src/http/openapi-operation.ts';
 import { definitionOf, settingKeys } from '../../core/src/settings/definitions.ts';
+import { hostFields } from './host-fields.ts';
 
 /** One page as it should be. */
 export interface Page {
@@ -21,7 +22,8 @@ const methods = ['get', 'post', 'put', 'delete'];
 export async function referencePages(document: OpenApiDocument): Promise<Page[]> {
     return Promise.all([
         page('api.md', { errors: errorTable(), routes: routeTables(document) }),
-        page('configuration.md', { variables: variableTable(), settings: settingTable() })
+        page('configuration.md', { variables: variableTable(), settings: settingTable() }),
+        page('hosts.md', { fields: fieldTable() })
     ]);
 }
 
@@ -75,6 +77,10 @@ function settingTable(): string {
         const notes = [...(secret ? ['sealed at rest and never read back'] : []), ...(restart ? ['takes effect at the next start'] : []), ...(environment === undefined ? [] : [`\`${environment.variable}\` overrides it`])];
         return [`\`${key}\``, type, value === null ? '—' : `\`${JSON.stringify(value)}\`${unit === null ? '' : ` ${unit}`}`, notes.length === 0 ? description : `${description}; ${notes.join('; ')}`];
     }));
+}
+
+function fieldTable(): string {
+    return table(['Field', 'Type', 'Default', 'What it does'], hostFields().map(([field, ...rest]) => [`\`${field}\``, ...rest]));
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
