@@ -36,7 +36,7 @@ describe('docs', () => {
                 }
             }
         }
-        expect(pages().filter((page) => !seen.has(page) && !page.startsWith('docs/adr/'))).to.equal([]);
+        expect(pages().filter((page) => !seen.has(page) && !page.startsWith('docs/adr/')), 'link them from README.md').to.equal([]);
     });
 
     it('shows the examples that are there as files as they are', () => {
