@@ -120,15 +120,15 @@ function readOne(value: unknown, at: number, { path, faults, secrets }: Reading,
     if (parsed.fingerprint !== written.fingerprint256) {
         faults.add(`${own}.fingerprint256`, 'fingerprint256 is that of another certificate');
     }
-    const eab = eabOf(secrets?.get(`${written.id}/eab`), `${own}.acme`, faults);
+    const eab = eabOf(secrets?.json(`${written.id}/eab`), `${own}.acme`, faults);
     return { at, written, parsed, eab, notes: parsed.notAfter.getTime() <= now ? [`it expired on ${parsed.notAfter.toISOString()}`] : [] };
 }
 
-function eabOf(text: string | undefined, path: string, faults: Reading['faults']): ExternalAccount | null {
-    if (text === undefined) {
+function eabOf(sealed: unknown, path: string, faults: Reading['faults']): ExternalAccount | null {
+    if (sealed === undefined) {
         return null;
     }
-    const { error, value } = (eabShape as unknown as Joi.Schema).required().validate(text, { errors: { wrap: { label: false } } }) as { error?: Error; value: ExternalAccount };
+    const { error, value } = (eabShape as unknown as Joi.Schema).required().validate(sealed, { convert: false, errors: { wrap: { label: false } } }) as { error?: Error; value: ExternalAccount };
     if (error !== undefined) {
         faults.add(path, `its external account is damaged: ${error.message}`);
     }

@@ -64,11 +64,11 @@ export function createDnsProviderSection({ db, store, clock, usersOf }: DnsProvi
 }
 
 function credentialsOf({ name }: Written, path: string, { secrets, faults }: Reading): Credentials | null {
-    const text = secrets?.get(name);
-    if (text === undefined) {
+    const sealed = secrets?.json(name);
+    if (sealed === undefined) {
         return null;
     }
-    const { error, value } = (credentialsShape as unknown as Joi.Schema).required().validate(text, { errors: { wrap: { label: false } } }) as { error?: Error; value: Credentials };
+    const { error, value } = (credentialsShape as unknown as Joi.Schema).required().validate(sealed, { convert: false, errors: { wrap: { label: false } } }) as { error?: Error; value: Credentials };
     if (error !== undefined) {
         faults.add(path, `its credentials are damaged: ${error.message}`);
     }

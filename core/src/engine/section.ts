@@ -19,6 +19,8 @@ export interface SecretSink {
 /** The opened secrets of a section. */
 export interface Secrets {
     get(path: string): string | undefined;
+    /** The same as the JSON that it is: undefined when it is not there, null when it is no JSON. */
+    json(path: string): unknown;
 }
 
 export type Effect = 'create' | 'update' | 'delete' | 'unchanged';

@@ -2,7 +2,7 @@
 import { joi, reply } from '@portico/sdk';
 import { prepared } from '../http/prepared.ts';
 import { json, type Route } from '../http/route.ts';
-import { hostBatch, hostClone, hostCreate, hostParams, hostQuery, hostUpdate, hostView } from './schema.ts';
+import { accessCheck, accessVerdict, hostBatch, hostClone, hostCreate, hostParams, hostQuery, hostUpdate, hostView } from './schema.ts';
 import type { Hosts } from './service.ts';
 
 const base = '/api/hosts';
@@ -74,6 +74,12 @@ export function hostRoutes(hosts: Hosts): Route[] {
             method: 'GET', path: `${base}/{id}/check`, id: 'hosts.check', access: 'hosts:read', summary: 'Try a host from its name to its upstream',
             validate: { params: hostParams }, returns: joi.array().items(checkItem),
             handler: async (request) => reply.list(await hosts.check(request.params.id, request)) as never
+        }),
+        json({
+            method: 'POST', path: `${base}/{id}/access/check`, id: 'hosts.admission', answers: [200], access: 'hosts:read', effect: 'read', summary: 'Tell who gets into a host, and why',
+            description: 'The rules of `access` in the order in which the engine meets them, for a client that there need not be; nobody is asked',
+            validate: { params: hostParams, payload: accessCheck }, returns: accessVerdict,
+            handler: (request) => hosts.admission(request.params.id, request.payload, request)
         })
     ];
 }

@@ -137,6 +137,23 @@ export const hostBatch = joi.object({
     action: joi.string().valid('enable', 'disable', 'delete').required()
 });
 
+/** Body of POST `/{id}/access/check`: who is asking. */
+export const accessCheck = joi.object({
+    ip: joi.string().ip({ version: ['ipv4', 'ipv6'], cidr: 'forbidden' }).required().description('The client\'s address as the engine sees it'),
+    user: text(64).description('Name that the client gives when a password is asked'),
+    password: joi.secret().max(72).description('Without it, that of `user` is taken as right')
+}).with('password', 'user');
+
+export const accessVerdict = joi.object({
+    allowed: joi.boolean().allow(null).required().description('null: the forward-auth server decides'),
+    status: joi.number().integer().allow(null).required().description('What whoever is refused gets'),
+    steps: joi.array().items(joi.object({
+        rule: joi.string().valid('enabled', 'maintenance', 'deny', 'allow', 'basicAuth', 'forwardAuth').required(),
+        outcome: joi.string().valid('passed', 'refused', 'asked').required(),
+        evidence: joi.string().required()
+    })).required().description('The rules that were met, in the engine\'s order')
+});
+
 export const hostParams = joi.object({ id: joi.number().integer().min(1).required() });
 
 /** Orders of the list; `-` turns one round. */
@@ -212,6 +229,8 @@ function readOperations() {
 export type HostView = Value<typeof hostView>;
 /** A change as it may be sent to PUT; PUT knows no defaults, so the parts of an object may be missing too. */
 export type HostChange = Loose<Value<typeof hostUpdate>>;
+export type AccessCheck = Value<typeof accessCheck>;
+export type AccessVerdict = Value<typeof accessVerdict>;
 export type HostQuery = Value<typeof hostQuery>;
 export type HostBatch = Value<typeof hostBatch>;
 

@@ -4,7 +4,7 @@
  */
 import { AsyncResource } from 'node:async_hooks';
 import { isDeepStrictEqual } from 'node:util';
-import { hash } from '@node-rs/bcrypt';
+import { hash, verify } from '@node-rs/bcrypt';
 import { reply, type Reply } from '@portico/sdk';
 import type Joi from 'joi';
 import type { Call } from '../call.ts';
@@ -13,13 +13,14 @@ import type { Author, Draft, Engine, HostRow, HostState, Plan } from '../engine/
 import type { EngineConfig } from '../engine/port.ts';
 import type { Site } from '../engine/site.ts';
 import { fail, type Invalid, invalid } from '../errors.ts';
+import { admission } from './admission.ts';
 import { build, type Built } from './build.ts';
 import type { CheckItem, Checklist } from './checklist.ts';
 import type { HostList, HostPage } from './list.ts';
 import { Faults } from './normalise.ts';
 import type { Readable } from './paths.ts';
 import { checkSite, type SafetyContext, unsafeParts } from './safety.ts';
-import { type HostBatch, type HostChange, hostCreate, type HostQuery, hostUpdate, type HostView } from './schema.ts';
+import { type AccessCheck, type AccessVerdict, type HostBatch, type HostChange, hostCreate, type HostQuery, hostUpdate, type HostView } from './schema.ts';
 import { viewOf } from './view.ts';
 
 /** What plugins hang on: called outside of every lock and transaction. */
@@ -63,6 +64,8 @@ export interface Hosts {
     validate(body: HostChange, call: Call): Promise<{ readonly reload: boolean }>;
     preview(id: number, call: Call): EngineConfig;
     check(id: number, call: Call): Promise<readonly CheckItem[]>;
+    /** Who gets in. A password is compared only for somebody who may set it, or this would be a place to guess it. @throws NOT_FOUND, FORBIDDEN */
+    admission(id: number, request: AccessCheck, call: Call): Promise<AccessVerdict>;
     /** Judges a row that comes in another way (restore, import) by the rules of every other. @throws VALIDATION_FAILED, FORBIDDEN */
     vet(call: Call, before: HostRow | null, after: HostRow | null): void;
 }
@@ -317,6 +320,13 @@ export function createHosts(options: HostsOptions): Hosts {
         async check(id, call) {
             existing(id);
             return options.checklist(id, call.signal);
+        },
+        async admission(id, request, call) {
+            const { site } = existing(id);
+            if (request.password !== undefined && !call.actor.can('hosts:write')) {
+                throw fail.FORBIDDEN({ permission: 'hosts:write' });
+            }
+            return admission(site, request, verify);
         },
         vet(call, before, after) {
             if (after !== null) {

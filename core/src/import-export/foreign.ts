@@ -28,7 +28,7 @@ export async function foreignSource(document: Readonly<Record<string, unknown>>,
             throw invalid({ path: 'document.text', message: 'document.text must be the text of a Caddyfile' });
         }
         return translated(await adapt(text, signal).catch((error: unknown) => {
-            throw isFailure(error) && error.reason === 'ENGINE_REJECTED' ? invalid({ path: 'document.text', message: `The Caddyfile cannot be read: ${error.message}` }) : error;
+            throw isFailure(error) && error.reason === 'ENGINE_REJECTED' ? invalid({ path: 'document.text', message: `The Caddyfile cannot be read: ${String(error.data?.['engine'])}` }) : error;
         }));
     }
     if (document['format'] === 'caddy-json') {

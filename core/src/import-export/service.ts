@@ -87,7 +87,7 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
         for (const section of sections) {
             const own = opened?.get(section.name) ?? new Map<string, string>();
             incoming.set(section.name, await section.read(document.sections[section.name], {
-                call, mode: request.mode, dryRun: request.dryRun, faults, path: `document.sections.${section.name}`, secrets: opened === null ? null : { get: (path) => own.get(path) }
+                call, mode: request.mode, dryRun: request.dryRun, faults, path: `document.sections.${section.name}`, secrets: opened === null ? null : { get: (path) => own.get(path), json: (path) => plainOf(own.get(path)) }
             }));
         }
         faults.throw();
@@ -190,6 +190,15 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
             });
         }
     };
+}
+
+function plainOf(text: string | undefined): unknown {
+    try {
+        return text === undefined ? undefined : JSON.parse(text) as unknown;
+    }
+    catch {
+        return null;
+    }
 }
 
 class Faults {

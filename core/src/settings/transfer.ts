@@ -38,12 +38,12 @@ function readSettings(part: unknown, { path, faults, secrets }: Reading, setting
             faults.add(`${path}.${key}`, `there is no setting ${key}`);
         }
         else if (definitionOf(key).secret && isDeepStrictEqual(value, { ...secretMask })) {
-            const secret = secrets?.get(key);
+            const secret = secrets?.json(key);
             if (secret === undefined) {
                 without.add(key);
             }
             else {
-                wanted.set(key, plainOf(secret));
+                wanted.set(key, secret);
             }
         }
         else {
@@ -89,14 +89,4 @@ function plan(ground: Ground, wanted: ReadonlyMap<SettingKey, unknown>, without:
         ...([...incoming.changed].some(isEngineKey) ? { engine: { settings: ground.settings } } : {}),
         commit: (tx) => incoming.store(tx)
     };
-}
-
-/** Null is no value of a secret setting: its schema says so. */
-function plainOf(text: string): unknown {
-    try {
-        return JSON.parse(text);
-    }
-    catch {
-        return '';
-    }
 }

@@ -138,22 +138,13 @@ function readOne(value: unknown, at: number, { path, faults, secrets }: Reading)
     if (written === null) {
         return null;
     }
-    const sealed = secrets?.get(written.username);
-    const secret = sealed === undefined ? null : checked<Secret>(secretShape, plainOf(sealed), `${own}.secret`, faults);
+    const sealed = secrets?.json(written.username);
+    const secret = sealed === undefined ? null : checked<Secret>(secretShape, sealed, `${own}.secret`, faults);
     const [, memory = '0', passes = '0', lanes = '0'] = /m=(\d+),t=(\d+),p=(\d+)/.exec(secret?.passwordHash ?? '') ?? [];
     if (Number(memory) > mostMemory || Number(passes) > 16 || Number(lanes) > 4) {
         faults.add(own, `the password hash of ${written.username} costs more than a login may`);
     }
     return { at, key: usernameKey(written.username), written, secret };
-}
-
-function plainOf(text: string): unknown {
-    try {
-        return JSON.parse(text);
-    }
-    catch {
-        return null;
-    }
 }
 
 function checked<T>(schema: unknown, value: unknown, path: string, faults: Reading['faults']): T | null {
