@@ -99,7 +99,7 @@ export function createIssuance(options: IssuanceOptions): Issuance {
                 throw new AcmeFailure(ownProblem('not-served', `The new certificate was taken back: ${wrong}`));
             }
             const row = store.get(id);
-            await note(id, { lastError: null, failures: 0, warnedDays: null, nextAttemptAt: row.autoRenew ? renewalTime(row.notBefore, row.notAfter) : null });
+            await note(id, { lastError: null, failures: 0, warnedDays: null, nextAttemptAt: row.autoRenew ? renewalTime(row.notBefore, row.notAfter, clock.now()) : null });
             run.progress(1, `Valid until ${row.notAfter}`);
             events.issued({ id, name: row.name, domains: JSON.parse(row.domains) as string[], notAfter: row.notAfter, renewed: before.fingerprint !== '' });
             return placement.view(store.get(id));

@@ -217,7 +217,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
             if (parsed === null && isDeepStrictEqual(changed, before)) {
                 return reply.with(view(before), { headers: { 'x-engine-reload': 'false' } });
             }
-            const nextAttemptAt = changed.autoRenew === before.autoRenew ? before.nextAttemptAt : !changed.autoRenew ? null : changed.fingerprint === '' ? clock.now() : renewalTime(changed.notBefore, changed.notAfter);
+            const nextAttemptAt = changed.autoRenew === before.autoRenew ? before.nextAttemptAt : !changed.autoRenew ? null : changed.fingerprint === '' ? clock.now() : renewalTime(changed.notBefore, changed.notAfter, clock.now());
             const row: CertificateRow = { ...changed, nextAttemptAt, version: before.version + 1, updatedAt: new Date(clock.now()).toISOString() };
             return placement.staleWhenMoved(() => parsed === null ? placement.rewrite(row, before, call) : placement.put(row, before, { certificate: parsed.chain, key: parsed.key }, call, (after, headers) => reply.with(after, { headers })), id);
         },

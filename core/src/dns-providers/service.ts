@@ -194,7 +194,7 @@ export function createDnsProviders({ store, db, clock, lego: legoOptions, ...opt
             await db.write((tx) => call.complete(tx, { action: 'test', resource, resourceId: id, after: { ok: result.ok, record: result.record }, reply: result }));
             return result;
         },
-        writer: (id) => writers.of(store.get(id)),
+        writer: async (id) => writers.of(store.get(id)),
         default: () => store.default()?.id ?? null,
         existsIn: async (tx, id) => await store.versionIn(tx, id) !== null
     };

@@ -1,14 +1,16 @@
 import { X509Certificate } from 'node:crypto';
+import { request } from 'node:https';
+import { setTimeout as wait } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { noBind, startBind, type Bind } from '../../support/bind.ts';
-import { startPanel, type TestPanel } from '../../support/panel.ts';
+import { adminPassword, startPanel, type TestPanel } from '../../support/panel.ts';
 import { startPebble, type Pebble } from '../../support/pebble.ts';
 import { until } from '../../support/real-engine.ts';
 import { itUnless } from '../../support/skip.ts';
 
-export const lab = Lab.script({ timeout: 60_000 });
+export const lab = Lab.script();
 const { describe, before, after, afterEach } = lab;
 const it = itUnless(noBind, lab.it);
 
@@ -17,6 +19,8 @@ let bind: Bind;
 let pebble: Pebble;
 let provider = 0;
 let shift = 0;
+/** What was said to whoever listens. */
+const events: { readonly hook: string; readonly payload: Readonly<Record<string, unknown>> }[] = [];
 
 before(async () => {
     if (noBind !== undefined) {
@@ -25,6 +29,9 @@ before(async () => {
     bind = await startBind({ records: '_acme-challenge.away IN CNAME away.delegated\n' });
     pebble = await startPebble({ dns: `${bind.address}:53`, badNonces: 50 });
     panel = await startPanel({ clock: { now: () => Date.now() + shift } });
+    for (const hook of ['certificate.issued', 'certificate.expiring', 'certificate.failed'] as const) {
+        panel.panel.hooks.host.tap({ plugin: 'probe', version: '1.0.0' }, hook, (payload) => void events.push({ hook, payload }));
+    }
     const { data } = await panel.client.put('/api/settings', { 'panel.outboundAllow': ['127.0.0.1'], 'dns.nameservers': [bind.address], 'certificates.caRoots': pebble.root });
     expect(data).to.be.an.array();
     provider = (await panel.client.post('/api/dns-providers', { name: 'bind', type: 'rfc2136', credentials: bind.credentials, isDefault: true })).data.id;
@@ -76,9 +83,18 @@ function served(name: string): Promise<X509Certificate> {
     });
 }
 
+/** The status that a host answers with over TLS, on a connection of its own. */
+function answerOf(name: string): Promise<number> {
+    return new Promise((resolve, reject) => {
+        request({ host: '127.0.0.1', port: panel.httpsPort, servername: name, rejectUnauthorized: false, headers: { host: name }, agent: false, timeout: 5_000 }, (answer) => {
+            answer.resume().once('end', () => resolve(answer.statusCode ?? 0));
+        }).once('error', reject).end();
+    });
+}
+
 const fingerprint = (certificate: X509Certificate): string => certificate.fingerprint256.replaceAll(':', '').toLowerCase();
 
-describe('POST /api/certificates with source acme', () => {
+describe('POST /api/certificates with source acme', { timeout: 60_000 }, () => {
     it('issues a wildcard and its apex in one order against half of all nonces refused, and serves it by name', async () => {
         const task = await order({ domains: ['*.example.test', 'EXAMPLE.test'] });
         expect(task.error).to.be.null();
@@ -95,5 +111,174 @@ describe('POST /api/certificates with source acme', () => {
         expect(leaf.subjectAltName).to.contain('DNS:*.example.test').and.contain('DNS:example.test');
         expect(await bind.texts('_acme-challenge.example.test')).to.equal([]);
         expect((await panel.client.delete(`/api/dns-providers/${provider}`)).code).to.equal(40901);
+    });
+
+    it('proves a name at the place that a CNAME leads to', async () => {
+        const task = await order({ domains: ['away.example.test'] });
+        expect(task.error).to.be.null();
+        const log = (await panel.client.get('/api/audit?resource=certificates&action=create')).data;
+        expect(log[0]).to.include({ outcome: 'success', resourceId: task.result.id });
+    });
+
+    it('refuses what cannot be ordered, and keeps nothing', async () => {
+        const before = (await panel.client.get('/api/certificates')).text;
+        for (const [body, path] of [
+            [{ domains: [] }, 'domains'], [{}, 'domains'], [{ domains: ['127.0.0.1'] }, 'domains.0'], [{ domains: ['a'] }, 'domains.0'], [{ domains: ['*.*.example.test'] }, 'domains.0'],
+            [{ domains: ['a.example.test', 'A.example.test'] }, 'domains.1'], [{ domains: ['a b.test'] }, 'domains.0'], [{ domains: ['a.example.test'], dnsProviderId: 999 }, 'dnsProviderId'],
+            [{ domains: ['a.example.test'], certificate: 'x' }, 'certificate'], [{ domains: ['a.example.test'], acme: { directory: 'http://ca.test/dir' } }, 'acme.directory'],
+            [{ domains: ['a.example.test'], acme: { eab: { keyId: 'x', macKey: '!' } } }, 'acme.eab.macKey'], [{ source: 'upload', domains: ['a.example.test'] }, 'domains']
+        ] as const) {
+            const { code, data } = await panel.client.post('/api/certificates', { source: 'acme', ...body });
+            expect([code, data.errors?.[0]?.path], JSON.stringify(body)).to.equal([40001, path]);
+        }
+        const viewer = await panel.tokenOf('viewer');
+        expect((await panel.client.post('/api/certificates', { source: 'acme', domains: ['a.example.test'] }, { token: viewer })).code).to.equal(40300);
+        expect((await panel.client.get('/api/certificates')).text).to.equal(before);
+    });
+});
+
+describe('what goes wrong with an order', { timeout: 60_000 }, () => {
+    it('keeps the problem of the CA, waits as long as it says, and tells it', async () => {
+        pebble.answer = (method, path) => (method === 'POST' && path.includes('order') ? { status: 429, headers: { 'retry-after': '7200' }, body: { type: 'urn:ietf:params:acme:error:rateLimited', detail: 'too many\u001b[1m orders', status: 429 } } : null);
+        const task = await order({ domains: ['limited.example.test'] });
+        expect([task.state, task.error.code, task.error.reason]).to.equal(['failed', 50200, 'CERTIFICATE_NOT_ISSUED']);
+        const found = (await panel.client.get('/api/certificates')).data.find(({ name }: { name: string }) => name === 'limited.example.test');
+        expect(found).to.include({ issuer: null, notAfter: null, fingerprint256: null, autoRenew: true, version: 1 });
+        expect(found.lastError).to.include({ type: 'urn:ietf:params:acme:error:rateLimited', detail: 'too many [1m orders', status: 429 });
+        const pause = Date.parse(found.nextAttemptAt) - Date.now();
+        expect(pause).to.be.between(7_190_000, 7_300_000);
+        await until(() => events.some(({ hook, payload }) => hook === 'certificate.failed' && payload['id'] === found.id), 'somebody is told');
+        expect((await panel.client.post('/api/hosts', { domain: 'limited.example.test', upstream: '127.0.0.1:1', ssl: true, sslMode: 'certificate', certificateId: found.id })).code).to.equal(40001);
+        expect((await panel.client.get(`/api/certificates/${found.id}/download`)).code).to.equal(40400);
+        pebble.answer = null;
+        const renewed = await panel.client.post(`/api/certificates/${found.id}/renew`);
+        expect(renewed.status).to.equal(202);
+        expect((await ended(renewed.data.id)).state).to.equal('succeeded');
+        const { data } = await panel.client.get(`/api/certificates/${found.id}`);
+        expect([data.lastError, data.version]).to.equal([null, 2]);
+        expect((await panel.client.delete(`/api/certificates/${found.id}`)).status).to.equal(200);
+    });
+
+    it('says that the CA is away, or not one that may be reached, and tries again later', async () => {
+        const cases = [['https://localhost:1/dir', /cannot be reached/], ['https://127.0.0.2:1/dir', /panel\.outboundAllow/]] as const;
+        for (const [directory, message] of cases) {
+            const task = await order({ domains: ['gone.example.test'], acme: { directory } });
+            expect(task.state).to.equal('failed');
+            expect(task.error.data.problem.type).to.equal('urn:portico:error:ca-unreachable');
+            expect(task.error.data.problem.detail).to.match(message);
+        }
+        const rows = (await panel.client.get('/api/certificates')).data.filter(({ name }: { name: string }) => name === 'gone.example.test');
+        for (const { id, nextAttemptAt } of rows) {
+            expect(Date.parse(nextAttemptAt) - Date.now()).to.be.between(200_000, 400_000);
+            await panel.client.delete(`/api/certificates/${id}`);
+        }
+    });
+
+    it('names the key that the name server does not know, and leaves nothing', async () => {
+        const { data } = await panel.client.post('/api/dns-providers', { name: 'wrong', type: 'rfc2136', credentials: { ...bind.credentials, keySecret: Buffer.alloc(32).toString('base64') } });
+        const task = await order({ domains: ['key.example.test'], dnsProviderId: data.id });
+        expect(task.error.data.problem).to.include({ type: 'urn:portico:error:dns-signature' });
+        expect(task.error.data.problem.detail).to.contain('NOTAUTH').and.contain('BADSIG');
+        expect(await bind.texts('_acme-challenge.key.example.test')).to.equal([]);
+        const row = (await panel.client.get('/api/certificates')).data.find(({ name }: { name: string }) => name === 'key.example.test');
+        expect((await panel.client.delete(`/api/certificates/${row.id}`)).status).to.equal(200);
+        expect((await panel.client.delete(`/api/dns-providers/${data.id}`)).status).to.equal(200);
+    });
+
+    it('passes on what the CA says of a record that it does not find', async () => {
+        pebble.answer = (method, path) => {
+            if (method === 'POST' && path.startsWith('/chalZ')) {
+                bind.spoil = (reply, question) => (question.includes('_acme-challenge') ? Buffer.concat([question.subarray(0, 2), Buffer.from([0x84, 3]), question.subarray(4)]) : reply);
+            }
+            return null;
+        };
+        const task = await order({ domains: ['blind.example.test'], autoRenew: false });
+        bind.spoil = null;
+        expect(task.state).to.equal('failed');
+        expect(task.error.data.problem.type).to.equal('urn:ietf:params:acme:error:unauthorized');
+        const row = (await panel.client.get('/api/certificates')).data.find(({ name }: { name: string }) => name === 'blind.example.test');
+        expect(row.lastError.identifier).to.equal({ type: 'dns', value: 'blind.example.test' });
+        expect(row.nextAttemptAt).to.be.null();
+        expect(await bind.texts('_acme-challenge.blind.example.test')).to.equal([]);
+    });
+
+    it('leaves no record behind when it is cancelled in the middle', async () => {
+        pebble.answer = (method, path) => (method === 'POST' && path.startsWith('/chalZ') ? new Promise<null>(() => undefined) : null);
+        const { data } = await panel.client.post('/api/certificates', { source: 'acme', domains: ['half.example.test', '*.half.example.test'], acme: { directory: pebble.directory } });
+        await until(async () => (await bind.texts('_acme-challenge.half.example.test')).length === 2, 'both records are there');
+        const running = (await panel.client.get('/api/certificates')).data.find(({ name }: { name: string }) => name === 'half.example.test');
+        expect((await panel.client.post(`/api/certificates/${running.id}/renew`)).code).to.equal(40901);
+        const cancelled = await panel.client.delete(`/api/tasks/${data.id}`);
+        expect(cancelled.data.state).to.equal('cancelled');
+        expect(await bind.texts('_acme-challenge.half.example.test')).to.equal([]);
+        const { data: row } = await panel.client.get(`/api/certificates/${running.id}`);
+        expect(row.lastError.type).to.equal('urn:portico:error:cancelled');
+        expect((await panel.client.delete(`/api/certificates/${running.id}`)).status).to.equal(200);
+    });
+});
+
+describe('renewal', { timeout: 60_000 }, () => {
+    it('happens by itself after two thirds of the life, while not one request is lost, and leaves other hosts alone', async () => {
+        const { result } = await order({ domains: ['*.busy.example.test'], name: 'busy' });
+        for (const domain of ['one.busy.example.test', 'two.busy.example.test']) {
+            expect((await panel.client.post('/api/hosts', { domain, type: 'redirect', redirect: { to: 'https://elsewhere.test', code: 302 }, ssl: true, sslMode: 'certificate', certificateId: result.id })).status).to.equal(201);
+        }
+        const other = fingerprint(await served('shop.example.test'));
+        const traffic = { stop: false, answered: 0, failed: [] as string[] };
+        const flowing = Promise.all(['one', 'two'].map(async (name) => {
+            while (!traffic.stop) {
+                await answerOf(`${name}.busy.example.test`).then((status) => status === 302 ? traffic.answered += 1 : traffic.failed.push(String(status)), (error: Error) => traffic.failed.push(error.message));
+                await wait(5);
+            }
+        }));
+        shift = 86_400_000 * 0.7;
+        await panel.restart();
+        panel.panel.hooks.host.tap({ plugin: 'probe', version: '1.0.0' }, 'certificate.issued', (payload) => void events.push({ hook: 'certificate.issued', payload }));
+        panel.client.token = (await panel.client.login('admin', adminPassword)).data.token as string;
+        const after = await until(async () => {
+            const { data } = await panel.client.get(`/api/certificates/${result.id}`);
+            return data.fingerprint256 !== result.fingerprint256 && data.nextAttemptAt !== null && data.lastError === null && data;
+        }, 'it is renewed', 30_000);
+        await until(async () => fingerprint(await served('one.busy.example.test')) === after.fingerprint256, 'the new one is served');
+        const { data: tasks } = await until(async () => {
+            const found = await panel.client.get('/api/tasks?kind=certificate.renew');
+            return found.data.every(({ state }: { state: string }) => state === 'succeeded') && found;
+        }, 'every renewal ends');
+        traffic.stop = true;
+        await flowing;
+        expect(traffic.failed).to.equal([]);
+        expect(traffic.answered).to.be.above(10);
+        expect(tasks.length >= 2).to.be.true();
+        expect(after.usedBy).to.have.length(2);
+        expect(fingerprint(await served('shop.example.test'))).to.not.equal(other);
+        const { data: entries } = await panel.client.get('/api/audit?resource=certificates&action=renew');
+        expect(entries[0].actor.username).to.be.null();
+    });
+});
+
+describe('the engine\'s own certificates', { timeout: 60_000 }, () => {
+    it('are listed with the hosts that they are for, and can only be read', async () => {
+        const { data: host } = await panel.client.post('/api/hosts', { domain: 'inside.test', upstream: '127.0.0.1:1', ssl: true, sslMode: 'internal' });
+        const leaf = await served('inside.test');
+        const found = (await panel.client.get('/api/certificates')).data.find(({ source }: { source: string }) => source === 'engine');
+        expect(found).to.include({ domains: ['inside.test'], usedBy: [host.id], fingerprint256: fingerprint(leaf), autoRenew: true });
+        expect(found.id >= 2 ** 52).to.be.true();
+        expect((await panel.client.get(`/api/certificates/${found.id}`)).data).to.equal(found);
+        for (const answer of [await panel.client.put(`/api/certificates/${found.id}`, { name: 'x' }), await panel.client.delete(`/api/certificates/${found.id}`), await panel.client.post(`/api/certificates/${found.id}/renew`)]) {
+            expect(answer.code).to.equal(40900);
+        }
+        const download = await panel.client.get(`/api/certificates/${found.id}/download`);
+        expect(download.text).to.contain('BEGIN CERTIFICATE').and.not.contain('PRIVATE KEY');
+        expect((await panel.client.get(`/api/certificates/${found.id + 1}`)).code).to.equal(40400);
+    });
+});
+
+describe('secrets of an order', { timeout: 60_000 }, () => {
+    it('are in no read, log or audit entry', async () => {
+        const secret = Buffer.from('a binding that nobody may see').toString('base64url');
+        await order({ domains: ['bound.example.test'], acme: { directory: pebble.directory, email: 'x@example.test', eab: { keyId: 'kid-1', macKey: secret } } });
+        const texts = await Promise.all(['/api/certificates', '/api/dns-providers', '/api/audit?limit=500', '/api/tasks'].map(async (path) => (await panel.client.get(path)).text));
+        const all = [...texts, ...panel.lines].join('\n');
+        expect(all).to.contain('kid-1').and.not.contain(secret).and.not.contain(bind.credentials.keySecret).and.not.contain('PRIVATE KEY');
     });
 });
