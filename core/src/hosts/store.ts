@@ -1,6 +1,7 @@
 /** Host rows in the database: how the engine's queue writes them, and how they are loaded at boot. */
 import { domainToUnicode } from 'node:url';
 import type { Database, Transaction } from '../db/database.ts';
+import { Writer } from '../db/writer.ts';
 import type { HostRow, HostStore } from '../engine/change.ts';
 import type { Site } from '../engine/site.ts';
 import { HostEntity } from './entities.ts';
@@ -15,11 +16,13 @@ export interface Store extends HostStore {
 
 type Change = Parameters<HostStore['write']>[1][number];
 
-/** SQLite's default limit of bound values is 32,766; a row binds 14. */
-const rowsAtOnce = 500;
+const columns = ['domain', 'type', 'enabled', 'owner', 'tags', 'notes', 'version', 'created_at', 'updated_at', 'applied', 'search', 'site', 'document'] as const;
+/** In place, so that a row keeps its id: through the mapper a row would cost ten times as much. */
+const put = `insert into host (id, ${columns.join(', ')}) values (?${', ?'.repeat(columns.length)}) on conflict (id) do update set ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}`;
 
 export function createHostStore(db: Database): Store {
     let changes = 0;
+    const writer = new Writer();
     const changed = (tx: Transaction): void => tx.afterCommit(() => {
         changes += 1;
     });
@@ -33,14 +36,17 @@ export function createHostStore(db: Database): Store {
         },
         async write(tx, rows, applied) {
             const removed = rows.filter(({ row }) => row === null).map(({ id }) => id);
-            const kept = rows.flatMap(({ row }) => (row === null ? [] : [toStored(row, applied)]));
+            const kept = rows.flatMap(({ row }) => (row === null ? [] : [row]));
             // Away first, so that two hosts can swap a name in one transaction.
-            const moved = await movedAside(tx, rows);
+            const moved = await movedAside(tx, writer, rows);
             if (removed.length > 0 || moved.length > 0) {
                 await tx.em.nativeDelete(HostEntity, { id: { $in: [...removed, ...moved] } });
             }
-            for (let at = 0; at < kept.length; at += rowsAtOnce) {
-                await tx.em.upsertMany(HostEntity, kept.slice(at, at + rowsAtOnce), { onConflictFields: ['id'], disableIdentityMap: true });
+            if (kept.length > 0) {
+                const statement = await writer.statement(tx, put);
+                for (const row of kept) {
+                    statement.run(...toStored(row, applied));
+                }
             }
             changed(tx);
         },
@@ -55,13 +61,16 @@ export function createHostStore(db: Database): Store {
 }
 
 /** Of several rows written at once, those whose domain another of them takes over. */
-async function movedAside(tx: Transaction, rows: readonly Change[]): Promise<readonly number[]> {
+async function movedAside(tx: Transaction, writer: Writer, rows: readonly Change[]): Promise<readonly number[]> {
     if (rows.length < 2) {
         return [];
     }
-    const domains = rows.flatMap(({ row }) => (row === null ? [] : [row.site.domain]));
-    const holders = await tx.em.execute<{ id: number }[]>(`select id from host where domain in (select value from json_each(?)) and id in (select value from json_each(?))`, [JSON.stringify(domains), JSON.stringify(rows.map(({ id }) => id))]);
-    return holders.map(({ id }) => id);
+    const written = new Set(rows.map(({ id }) => id));
+    const holder = await writer.statement(tx, 'select id from host where domain = ?');
+    return rows.flatMap(({ id, row }) => {
+        const held = row === null ? undefined : holder.get(row.site.domain) as { readonly id: number } | undefined;
+        return held === undefined || held.id === id || !written.has(held.id) ? [] : [held.id];
+    });
 }
 
 interface StoredRow {
@@ -86,24 +95,13 @@ function fromStored(stored: StoredRow): HostRow {
     };
 }
 
-function toStored(row: HostRow, applied: boolean) {
+/** The values of `put`. */
+function toStored(row: HostRow, applied: boolean): readonly unknown[] {
     const { site } = row;
-    return {
-        id: site.id,
-        domain: site.domain,
-        type: site.type,
-        enabled: site.enabled,
-        owner: row.owner,
-        tags: JSON.stringify(row.tags),
-        notes: row.notes,
-        version: row.version,
-        createdAt: row.createdAt.toISOString(),
-        updatedAt: row.updatedAt.toISOString(),
-        applied,
-        search: searchText(row),
-        site: JSON.stringify(site),
-        document: JSON.stringify(storedView(row))
-    };
+    return [
+        site.id, site.domain, site.type, site.enabled ? 1 : 0, row.owner, JSON.stringify(row.tags), row.notes, row.version, row.createdAt.toISOString(), row.updatedAt.toISOString(),
+        applied ? 1 : 0, searchText(row), JSON.stringify(site), JSON.stringify(storedView(row))
+    ];
 }
 
 /** Names also as people write them. */
