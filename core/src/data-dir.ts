@@ -25,6 +25,9 @@ export function prepareDataDir(dataDir: string): void {
     if (!stat.isDirectory()) {
         throw new Error(`${dataDir} is not a folder`);
     }
+    if (process.getuid !== undefined && stat.uid !== process.getuid()) {
+        throw new Error(`${dataDir} belongs to another user (${stat.uid}), who could read and change everything in it: give it to the user that the panel runs as, or name another folder`);
+    }
     const isOurs = ['panel.lock', databaseName].some((name) => existsSync(join(dataDir, name)));
     if ((stat.mode & openMode) !== 0 && !isOurs && readdirSync(dataDir).some((name) => name !== 'lost+found')) {
         throw new Error(`${dataDir} has other files in it, and the panel would close it to everybody else: name an empty folder, or one that does not exist`);
