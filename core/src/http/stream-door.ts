@@ -29,28 +29,32 @@ export async function answerStream(route: StreamRoute, call: HttpCall, request: 
 async function* chunks(events: AsyncIterable<StreamEvent>, call: HttpCall, ports: HttpPorts): AsyncGenerator<string> {
     yield ': open\n\n';
     const iterator = events[Symbol.asyncIterator]();
-    const ended = aborted(call.signal, 'ended');
-    const going = aborted(call.ending, 'going');
+    const bell = createBell(call);
     try {
-        let next = iterator.next();
+        const arrivals = createArrivals(iterator, () => bell.ring());
+        arrivals.ask();
         for (;;) {
-            const winner = await Promise.race([next, ended, going, beat(call.signal)]);
-            if (winner === 'ended') {
+            if (call.signal.aborted) {
                 return;
             }
-            if (winner === 'going') {
+            if (call.ending.aborted) {
                 yield `retry: ${resumeMs}\n\n`;
                 return;
             }
-            if (winner === 'beat') {
+            const next = arrivals.take();
+            if (next !== null) {
+                if (next.done === true) {
+                    return;
+                }
+                yield textOf(next.value);
+                arrivals.ask();
+            }
+            else if (bell.isDue()) {
                 yield ': beat\n\n';
-                continue;
             }
-            if (winner.done === true) {
-                return;
+            else {
+                await bell.rung();
             }
-            yield textOf(winner.value);
-            next = iterator.next();
         }
     }
     catch (error) {
@@ -58,26 +62,86 @@ async function* chunks(events: AsyncIterable<StreamEvent>, call: HttpCall, ports
         yield textOf({ event: 'error', data: isFailure(error) ? { code: error.code, reason: error.reason, message: error.message } : { code: 50000, reason: 'INTERNAL' } });
     }
     finally {
+        bell.remove();
         // A producer that waits for its next event is not made to finish it first.
         void iterator.return?.().catch(() => undefined);
     }
 }
 
-function aborted<T extends string>(signal: AbortSignal, word: T): Promise<T> {
-    return new Promise((resolve) => {
-        if (signal.aborted) {
-            resolve(word);
-        }
-        signal.addEventListener('abort', () => resolve(word), { once: true });
-    });
+/** What wakes a stream. One listener and one timer for all of its life: a race for each event would leave something behind each time. */
+interface Bell {
+    ring(): void;
+    /** Resolves with the next ring; one that came meanwhile counts. */
+    rung(): Promise<void>;
+    /** True once whenever nothing but beats was heard for a while. */
+    isDue(): boolean;
+    remove(): void;
 }
 
-function beat(signal: AbortSignal): Promise<'beat'> {
-    return new Promise((resolve) => {
-        const timer = setTimeout(() => resolve('beat'), heartbeatMs);
-        timer.unref();
-        signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
-    });
+function createBell({ signal, ending }: HttpCall): Bell {
+    let heard = false;
+    let due = false;
+    let wake: () => void = () => undefined;
+    const ring = (): void => {
+        heard = true;
+        wake();
+    };
+    const timer = setInterval(() => {
+        due = true;
+        ring();
+    }, heartbeatMs).unref();
+    signal.addEventListener('abort', ring, { once: true });
+    ending.addEventListener('abort', ring, { once: true });
+    return {
+        ring,
+        async rung() {
+            if (!heard) {
+                await new Promise<void>((resolve) => {
+                    wake = resolve;
+                });
+            }
+            heard = false;
+        },
+        isDue() {
+            const was = due;
+            due = false;
+            return was;
+        },
+        remove() {
+            clearInterval(timer);
+            signal.removeEventListener('abort', ring);
+            ending.removeEventListener('abort', ring);
+        }
+    };
+}
+
+/** The next event, asked for one at a time and looked at without waiting. */
+interface Arrivals {
+    ask(): void;
+    /** Null while it has not come. @throws what the producer threw */
+    take(): IteratorResult<StreamEvent> | null;
+}
+
+function createArrivals(iterator: AsyncIterator<StreamEvent>, came: () => void): Arrivals {
+    let arrived: { readonly result: IteratorResult<StreamEvent> } | { readonly error: unknown } | null = null;
+    const put = (arrival: typeof arrived): void => {
+        arrived = arrival;
+        came();
+    };
+    return {
+        ask: () => void iterator.next().then((result) => put({ result }), (error: unknown) => put({ error })),
+        take() {
+            const taken = arrived as { readonly result: IteratorResult<StreamEvent> } | { readonly error: unknown } | null;
+            arrived = null;
+            if (taken === null) {
+                return null;
+            }
+            if ('error' in taken) {
+                throw taken.error;
+            }
+            return taken.result;
+        }
+    };
 }
 
 function textOf(event: StreamEvent): string {

@@ -8,6 +8,11 @@ const messages = { 'string.pattern.base': '{{#label}} is not of the documented f
 const bodyOptions: Joi.ValidationOptions = { abortEarly: false, convert: false, errors: { wrap: { label: false } }, messages };
 const textOptions: Joi.ValidationOptions = { abortEarly: false, convert: true, errors: { wrap: { label: false } }, messages };
 
+/** Of a body of more values than this, only the faults at its beginning are told: a mebibyte of small mistakes would cost seconds, and an answer larger than the request. */
+const mostValues = 1_000;
+/** Members of one list or object, at its beginning. */
+const mostFaults = 100;
+
 /** Where the input stood. */
 export type Place = 'params' | 'query' | 'payload';
 
@@ -17,14 +22,17 @@ export function validate(schema: AnySchema | undefined, value: unknown, place: P
         return place === 'payload' ? refuseBody(value) : refuseUnknown(value, place);
     }
     const options = place === 'payload' ? { ...bodyOptions, noDefaults: method === 'PUT' } : textOptions;
-    const { error, value: valid } = (schema as unknown as Joi.Schema).validate(place === 'payload' ? value ?? {} : value, options) as { error?: Joi.ValidationError; value: unknown };
+    const given = place === 'payload' ? value ?? {} : value;
+    const vast = isVast(given);
+    const check = (of: unknown, more: Joi.ValidationOptions): { error?: Joi.ValidationError | undefined; value: unknown } => (schema as unknown as Joi.Schema).validate(of, { ...options, ...more });
+    const { error, value: valid } = check(given, vast ? { abortEarly: true } : {});
     if (error === undefined) {
         return valid;
     }
     if (place === 'params') {
         throw fail.NOT_FOUND();
     }
-    throw fail.VALIDATION_FAILED({ errors: faultsOf(error) });
+    throw fail.VALIDATION_FAILED({ errors: faultsOf(vast ? check(beginningOf(given), {}).error ?? error : error) });
 }
 
 /** A value outside a list is also of the wrong type where it is none at all; what may be written says more. */
@@ -41,7 +49,7 @@ function spelledOut({ message, context }: Joi.ValidationErrorItem): string {
 
 function refuseBody(value: unknown): undefined {
     if (value !== null && value !== undefined && Object.keys(value).length > 0) {
-        throw fail.VALIDATION_FAILED({ errors: Object.keys(value).map((path): Invalid => ({ path, message: `${path} is not allowed` })) });
+        throw fail.VALIDATION_FAILED({ errors: Object.keys(value).slice(0, mostFaults).map((path): Invalid => ({ path, message: `${path} is not allowed` })) });
     }
     return undefined;
 }
@@ -52,4 +60,31 @@ function refuseUnknown(value: unknown, place: Place): unknown {
         throw fail.VALIDATION_FAILED({ errors: names.map((path): Invalid => ({ path, message: `${path} is not allowed` })) });
     }
     return value;
+}
+
+function isVast(body: unknown): boolean {
+    const waiting: unknown[] = [body];
+    let seen = 0;
+    while (waiting.length > 0) {
+        const value = waiting.pop();
+        if (typeof value === 'object' && value !== null) {
+            const inner = Object.values(value);
+            seen += inner.length;
+            if (seen > mostValues) {
+                return true;
+            }
+            waiting.push(...inner);
+        }
+    }
+    return false;
+}
+
+function beginningOf(value: unknown, budget = { left: mostValues }): unknown {
+    if (typeof value !== 'object' || value === null) {
+        return value;
+    }
+    const entries = Object.entries(value).slice(0, Math.min(mostFaults, Math.max(0, budget.left)));
+    budget.left -= entries.length;
+    const inner = entries.map(([key, item]) => [key, beginningOf(item, budget)] as const);
+    return Array.isArray(value) ? inner.map(([, item]) => item) : Object.fromEntries(inner);
 }
