@@ -6,6 +6,7 @@ import { hostname, networkInterfaces } from 'node:os';
 import { isIPv4, isIPv6 } from 'node:net';
 import type { EngineSettings, Site, SiteCertificate } from '../engine/site.ts';
 import type { Invalid } from '../errors.ts';
+import { addressesInHostsFile } from './hosts-file.ts';
 import { canonicalIPv6, fastcgiAddress, Faults, upstreamAddress, type Address } from './normalise.ts';
 import { fileFault, folderFault, resolvePath, type ForbiddenPlaces } from './paths.ts';
 
@@ -70,9 +71,14 @@ function checkAddress(address: Address, path: string, site: Site, context: Safet
 function isOwnHost(host: string, site: Site, context: SafetyContext): boolean {
     if (!isIPv4(host) && !isIPv6(host)) {
         const own = hostname().toLowerCase();
-        return host === 'localhost' || host.endsWith('.localhost') || host === own || own.startsWith(`${host}.`) || host === site.domain || site.aliases.includes(host);
+        return host === 'localhost' || host.endsWith('.localhost') || host === own || own.startsWith(`${host}.`) || host === site.domain || site.aliases.includes(host)
+            || addressesInHostsFile(host).some((address) => isOwnAddress(address, context));
     }
-    const address = plainAddress(host);
+    return isOwnAddress(host, context);
+}
+
+function isOwnAddress(text: string, context: SafetyContext): boolean {
+    const address = plainAddress(text);
     if (/^(?:127\.|0\.0\.0\.0$|::1?$)/.test(address)) {
         return true;
     }
@@ -117,6 +123,12 @@ function checkAdvancedText(text: string, path: string, site: Site, context: Safe
     if (fault !== null) {
         faults.add(path, `${path} ${fault}`);
     }
+    if (text.includes('{') && (key === 'dial' || key.endsWith('root') || socket !== undefined)) {
+        faults.add(path, `${path} may not have placeholders: a request could lead it into the folders of the panel or of its engine`);
+    }
+    if (key === 'handler' && text === 'templates') {
+        faults.add(path, `${path}: templates can read every file and placeholder that the engine can, its keys too`);
+    }
     if (key === 'dial' && socket === undefined) {
         const address = upstreamAddress(text, '', new Faults());
         if (address !== null) {
@@ -150,8 +162,12 @@ export function unsafeParts(site: Site | null): string {
     if (site === null) {
         return '[]';
     }
-    const sockets = dialled(site).filter(({ path, address }) => address.socket !== null && path !== 'php.fastcgi').map(({ path, address }) => [path.replace(/\.\d+/, ''), address.text]).sort();
-    const host = site.headers.request.filter(({ name }) => name.toLowerCase() === 'host');
-    const parts = [site.advanced, site.static?.root ?? null, site.php, sockets, host];
+    const isSocket = (address: string): boolean => address.startsWith('unix/');
+    const isHost = (name: string): boolean => name.toLowerCase() === 'host';
+    const sockets = site.upstreams.map(({ address }) => address).filter(isSocket).sort();
+    // What of a socket's service can be reached is the location's path, and whether it is taken off.
+    const locations = site.locations.filter(({ upstream }) => isSocket(upstream)).map(({ path, upstream, stripPrefix }) => [path, upstream, stripPrefix]).sort();
+    const host = [...site.headers.request.filter(({ name }) => isHost(name)), ...(site.access.forwardAuth?.copyHeaders.filter(isHost) ?? []).map(() => site.access.forwardAuth?.url)];
+    const parts = [site.advanced, site.static?.root ?? null, site.php, sockets, locations, host];
     return parts.some((part) => part !== null && (!Array.isArray(part) || part.length > 0)) ? JSON.stringify(parts) : '[]';
 }
