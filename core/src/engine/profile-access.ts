@@ -37,8 +37,9 @@ export const forwardAuthRoutes = ({ access, timeouts }: Behaviour): readonly Par
     const { copyHeaders } = access.forwardAuth;
     const { address, uri } = authUrl(access.forwardAuth.url);
     const upstream = upstreamAddress(address);
-    // Only what the other server said may arrive under these names; gateways of applications take `_` for `-`.
-    const strip = [...new Set(copyHeaders.flatMap((name) => [name, name.replaceAll('-', '_')]))];
+    // Only what the other server said may arrive under these names. Gateways of applications take `_` for `-`, and `X-Auth_User` for
+    // `X-Auth-User`: a header with an underscore anywhere does not get through.
+    const strip = copyHeaders.length === 0 ? [] : [...new Set(copyHeaders), '*_*'];
     return [
         ...(strip.length > 0 ? [{ handle: [{ handler: 'headers', request: { delete: strip } }] }] : []),
         {
