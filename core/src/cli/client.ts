@@ -17,7 +17,7 @@ export interface Reply<T> {
 
 export interface Client {
     /** @throws Refusal when the panel refuses, Complaint when it does not answer */
-    call<T>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object, timeoutMs?: number): Promise<Reply<T>>;
+    call<T>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object, timeoutMs?: number, mostBytes?: number): Promise<Reply<T>>;
 }
 
 interface Answer {
@@ -31,9 +31,9 @@ const longestAnswer = 16 * 1024 * 1024;
 
 export function createClient(address: PanelAddress, keyring: Pick<Keyring, 'derive'>, userAgent: string): Client {
     return {
-        async call<T>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object, timeoutMs = patienceMs) {
+        async call<T>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object, timeoutMs = patienceMs, mostBytes = longestAnswer) {
             const headers = { authorization: `Bearer ${signConsoleToken(keyring, address.instance, systemClock.now())}`, 'user-agent': userAgent };
-            const answer = await exchange(address, method, path, { headers, body, timeoutMs }).catch((error: Error) => {
+            const answer = await exchange(address, method, path, { headers, body, timeoutMs, mostBytes }).catch((error: Error) => {
                 throw new Complaint(`The panel at ${urlOf(address)} stopped answering (${error.message})${method === 'GET' ? '' : ': nobody knows whether it did what it was asked'}`);
             });
             return read<T>(answer, address);
@@ -44,7 +44,7 @@ export function createClient(address: PanelAddress, keyring: Pick<Keyring, 'deri
 /** What `/readyz` answers; null: nothing answers as a panel would. */
 export async function askReadiness(address: PanelAddress, timeoutMs: number): Promise<{ readonly ready: boolean; readonly message: string } | null> {
     try {
-        const { status, body } = await exchange(address, 'GET', '/readyz', { headers: {}, body: undefined, timeoutMs });
+        const { status, body } = await exchange(address, 'GET', '/readyz', { headers: {}, body: undefined, timeoutMs, mostBytes: longestAnswer });
         const { message } = envelopeOf(body) ?? {};
         return typeof message === 'string' ? { ready: status === 200, message: plain(message) } : null;
     }
@@ -57,7 +57,7 @@ export function urlOf({ host, port }: PanelAddress): string {
     return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function exchange(address: PanelAddress, method: string, path: string, { headers, body, timeoutMs }: { readonly headers: Readonly<Record<string, string>>; readonly body: object | undefined; readonly timeoutMs: number }): Promise<Answer> {
+function exchange(address: PanelAddress, method: string, path: string, { headers, body, timeoutMs, mostBytes }: { readonly headers: Readonly<Record<string, string>>; readonly body: object | undefined; readonly timeoutMs: number; readonly mostBytes: number }): Promise<Answer> {
     const text = body === undefined ? null : JSON.stringify(body);
     return new Promise((resolve, reject) => {
         const asked = request({
@@ -77,7 +77,7 @@ function exchange(address: PanelAddress, method: string, path: string, { headers
             response.on('data', (chunk: Buffer) => {
                 size += chunk.length;
                 chunks.push(chunk);
-                if (size > longestAnswer) {
+                if (size > mostBytes) {
                     asked.destroy(new Error('its answer is too long'));
                 }
             });

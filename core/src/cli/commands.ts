@@ -4,7 +4,9 @@ import { adminResetPassword } from './admin-reset-password.ts';
 import { auditVerify } from './audit-verify.ts';
 import type { Command } from './command.ts';
 import { doctor } from './doctor.ts';
+import { exportCommand } from './export.ts';
+import { importCommand } from './import.ts';
 import { start } from './start.ts';
 import { tokenCreate } from './token-create.ts';
 
-export const commands: readonly Command[] = [start, adminResetPassword, adminCreate, tokenCreate, auditVerify, doctor];
+export const commands: readonly Command[] = [start, adminResetPassword, adminCreate, tokenCreate, auditVerify, exportCommand, importCommand, doctor];

@@ -1,4 +1,5 @@
 /** The services that the command line needs, on the data folder of a panel that does not run. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { createAudit, type Audit } from '../audit/audit.ts';
@@ -8,6 +9,8 @@ import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { DataLock } from '../data-dir.ts';
 import type { Database } from '../db/database.ts';
+import type { ExportDocument } from '../import-export/document.ts';
+import type { ExportRequest } from '../import-export/service.ts';
 import type { Keyring } from '../keyring.ts';
 import { createLog } from '../log.ts';
 import { createSettings } from '../settings/settings.ts';
@@ -22,6 +25,7 @@ import { Users } from '../users/users.ts';
 import { Complaint } from './complaint.ts';
 import { databaseOf } from './folder.ts';
 import { strangeMigrations } from './migrations.ts';
+import { exportOffline } from './offline-export.ts';
 
 export interface Offline {
     readonly audit: Audit;
@@ -29,6 +33,8 @@ export interface Offline {
     readonly users: Users;
     readonly accounts: Accounts;
     readonly console: Console;
+    /** The panel as one document. */
+    exportDocument(request: ExportRequest): Promise<ExportDocument>;
     /** A call of the system, on record as the console's. */
     call(): Call;
     close(): Promise<void>;
@@ -71,6 +77,8 @@ function refuseNewer(file: string): void {
     }
 }
 
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+
 async function build(db: Database, config: Config, keyring: Keyring, lock: DataLock, userAgent: string): Promise<Offline> {
     const clock = systemClock;
     const log = createLog({ level: 'warn', write: (line) => process.stderr.write(`portico: ${(JSON.parse(line) as { msg: string }).msg}\n`) });
@@ -86,6 +94,7 @@ async function build(db: Database, config: Config, keyring: Keyring, lock: DataL
         users,
         accounts,
         console: new Console({ db, accounts, users, logins: auth }),
+        exportDocument: (request) => exportOffline({ db, clock, keyring, audit, settings, roles, accounts, auth, version }, request, createSystemCall(audit, undefined, userAgent)),
         call: () => createSystemCall(audit, undefined, userAgent),
         async close() {
             await auth.stop();

@@ -1,0 +1,72 @@
+/** `portico export`: the whole panel as one document. */
+import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Command } from './command.ts';
+import { Complaint, misuse } from './complaint.ts';
+import { reach } from './reach.ts';
+import { readPassword } from './secret-input.ts';
+
+interface Document {
+    readonly sections: Readonly<Record<string, unknown>>;
+    readonly secrets?: unknown;
+}
+
+const patienceMs = 15 * 60_000;
+const longestDocument = 512 * 1024 * 1024;
+
+export const exportCommand: Command = {
+    name: 'export',
+    positionals: ['[file]'],
+    summary: 'Write the whole panel into one document',
+    details: [
+        'Without a file the document goes to standard output. A file that exists is left alone; a new one can only be read by its owner.',
+        'With a passphrase the secrets are in it, sealed: password hashes, second factors, keys and credentials. Without one they are left out, and users arrive disabled where it is imported.'
+    ],
+    options: {
+        'password-stdin': { type: 'boolean', description: 'Take the passphrase from standard input, at least 8 characters' },
+        sections: { type: 'string', value: 'list', description: 'Only these, separated by commas, as hosts,users' }
+    },
+    async run({ config, output, positionals, text, flag }) {
+        const [file] = positionals;
+        const list = text('sections')?.split(',').map((name) => name.trim()).filter((name) => name !== '');
+        const passphrase = flag('password-stdin') ? await readPassword() : undefined;
+        const request = { ...(list === undefined ? {} : { sections: list }), ...(passphrase === undefined ? {} : { passphrase }) };
+        const target = file === undefined ? null : openNew(resolve(file));
+        const forget = (error: unknown): never => {
+            rmSync(resolve(file ?? ''), { force: true });
+            throw error;
+        };
+        const document = await reach<Document>(config, {
+            online: async (client) => (await client.call<Document>('POST', '/api/import-export/export', request, patienceMs, longestDocument)).data,
+            offline: (offline) => offline.exportDocument(request)
+        }).catch((error: unknown) => (target === null ? Promise.reject(error as Error) : forget(error)));
+        const content = `${JSON.stringify(document)}\n`;
+        if (target === null) {
+            output.result(document, content.trimEnd());
+            return 0;
+        }
+        write(target, content);
+        output.say(`${file} has ${Object.keys(document.sections).join(', ')}, ${document.secrets === undefined ? 'without secrets' : 'with the secrets, sealed'}.`);
+        return 0;
+    }
+};
+
+/** Before anything is asked: what cannot be written need not be made. */
+function openNew(path: string): number {
+    try {
+        return openSync(path, 'wx', 0o600);
+    }
+    catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        throw code === 'EEXIST' ? misuse(`${path} exists already`) : new Complaint(`${path} cannot be written: ${(error as Error).message}`);
+    }
+}
+
+function write(file: number, content: string): void {
+    const bytes = Buffer.from(content);
+    for (let at = 0; at < bytes.length;) {
+        at += writeSync(file, bytes, at);
+    }
+    fsyncSync(file);
+    closeSync(file);
+}

@@ -1,0 +1,104 @@
+/** `portico import`: a document, a Caddyfile or a Caddy's configuration into the running panel. */
+import { readFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Client } from './client.ts';
+import { jsonOption, type Command } from './command.ts';
+import { Complaint, misuse, Refusal } from './complaint.ts';
+import type { Output } from './output.ts';
+import { reach } from './reach.ts';
+import { readPassword } from './secret-input.ts';
+
+interface Result {
+    readonly sections: Readonly<Record<string, { readonly counts: Readonly<Record<string, number>>; readonly notes: readonly { readonly name: string; readonly message: string }[] }>>;
+    readonly notes: readonly string[];
+    readonly applied: boolean | null;
+}
+
+interface Task {
+    readonly id: number;
+    readonly state: string;
+    readonly result: Result | null;
+    readonly error: { readonly message: string; readonly reason: string; readonly data: unknown } | null;
+}
+
+const patienceMs = 15 * 60_000;
+const pauseMs = 300;
+
+export const importCommand: Command = {
+    name: 'import',
+    positionals: ['<file>'],
+    summary: 'Bring a document into the running panel, all of it or nothing',
+    details: [
+        'The file is what `portico export` wrote, a Caddyfile, or the configuration of a running Caddy as JSON.',
+        'It is merged into what there is; with --replace, what the document does not have is removed.'
+    ],
+    options: {
+        replace: { type: 'boolean', description: 'Remove what the sections of the document do not have' },
+        'dry-run': { type: 'boolean', description: 'Show what would happen, and change nothing' },
+        'password-stdin': { type: 'boolean', description: 'Take the passphrase of the document from standard input' },
+        ...jsonOption
+    },
+    async run({ config, output, positionals, flag }) {
+        const document = documentOf(positionals[0] ?? '');
+        const passphrase = flag('password-stdin') ? { passphrase: await readPassword() } : {};
+        const dryRun = flag('dry-run');
+        const body = { document, ...passphrase, mode: flag('replace') ? 'replace' : 'merge', dryRun };
+        const result = await reach<Result>(config, {
+            async online(client) {
+                const { data } = await client.call<Result | Task>('POST', '/api/import-export/import', body, patienceMs);
+                return 'sections' in data ? data : follow(client, data.id);
+            },
+            offline: () => Promise.reject(new Complaint('The panel does not run: start it, so that the proxy engine can prove what is imported'))
+        });
+        show(result, output);
+        output.say(dryRun ? 'Nothing was changed.' : result.applied === false ? 'Done; the proxy engine gets it with the next reload.' : 'Done.');
+        output.result(result, null);
+        return 0;
+    }
+};
+
+/** Told by what is in it: JSON with our format is ours, JSON with apps a Caddy's, all else a Caddyfile. */
+function documentOf(path: string): object {
+    let text: string;
+    try {
+        text = readFileSync(path, 'utf8');
+    }
+    catch (error) {
+        throw new Complaint(`${path} cannot be read: ${(error as Error).message}`);
+    }
+    if (!text.trimStart().startsWith('{') || /^\s*\{\s*(?:[^"\s}]|\}\s*\S)/.test(text)) {
+        return { format: 'caddyfile', text };
+    }
+    try {
+        const value = JSON.parse(text) as { readonly format?: unknown; readonly apps?: unknown };
+        return value.format === undefined && value.apps !== undefined ? { format: 'caddy-json', config: value } : value;
+    }
+    catch (error) {
+        throw misuse(`${path} is damaged: ${(error as Error).message}`);
+    }
+}
+
+async function follow(client: Client, id: number): Promise<Result> {
+    const end = performance.now() + patienceMs;
+    for (;;) {
+        const { data } = await client.call<Task>('GET', `/api/tasks/${id}`);
+        if (data.state === 'succeeded' && data.result !== null) {
+            return data.result;
+        }
+        if (data.state === 'failed' && data.error !== null) {
+            throw new Refusal(data.error.message, data.error.data);
+        }
+        if (data.state === 'cancelled' || performance.now() > end) {
+            throw new Complaint(`The import is not done: see task ${id}`);
+        }
+        await wait(pauseMs);
+    }
+}
+
+function show({ sections, notes }: Result, output: Output): void {
+    for (const [name, { counts, notes: own }] of Object.entries(sections)) {
+        output.say(`${name}: ${Object.entries(counts).map(([effect, count]) => `${effect} ${count}`).join(', ')}`);
+        own.forEach((note) => output.say(`  ${note.name}: ${note.message}`));
+    }
+    notes.forEach((note) => output.say(note));
+}

@@ -1,0 +1,32 @@
+/** An export of a data folder whose panel does not run: the rows are read, and no engine is asked or started. */
+import { createCertificateStore } from '../certificates/store.ts';
+import { createCertificateSection } from '../certificates/transfer.ts';
+import { createDnsProviderStore } from '../dns-providers/store.ts';
+import { createDnsProviderSection } from '../dns-providers/transfer.ts';
+import type { Engine } from '../engine/change.ts';
+import { createHostStore } from '../hosts/store.ts';
+import { createHostSection } from '../hosts/transfer.ts';
+import type { ExportRequest, ImportExport } from '../import-export/service.ts';
+import type { Keyring } from '../keyring.ts';
+import { createTransfer, type TransferParts } from '../transfer.ts';
+import type { Call } from '../call.ts';
+
+export type OfflineExportParts = Omit<TransferParts, 'serving' | 'tasks'> & { readonly keyring: Keyring };
+
+/** @throws VALIDATION_FAILED for a section that there is not */
+export async function exportOffline(parts: OfflineExportParts, request: ExportRequest, call: Call): Promise<Awaited<ReturnType<ImportExport['export']>>> {
+    const { db, clock, keyring } = parts;
+    const rows = new Map((await createHostStore(db).load()).map((row) => [row.site.id, row]));
+    const absent = (): never => {
+        throw new TypeError('An export needs no engine');
+    };
+    // Only what is read is there: nothing else of an engine is asked by an export.
+    const engine = { draft: () => ({ hosts: rows }), change: absent, tryChange: absent } as unknown as Engine;
+    const sections = {
+        dnsProviders: createDnsProviderSection({ db, clock, store: createDnsProviderStore(db, keyring), usersOf: () => [] }),
+        certificates: createCertificateSection({ clock, store: createCertificateStore(db, keyring), covers: absent }),
+        hosts: createHostSection({ engine, clock, readable: absent, hooks: { beforeSave: absent, guard: absent, afterChange: absent }, safety: absent })
+    };
+    const tasks = { start: absent } as unknown as TransferParts['tasks'];
+    return createTransfer({ ...parts, tasks, serving: { engine: engine as never, sections, adapt: absent } }).export(request, call);
+}
