@@ -101,7 +101,7 @@ export interface ScheduledRun {
 /** Disposing of it stops it; a run under way is aborted. */
 export interface Scheduled extends AsyncDisposable {
     /** When it runs next; null when never. */
-    next(): Date | null;
+    next(): Promise<Date | null>;
 }
 
 export interface TaskOptions {

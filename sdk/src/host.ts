@@ -1,3 +1,12 @@
 /** For hosts of plugins only, never for plugins: the boundary, which the core and the test kit plug their ports into. */
 export { createHookHost } from './boundary/hook-host.ts';
 export type { HookHost, HookOptions, Published, TapFailure, TapOwner } from './boundary/hook-host.ts';
+export { boundaryErrors, failureOf } from './boundary/failures.ts';
+export { createGuest, type GuestOptions } from './boundary/guest.ts';
+export { deepFreeze, plainCopy } from './boundary/plain.ts';
+export type {
+    Asker, ContractAnswer, DefinitionDocument, GenerationDocument, Guest, HostDoors, JsonAnswer, LocalDoors, PlainActor, PlainDownload, PlainRequest, PlainTaskRun, Release, RouteDocument, SchemaDescription
+} from './boundary/protocol.ts';
+export { Scope, within, type Owned } from './boundary/scope.ts';
+export { mapSecrets, secretPaths } from './boundary/secrets.ts';
+export { faultsOf, validate, type Place } from './boundary/validation.ts';

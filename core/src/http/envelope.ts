@@ -2,6 +2,7 @@
 import { isBoom } from '@hapi/boom';
 import { isFailure, isReply, nextCursorHeader, type Failure } from '@portico/sdk';
 import { fail, type Invalid } from '../errors.ts';
+import { isSerialised } from './serialised.ts';
 
 export const jsonType = 'application/json; charset=utf-8';
 
@@ -23,13 +24,18 @@ export interface Wire {
 
 /** Wraps what a handler returned. `url` is the request's own path and query, which a next page's `Link` is made of. */
 export function wireOf(answer: unknown, url: string): Wire {
+    if (isSerialised(answer)) {
+        return { status: answer.status, headers: linked(answer.headers, url), body: `{"code":0,"message":${JSON.stringify(answer.message)},"data":${answer.json}}` };
+    }
     if (!isReply(answer)) {
         const version = (answer as { version?: unknown } | null | undefined)?.version;
         return { status: 200, headers: typeof version === 'number' ? { etag: `"${version}"` } : {}, body: envelope(0, 'ok', answer) };
     }
-    const { [nextCursorHeader]: next, ...headers } = answer.headers;
-    const link = next === undefined ? {} : { link: `<${withCursor(url, next)}>; rel="next"` };
-    return { status: answer.status, headers: { ...headers, ...link }, body: envelope(0, answer.message, answer.data) };
+    return { status: answer.status, headers: linked(answer.headers, url), body: envelope(0, answer.message, answer.data) };
+}
+
+function linked({ [nextCursorHeader]: next, ...headers }: Readonly<Record<string, string>>, url: string): Readonly<Record<string, string>> {
+    return next === undefined ? headers : { ...headers, link: `<${withCursor(url, next)}>; rel="next"` };
 }
 
 /** The envelope as text. */

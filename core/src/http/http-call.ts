@@ -21,6 +21,8 @@ export interface HttpCallInput {
     readonly request: IncomingMessage;
     readonly response: ServerResponse;
     readonly bearer: string | null;
+    /** What the route's own ticket was issued with; null without one. */
+    readonly ticket: unknown;
     readonly ports: HttpPorts;
     /** Aborts when the server is about to go: streams and sockets end then, plain requests finish. */
     readonly ending: AbortSignal;
@@ -34,6 +36,7 @@ export class HttpCall {
     readonly ifMatch: string | null;
     readonly idempotencyKey: string | null;
     readonly bearer: string | null;
+    readonly ticket: unknown;
     params: unknown;
     query: unknown;
     payload: unknown;
@@ -52,6 +55,7 @@ export class HttpCall {
         this.actor = input.caller;
         this.ip = input.ip;
         this.bearer = input.bearer;
+        this.ticket = input.ticket;
         this.userAgent = headers['user-agent'] ?? null;
         this.ifMatch = version(headers['if-match']);
         this.idempotencyKey = (headers['idempotency-key'] as string | undefined) ?? null;

@@ -10,6 +10,7 @@ import { readAddress, readBody } from './input.ts';
 import type { HttpPorts, KeptReply } from './ports.ts';
 import { isPrepared, type PreparedList } from './prepared.ts';
 import { effectOf, type Route } from './route.ts';
+import { isSerialised } from './serialised.ts';
 
 type JsonRoute = Extract<Route, { kind: 'json' }>;
 
@@ -19,6 +20,9 @@ export async function answerJson(route: JsonRoute, call: HttpCall, request: Requ
     readAddress(route, call, request);
     if (route.method !== 'GET') {
         readBody(route, call, request);
+        if (call.idempotencyKey !== null) {
+            await route.prepare?.(call as never);
+        }
         const replay = await claimKey(route, call, request, ports);
         if (replay !== null) {
             return respond(h, replay);
@@ -36,14 +40,14 @@ export async function answerJson(route: JsonRoute, call: HttpCall, request: Requ
     if (isPrepared(answer)) {
         return respondPrepared(h, request, answer.list, url);
     }
-    if (ports.checkReturns && route.returns !== undefined) {
+    if (ports.checkReturns && route.returns !== undefined && !isSerialised(answer)) {
         checkAnswer(route, isReply(answer) ? answer.data : answer);
     }
     const wire = wireOf(answer, url);
     if (route.method !== 'GET') {
         await recordSuccess(route, call, wire, ports);
     }
-    return route.method === 'GET' ? respondTagged(h, request, wire, Array.isArray(isReply(answer) ? answer.data : answer)) : respond(h, wire);
+    return route.method === 'GET' ? respondTagged(h, request, wire, isSerialised(answer) ? answer.json.startsWith('[') : Array.isArray(isReply(answer) ? answer.data : answer)) : respond(h, wire);
 }
 
 /** Turns ready text into a response. */

@@ -1,6 +1,6 @@
 /** A route of the core: one of the SDK's six doors, with what only the core may ask for. */
 import type { AnySchema, Described, Download, DownloadRoute, Effect, HttpRoute, JsonRoute, Request, SocketRoute, StreamRoute, UploadRoute } from '@portico/sdk';
-import type { Call } from '../call.ts';
+import type { Call, Caller } from '../call.ts';
 import type { Reason } from '../errors.ts';
 
 /** What a core handler gets: the SDK's request, which is also the call that services take. */
@@ -21,6 +21,10 @@ export interface CoreOnly {
     readonly fails?: readonly Reason[];
     /** Statuses of success, for the documentation. Default: 201 for a POST to a collection (a path with `/{id}` below it), 200 for all else. */
     readonly answers?: readonly (200 | 201 | 202)[];
+    /** The caller comes from a ticket in the path parameter `param`; nobody else is let in. */
+    readonly ticketed?: { readonly param: string; take(ticket: string): Promise<{ readonly caller: Caller; readonly data: unknown }> };
+    /** Judges the input where the host cannot, before an Idempotency-Key is claimed. @throws VALIDATION_FAILED */
+    readonly prepare?: (request: RouteRequest) => Promise<void>;
 }
 
 type JsonOf<P, Q, B, R> = JsonRoute<P, Q, B, R, CoreRequest> & CoreOnly;

@@ -47,6 +47,8 @@ export interface HttpServerOptions {
     readonly ports: HttpPorts;
     /** What an unknown path below the prefix answers; default: 40400. */
     readonly unknown?: (path: string) => Error;
+    /** Headers of every answer of a route (null: of no route), set last: no handler can change them. */
+    readonly headers?: (route: Route | null, path: string) => Readonly<Record<string, string>>;
 }
 
 const requestId = /^[A-Za-z0-9._-]{1,64}$/;
@@ -75,7 +77,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         state.call = null;
         return h.continue;
     });
-    hapi.ext('onPreResponse', (request, h) => finish(request, h, ports));
+    hapi.ext('onPreResponse', (request, h) => finish(request, h, ports, options.headers));
     const declared = declare(hapi, options);
     return {
         name: options.name,
@@ -98,7 +100,7 @@ function authenticateWith(hapi: Server, ports: HttpPorts, ending: AbortSignal): 
             const route = (request.route.settings.plugins as { portico: Route }).portico;
             const { caller, bearer } = await identify(request, route, ports);
             const state = request.app as RequestState;
-            state.call = new HttpCall({ id: state.id, route, caller, ip: state.ip, url: request.raw.req.url ?? request.path, request: request.raw.req, response: request.raw.res, bearer, ports, ending });
+            state.call = new HttpCall({ ticket: state.ticketData ?? null, id: state.id, route, caller, ip: state.ip, url: request.raw.req.url ?? request.path, request: request.raw.req, response: request.raw.res, bearer, ports, ending });
             if (typeof route.access === 'string') {
                 ports.authenticator.admit(caller, route);
             }
@@ -112,6 +114,14 @@ function authenticateWith(hapi: Server, ports: HttpPorts, ending: AbortSignal): 
 async function identify(request: Request, route: Route, ports: HttpPorts): Promise<{ caller: Caller; bearer: string | null }> {
     const { authorization, 'user-agent': userAgent } = request.raw.req.headers;
     const state = request.app as RequestState;
+    if (route.ticketed !== undefined) {
+        const { caller, data } = await route.ticketed.take(String((request.params as Record<string, unknown>)[route.ticketed.param]));
+        state.ticketData = data;
+        return { caller, bearer: null };
+    }
+    if (state.caller !== undefined) {
+        return { caller: state.caller, bearer: null };
+    }
     const bearer = authorization === undefined ? null : /^Bearer ([\x21-\x7e]+)$/i.exec(authorization)?.[1] ?? null;
     if (typeof route.access !== 'string') {
         return { caller: ports.authenticator.anonymous, bearer };
@@ -177,7 +187,7 @@ function join(prefix: string, path: string): string {
     return prefix !== '' && path === '/' ? prefix : `${prefix}${path}`;
 }
 
-async function finish(request: Request, h: ResponseToolkit, ports: HttpPorts): Promise<Lifecycle.ReturnValue> {
+async function finish(request: Request, h: ResponseToolkit, ports: HttpPorts, headersOf: HttpServerOptions['headers']): Promise<Lifecycle.ReturnValue> {
     const { response } = request;
     const state = request.app as RequestState;
     const common = { ...commonHeaders, 'x-request-id': state.id, ...corsHeaders(request, ports) };
@@ -185,6 +195,7 @@ async function finish(request: Request, h: ResponseToolkit, ports: HttpPorts): P
         for (const name in common) {
             (response as ResponseObject).headers[name] ??= common[name as keyof typeof common];
         }
+        Object.assign((response as ResponseObject).headers, headersOf?.(routeOf(request), request.path));
         return h.continue;
     }
     const failure = failureOf(response);
@@ -192,21 +203,25 @@ async function finish(request: Request, h: ResponseToolkit, ports: HttpPorts): P
         ports.log.error('A request failed', { requestId: state.id, method: request.method, path: request.path, error: response });
     }
     const answer = h.response(failureEnvelope(failure)).code(Math.floor(failure.code / 100)).type(jsonType);
-    Object.assign(answer.headers, common, failureHeaders(failure));
+    Object.assign(answer.headers, common, failureHeaders(failure), headersOf?.(routeOf(request), request.path));
     await recordFailure(request, failure.code, ports);
     return answer;
 }
 
+function routeOf(request: Request): Route | null {
+    return (request.route.settings.plugins as { portico?: Route } | undefined)?.portico ?? null;
+}
+
 /** A refusal is on record whatever the route does; other failures where the route would have changed something. */
 async function recordFailure(request: Request, code: number, ports: HttpPorts): Promise<void> {
-    const route = (request.route.settings.plugins as { portico?: Route } | undefined)?.portico;
+    const route = routeOf(request) ?? undefined;
     const state = request.app as RequestState;
     const status = Math.floor(code / 100);
     const refused = status === 401 || status === 403 || status === 429;
     if (route === undefined || (route.audit === false && state.admitted === true) || (!refused && effectOf(route) === 'read')) {
         return;
     }
-    const call = state.call ?? new HttpCall({ id: state.id, route, caller: ports.authenticator.anonymous, ip: state.ip, url: request.raw.req.url ?? request.path, request: request.raw.req, response: request.raw.res, bearer: null, ports, ending: AbortSignal.abort() });
+    const call = state.call ?? new HttpCall({ ticket: null, id: state.id, route, caller: ports.authenticator.anonymous, ip: state.ip, url: request.raw.req.url ?? request.path, request: request.raw.req, response: request.raw.res, bearer: null, ports, ending: AbortSignal.abort() });
     try {
         await ports.recorder.refused(call.entry(status, code));
     }

@@ -1,4 +1,5 @@
 /** What rides on a hapi request of ours. */
+import type { Caller } from '../call.ts';
 import type { HttpCall } from './http-call.ts';
 
 export interface RequestState {
@@ -10,4 +11,8 @@ export interface RequestState {
     /** Set on the dry run that decides about an upgrade. */
     readonly upgrading?: true;
     readonly ticket?: string;
+    /** Set on a call that the panel itself makes for somebody: no token is asked for. */
+    readonly caller?: Caller;
+    /** What the route's own ticket was issued with. */
+    ticketData?: unknown;
 }

@@ -14,7 +14,7 @@ export async function answerUpload(route: UploadRoute, call: HttpCall, request: 
     readAddress(route, call, request);
     const { 'content-type': sent = '', 'content-length': length, 'content-encoding': encoding = 'identity' } = request.raw.req.headers;
     const type = sent.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-    if (!route.accepts.includes(type) || encoding !== 'identity') {
+    if ((!route.accepts.includes(type) && !route.accepts.includes('*/*')) || encoding !== 'identity') {
         throw fail.UNSUPPORTED_MEDIA_TYPE({ accepts: route.accepts.join(' or ') });
     }
     const body = limited(request.payload as Readable, route.maxBytes);

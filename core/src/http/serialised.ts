@@ -1,0 +1,16 @@
+/** An answer whose data is text already: what a plugin's own realm made of it. */
+import type { JsonAnswer } from '@portico/sdk/host';
+
+export interface Serialised extends JsonAnswer {
+    readonly '~portico': 'serialised';
+}
+
+/** Answers with data that is JSON already. */
+export function serialised(answer: JsonAnswer): Serialised {
+    return { '~portico': 'serialised', ...answer };
+}
+
+/** Tells ready text from other answers. */
+export function isSerialised(value: unknown): value is Serialised {
+    return typeof value === 'object' && value !== null && (value as Record<string, unknown>)['~portico'] === 'serialised';
+}

@@ -1,0 +1,41 @@
+/** Actors in a plugin's realm: plain objects whose handle stays beside them, so that a copy, however made, is nobody. */
+import type { Actor } from '../route.ts';
+import { boundaryErrors } from './failures.ts';
+import type { Asker, PlainActor } from './protocol.ts';
+
+const permissionSets = new WeakMap<PlainActor, ReadonlySet<string>>();
+
+export class GuestActors {
+    readonly #plugin: string;
+    readonly #handles = new WeakMap<Actor, number>();
+
+    constructor(plugin: string) {
+        this.#plugin = plugin;
+    }
+
+    /** The actor of a request, a socket, a call or a task. */
+    of({ actor: plain, handle }: Asker): Actor {
+        let permissions = permissionSets.get(plain);
+        if (permissions === undefined) {
+            permissions = new Set(plain.permissions);
+            permissionSets.set(plain, permissions);
+        }
+        const allowed = permissions;
+        const { kind, id, username, role, tokenId, key } = plain;
+        const actor: Actor = Object.freeze({
+            kind, id, username, role, tokenId, permissions: plain.permissions, key,
+            can: (permission: string) => plain.all || allowed.has(permission.includes(':') ? permission : `${this.#plugin}:${permission}`)
+        });
+        this.#handles.set(actor, handle);
+        return actor;
+    }
+
+    /** What the host knows an actor by. @throws ACTOR_INVALID 40304 for one that did not come from the host */
+    handleOf(actor: Actor): number {
+        const handle = typeof actor === 'object' && actor !== null ? this.#handles.get(actor) : undefined;
+        if (handle === undefined) {
+            throw boundaryErrors.ACTOR_INVALID();
+        }
+        return handle;
+    }
+}

@@ -1,0 +1,75 @@
+/** One request as a plugin's handler sees it. What is seldom looked at is made when it is. */
+import type { Actor, AuditDetail } from '../route.ts';
+import type { GuestActors } from './actors.ts';
+import type { HostDoors, PlainRequest } from './protocol.ts';
+
+/** What a request needs of its realm. */
+export interface Realm {
+    readonly actors: GuestActors;
+    readonly doors: HostDoors;
+}
+
+export class GuestRequest {
+    readonly params: unknown;
+    readonly query: unknown;
+    readonly payload: unknown;
+    readonly #input: { readonly request: PlainRequest; readonly signal: AbortSignal };
+    readonly #realm: Realm;
+    #actor: Actor | null = null;
+
+    constructor(input: { readonly request: PlainRequest; readonly signal: AbortSignal }, valid: { readonly params: unknown; readonly query: unknown; readonly payload: unknown }, realm: Realm) {
+        this.params = valid.params;
+        this.query = valid.query;
+        this.payload = valid.payload;
+        this.#input = input;
+        this.#realm = realm;
+    }
+
+    get id(): string {
+        return this.#input.request.id;
+    }
+
+    get actor(): Actor {
+        return this.#actor ??= this.#realm.actors.of(this.#input.request);
+    }
+
+    get headers(): Readonly<Record<string, string>> {
+        return this.#input.request.headers;
+    }
+
+    get ip(): string {
+        return this.#input.request.ip;
+    }
+
+    get ifMatch(): string | null {
+        return this.#input.request.ifMatch;
+    }
+
+    get idempotencyKey(): string | null {
+        return this.#input.request.idempotencyKey;
+    }
+
+    get lastEventId(): string | null {
+        return this.#input.request.lastEventId;
+    }
+
+    get ticket(): unknown {
+        return this.#input.request.ticket;
+    }
+
+    get type(): string | undefined {
+        return this.#input.request.type;
+    }
+
+    get length(): number | null | undefined {
+        return this.#input.request.length;
+    }
+
+    get signal(): AbortSignal {
+        return this.#input.signal;
+    }
+
+    audit(detail: AuditDetail): void {
+        void this.#realm.doors.detail({ handle: this.#input.request.handle, detail: JSON.parse(JSON.stringify(detail)) as AuditDetail });
+    }
+}

@@ -1,0 +1,68 @@
+/** Everything that somebody acquired, and how to let go of it: last in, first out, each within its time. */
+import type { Release } from './protocol.ts';
+
+/** How long one thing may take to go. */
+const patienceMs = 5_000;
+
+/** One owned thing; `drop` takes it out without letting go of it. */
+export interface Owned {
+    drop(): void;
+}
+
+export class Scope {
+    readonly #held = new Map<object, { readonly kind: string; readonly name: string; readonly dispose: () => unknown }>();
+    #closed = false;
+
+    /** Something that is let go of at the end. In a scope that has ended, at once. */
+    own(kind: string, name: string, dispose: () => unknown): Owned {
+        const key = {};
+        if (this.#closed) {
+            void (async () => dispose())().catch(() => undefined);
+            return { drop: () => undefined };
+        }
+        this.#held.set(key, { kind, name, dispose });
+        return { drop: () => void this.#held.delete(key) };
+    }
+
+    /** What is held now. */
+    held(): readonly { readonly kind: string; readonly name: string }[] {
+        return [...this.#held.values()].map(({ kind, name }) => ({ kind, name }));
+    }
+
+    /** Lets go of everything. One that fails or hangs is named and does not keep the others. */
+    async release(): Promise<Release> {
+        this.#closed = true;
+        const released: { kind: string; name: string }[] = [];
+        const leaked: { kind: string; name: string; error: string }[] = [];
+        for (const { kind, name, dispose } of [...this.#held.values()].reverse()) {
+            try {
+                await within(patienceMs, async () => dispose());
+                released.push({ kind, name });
+            }
+            catch (error) {
+                leaked.push({ kind, name, error: error instanceof Error ? error.message : String(error) });
+            }
+        }
+        this.#held.clear();
+        return { released, leaked };
+    }
+}
+
+/** Waits for work at most so long. @throws Error when it takes longer; its signal is aborted then */
+export async function within<T>(milliseconds: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const controller = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+        timer = setTimeout(() => {
+            const error = new Error(`Not done within ${milliseconds / 1000} s`);
+            controller.abort(error);
+            reject(error);
+        }, milliseconds);
+    });
+    try {
+        return await Promise.race([work(controller.signal), late]);
+    }
+    finally {
+        clearTimeout(timer);
+    }
+}
