@@ -1,6 +1,6 @@
 /** Makes the writer of a provider, and sees to what an earlier one had to leave behind. */
 import { getServers } from 'node:dns';
-import type { Clock } from '../clock.ts';
+import { systemClock, type Clock } from '../clock.ts';
 import { fail } from '../errors.ts';
 import { readServer, type Seen } from './authority.ts';
 import { serverName, type NameServer } from './dns-client.ts';
@@ -75,8 +75,9 @@ export function createWriters({ store, lego, clock, nameservers, ...options }: W
     const visibility = (watcher: Watcher) => ({ resolvers, limitMs: watcher.limitMs ?? options.visibleMs ?? defaultVisibleMs });
 
     function updaterOf(provider: DnsProviderRow): ZoneUpdater {
+        // The name server holds the signature's time against its own clock: the machine's is meant, whatever the panel is told.
         const { nameserver = '', zone = null, keyName = '', keySecret = '', algorithm = 'hmac-sha256' } = store.open(provider);
-        return createZoneUpdater({ nameserver, zone, keyName, keySecret, algorithm: algorithm as TsigAlgorithm, clock, resolvers });
+        return createZoneUpdater({ nameserver, zone, keyName, keySecret, algorithm: algorithm as TsigAlgorithm, clock: systemClock, resolvers });
     }
 
     function rfc2136(provider: DnsProviderRow, watcher: Watcher): ChallengeWriter {
