@@ -2,6 +2,7 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readManifest, type ManifestFault, type PluginPackage } from './manifest.ts';
+import type { LockEntry } from './ports.ts';
 
 /** Where a plugin was found; earlier kinds win over later ones. */
 export type Origin = 'lock' | 'data' | 'folder' | 'node_modules';
@@ -18,6 +19,8 @@ export interface Found {
     readonly origin: Origin;
     /** Real path of the package. */
     readonly folder: string;
+    /** What the lock says of it; null when it was not installed. */
+    readonly lock: LockEntry | null;
     readonly result: { readonly plugin: PluginPackage } | { readonly fault: ManifestFault };
 }
 
@@ -52,7 +55,7 @@ export async function discover(places: readonly Place[], reserved: ReadonlySet<s
             if (packageJson === undefined || (place.origin === 'node_modules' && !hasKeyword(packageJson))) {
                 continue;
             }
-            found.set(real, { origin: place.origin, folder: real, result: readManifest(packageJson, reserved) });
+            found.set(real, { origin: place.origin, folder: real, lock: null, result: readManifest(packageJson, reserved) });
         }
     }
     return { found: [...found.values()], skipped };
@@ -79,8 +82,8 @@ async function packagesIn(path: string): Promise<string[]> {
     return nested.flat();
 }
 
-/** `undefined`: no package lies there; `null`: one that cannot be read. */
-async function readPackage(folder: string): Promise<unknown> {
+/** The package.json of a folder, parsed. `undefined`: no package lies there; `null`: one that cannot be read. */
+export async function readPackage(folder: string): Promise<unknown> {
     const path = join(folder, 'package.json');
     try {
         if ((await stat(path)).size > largest) {

@@ -8,7 +8,7 @@ export type Stage = 'discovered' | 'resolved' | 'loaded';
 /** Why a plugin cannot be used; stays on its record. */
 export interface StageFailure {
     readonly stage: Stage;
-    readonly code: ManifestFault['code'] | Unresolved['code'] | LoadCode | LockCode;
+    readonly code: ManifestFault['code'] | Unresolved['code'] | LoadCode;
     /** One sentence for an admin. */
     readonly message: string;
 }
@@ -21,11 +21,6 @@ export type LoadCode =
     | 'IMPORT_TIMEOUT' // the import has not settled in time
     | 'SIDE_EFFECT' // importing it started something
     | 'DEFINITION_MISSING'; // its default export was not made by definePlugin
-
-/** Why what the lock names was not loaded. */
-export type LockCode =
-    | 'TREE_MISSING' // its folder is gone
-    | 'TREE_CHANGED'; // its files are not those that were installed
 
 /** Why an install was refused. Nothing was changed. */
 export type InstallCode =

@@ -2,11 +2,11 @@
 export { discover } from './discover.ts';
 export type { Found, Origin, Place, Skipped } from './discover.ts';
 export { InstallFailure } from './failure.ts';
-export type { InstallCode, LoadCode, LockCode, Stage, StageFailure } from './failure.ts';
+export type { InstallCode, LoadCode, Stage, StageFailure } from './failure.ts';
 export { manifestSchema, readManifest } from './manifest.ts';
 export type { Manifest, ManifestFault, PluginPackage } from './manifest.ts';
 export type {
-    Catalogue, InstallLimits, InstallOptions, InstallPhase, InstallSource, Installed, Loaded, Lock, LockEntry, Offer, Outcome, Registry, RegistryLog, RegistryOptions, Signature
+    Catalogue, InstallLimits, InstallOptions, InstallPhase, InstallSource, Installed, Lock, LockEntry, Offer, Outcome, Registry, RegistryLog, RegistryOptions, Signature
 } from './ports.ts';
 export { createRegistry } from './registry.ts';
 export { resolve } from './resolve.ts';

@@ -59,7 +59,7 @@ export interface PluginPackage {
 
 /** Why a package is not a plugin that can be used; `code` is stable. */
 export interface ManifestFault {
-    readonly code: 'MANIFEST_MISSING' | 'MANIFEST_INVALID' | 'MANIFEST_UNKNOWN_KEY' | 'SDK_RANGE_MISSING' | 'NAME_RESERVED' | 'PACKAGE_INVALID';
+    readonly code: 'MANIFEST_MISSING' | 'MANIFEST_INVALID' | 'MANIFEST_UNKNOWN_KEY' | 'SDK_RANGE_MISSING' | 'NAME_RESERVED' | 'PACKAGE_INVALID' | 'TREE_MISSING' | 'TREE_CHANGED';
     readonly message: string;
 }
 

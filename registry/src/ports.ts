@@ -1,6 +1,7 @@
 /** What the registry needs and what it hands out, in one place: the core reads this file to use it. */
+import type { PluginDefinition } from '@portico/sdk';
 import type { Found, Place, Skipped } from './discover.ts';
-import type { StageFailure } from './failure.ts';
+import type { Stage, StageFailure } from './failure.ts';
 import type { PluginPackage } from './manifest.ts';
 import type { Host, Resolution } from './resolve.ts';
 
@@ -106,25 +107,18 @@ export interface Lock {
     verify(entry: LockEntry): Promise<StageFailure | null>;
 }
 
-/** A module that may be set up. */
-export interface Loaded {
-    readonly found: Found;
-    readonly plugin: PluginPackage;
-    /** What definePlugin returned. */
-    readonly definition: unknown;
-    /** Time that the import took. */
-    readonly importMs: number;
-}
-
 /** One package on its journey; it never disappears, and a failure stays on it. */
 export interface Outcome {
+    /** The plugin's name; that of its folder when its manifest could not be read. */
+    readonly name: string;
     readonly found: Found;
     /** Null when its manifest could not be read. */
     readonly plugin: PluginPackage | null;
-    /** The last stage that it passed. */
-    readonly stage: 'discovered' | 'resolved' | 'loaded' | null;
+    /** The last stage that it passed; null when not even its manifest could be read. */
+    readonly stage: Stage | null;
     readonly failure: StageFailure | null;
-    readonly definition: unknown;
+    /** What definePlugin made; null before the stage `loaded`. */
+    readonly definition: PluginDefinition | null;
 }
 
 /** A version on the registry beside what is installed. */
@@ -139,7 +133,10 @@ export interface Offer {
     readonly latest: string;
     /** Why `version` is not `latest`, in one sentence; null when it is. */
     readonly conflict: string | null;
+    /** The version that is there; null when it is not installed. */
     readonly installed: string | null;
+    /** Whether `version` is newer than what is installed. */
+    readonly upgrade: boolean;
 }
 
 /** What the registry offers. */
@@ -151,14 +148,26 @@ export interface Catalogue {
     readonly failures: readonly { readonly package: string; readonly message: string }[];
 }
 
+/** Everything of a panel's plugins that needs none of their code but the import. */
 export interface Registry {
+    /** Folder of the SDK that this process runs with. */
+    readonly sdkFolder: string;
     /** Looks into the lock's folders first, then into each place. */
     discover(places: readonly Place[]): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }>;
+    /** One installed version, its files compared with what was installed and its manifest read. */
+    locate(entry: LockEntry): Promise<Found>;
     resolve(plugins: readonly PluginPackage[]): Resolution;
-    /** Imports one package that was found, and looks at what came of it. Never rejects. */
-    load(found: Found): Promise<{ readonly loaded: Loaded } | { readonly failure: StageFailure }>;
-    /** All three stages for all places. `enabled` says which may be imported; the others stop at `resolved`. */
-    run(places: readonly Place[], enabled: (found: Found, plugin: PluginPackage) => boolean): Promise<{ readonly outcomes: readonly Outcome[]; readonly skipped: readonly Skipped[] }>;
+    /**
+     * Imports one package that was found, and looks at what came of it. Never rejects.
+     *
+     * @param options - `fresh`: though this process has imported it before. A module that threw, or whose files changed, otherwise stays what it was
+     */
+    load(found: Found, options?: { readonly fresh?: boolean }): Promise<{ readonly definition: PluginDefinition; readonly importMs: number } | { readonly failure: StageFailure }>;
+    /**
+     * All three stages for all places: those that can start first, in their order. `enabled` says which may be imported, the others stop at
+     * `resolved`; `onOutcome` gets each one as soon as its journey ends, so that an import that hangs holds no other plugin up.
+     */
+    run(places: readonly Place[], enabled: (found: Found, plugin: PluginPackage) => boolean, onOutcome?: (outcome: Outcome) => void): Promise<{ readonly outcomes: readonly Outcome[]; readonly skipped: readonly Skipped[] }>;
     /**
      * Fetches, verifies and unpacks into a folder of its own; the lock is not touched.
      *
@@ -166,10 +175,17 @@ export interface Registry {
      */
     install(source: InstallSource, options?: InstallOptions): Promise<Installed>;
     readonly lock: Lock;
-    /** What the registry offers for these packages, and what else it has with the keyword `portico-plugin`. */
+    /**
+     * What the registry offers for these packages, and what else it has with the keyword `portico-plugin`.
+     *
+     * @throws InstallFailure when the registry could not be asked at all
+     */
     available(installed: readonly { readonly package: string; readonly version: string }[], options?: { readonly search?: string; readonly signal?: AbortSignal }): Promise<Catalogue>;
-    /** Deletes one folder of a plugin, when the lock does not name it. */
-    remove(name: string, folder: string): Promise<void>;
-    /** Deletes what neither the lock nor `keep` names: folders of versions, and what a killed install left. Answers the folders that it deleted. */
+    /** Deletes one version's folder. @throws Error when the lock names it */
+    remove(folder: string): Promise<void>;
+    /**
+     * Deletes what neither the lock nor `keep` names: folders of versions, and what a killed install left. What was installed by this process and
+     * waits to be activated stays. Answers the folders that it deleted; none while the lock is not trusted.
+     */
     collect(keep?: readonly string[]): Promise<readonly string[]>;
 }

@@ -1,7 +1,105 @@
 /** The registry of one panel: what is on its disk, and what can be installed. */
-import type { Registry, RegistryOptions } from './ports.ts';
+import { mkdir } from 'node:fs/promises';
+import { join, resolve as resolvePath } from 'node:path';
+import { discover, type Found, type Place, type Skipped } from './discover.ts';
+import { clearStaging, deleteFolder, versionFolders } from './folders.ts';
+import { install } from './install.ts';
+import { load } from './load.ts';
+import { locate } from './locate.ts';
+import { openLock } from './lock.ts';
+import { runJob } from './npm/child.ts';
+import { journey } from './pipeline.ts';
+import type { InstallLimits, Registry, RegistryOptions } from './ports.ts';
+import { resolve } from './resolve.ts';
+import { hostSdkFolder, linkSdk } from './supply.ts';
 
-/** Makes the registry. Reads the lock; fetches nothing. */
-export function createRegistry(options: RegistryOptions): Promise<Registry> {
-    return Promise.reject(new Error(`The registry of ${options.dataDir} is not written yet`));
+const mebi = 1024 * 1024;
+const defaults: InstallLimits = { archiveBytes: 64 * mebi, unpackedBytes: 256 * mebi, entries: 20_000, packages: 500, totalBytes: 512 * mebi, idleMs: 15_000, totalMs: 300_000 };
+const defaultImportMs = 5000;
+
+/** Makes the registry: reads the lock, links the SDK beside what is installed, and deletes what killed installs left. Fetches nothing. */
+export async function createRegistry(options: RegistryOptions): Promise<Registry> {
+    const dataDir = resolvePath(options.dataDir);
+    const root = join(dataDir, 'plugins');
+    const limits = { ...defaults, ...options.limits };
+    await mkdir(root, { recursive: true, mode: 0o700 });
+    const sdkFolder = await hostSdkFolder();
+    await linkSdk(root, sdkFolder);
+    await clearStaging(root);
+    const lock = await openLock(dataDir, root, options.hmacKey, options.log);
+    /** Installed by this process and not activated yet. */
+    const waiting = new Set<string>();
+    let installing = 0;
+
+    const find = async (places: readonly Place[]): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }> => {
+        const installed = await Promise.all(lock.current().map((entry) => locate(entry, root, lock, options.reserved)));
+        const { found, skipped } = await discover(places, options.reserved);
+        const folders = new Set(installed.map(({ folder }) => folder));
+        const untrusted = lock.trusted ? [] : [{ path: join(dataDir, 'plugins.lock.json'), reason: 'its signature is wrong: somebody else changed it, or it belongs to another data folder' }];
+        return { found: [...installed, ...found.filter(({ folder }) => !folders.has(folder))], skipped: [...untrusted, ...skipped] };
+    };
+    const loadOne: Registry['load'] = (found, { fresh = false } = {}) => load(found, { importMs: options.importMs ?? defaultImportMs, hostSdk: sdkFolder, fresh });
+
+    return {
+        sdkFolder,
+        discover: find,
+        locate: (entry) => locate(entry, root, lock, options.reserved),
+        resolve: (plugins) => resolve(plugins, options.host),
+        load: loadOne,
+        async run(places, enabled, onOutcome = () => undefined) {
+            const { found, skipped } = await find(places);
+            return { outcomes: await journey(found, options.host, loadOne, enabled, onOutcome), skipped };
+        },
+        async install(source, installOptions = {}) {
+            installing += 1;
+            try {
+                const installed = await install(source, { dataDir, hostSdk: sdkFolder, registry: options, limits, lock }, installOptions);
+                waiting.add(installed.folder);
+                return installed;
+            }
+            finally {
+                installing -= 1;
+            }
+        },
+        lock: {
+            get trusted() {
+                return lock.trusted;
+            },
+            current: lock.current,
+            kept: lock.kept,
+            async activate(entry) {
+                await lock.activate(entry);
+                waiting.delete(entry.folder);
+            },
+            drop: lock.drop,
+            verify: lock.verify
+        },
+        available: (installed, { search, signal } = {}) => runJob({
+            kind: 'catalogue', installed: installed.map(({ package: name, version }) => ({ package: name, version })), search: search ?? null, registryUrl: options.registryUrl, registryToken: options.registryToken ?? null,
+            host: options.host, reserved: [...options.reserved], limits
+        }, signal === undefined ? {} : { signal }),
+        async remove(folder) {
+            if (lock.folders().includes(folder)) {
+                throw new Error(`${folder} is in use: the lock names it`);
+            }
+            waiting.delete(folder);
+            if ((await versionFolders(root)).includes(folder)) {
+                await deleteFolder(root, folder);
+            }
+        },
+        async collect(keep = []) {
+            if (installing === 0) {
+                await clearStaging(root);
+            }
+            if (!lock.trusted) {
+                return [];
+            }
+            const used = new Set([...lock.folders(), ...keep, ...waiting]);
+            const unused = (await versionFolders(root)).filter((folder) => !used.has(folder));
+            for (const folder of unused) {
+                await deleteFolder(root, folder);
+            }
+            return unused;
+        }
+    };
 }

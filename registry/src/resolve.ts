@@ -12,6 +12,7 @@ export interface Host {
 
 export interface Unresolved {
     readonly name: string;
+    readonly plugin: PluginPackage;
     readonly code: 'SDK_RANGE' | 'NODE_RANGE' | 'REQUIREMENT_MISSING' | 'REQUIREMENT_RANGE' | 'REQUIREMENT_FAILED' | 'CYCLE' | 'NAME_TAKEN';
     readonly message: string;
 }
@@ -25,25 +26,26 @@ export interface Resolution {
 /** @param plugins - in order of precedence: of two with one name the first is taken */
 export function resolve(plugins: readonly PluginPackage[], host: Host): Resolution {
     const unresolved: Unresolved[] = [];
+    const firsts = new Map<string, PluginPackage>();
     const usable = new Map<string, PluginPackage>();
     const failed = new Map<string, string>();
     const refuse = (plugin: PluginPackage, code: Unresolved['code'], message: string): void => {
-        unresolved.push({ name: plugin.manifest.name, code, message });
+        unresolved.push({ name: plugin.manifest.name, plugin, code, message });
         failed.set(plugin.manifest.name, message);
     };
     for (const plugin of plugins) {
-        const { name, sdk } = plugin.manifest;
-        const first = usable.get(name);
+        const { name } = plugin.manifest;
+        const first = firsts.get(name);
+        const conflict = hostConflict(plugin, host);
         if (first !== undefined) {
-            unresolved.push({ name, code: 'NAME_TAKEN', message: `${plugin.package} ${plugin.version} is passed over: ${first.package} ${first.version} has the name ${name}` });
+            unresolved.push({ name, plugin, code: 'NAME_TAKEN', message: `${plugin.package} ${plugin.version} is passed over: ${first.package} ${first.version} has the name ${name}` });
         }
-        else if (!semver.satisfies(host.sdk, sdk)) {
-            refuse(plugin, 'SDK_RANGE', `${name} ${plugin.version} works with @portico/sdk ${sdk}, but this panel has ${host.sdk}`);
-        }
-        else if (plugin.node !== null && !semver.satisfies(host.node, plugin.node)) {
-            refuse(plugin, 'NODE_RANGE', `${name} ${plugin.version} works with Node ${plugin.node}, but this panel runs on ${host.node}`);
+        else if (conflict !== null) {
+            firsts.set(name, plugin);
+            refuse(plugin, conflict.code, conflict.message);
         }
         else {
+            firsts.set(name, plugin);
             usable.set(name, plugin);
         }
     }
@@ -86,4 +88,15 @@ export function resolve(plugins: readonly PluginPackage[], host: Host): Resoluti
         visit(plugin, []);
     }
     return { order, unresolved };
+}
+
+/** Why this panel cannot run it, whatever else is installed; null when it can. */
+export function hostConflict({ manifest: { name, sdk }, version, node }: PluginPackage, host: Host): { readonly code: 'SDK_RANGE' | 'NODE_RANGE'; readonly message: string } | null {
+    if (!semver.satisfies(host.sdk, sdk)) {
+        return { code: 'SDK_RANGE', message: `${name} ${version} works with @portico/sdk ${sdk}, but this panel has ${host.sdk}` };
+    }
+    if (node !== null && !semver.satisfies(host.node, node)) {
+        return { code: 'NODE_RANGE', message: `${name} ${version} works with Node ${node}, but this panel runs on ${host.node}` };
+    }
+    return null;
 }

@@ -1,0 +1,88 @@
+/** Imports one package that was found and resolved, within a time, and looks at what came of it. The first code of a plugin that ever runs. */
+import { readFile } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { isDefinition, type PluginDefinition } from '@portico/sdk';
+import { bundledCopy } from './copies.ts';
+import type { Found } from './discover.ts';
+import { entryOf } from './entry.ts';
+import type { LoadCode, StageFailure } from './failure.ts';
+import { watch } from './side-effects.ts';
+import { freshUrl, supplySdk } from './supply.ts';
+
+/** The condition under which the workspaces of this repository run unbuilt. */
+const sourceCondition = 'portico-source';
+let marks = 0;
+
+export interface LoadOptions {
+    readonly importMs: number;
+    readonly hostSdk: string;
+    /** Import it anew, though this process has imported it before: after it failed, or after its files changed. */
+    readonly fresh?: boolean;
+}
+
+/** Never rejects: whatever a package does wrong is an answer. */
+export async function load(found: Found, options: LoadOptions): Promise<{ readonly definition: PluginDefinition; readonly importMs: number } | { readonly failure: StageFailure }> {
+    try {
+        return await importPackage(found, options);
+    }
+    catch (error) {
+        return failed('IMPORT_FAILED', says(error));
+    }
+}
+
+async function importPackage({ folder, origin, lock }: Found, { importMs, hostSdk, fresh = false }: LoadOptions): Promise<{ readonly definition: PluginDefinition; readonly importMs: number } | { readonly failure: StageFailure }> {
+    const packageJson: unknown = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+    const label = String((packageJson as { name?: unknown }).name);
+    const entry = await entryOf(folder, packageJson, conditions(folder, origin));
+    if (entry === null) {
+        return failed('ENTRY_MISSING', `${label} has no file to import: "exports" in its package.json must name one that is there`);
+    }
+    // An installed version was looked through when it was installed, and is the same since.
+    const copy = lock === null ? await bundledCopy(folder, hostSdk) : null;
+    if (copy !== null) {
+        return failed('SDK_BUNDLED', copy);
+    }
+    supplySdk(folder);
+    const url = pathToFileURL(entry).href;
+    const began = performance.now();
+    const patience = new AbortController();
+    const { outcome, left } = await watch(() => import(fresh ? freshUrl(url, String(marks += 1)) : url) as Promise<{ readonly default?: unknown }>, wait(importMs, undefined, { signal: patience.signal }).catch(() => undefined));
+    patience.abort();
+    if (left.kinds.length > 0 && outcome !== null && 'value' in outcome) {
+        left.release();
+        return failed('SIDE_EFFECT', `Importing ${label} started ${left.kinds.join(', ')}; work begins in onStart`);
+    }
+    left.release();
+    if (outcome === null) {
+        return failed('IMPORT_TIMEOUT', `Importing ${label} has not ended after ${importMs} ms`);
+    }
+    if ('error' in outcome) {
+        return failed('IMPORT_FAILED', `Importing ${label} failed: ${says(outcome.error)}`);
+    }
+    const definition = outcome.value.default;
+    return isDefinition(definition) && typeof definition.setup === 'function'
+        ? { definition, importMs: performance.now() - began }
+        : failed('DEFINITION_MISSING', `The default export of ${label} was not made by definePlugin`);
+}
+
+function failed(code: LoadCode, message: string): { readonly failure: StageFailure } {
+    return { failure: { stage: 'loaded', code, message } };
+}
+
+/** Only workspaces have sources that run: Node does not strip types within node_modules. */
+function conditions(folder: string, origin: Found['origin']): readonly string[] {
+    const isSource = origin === 'folder' && !folder.includes(`${sep}node_modules${sep}`) && process.execArgv.some((each, index, all) => each === `--conditions=${sourceCondition}` || (/^(-C|--conditions)$/.test(each) && all[index + 1] === sourceCondition));
+    return isSource ? [sourceCondition] : [];
+}
+
+/** What was thrown, in one line; anything can be thrown. */
+function says(error: unknown): string {
+    try {
+        return (error instanceof Error ? error.message : typeof error === 'string' ? error : JSON.stringify(error) ?? 'it threw nothing').split('\n', 1)[0]?.slice(0, 500) ?? '';
+    }
+    catch {
+        return 'it threw something that cannot be shown';
+    }
+}

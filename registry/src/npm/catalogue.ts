@@ -1,0 +1,62 @@
+/** What the registry offers: for what is installed, and what else calls itself a plugin. */
+import semver from 'semver';
+import { choose } from '../choose.ts';
+import type { Offer } from '../ports.ts';
+import { createClient } from './client.ts';
+import type { CatalogueJob, CatalogueResult } from './job.ts';
+import { InstallFailure } from '../failure.ts';
+
+const keyword = 'portico-plugin';
+const most = 250;
+const atOnce = 6;
+
+export async function catalogue(job: CatalogueJob): Promise<CatalogueResult> {
+    const client = createClient(job, '', { bytes: 0 });
+    const installed = new Map(job.installed.map((each) => [each.package, each.version]));
+    const found = await client.search(`keywords:${keyword}${job.search === null ? '' : ` ${job.search}`}`);
+    const names = [...new Set([...installed.keys(), ...found ?? []])].slice(0, most);
+    const offers: Offer[] = [];
+    const failures: { package: string; message: string }[] = [];
+    const queue = names.values();
+    const reserved = new Set(job.reserved);
+    const ask = async (name: string): Promise<void> => {
+        try {
+            const { versions, 'dist-tags': tags = {} } = await client.listing(name);
+            const choice = choose({ versions, tags }, null, job.host, reserved);
+            const newest = versions[choice.newest ?? ''];
+            const current = installed.get(name) ?? null;
+            // A registry that does not know keywords answers by words: what is no plugin is left out.
+            if (choice.newest !== null && (current !== null || hasKeyword(newest))) {
+                offers.push({
+                    package: name, name: choice.plugin?.manifest.name ?? nameOf(newest), title: choice.plugin?.title ?? titleOf(newest, name), version: choice.plugin?.version ?? null,
+                    latest: choice.newest, conflict: choice.conflict, installed: current, upgrade: current !== null && choice.plugin !== null && semver.gt(choice.plugin.version, current)
+                });
+            }
+        }
+        catch (error) {
+            failures.push({ package: name, message: error instanceof InstallFailure ? error.message : String(error) });
+        }
+    };
+    await Promise.all(Array.from({ length: atOnce }, async () => {
+        for (const name of queue) {
+            await ask(name);
+        }
+    }));
+    const byName = <T extends { readonly package: string }>(one: T, two: T): number => (one.package < two.package ? -1 : 1);
+    return { offers: offers.sort(byName), searchable: found !== null, failures: failures.sort(byName) };
+}
+
+function hasKeyword(packageJson: unknown): boolean {
+    const { keywords } = (packageJson ?? {}) as { keywords?: unknown };
+    return Array.isArray(keywords) && keywords.includes(keyword);
+}
+
+function nameOf(packageJson: unknown): string | null {
+    const { portico } = (packageJson ?? {}) as { portico?: { name?: unknown } };
+    return typeof portico?.name === 'string' ? portico.name : null;
+}
+
+function titleOf(packageJson: unknown, name: string): string {
+    const { description } = (packageJson ?? {}) as { description?: unknown };
+    return typeof description === 'string' && description !== '' ? description.slice(0, 80) : name;
+}

@@ -1,0 +1,85 @@
+/** Supplies the panel's own SDK to whatever is loaded as a plugin, wherever it lies. */
+import { lstat, mkdir, readlink, realpath, rename, rm, symlink } from 'node:fs/promises';
+import { findPackageJSON, registerHooks } from 'node:module';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const sdk = '@portico/sdk';
+const freshKey = 'portico-fresh';
+
+/** Addresses of the folders that plugins were loaded from, each with a slash at its end. */
+const folders = new Set<string>();
+let isHooked = false;
+
+/** Real path of the SDK that this process runs with. */
+export async function hostSdkFolder(): Promise<string> {
+    const path = findPackageJSON(sdk, import.meta.url);
+    if (path === undefined) {
+        throw new Error(`${sdk} is not installed beside the panel`);
+    }
+    return realpath(dirname(path));
+}
+
+/**
+ * From now on, code below the folder that imports the SDK gets the panel's, also when a copy of the author's lies nearer. A module that was
+ * imported as fresh (see `freshUrl`) takes along what it imports of its own folder.
+ */
+export function supplySdk(folder: string): void {
+    folders.add(`${pathToFileURL(folder).href}/`);
+    if (isHooked) {
+        return;
+    }
+    isHooked = true;
+    const here = import.meta.url;
+    registerHooks({
+        resolve(specifier, context, nextResolve) {
+            const parent = context.parentURL;
+            const home = parent === undefined ? undefined : homeOf(parent);
+            if (parent === undefined || home === undefined) {
+                return nextResolve(specifier, context);
+            }
+            if (specifier === sdk || specifier.startsWith(`${sdk}/`)) {
+                return nextResolve(specifier, { ...context, parentURL: here });
+            }
+            const resolved = nextResolve(specifier, context);
+            const fresh = new URL(parent).searchParams.get(freshKey);
+            if (fresh === null || !resolved.url.startsWith(home) || resolved.url.slice(home.length).startsWith('node_modules/') || resolved.format === 'commonjs') {
+                return resolved;
+            }
+            return { ...resolved, url: freshUrl(resolved.url, fresh) };
+        }
+    });
+}
+
+/** The same module under another address: a module that threw keeps its error for the first one. */
+export function freshUrl(url: string, mark: string): string {
+    const fresh = new URL(url);
+    fresh.searchParams.set(freshKey, mark);
+    return fresh.href;
+}
+
+function homeOf(url: string): string | undefined {
+    for (const folder of folders) {
+        if (url.startsWith(folder)) {
+            return folder;
+        }
+    }
+    return undefined;
+}
+
+/** Makes the one link beside the installed packages, for processes and threads that load them without this file. */
+export async function linkSdk(root: string, target: string): Promise<void> {
+    const scope = join(root, 'node_modules', '@portico');
+    const link = join(scope, 'sdk');
+    await mkdir(scope, { recursive: true, mode: 0o700 });
+    if (await readlink(link).catch(() => null) === target) {
+        return;
+    }
+    if ((await lstat(link).catch(() => null))?.isDirectory() === true) {
+        await rm(link, { recursive: true });
+    }
+    const next = `${link}.next`;
+    await rm(next, { force: true });
+    await symlink(target, next, 'dir');
+    await rename(next, link);
+}
