@@ -45,13 +45,17 @@ const killed = async ({ panel }: Victim): Promise<number> => {
 };
 
 /** A kill some milliseconds after a file or folder of the panel's changed: between two steps of a change. */
-const atFile = (weight: number, pathOf: (dataDir: string) => string, latest: number): Nemesis => ({
+const atFile = (weight: number, pathOf: (dataDir: string) => string, latest: number, file: string | null = null): Nemesis => ({
     weight,
     async strike(victim) {
         const { panel, random } = victim;
         await wait(random.between(20, 800));
         await new Promise<void>((resolve) => {
-            const watcher = watch(pathOf(panel.dataDir), () => done());
+            const watcher = watch(pathOf(panel.dataDir), (_event, name) => {
+                if (file === null || name === file) {
+                    done();
+                }
+            });
             const late = setTimeout(() => done(), 1_500);
             const done = (): void => {
                 watcher.close();
@@ -78,7 +82,7 @@ export const nemeses = {
     'kill when the table changes': atFile(12, (dataDir) => engineHome(dataDir, null).table, 4),
     'kill when the engine is given a configuration': atFile(12, (dataDir) => join(dataDir, 'engine'), 20),
     'kill when the database is written': atFile(12, (dataDir) => join(dataDir, 'portico.db-wal'), 4),
-    'kill when the audit head is written': atFile(4, (dataDir) => dataDir, 3),
+    'kill when the audit head is written': atFile(10, (dataDir) => dataDir, 1, 'audit.head'),
     'kill within a change': {
         weight: 14,
         async strike(victim) {

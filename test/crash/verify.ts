@@ -30,7 +30,7 @@ export async function list(client: Client, path: string): Promise<readonly Field
 export async function readWorlds(client: Client, prefixes: readonly string[], settings: ReadonlyMap<string, string>): Promise<{ readonly worlds: ReadonlyMap<string, World>; readonly strangers: readonly string[] }> {
     const found = {
         hosts: await list(client, '/api/hosts'), users: await list(client, '/api/users?limit=500'), tokens: await list(client, '/api/auth/tokens'),
-        certificates: await list(client, '/api/certificates'), settings: await list(client, '/api/settings')
+        certificates: (await list(client, '/api/certificates')).filter(({ source }) => source !== 'engine'), settings: await list(client, '/api/settings')
     };
     const worlds = new Map(prefixes.map((prefix) => [prefix, Object.fromEntries(kinds.map((kind) => [kind, new Map<string, Fields>()])) as Record<keyof World, Map<string, Fields>>]));
     const strangers: string[] = [];
