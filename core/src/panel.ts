@@ -112,7 +112,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
         config, db, keyring, settings, hooks, clock, log: log.child({ part: 'engine' }), driver: options.driver, tasks, outbound, systemCall: () => createSystemCall(audit)
     });
     const { driver, engine, hosts, certificates, dnsProviders } = serving;
-    const transfer = createTransfer({ db, clock, audit, tasks, settings, roles, accounts, auth, serving, version });
+    const transfer = createTransfer({ db, keyring, clock, audit, tasks, settings, roles, accounts, auth, serving, version });
     settings.onChange((keys) => notifyLater(hooks.settingsChanged, () => ({ keys })));
 
     const ports: HttpPorts = {

@@ -7,11 +7,10 @@ import type { Engine } from '../engine/change.ts';
 import { createHostStore } from '../hosts/store.ts';
 import { createHostSection } from '../hosts/transfer.ts';
 import type { ExportRequest, ImportExport } from '../import-export/service.ts';
-import type { Keyring } from '../keyring.ts';
 import { createTransfer, type TransferParts } from '../transfer.ts';
 import type { Call } from '../call.ts';
 
-export type OfflineExportParts = Omit<TransferParts, 'serving' | 'tasks'> & { readonly keyring: Keyring };
+export type OfflineExportParts = Omit<TransferParts, 'serving' | 'tasks'>;
 
 /** @throws VALIDATION_FAILED for a section that there is not */
 export async function exportOffline(parts: OfflineExportParts, request: ExportRequest, call: Call): Promise<Awaited<ReturnType<ImportExport['export']>>> {

@@ -108,7 +108,7 @@ describe('POST /api/import-export/export', () => {
     it('shows no secret without a passphrase, and only sealed ones with it', async () => {
         const plain = await source.client.get(`${base}/export`);
         expect([plain.status, plain.data.format, plain.data.formatVersion, plain.data.secrets]).to.equal([200, 'portico-export', 1, undefined]);
-        expect(Object.keys(plain.data.sections)).to.equal(['settings', 'roles', 'users', 'dnsProviders', 'certificates', 'hosts']);
+        expect(Object.keys(plain.data.sections)).to.equal(['settings', 'roles', 'users', 'dnsProviders', 'certificates', 'hosts', 'plugins']);
         const sealed = await source.client.post(`${base}/export`, { passphrase });
         expect(sealed.data.secrets.kdf.name).to.equal('argon2id');
         for (const text of [plain.text, sealed.text]) {
@@ -117,7 +117,7 @@ describe('POST /api/import-export/export', () => {
             }
         }
         const { data: entries } = await source.client.get('/api/audit?action=export&limit=1');
-        expect(entries[0].changes.after).to.equal({ sections: ['settings', 'roles', 'users', 'dnsProviders', 'certificates', 'hosts'], secrets: true });
+        expect(entries[0].changes.after).to.equal({ sections: ['settings', 'roles', 'users', 'dnsProviders', 'certificates', 'hosts', 'plugins'], secrets: true });
     });
 
     it('takes along what the named sections need, and refuses names that there are not', async () => {
@@ -137,6 +137,16 @@ describe('POST /api/import-export/export', () => {
 });
 
 describe('POST /api/import-export/import', () => {
+    it('keeps the settings of plugins that are not installed, sealed, and gives them out again', async () => {
+        const document = { format: 'portico-export', formatVersion: 1, createdAt: '2026-01-01T00:00:00.000Z', sections: { plugins: [{ name: 'weather', package: 'portico-plugin-weather', version: '1.2.3', enabled: true, settings: { city: 'Oslo' } }] } };
+        const { result } = await ended(source, await source.client.post(`${base}/import`, { document, mode: 'merge', dryRun: false }));
+        expect(result.sections.plugins).to.include({ create: ['weather'], notes: [{ name: 'weather', message: 'not installed: portico-plugin-weather 1.2.3; its settings are kept until it is' }] });
+        expect((await plainOf(source)).plugins).to.equal(document.sections.plugins);
+        const forgotten = { ...document, sections: { plugins: [] } };
+        expect((await ended(source, await source.client.post(`${base}/import`, { document: forgotten, mode: 'replace', dryRun: false }))).result.sections.plugins.delete).to.equal(['weather']);
+        expect((await plainOf(source)).plugins).to.equal([]);
+    });
+
     it('makes the same panel of an empty one, down to passwords, second factors and keys', async () => {
         const { data: document } = await source.client.post(`${base}/export`, { passphrase });
         const target = await startPanel();
