@@ -2,7 +2,7 @@
  * One call of the panel, as services see it: who asks, from where, on which version, and how the change that it makes is put on record.
  * No HTTP framework in here: the command line and the panel's own work make calls too.
  */
-import type { Actor, AuditDetail, Reply } from '@portico/sdk';
+import type { Actor, AuditDetail } from '@portico/sdk';
 import type { Transaction } from './db/database.ts';
 
 /** The actor of a call with what only the core may know of it. */
@@ -37,6 +37,3 @@ export interface Call {
      */
     complete<T>(tx: Transaction, done: Done<T>): Promise<T>;
 }
-
-/** Anything a handler may answer. */
-export type Answer<T> = T | Reply<T>;
