@@ -42,6 +42,8 @@ export interface DatabaseOptions {
     readonly file: string;
     readonly entities: readonly EntitySchema[];
     readonly migrations: readonly MigrationObject[];
+    /** Pages kept in memory by each of the two connections; default 8,000 KiB. */
+    readonly cacheKiB?: number;
 }
 
 interface Native {
@@ -49,7 +51,7 @@ interface Native {
     prepare(sql: string): { all(...parameters: unknown[]): unknown[]; get(...parameters: unknown[]): unknown; run(...parameters: unknown[]): unknown };
 }
 
-const pragmas = ['busy_timeout = 5000', 'foreign_keys = ON', 'cache_size = -8000', 'temp_store = MEMORY'];
+const pragmas = ['busy_timeout = 5000', 'foreign_keys = ON', 'temp_store = MEMORY'];
 
 /** Opens the database and brings it to the newest version. @throws Error when a newer version wrote it: what that made would be lost */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
@@ -70,16 +72,16 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     }
     writer.pragma('journal_mode = WAL');
     writer.pragma('synchronous = FULL');
-    setPragmas(writer);
+    setPragmas(writer, options.cacheKiB);
     await orm.migrator.up();
     const reader = (await orm.driver.getConnection('read').getNativeClient()) as unknown as Native;
-    setPragmas(reader);
+    setPragmas(reader, options.cacheKiB);
     reader.pragma('query_only = ON');
     return new Sqlite(orm, reader);
 }
 
-function setPragmas(connection: Native): void {
-    for (const text of pragmas) {
+function setPragmas(connection: Native, cacheKiB = 8_000): void {
+    for (const text of [...pragmas, `cache_size = -${cacheKiB}`]) {
         connection.pragma(text);
     }
 }

@@ -21,6 +21,8 @@ export interface CoreOnly {
     readonly fails?: readonly Reason[];
     /** Statuses of success, for the documentation. Default: 201 for a POST to a collection (a path with `/{id}` below it), 200 for all else. */
     readonly answers?: readonly (200 | 201 | 202)[];
+    /** Whether assistants may be offered it; default true. */
+    readonly tool?: boolean;
     /** The caller comes from a ticket in the path parameter `param`; nobody else is let in. */
     readonly ticketed?: { readonly param: string; take(ticket: string): Promise<{ readonly caller: Caller; readonly data: unknown }> };
     /** Judges the input where the host cannot, before an Idempotency-Key is claimed. @throws VALIDATION_FAILED */
