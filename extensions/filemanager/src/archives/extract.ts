@@ -1,0 +1,92 @@
+/** Unpacks an archive beside its target, whole and proven, and only then gives it the target's name. */
+import type { Files } from '@portico/sdk';
+import { writeFrom } from '../bytes.ts';
+import { openFile } from '../content.ts';
+import { filesystem } from '../failures.ts';
+import { giveFile, giveFolder, ownerOf, type Owner } from '../owner.ts';
+import { join, parentOf } from '../place.ts';
+import type { Root } from '../roots.ts';
+import type { Scratch } from '../scratch.ts';
+import { placeTree } from './placing.ts';
+import { formatOf, type Limits } from './format.ts';
+import { Names } from './names.ts';
+import { entriesOf } from './read.ts';
+
+export interface Extracted {
+    readonly root: string;
+    readonly path: string;
+    readonly entries: number;
+    readonly bytes: number;
+}
+
+export interface ExtractOptions {
+    readonly limits: Limits;
+    readonly signal: AbortSignal;
+    progress(fraction: number): void;
+}
+
+/** @throws ARCHIVE_REFUSED 42251, ARCHIVE_TOO_LARGE 42252, CONFLICT 40900 when something of the archive is there already; nothing is kept then */
+export async function extract(scratch: Scratch, root: Root, path: string, to: string, { limits, signal, progress }: ExtractOptions): Promise<Extracted> {
+    const { files } = root;
+    const format = formatOf(path);
+    const parent = parentOf(to);
+    const owner = await ownerOf(files, parent);
+    await using closing = new AsyncDisposableStack();
+    const { handle, entry } = await openFile(files, path);
+    closing.defer(() => handle.close());
+    const names = new Names(limits.entries);
+    let [entries, bytes] = [0, 0];
+    await scratch.beside(root, to === '' ? 'unpacked' : to, async (staging) => {
+        await filesystem(() => files.createFolder(staging, { mode: 0o700 }));
+        const source = { handle, size: entry.size, signal, read: (done: number) => progress(entry.size === 0 ? 0 : done / entry.size) };
+        for await (const one of entriesOf(format, source, limits)) {
+            signal.throwIfAborted();
+            const name = names.accept(one.name, one.kind);
+            if (name === null) {
+                continue;
+            }
+            entries += 1;
+            if (one.kind === 'folder') {
+                await makeFolder(files, join(staging, name));
+            }
+            else {
+                await makeFolder(files, join(staging, parentOf(name)));
+                bytes += await unpack(files, join(staging, name), one.body, one.mode, owner);
+            }
+        }
+        for (const folder of names.folders().reverse()) {
+            await closeFolder(files, join(staging, folder), owner);
+        }
+        await placeTree(files, staging, to, owner);
+    });
+    return { root: root.name, path: to, entries, bytes };
+}
+
+async function makeFolder(files: Files, path: string): Promise<void> {
+    try {
+        if ((await files.stat(path)).type === 'folder') {
+            return;
+        }
+    }
+    catch { /* it is made below, or refused there */ }
+    await filesystem(() => files.createFolder(path, { parents: true, mode: 0o700 }));
+}
+
+async function unpack(files: Files, path: string, body: AsyncIterable<Uint8Array>, mode: number | null, owner: Owner): Promise<number> {
+    return filesystem(async () => {
+        await using closing = new AsyncDisposableStack();
+        const handle = closing.adopt(await files.open(path, 'wx', 0o600), (one) => one.close());
+        const bytes = await writeFrom(handle, body);
+        await giveFile(handle, owner);
+        // The owner can always read and write what was unpacked; nobody else gets more than the archive says, and no borrowed rights.
+        await handle.chmod(mode === null ? 0o640 : (mode & 0o755) | 0o600);
+        return bytes;
+    });
+}
+
+async function closeFolder(files: Files, path: string, owner: Owner): Promise<void> {
+    await filesystem(async () => {
+        await giveFolder(files, path, owner);
+        await files.chmod(path, 0o750);
+    });
+}

@@ -1,0 +1,185 @@
+/** Archives as a series of entries, whatever their format. What is no file and no folder refuses the archive. */
+import type { FileHandle } from 'node:fs/promises';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import tar from 'tar-stream';
+import yauzl from 'yauzl';
+import { bytesOf } from '../bytes.ts';
+import { failures } from '../failures.ts';
+import type { Format, Limits } from './format.ts';
+import type { EntryKind } from './names.ts';
+
+/** Unpacked bytes that need no ratio: a small text packs very well. */
+const freeBytes = 16 * 2 ** 20;
+
+/** One entry; `body` is to be read before the next entry is asked for. */
+export interface ArchiveEntry {
+    readonly name: string;
+    readonly kind: EntryKind;
+    /** Permission bits; null when the archive has none. */
+    readonly mode: number | null;
+    readonly body: AsyncIterable<Uint8Array>;
+}
+
+export interface Source {
+    readonly handle: FileHandle;
+    /** Bytes of the archive. */
+    readonly size: number;
+    readonly signal: AbortSignal;
+    /** Hears how many bytes of the archive were read so far. */
+    read(bytes: number): void;
+}
+
+/** Entries of an archive. @throws ARCHIVE_REFUSED 42251, ARCHIVE_TOO_LARGE 42252 */
+export async function* entriesOf(format: Format, source: Source, limits: Limits): AsyncGenerator<ArchiveEntry> {
+    const meter = new Meter(source.size, limits);
+    try {
+        yield* format === 'zip' ? zipEntries(source, meter) : tarEntries(source, format === 'tar.gz', meter);
+    }
+    catch (error) {
+        throw refusal(error);
+    }
+}
+
+/** Counts what comes out. */
+class Meter {
+    readonly #most: number;
+    readonly #limits: Limits;
+    #bytes = 0;
+
+    constructor(size: number, limits: Limits) {
+        this.#limits = limits;
+        this.#most = Math.max(freeBytes, size * limits.ratio);
+    }
+
+    count(bytes: number): void {
+        this.#bytes += bytes;
+        if (this.#bytes > this.#limits.bytes) {
+            throw failures.ARCHIVE_TOO_LARGE({ limit: this.#limits.bytes, unit: 'bytes' });
+        }
+        if (this.#bytes > this.#most) {
+            throw failures.ARCHIVE_TOO_LARGE({ limit: this.#limits.ratio, unit: 'times its own size' });
+        }
+    }
+}
+
+async function* tarEntries({ handle, size, signal, read }: Source, packed: boolean, meter: Meter): AsyncGenerator<ArchiveEntry> {
+    const extract = tar.extract();
+    // Headers count too: a bomb may be made of nothing else.
+    const counted = new Transform({
+        transform(chunk: Buffer, _encoding, done) {
+            try {
+                meter.count(chunk.byteLength);
+                done(null, chunk);
+            }
+            catch (error) {
+                done(error as Error);
+            }
+        }
+    });
+    const input = Readable.from(told(bytesOf(handle, 0, size), read));
+    const stages = packed ? [input, createGunzip(), counted, extract] : [input, counted, extract];
+    const ended = pipeline(stages as [Readable, Transform], { signal });
+    ended.catch(() => undefined);
+    try {
+        for await (const entry of extract) {
+            const { name, type, mode = null } = entry.header;
+            const kind = type === 'directory' ? 'folder' : type === 'file' || type === 'contiguous-file' ? 'file' : null;
+            if (kind === null) {
+                throw failures.ARCHIVE_REFUSED({ why: 'it has links or special files', entry: name.slice(0, 300) });
+            }
+            yield { name, kind, mode, body: entry };
+            entry.resume();
+        }
+        await ended;
+    }
+    finally {
+        input.destroy();
+        extract.destroy();
+        await ended.catch(() => undefined);
+    }
+}
+
+async function* told(source: AsyncIterable<Uint8Array>, read: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+    let bytes = 0;
+    for await (const chunk of source) {
+        bytes += chunk.byteLength;
+        read(bytes);
+        yield chunk;
+    }
+}
+
+/** Type bits of a Unix mode. */
+const typeBits = 0o170000;
+const fileType = 0o100000;
+const folderType = 0o040000;
+/** Who made the entry, in the upper byte of `versionMadeBy`. */
+const madeByUnix = 3;
+
+/** Reads by the handle's own descriptor, and leaves it open. */
+class HandleReader extends yauzl.RandomAccessReader {
+    readonly #handle: FileHandle;
+
+    constructor(handle: FileHandle) {
+        super();
+        this.#handle = handle;
+    }
+
+    override _readStreamForRange(start: number, end: number): Readable {
+        return Readable.from(bytesOf(this.#handle, start, end), { objectMode: false });
+    }
+}
+
+async function* zipEntries({ handle, size, signal, read }: Source, meter: Meter): AsyncGenerator<ArchiveEntry> {
+    const zip = await yauzl.fromRandomAccessReaderPromise(new HandleReader(handle), size, { lazyEntries: true, autoClose: false, strictFileNames: true, validateEntrySizes: true });
+    let packed = 0;
+    try {
+        for await (const entry of zip.eachEntry()) {
+            signal.throwIfAborted();
+            const unix = entry.versionMadeBy >>> 8 === madeByUnix ? entry.externalFileAttributes >>> 16 : 0;
+            const type = unix & typeBits;
+            const kind = entry.fileName.endsWith('/') ? 'folder' : 'file';
+            if (type !== 0 && type !== (kind === 'folder' ? folderType : fileType)) {
+                throw failures.ARCHIVE_REFUSED({ why: 'it has links or special files', entry: entry.fileName.slice(0, 300) });
+            }
+            if (entry.isEncrypted()) {
+                throw failures.ARCHIVE_REFUSED({ why: 'it is encrypted', entry: entry.fileName.slice(0, 300) });
+            }
+            const mode = unix === 0 ? null : unix & 0o777;
+            if (kind === 'folder') {
+                yield { name: entry.fileName, kind, mode, body: Readable.from([]) };
+            }
+            else {
+                const stream = await zip.openReadStreamPromise(entry);
+                try {
+                    yield { name: entry.fileName, kind, mode, body: metered(stream, meter) };
+                }
+                finally {
+                    stream.destroy();
+                }
+            }
+            packed += entry.compressedSize;
+            read(Math.min(packed, size));
+        }
+    }
+    finally {
+        zip.close();
+    }
+}
+
+async function* metered(source: AsyncIterable<Uint8Array>, meter: Meter): AsyncGenerator<Uint8Array> {
+    for await (const chunk of source) {
+        meter.count(chunk.byteLength);
+        yield chunk;
+    }
+}
+
+/** What the libraries say of a broken archive is a refusal, not a defect; the system's own failures pass. */
+function refusal(error: unknown): unknown {
+    const { name, code, syscall } = error as { name?: unknown; code?: unknown; syscall?: unknown };
+    if (typeof code === 'number' || typeof syscall === 'string' || name === 'AbortError' || !(error instanceof Error)) {
+        return error;
+    }
+    return failures.ARCHIVE_REFUSED({ why: error.message.slice(0, 300) }, { cause: error });
+}

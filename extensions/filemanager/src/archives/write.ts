@@ -1,0 +1,242 @@
+/** Packs files and folders into an archive that appears whole or not at all. Links and special files are left out and counted. */
+import type { FileHandle } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { finished, pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import tar from 'tar-stream';
+import yazl from 'yazl';
+import { bytesOf, writeFrom } from '../bytes.ts';
+import { openFile } from '../content.ts';
+import { failures, filesystem, isMissing } from '../failures.ts';
+import { giveFile, ownerOf } from '../owner.ts';
+import { isWithin, nameOf, parentOf } from '../place.ts';
+import type { Root } from '../roots.ts';
+import type { Scratch } from '../scratch.ts';
+import { measure, walk, type Found } from '../tree.ts';
+import { formatOf, type Format, type Limits } from './format.ts';
+
+export interface Packed {
+    readonly root: string;
+    readonly path: string;
+    readonly entries: number;
+    readonly bytes: number;
+    /** Links, special files, and what vanished or cannot be named in this format. */
+    readonly skipped: number;
+}
+
+export interface PackOptions {
+    readonly limits: Limits;
+    readonly signal: AbortSignal;
+    progress(fraction: number): void;
+}
+
+interface Packer {
+    folder(name: string, found: Found): Promise<void>;
+    file(name: string, found: Found, body: AsyncIterable<Uint8Array>): Promise<void>;
+    end(): void;
+    /** Gives up: the output fails with the reason. */
+    destroy(error: Error): void;
+    readonly output: Readable;
+}
+
+/** @throws CONFLICT 40900 when `to` is taken, ARCHIVE_TOO_LARGE 42252 */
+export async function pack(scratch: Scratch, root: Root, paths: readonly string[], to: string, { limits, signal, progress }: PackOptions): Promise<Packed> {
+    const { files } = root;
+    const format = formatOf(to);
+    const owner = await ownerOf(files, parentOf(to));
+    const tops = outermost(paths);
+    const base = commonFolder(tops);
+    let total = 0;
+    for (const top of tops) {
+        const { entries, bytes } = await measure(files, top, { entries: limits.entries, bytes: limits.bytes });
+        total += bytes;
+        if (entries > limits.entries || total > limits.bytes) {
+            throw entries > limits.entries ? failures.ARCHIVE_TOO_LARGE({ limit: limits.entries, unit: 'entries' }) : failures.ARCHIVE_TOO_LARGE({ limit: limits.bytes, unit: 'bytes' });
+        }
+    }
+    return scratch.beside(root, to, async (temporary) => {
+        await using closing = new AsyncDisposableStack();
+        const handle = closing.adopt(await filesystem(() => files.open(temporary, 'wx', 0o600)), (one) => one.close());
+        const packer = packers[format]();
+        const counts = { entries: 0, bytes: 0, skipped: 0 };
+        const produce = async (): Promise<void> => {
+            try {
+                for (const top of tops) {
+                    for await (const found of withTop(root, top, signal)) {
+                        await add(root, packer, found, relativeTo(base, found.path), counts, () => progress(total === 0 ? 0 : Math.min(1, counts.bytes / total)));
+                    }
+                }
+                packer.end();
+            }
+            catch (error) {
+                packer.destroy(error as Error);
+                throw error;
+            }
+        };
+        // When the output fails the packer is destroyed with it, and the producer's next step with that.
+        await filesystem(() => bothOrNeither(writeOut(packer.output, handle), produce(), packer));
+        await filesystem(async () => {
+            await handle.sync();
+            await giveFile(handle, owner);
+            await handle.chmod(0o640);
+            await files.move(temporary, to);
+        });
+        return { root: root.name, path: to, ...counts };
+    });
+}
+
+async function bothOrNeither(output: Promise<unknown>, produced: Promise<void>, packer: Packer): Promise<void> {
+    output.catch((error: unknown) => packer.destroy(error as Error));
+    const [first, second] = await Promise.allSettled([produced, output]);
+    const failed = [second, first].find((one) => one.status === 'rejected');
+    if (failed !== undefined) {
+        throw (first.status === 'rejected' && isCut(second) ? first.reason : failed.reason) as Error;
+    }
+}
+
+/** A stream that only says that it was cut, not why. */
+function isCut(settled: PromiseSettledResult<unknown>): boolean {
+    return settled.status === 'rejected' && ['ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'].includes(String((settled.reason as { code?: unknown }).code));
+}
+
+async function writeOut(output: Readable, handle: FileHandle): Promise<void> {
+    await writeFrom(handle, output as AsyncIterable<Uint8Array>);
+}
+
+async function add(root: Root, packer: Packer, found: Found, name: string, counts: { entries: number; bytes: number; skipped: number }, step: () => void): Promise<void> {
+    const { type } = found.entry;
+    if (name === '') {
+        return;
+    }
+    if (type === 'folder') {
+        await packer.folder(name, found);
+        counts.entries += 1;
+        return;
+    }
+    if (type !== 'file' || !isPackable(name)) {
+        counts.skipped += 1;
+        return;
+    }
+    try {
+        const { handle, entry } = await openFile(root.files, found.path);
+        try {
+            await packer.file(name, { path: found.path, entry }, exactly(handle, entry.size));
+        }
+        finally {
+            await handle.close();
+        }
+        counts.entries += 1;
+        counts.bytes += entry.size;
+        step();
+    }
+    catch (error) {
+        if (!isMissing(error)) {
+            throw error;
+        }
+        counts.skipped += 1;
+    }
+}
+
+/** What our own extraction would refuse is not packed either. */
+function isPackable(name: string): boolean {
+    return !name.includes('\\') && !name.includes('\uFFFD');
+}
+
+async function* withTop({ files }: Root, top: string, signal: AbortSignal): AsyncGenerator<Found> {
+    const entry = await filesystem(() => files.stat(top));
+    yield { path: top, entry };
+    if (entry.type === 'folder') {
+        yield* walk(files, top, signal);
+    }
+}
+
+/** A file of the size that was announced, whatever happens to it meanwhile: what is missing is zeros, as tar has always done. */
+async function* exactly(handle: FileHandle, size: number): AsyncGenerator<Uint8Array> {
+    let done = 0;
+    for await (const chunk of bytesOf(handle, 0, size)) {
+        done += chunk.byteLength;
+        yield chunk;
+    }
+    for (const zeros = Buffer.alloc(64 * 1024); done < size;) {
+        const chunk = zeros.subarray(0, Math.min(zeros.byteLength, size - done));
+        done += chunk.byteLength;
+        yield chunk;
+    }
+}
+
+const packers: Readonly<Record<Format, () => Packer>> = { 'tar': () => tarPacker(false), 'tar.gz': () => tarPacker(true), 'zip': zipPacker };
+
+function tarPacker(packed: boolean): Packer {
+    const out = tar.pack();
+    const gzip = packed ? createGzip() : null;
+    if (gzip !== null) {
+        pipeline(out, gzip).catch((error: unknown) => gzip.destroy(error as Error));
+    }
+    const header = (name: string, { entry }: Found) => ({ name, mode: entry.mode & 0o777, mtime: entry.modifiedAt, uid: entry.uid, gid: entry.gid });
+    return {
+        output: gzip ?? out,
+        async folder(name, found) {
+            await new Promise<void>((resolve, reject) => void out.entry({ ...header(`${name}/`, found), type: 'directory' }, (error) => (error ? reject(error) : resolve())));
+        },
+        async file(name, found, body) {
+            const sink = out.entry({ ...header(name, found), type: 'file', size: found.entry.size });
+            await pipeline(Readable.from(body, { objectMode: false }), sink);
+        },
+        end: () => out.finalize(),
+        destroy(error) {
+            out.destroy(error);
+            gzip?.destroy(error);
+        }
+    };
+}
+
+function zipPacker(): Packer {
+    const zip = new yazl.ZipFile();
+    const output = zip.outputStream as Readable;
+    zip.on('error', (error: Error) => output.destroy(error));
+    const options = ({ entry }: Found) => ({ mode: entry.mode & 0o777, mtime: entry.modifiedAt });
+    return {
+        output,
+        async folder(name, found) {
+            const { mode, mtime } = options(found);
+            zip.addEmptyDirectory(name, { mode: mode | 0o040000, mtime });
+        },
+        async file(name, found, body) {
+            const { mode, mtime } = options(found);
+            const input = Readable.from(body, { objectMode: false });
+            zip.addReadStream(input, name, { mode: mode | 0o100000, mtime, size: found.entry.size });
+            const cut = (): void => void input.destroy();
+            output.once('close', cut);
+            try {
+                await finished(input);
+            }
+            finally {
+                output.off('close', cut);
+            }
+        },
+        end: () => zip.end(),
+        destroy: (error) => void output.destroy(error)
+    };
+}
+
+/** Without those that lie inside another one. */
+function outermost(paths: readonly string[]): string[] {
+    const unique = [...new Set(paths)];
+    return unique.filter((path) => !unique.some((other) => other !== path && isWithin(path, other)));
+}
+
+/** The deepest folder that holds all of them; names in the archive are relative to it. */
+function commonFolder(paths: readonly string[]): string {
+    const [first = '', ...others] = paths.map((path) => (path === '' ? '' : parentOf(path)));
+    return others.reduce((folder, other) => {
+        let common = folder;
+        while (!isWithin(other, common)) {
+            common = parentOf(common);
+        }
+        return common;
+    }, first);
+}
+
+function relativeTo(base: string, path: string): string {
+    return base === '' ? path : path === base ? nameOf(path) : path.slice(base.length + 1);
+}

@@ -1,0 +1,33 @@
+/** Bytes in and out of open files, never more of them in memory than one chunk. */
+import type { FileHandle } from 'node:fs/promises';
+
+const chunkBytes = 256 * 1024;
+
+/** The bytes from `start` up to, not including, `end`; fewer when the file has become shorter. */
+export async function* bytesOf(handle: FileHandle, start: number, end: number): AsyncGenerator<Uint8Array> {
+    for (let at = start; at < end;) {
+        const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(Math.min(chunkBytes, end - at)), 0, null, at);
+        if (bytesRead === 0) {
+            return;
+        }
+        at += bytesRead;
+        yield buffer.subarray(0, bytesRead);
+    }
+}
+
+/** Writes all of a chunk: one call may write less. */
+export async function writeAll(handle: FileHandle, chunk: Uint8Array, position: number): Promise<void> {
+    for (let done = 0; done < chunk.byteLength;) {
+        done += (await handle.write(chunk, done, chunk.byteLength - done, position + done)).bytesWritten;
+    }
+}
+
+/** Writes a whole source and resolves with how many bytes it had. */
+export async function writeFrom(handle: FileHandle, source: AsyncIterable<Uint8Array>, start = 0): Promise<number> {
+    let at = start;
+    for await (const chunk of source) {
+        await writeAll(handle, chunk, at);
+        at += chunk.byteLength;
+    }
+    return at - start;
+}

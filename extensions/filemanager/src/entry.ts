@@ -1,0 +1,45 @@
+/** One file, folder or link, as the API shows it. */
+import { joi, type FileEntry, type Files, type Value } from '@portico/sdk';
+import type { Accounts } from './accounts.ts';
+import { filesystem } from './failures.ts';
+import { nameOf } from './place.ts';
+
+export const entrySchema = joi.object({
+    name: joi.string().allow('').required(),
+    path: joi.string().allow('').required().description('Below the root'),
+    type: joi.valid('file', 'folder', 'link', 'other').required(),
+    size: joi.number().integer().required().description('Bytes'),
+    mode: joi.number().integer().required().description('Permission bits'),
+    owner: joi.string().required().description('Name of the account; its number where it has none'),
+    group: joi.string().required(),
+    modifiedAt: joi.string().isoDate().required(),
+    version: joi.string().required().description('Changes whenever the entry does; what If-Match takes')
+});
+export type EntryView = Value<typeof entrySchema>;
+
+export class Entries {
+    readonly #accounts: Accounts;
+
+    constructor(accounts: Accounts) {
+        this.#accounts = accounts;
+    }
+
+    /** @throws NOT_FOUND 40400 */
+    async one(files: Files, path: string): Promise<EntryView> {
+        return this.of(await filesystem(() => files.stat(path)), path);
+    }
+
+    async of(entry: FileEntry, path: string): Promise<EntryView> {
+        const [view] = await this.all([{ entry, path }]);
+        return view as EntryView;
+    }
+
+    async all(rows: readonly { readonly entry: FileEntry; readonly path: string }[]): Promise<EntryView[]> {
+        const owners = await this.#accounts.names('passwd', rows.map(({ entry }) => entry.uid));
+        const groups = await this.#accounts.names('group', rows.map(({ entry }) => entry.gid));
+        return rows.map(({ entry, path }) => ({
+            name: nameOf(path), path, type: entry.type, size: entry.size, mode: entry.mode & 0o7777, owner: owners.get(entry.uid) ?? String(entry.uid), group: groups.get(entry.gid) ?? String(entry.gid),
+            modifiedAt: entry.modifiedAt.toISOString(), version: entry.version
+        }));
+    }
+}

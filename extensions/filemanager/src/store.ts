@@ -1,0 +1,63 @@
+/** What the plugin keeps in its own database: what lies in the trash, unfinished uploads, and names of files that must not outlive a crash. */
+import type { Migration } from '@portico/sdk';
+import { defineEntity, p, type InferEntity } from '@portico/sdk/db';
+
+/** Something in the trash; it lies at `.portico/trash/<key>` of its root. Times are milliseconds since 1970. */
+export const TrashEntity = defineEntity({
+    name: 'FilemanagerTrash',
+    tableName: 'trash',
+    properties: {
+        id: p.integer().primary(),
+        /** Absolute path of the root. */
+        folder: p.string(),
+        path: p.string(),
+        key: p.string(),
+        type: p.string(),
+        size: p.integer(),
+        at: p.integer(),
+        actor: p.string()
+    }
+});
+export type TrashRow = InferEntity<typeof TrashEntity>;
+
+/** An upload; its bytes lie at `.portico/uploads/<id>` of its root until it is whole. */
+export const UploadEntity = defineEntity({
+    name: 'FilemanagerUpload',
+    tableName: 'uploads',
+    properties: {
+        id: p.string().primary(),
+        folder: p.string(),
+        /** Name of the root when it began. */
+        root: p.string(),
+        path: p.string(),
+        length: p.integer(),
+        /** `Actor.key` of whoever began it: nobody else sees it. */
+        actor: p.string(),
+        metadata: p.text(),
+        replace: p.boolean(),
+        done: p.boolean(),
+        expires: p.integer()
+    }
+});
+export type UploadRow = InferEntity<typeof UploadEntity>;
+
+/** A name that is being written; what is still here at a start is left over from a crash. */
+export const ScratchEntity = defineEntity({
+    name: 'FilemanagerScratch',
+    tableName: 'scratch',
+    properties: { id: p.string().primary(), folder: p.string(), path: p.string() }
+});
+
+export const entities = [TrashEntity, UploadEntity, ScratchEntity];
+
+export const migrations: readonly Migration[] = [{
+    name: '0001-trash-uploads-scratch',
+    up: [
+        `create table trash (id integer primary key autoincrement, folder text not null, path text not null, "key" text not null unique, type text not null, size integer not null, at integer not null, actor text not null)`,
+        'create index trash_of_folder on trash (folder, id)',
+        `create table uploads (id text primary key, folder text not null, root text not null, path text not null, length integer not null, actor text not null, metadata text not null,
+            "replace" integer not null, done integer not null, expires integer not null)`,
+        'create index uploads_by_expiry on uploads (expires)',
+        'create table scratch (id text primary key, folder text not null, path text not null)'
+    ]
+}];
