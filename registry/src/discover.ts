@@ -1,34 +1,8 @@
 /** Finds plugins in folders, without running any of their code. What cannot be used is found too, with the reason. */
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readManifest, type ManifestFault, type PluginPackage } from './manifest.ts';
-import type { LockEntry } from './ports.ts';
-
-/** Where a plugin was found; earlier kinds win over later ones. */
-export type Origin = 'lock' | 'data' | 'folder' | 'node_modules';
-
-/** One folder to look into. */
-export interface Place {
-    readonly origin: Origin;
-    /** Absolute. Each folder in it is a package; scopes (`@acme`) are looked into. */
-    readonly path: string;
-}
-
-/** A package on the disk that is, or was meant to be, a plugin. */
-export interface Found {
-    readonly origin: Origin;
-    /** Real path of the package. */
-    readonly folder: string;
-    /** What the lock says of it; null when it was not installed. */
-    readonly lock: LockEntry | null;
-    readonly result: { readonly plugin: PluginPackage } | { readonly fault: ManifestFault };
-}
-
-/** A place that was passed over. */
-export interface Skipped {
-    readonly path: string;
-    readonly reason: string;
-}
+import { readManifest } from './manifest.ts';
+import type { Found, Place, Skipped } from './ports.ts';
 
 const keyword = 'portico-plugin';
 /** A package.json larger than this is none. */

@@ -1,12 +1,11 @@
 /** From a folder, or a registry's name, to a plugin that may be set up. */
 export { discover } from './discover.ts';
-export type { Found, Origin, Place, Skipped } from './discover.ts';
 export { InstallFailure } from './failure.ts';
 export type { InstallCode, LoadCode, Stage, StageFailure } from './failure.ts';
 export { manifestSchema, readManifest } from './manifest.ts';
 export type { Manifest, ManifestFault, PluginPackage } from './manifest.ts';
 export type {
-    Catalogue, InstallLimits, InstallOptions, InstallPhase, InstallSource, Installed, Lock, LockEntry, Offer, Outcome, Registry, RegistryLog, RegistryOptions, Signature
+    Catalogue, Found, InstallLimits, InstallOptions, InstallPhase, InstallSource, Installed, Lock, LockEntry, Offer, Origin, Outcome, Place, Registry, RegistryLog, RegistryOptions, Signature, Skipped
 } from './ports.ts';
 export { createRegistry } from './registry.ts';
 export { resolve } from './resolve.ts';

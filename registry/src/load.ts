@@ -5,9 +5,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { isDefinition, type PluginDefinition } from '@portico/sdk';
 import { bundledCopy } from './copies.ts';
-import type { Found } from './discover.ts';
 import { entryOf } from './entry.ts';
 import type { LoadCode, StageFailure } from './failure.ts';
+import type { Found } from './ports.ts';
 import { watch } from './side-effects.ts';
 import { freshUrl, supplySdk } from './supply.ts';
 

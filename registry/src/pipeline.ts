@@ -4,10 +4,9 @@
  */
 import { basename } from 'node:path';
 import type { PluginDefinition } from '@portico/sdk';
-import type { Found } from './discover.ts';
 import type { StageFailure } from './failure.ts';
 import type { PluginPackage } from './manifest.ts';
-import type { Outcome } from './ports.ts';
+import type { Found, Outcome } from './ports.ts';
 import { resolve, type Host } from './resolve.ts';
 
 /** What a package carries from stage to stage. */

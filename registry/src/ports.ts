@@ -1,9 +1,34 @@
 /** What the registry needs and what it hands out, in one place: the core reads this file to use it. */
 import type { PluginDefinition } from '@portico/sdk';
-import type { Found, Place, Skipped } from './discover.ts';
 import type { Stage, StageFailure } from './failure.ts';
-import type { PluginPackage } from './manifest.ts';
+import type { ManifestFault, PluginPackage } from './manifest.ts';
 import type { Host, Resolution } from './resolve.ts';
+
+/** Where a plugin was found; earlier kinds win over later ones. */
+export type Origin = 'lock' | 'data' | 'folder' | 'node_modules';
+
+/** One folder to look into. */
+export interface Place {
+    readonly origin: Origin;
+    /** Absolute. Each folder in it is a package; scopes (`@acme`) are looked into. */
+    readonly path: string;
+}
+
+/** A package on the disk that is, or was meant to be, a plugin. */
+export interface Found {
+    readonly origin: Origin;
+    /** Real path of the package. */
+    readonly folder: string;
+    /** What the lock says of it; null when it was not installed. */
+    readonly lock: LockEntry | null;
+    readonly result: { readonly plugin: PluginPackage } | { readonly fault: ManifestFault };
+}
+
+/** A place that was passed over. */
+export interface Skipped {
+    readonly path: string;
+    readonly reason: string;
+}
 
 /** Where the registry says what it did beside its answers. */
 export interface RegistryLog {

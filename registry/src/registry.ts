@@ -1,7 +1,7 @@
 /** The registry of one panel: what is on its disk, and what can be installed. */
 import { mkdir } from 'node:fs/promises';
 import { join, resolve as resolvePath } from 'node:path';
-import { discover, type Found, type Place, type Skipped } from './discover.ts';
+import { discover } from './discover.ts';
 import { clearStaging, deleteFolder, versionFolders } from './folders.ts';
 import { install } from './install.ts';
 import { load } from './load.ts';
@@ -9,7 +9,7 @@ import { locate } from './locate.ts';
 import { openLock } from './lock.ts';
 import { runJob } from './npm/child.ts';
 import { journey } from './pipeline.ts';
-import type { InstallLimits, Registry, RegistryOptions } from './ports.ts';
+import type { Found, InstallLimits, Place, Registry, RegistryOptions, Skipped } from './ports.ts';
 import { resolve } from './resolve.ts';
 import { hostSdkFolder, linkSdk } from './supply.ts';
 

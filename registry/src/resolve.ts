@@ -4,7 +4,7 @@ import type { PluginPackage } from './manifest.ts';
 
 /** What runs the plugins. */
 export interface Host {
-    /** Version of @portico/sdk. */
+    /** Version of the SDK. */
     readonly sdk: string;
     /** Version of Node. */
     readonly node: string;
