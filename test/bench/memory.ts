@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { startUpstream } from '../support/upstream.ts';
 import { nameOf, startFleet } from './fleet.ts';
-import { memoryOf } from './load.ts';
+import { memoryOf, statusOf } from './load.ts';
 import { number, type Report } from './report.ts';
 
 const counts = [10, 1_000, 10_000] as const;
@@ -25,7 +25,9 @@ export async function bench(report: Report): Promise<void> {
                     if (code !== 0) {
                         throw new Error(text);
                     }
-                    await fetch(`http://127.0.0.1:${panel.httpPort}/`, { headers: { host: nameOf(1) } }).then((answer) => answer.text());
+                    if (await statusOf(`http://127.0.0.1:${panel.httpPort}/`, { host: nameOf(1) }) !== 200) {
+                        throw new Error('A site is not served');
+                    }
                 };
                 await reload();
                 await wait(1_000);
