@@ -9,7 +9,8 @@ export function readDomains(sent: readonly string[]): { readonly domains: readon
     const faults: Invalid[] = [];
     const domains = sent.map((text, at) => {
         const wildcard = text.startsWith('*.');
-        const name = domainToASCII((wildcard ? text.slice(2) : text).trim()).toLowerCase();
+        // What would be read as the end of a host in a URL is none in a name.
+        const name = /[\p{Cc}\s/?#@:%\\[\]]/u.test(text) ? '' : domainToASCII(wildcard ? text.slice(2) : text).toLowerCase();
         if (name === '' || name.length > 251 || isIP(name) !== 0 || !/^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) {
             faults.push({ path: `domains.${at}`, message: `domains.${at} must be a DNS name of at least two labels, with a wildcard as its first or without` });
         }

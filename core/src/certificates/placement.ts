@@ -20,6 +20,8 @@ export interface PlacementOptions {
     readonly clock: Clock;
     /** Whether names of a certificate hold for a name of a host. */
     covers(names: readonly string[], name: string): boolean;
+    /** How long the engine may take to serve a new one. Milliseconds, default 10,000. */
+    readonly proofMs?: number;
 }
 
 type Answered = (after: CertificateView, headers: Readonly<Record<string, string>>) => Reply<CertificateView>;
@@ -51,7 +53,7 @@ const mostAttempts = 20;
 /** The certificate that a change was made of is not the present one any more. */
 class Moved extends Error {}
 
-export function createPlacement({ engine, store, db, clock, covers }: PlacementOptions): Placement {
+export function createPlacement({ engine, store, db, clock, covers, proofMs }: PlacementOptions): Placement {
     const view = (row: CertificateRow): CertificateView => viewOf(row, usersOf(engine.draft(), row.id), store);
 
     /** The hosts that name it keep a certificate that covers them. */
@@ -177,7 +179,7 @@ export function createPlacement({ engine, store, db, clock, covers }: PlacementO
         });
         for (const name of names.slice(0, mostProofs)) {
             // Another certificate for the same name may be served as well; the former one of this number may not.
-            const wrong = await proveServed(draft.settings.httpsPort, name, (fingerprint) => fingerprint !== before.fingerprint, signal);
+            const wrong = await proveServed(draft.settings.httpsPort, name, (fingerprint) => fingerprint !== before.fingerprint, signal, proofMs);
             if (wrong !== null) {
                 return wrong;
             }

@@ -30,9 +30,9 @@ function fingerprintServed(port: number, name: string, signal: AbortSignal): Pro
  * @param isRight - decides about a fingerprint
  * @returns null, or what is wrong
  */
-export async function proveServed(port: number, name: string, isRight: (fingerprint: string) => boolean, signal: AbortSignal): Promise<string | null> {
+export async function proveServed(port: number, name: string, isRight: (fingerprint: string) => boolean, signal: AbortSignal, limitMs = patienceMs): Promise<string | null> {
     const asked = name.replace(/^\*/, 'portico-check');
-    const end = performance.now() + patienceMs;
+    const end = performance.now() + limitMs;
     for (;;) {
         const fingerprint = await fingerprintServed(port, asked, signal);
         if (fingerprint !== null && isRight(fingerprint)) {

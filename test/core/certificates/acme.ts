@@ -233,7 +233,6 @@ describe('renewal', { timeout: 60_000 }, () => {
         }));
         shift = 86_400_000 * 0.7;
         await panel.restart();
-        panel.panel.hooks.host.tap({ plugin: 'probe', version: '1.0.0' }, 'certificate.issued', (payload) => void events.push({ hook: 'certificate.issued', payload }));
         panel.client.token = (await panel.client.login('admin', adminPassword)).data.token as string;
         const after = await until(async () => {
             const { data } = await panel.client.get(`/api/certificates/${result.id}`);
@@ -254,6 +253,33 @@ describe('renewal', { timeout: 60_000 }, () => {
         expect(fingerprint(await served('shop.example.test'))).to.not.equal(other);
         const { data: entries } = await panel.client.get('/api/audit?resource=certificates&action=renew');
         expect(entries[0].actor.username).to.be.null();
+    });
+});
+
+describe('an account that is bound to one of the CA', { timeout: 60_000 }, () => {
+    it('is made with the right key only, and takes its names from the settings', async () => {
+        const macKey = Buffer.alloc(32, 5).toString('base64url');
+        const bound = await startPebble({ dns: `${bind.address}:53`, eab: { 'kid-7': macKey } });
+        try {
+            await panel.client.put('/api/settings', { 'certificates.caRoots': `${pebble.root}${bound.root}`, 'engine.acmeDirectory': bound.directory, 'engine.acmeEmail': 'set@example.test' });
+            for (const [eab, type] of [[undefined, 'externalAccountRequired'], [{ keyId: 'kid-7', macKey: Buffer.alloc(32, 6).toString('base64url') }, 'unauthorized']] as const) {
+                const task = await order({ domains: ['eab.example.test'], acme: eab === undefined ? {} : { eab } });
+                expect(task.error.data.problem.type).to.match(new RegExp(`${type}|malformed`));
+            }
+            const task = await order({ domains: ['eab.example.test'], acme: { eab: { keyId: 'kid-7', macKey } } });
+            expect(task.error).to.be.null();
+            expect((await panel.client.get(`/api/certificates/${task.result.id}`)).data.acme).to.equal({ directory: bound.directory, email: 'set@example.test', eab: { keyId: 'kid-7' } });
+            const kept = await panel.client.put(`/api/certificates/${task.result.id}`, { acme: { eab: { keyId: 'kid-7' } }, autoRenew: false });
+            expect([kept.data.acme.eab, kept.data.autoRenew, kept.data.nextAttemptAt]).to.equal([{ keyId: 'kid-7' }, false, null]);
+            expect((await panel.client.put(`/api/certificates/${task.result.id}`, { acme: { eab: { keyId: 'other' } } })).code).to.equal(40001);
+            const back = await panel.client.put(`/api/certificates/${task.result.id}`, { autoRenew: true });
+            expect(Date.parse(back.data.nextAttemptAt as string) > Date.now()).to.be.true();
+            expect((await panel.client.get(`/api/certificates/${task.result.id}`)).data).to.equal(back.data);
+        }
+        finally {
+            await panel.client.put('/api/settings', { 'engine.acmeDirectory': null, 'engine.acmeEmail': null });
+            await bound.close();
+        }
     });
 });
 

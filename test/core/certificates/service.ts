@@ -1,13 +1,21 @@
 import { execFileSync } from 'node:child_process';
 import { createPublicKey, X509Certificate } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createServer } from 'node:tls';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { isFailure, type FailureError } from '@portico/sdk';
 import type Joi from 'joi';
+import { parseUpload } from '../../../core/src/certificates/pem.ts';
+import { createPlacement } from '../../../core/src/certificates/placement.ts';
+import { createRenewals } from '../../../core/src/certificates/renewals.ts';
+import { createCertificateStore } from '../../../core/src/certificates/store.ts';
+import type { Draft, Engine } from '../../../core/src/engine/change.ts';
 import { certificateView, type CertificateView } from '../../../core/src/certificates/schema.ts';
+import { until } from '../../support/real-engine.ts';
 import { adminMay, createHostKit, operatorMay, type HostKit } from '../../support/hosts.ts';
 import { callOf, person } from '../../support/store.ts';
 
@@ -239,5 +247,76 @@ describe('download', () => {
         }
         expect((await refused(read(operatorMay, true))).code).to.equal(40300);
         expect((await refused(read(adminMay, true, false))).code).to.equal(40301);
+    });
+});
+
+describe('createPlacement', () => {
+    it('finds out that the former one is still served, and puts it back for whoever asks', async () => {
+        const first = await upload(make(['a.test']));
+        await kit.hosts.create({ domain: 'a.test', upstream: '127.0.0.1:1', ssl: true, sslMode: 'certificate', certificateId: first.id }, callOf(person('admin', adminMay)));
+        const store = createCertificateStore(kit.store.db, kit.store.keyring);
+        const before = store.get(first.id);
+        // Somebody who hands out the former certificate whatever is loaded.
+        const stale = createServer({ cert: before.chain, key: store.open(before) });
+        await new Promise<void>((resolve) => stale.listen(0, '127.0.0.1', resolve));
+        const { port } = stale.address() as AddressInfo;
+        const draft = (): Draft => {
+            const { hosts, certificates } = kit.engine.draft();
+            return { hosts, certificates, settings: { ...kit.settings.engine, httpsPort: port }, hostOf: () => undefined, nextHostId: () => 0 };
+        };
+        const engine = { change: kit.engine.change.bind(kit.engine), draft, pending: () => new Set<number>(), process: () => kit.engine.process() } as unknown as Engine;
+        const placement = createPlacement({ engine, store, db: kit.store.db, clock: kit.clock, covers: () => true, proofMs: 300 });
+        const next = make(['a.test']);
+        const parsed = parseUpload(next.certificate, next.key, kit.clock.now());
+        if (!('parsed' in parsed)) {
+            throw new Error('not parsed');
+        }
+        await placement.adopt(first.id, parsed.parsed, admin());
+        expect(store.get(first.id)).to.include({ version: 2, fingerprint: parsed.parsed.fingerprint });
+        expect(await placement.prove(first.id, before, new AbortController().signal)).to.contain('still served for a.test');
+        await placement.revert(before, admin());
+        expect(store.get(first.id)).to.include({ version: 3, fingerprint: before.fingerprint, chain: before.chain, notAfter: before.notAfter });
+        expect(kit.engine.draft().certificates.get(first.id)?.fingerprint).to.equal(before.fingerprint);
+        expect(store.open(store.get(first.id))).to.equal(store.open(before));
+        stale.close();
+    });
+});
+
+describe('createRenewals', () => {
+    it('starts what is due, and tells once of each that comes to its end', async () => {
+        const { id } = await upload(make(['a.test']));
+        const store = createCertificateStore(kit.store.db, kit.store.keyring);
+        const told: unknown[] = [];
+        const started: number[] = [];
+        const renewals = createRenewals({
+            store, db: kit.store.db, clock: kit.clock, log: kit.store.log, systemCall: () => admin(),
+            events: { issued: () => undefined, failed: () => undefined, expiring: (event) => void told.push([event.id, event.daysLeft]) },
+            issuance: { busy: () => false, start: async (row) => started.push(row.id) as never }
+        });
+        const look = async (): Promise<void> => {
+            renewals.start();
+            await until(() => kit.store.db.write(async () => true), 'it has looked');
+            await kit.store.db.write(async () => undefined);
+            renewals.stop();
+        };
+        await look();
+        expect([told, started]).to.equal([[], []]);
+        const end = Date.parse(store.get(id).notAfter);
+        for (const days of [13, 12, 2, 0.5, -1, -2]) {
+            kit.clock.time = end - days * 86_400_000;
+            await look();
+        }
+        expect(told).to.equal([[id, 13], [id, 2], [id, 0], [id, 0]]);
+        // An upload is never ordered; an order whose time has come is.
+        await kit.store.db.write(async (tx) => {
+            await store.note(tx, id, { nextAttemptAt: 1 });
+        });
+        await look();
+        expect(started).to.equal([]);
+        await kit.store.db.write(async (tx) => {
+            await store.write(tx, { ...store.get(id), source: 'acme', autoRenew: true });
+        });
+        await look();
+        expect(started).to.equal([id]);
     });
 });

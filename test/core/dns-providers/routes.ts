@@ -123,6 +123,23 @@ describe('/api/dns-providers', { timeout: 90_000 }, () => {
         await panel.client.delete(`/api/dns-providers/${data.id}`);
     });
 
+    it('needs no more rights in a zone than to write challenges', async () => {
+        const narrow = await startBind({ policy: 'grant panel-key name _acme-challenge.example.test. TXT;' });
+        try {
+            await panel.client.put('/api/settings', { 'dns.nameservers': [narrow.address] });
+            const { data } = await panel.client.post('/api/dns-providers', { name: 'narrow', type: 'rfc2136', credentials: narrow.credentials });
+            const good = (await panel.client.post(`/api/dns-providers/${data.id}/test`, { domain: '*.example.test' })).data;
+            expect(good.ok, JSON.stringify(good)).to.be.true();
+            const refused = (await panel.client.post(`/api/dns-providers/${data.id}/test`, { domain: 'other.example.test' })).data;
+            expect([refused.ok, refused.steps.length]).to.equal([false, 1]);
+            expect(refused.steps[0].message).to.contain('REFUSED');
+        }
+        finally {
+            await panel.client.put('/api/settings', { 'dns.nameservers': [bind.address] });
+            await narrow.close();
+        }
+    });
+
     it('speaks TCP when a reply was cut, and believes no reply that somebody changed', async () => {
         const updater = createZoneUpdater({ nameserver: bind.address, zone: null, keyName: bind.credentials.keyName, keySecret: bind.credentials.keySecret, algorithm: 'hmac-sha512', clock: systemClock, resolvers: () => [{ address: bind.address, port: 53 }] });
         const signal = AbortSignal.timeout(10_000);
