@@ -167,7 +167,7 @@ describe('the process', () => {
         return said;
     };
 
-    it('refuses a weak secret and what it cannot read, by name and in a line', async () => {
+    it('refuses a weak secret and what it cannot read, by name and in a line', { timeout: 60_000 }, async () => {
         for (const [name, value] of [['PORTICO_JWT_SECRET', 'tooshort'], ['PORTICO_JWT_SECRET', 'a'.repeat(40)], ['PORTICO_JWT_SECRET', 'changeme-changeme-changeme-changeme'], ['PORTICO_PORT', 'abc'], ['PORTICO_SAFE_MODE', 'yes']] as const) {
             const said = await refuses({ [name]: value });
             expect(said).to.contain(`The panel did not start: ${name}`);
