@@ -13,7 +13,7 @@ export const importBody = joi.object({
     passphrase: joi.secret().max(1024).description('That of the export'),
     mode: joi.string().valid('merge', 'replace').required().description('`merge` adds and changes; `replace` also removes what the sections of the document do not have'),
     dryRun: joi.boolean().default(false).description('Answers the plan, and changes nothing'),
-    installPlugins: joi.boolean().default(false).description('Installs plugins of the document that are missing here')
+    installPlugins: joi.boolean().valid(false).default(false).description('Only false: this panel cannot install plugins yet, so it keeps the settings of those that are missing')
 });
 
 export const documentView = joi.object({
