@@ -14,6 +14,16 @@ const core = { plugin: 'core', version: '1.0.0' };
 
 export function sendAlerts({ host }: CoreHooks, notifier: Notifier): void {
     host.tap(core, 'engine.failed', ({ message }) => notifier.notify({ event: 'engine.failed', severity: 'error', title: 'The proxy engine has a problem', text: message }));
+    host.tap(core, 'certificate.issued', ({ id, name, domains, notAfter, renewed }) => {
+        notifier.notify({ event: 'certificate.issued', severity: 'info', title: `The certificate ${name} was ${renewed ? 'renewed' : 'issued'}`, text: `${domains.join(', ')}: valid until ${notAfter}`, data: { id, domains, notAfter } });
+    });
+    host.tap(core, 'certificate.expiring', ({ id, name, domains, notAfter, daysLeft }) => {
+        const title = daysLeft > 0 ? `The certificate ${name} ends in ${daysLeft} ${daysLeft === 1 ? 'day' : 'days'}` : `The certificate ${name} ends today, or has ended`;
+        notifier.notify({ event: 'certificate.expiring', severity: daysLeft > 3 ? 'warning' : 'error', title, text: `${domains.join(', ')}: valid until ${notAfter}`, data: { id, domains, notAfter, daysLeft } });
+    });
+    host.tap(core, 'certificate.failed', ({ id, name, domains, problem, nextAttemptAt }) => {
+        notifier.notify({ event: 'certificate.failed', severity: 'error', title: `The certificate ${name} was not issued`, text: String(problem['detail'] ?? ''), data: { id, domains, problem, nextAttemptAt } });
+    });
     host.tap(core, 'auth.afterLogin', ({ username, ip, userAgent, newNetwork }) => {
         if (newNetwork) {
             notifier.notify({ event: 'auth.newAddress', severity: 'warning', title: `${username} logged in from a new address`, text: `${ip ?? 'unknown address'}, ${userAgent ?? 'unknown program'}`, data: { username, ip } });

@@ -17,7 +17,6 @@ import { legoTool, rfc2136Type, type ProviderType } from './types.ts';
 import { checkCredentials, isDomain } from './validation.ts';
 import { createWriters, type WritersOptions } from './writers.ts';
 
-export { WriterFailure, type Challenge, type ChallengeWriter } from './solver.ts';
 
 export interface DnsProvidersOptions extends Pick<WritersOptions, 'store' | 'clock' | 'nameservers' | 'visibleMs'> {
     readonly db: Database;
