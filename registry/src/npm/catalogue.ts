@@ -13,7 +13,7 @@ const atOnce = 6;
 export async function catalogue(job: CatalogueJob): Promise<CatalogueResult> {
     const client = createClient(job, '', { bytes: 0 });
     const installed = new Map(job.installed.map((each) => [each.package, each.version]));
-    const found = await client.search(`keywords:${keyword}${job.search === null ? '' : ` ${job.search}`}`);
+    const found = await client.search(keyword, job.search);
     const names = [...new Set([...installed.keys(), ...found ?? []])].slice(0, most);
     const offers: Offer[] = [];
     const failures: { package: string; message: string }[] = [];

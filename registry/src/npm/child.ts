@@ -58,8 +58,11 @@ export async function runJob(job: Job, { onPhase, signal }: ChildOptions): Promi
                 else if (stop.aborted) {
                     reject(signal?.aborted === true ? cancelled() : new InstallFailure('REGISTRY_UNREACHABLE', `It took longer than ${Math.round(job.limits.totalMs / 1000)} s`));
                 }
+                else if (ended === null) {
+                    reject(new Error(`The process that installs failed: ${last}`));
+                }
                 else {
-                    reject(new InstallFailure('ARCHIVE_REFUSED', `Unpacking ended early (${ended ?? 'it failed'})`, { cause: new Error(last) }));
+                    reject(new InstallFailure('ARCHIVE_REFUSED', `Unpacking it needed more than a process may use (${ended})`, { cause: new Error(last) }));
                 }
             });
             child.send(job, (error) => (error === null ? undefined : kill()));

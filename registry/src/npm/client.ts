@@ -2,8 +2,7 @@
 import { createReadStream } from 'node:fs';
 import npa from 'npm-package-arg';
 import registryFetch from 'npm-registry-fetch';
-import * as pacote from 'pacote';
-import type { FetchOptions, Packument, PickedManifest } from 'pacote';
+import pacote, { type FetchOptions, type Packument, type PickedManifest } from 'pacote';
 import ssri from 'ssri';
 import { InstallFailure } from '../failure.ts';
 import type { InstallLimits, Signature } from '../ports.ts';
@@ -28,7 +27,8 @@ export interface Client {
     verified(name: string, version: string): Promise<Verified>;
     /** Fetches an archive into the cache and looks through it; what does not have this integrity is refused. */
     fetch(wanted: Verified): Promise<void>;
-    search(text: string): Promise<readonly string[] | null>;
+    /** Names of packages with a keyword; null when the registry answers no search. */
+    search(keyword: string, text: string | null): Promise<readonly string[] | null>;
 }
 
 const retries = 1;
@@ -43,6 +43,15 @@ export function createClient(access: Access, cache: string, budget: Budget): Cli
     };
     // Asked for once, and only when something comes from the registry: an upload without dependencies needs none.
     let asked: Promise<readonly object[] | null> | undefined;
+    const ask = async (text: string, keyword: string): Promise<readonly string[] | null> => {
+        try {
+            const { objects } = await registryFetch.json('/-/v1/search', { ...base, query: { text, size: '250' } }) as { objects?: unknown };
+            return Array.isArray(objects) ? namesWith(objects, keyword) : null;
+        }
+        catch {
+            return null;
+        }
+    };
     return {
         options: base,
         listing: (name) => pacote.packument(registryName(name), base).catch((error: unknown) => reject(error, name)),
@@ -57,14 +66,17 @@ export function createClient(access: Access, cache: string, budget: Budget): Cli
             await pacote.tarball.stream(`${wanted.package}@${wanted.version}`, (stream) => inspectArchive(stream, label, access.limits, budget), { ...base, resolved: wanted.resolved, integrity: wanted.integrity })
                 .catch((error: unknown) => reject(error, label));
         },
-        async search(text) {
-            try {
-                const answer = await registryFetch.json('/-/v1/search', { ...base, query: { text, size: '250' } }) as { objects?: unknown };
-                return Array.isArray(answer.objects) ? (answer.objects as { package?: { name?: unknown } }[]).map((each) => each.package?.name).filter((name) => typeof name === 'string') : null;
+        async search(keyword, text) {
+            // Not every registry knows `keywords:`; some answer nothing to it, and everything to no text at all.
+            let answered = false;
+            for (const query of [`keywords:${keyword} ${text ?? ''}`.trimEnd(), text ?? '', text ?? keyword]) {
+                const found = await ask(query, keyword);
+                answered ||= found !== null;
+                if (found !== null && found.length > 0) {
+                    return found;
+                }
             }
-            catch {
-                return null;
-            }
+            return answered ? [] : null;
         }
     };
 }
@@ -102,6 +114,11 @@ function verifiedOf(manifest: PickedManifest, name: string, version: string, has
         package: name, version, resolved: manifest._resolved, integrity: manifest._integrity,
         signature: hasKeys ? 'verified' : 'unsigned', provenance: manifest.dist?.attestations?.provenance?.predicateType ?? null
     };
+}
+
+function namesWith(objects: readonly unknown[], keyword: string): readonly string[] {
+    return objects.map((each) => (each as { package?: { name?: unknown; keywords?: unknown } } | null)?.package ?? {})
+        .filter(({ keywords }) => !Array.isArray(keywords) || keywords.includes(keyword)).map(({ name }) => name).filter((name) => typeof name === 'string');
 }
 
 /** Keys that the registry signs with; null when it publishes none. */

@@ -1,7 +1,7 @@
 /** What a package depends on: decided by npm's Arborist, allowed by us, unpacked without asking anybody again. */
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import Arborist, { type ArboristOptions, type Node } from '@npmcli/arborist';
+import type { ArboristOptions, Node } from '@npmcli/arborist';
 import npa from 'npm-package-arg';
 import { InstallFailure } from '../failure.ts';
 import type { InstallPhase } from '../ports.ts';
@@ -28,6 +28,12 @@ export interface Wishes {
 export async function installDependencies(client: Client, wishes: Wishes, folder: string, scratch: string, limit: number, onPhase: (phase: InstallPhase) => void): Promise<readonly FetchedDependency[]> {
     const own = { name: 'portico-install', version: wishes.version, dependencies: wishes.dependencies, optionalDependencies: wishes.optionalDependencies };
     refuseSpecs(wishes.name, own);
+    if (Object.keys(wishes.dependencies).length + Object.keys(wishes.optionalDependencies).length === 0) {
+        onPhase('verify');
+        onPhase('unpack');
+        return [];
+    }
+    const { default: Arborist } = await import('@npmcli/arborist'); // most plugins have no use for it, and it is large
     await mkdir(scratch);
     await writeFile(join(scratch, 'package.json'), JSON.stringify(own));
     const options: ArboristOptions = {

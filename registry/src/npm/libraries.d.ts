@@ -28,10 +28,13 @@ declare module 'pacote' {
         readonly _signatures?: readonly unknown[];
     }
     export interface FetchResult { readonly from: string; readonly resolved: string; readonly integrity: string }
-    export function packument(spec: string, options: FetchOptions): Promise<Packument>;
-    export function manifest(spec: string, options: FetchOptions): Promise<PickedManifest>;
-    export function extract(spec: string, folder: string, options: FetchOptions): Promise<FetchResult>;
-    export const tarball: { stream<T>(spec: string, handler: (stream: NodeJS.ReadableStream) => Promise<T>, options: FetchOptions): Promise<T> };
+    const pacote: {
+        packument(spec: string, options: FetchOptions): Promise<Packument>;
+        manifest(spec: string, options: FetchOptions): Promise<PickedManifest>;
+        extract(spec: string, folder: string, options: FetchOptions): Promise<FetchResult>;
+        readonly tarball: { stream<T>(spec: string, handler: (stream: NodeJS.ReadableStream) => Promise<T>, options: FetchOptions): Promise<T> };
+    };
+    export default pacote;
 }
 
 declare module '@npmcli/arborist' {

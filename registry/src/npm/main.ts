@@ -4,7 +4,7 @@
  */
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import * as pacote from 'pacote';
+import pacote from 'pacote';
 import ssri from 'ssri';
 import { choose } from '../choose.ts';
 import { InstallFailure } from '../failure.ts';
@@ -23,6 +23,9 @@ async function run(job: Job): Promise<Message> {
         return { done: job.kind === 'install' ? await install(job) : await catalogue(job) };
     }
     catch (error) {
+        if ((error instanceof TypeError || error instanceof ReferenceError) && (error as { code?: unknown }).code === undefined) {
+            throw error; // a mistake of ours, not of the registry's
+        }
         const { code, message } = error instanceof InstallFailure ? error : asFailure(error);
         return { failed: { code, message } };
     }
