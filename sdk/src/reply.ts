@@ -53,7 +53,7 @@ export const reply = {
         return make(202, task, {});
     },
     /** 200 with one page of a list. */
-    list<T>(rows: readonly T[], page: Page = {}): Reply<readonly T[]> {
+    list<T>(rows: readonly T[], page: Page = {}): Reply<T[]> {
         const headers: Record<string, string> = {};
         if (page.total !== undefined) {
             headers['x-total-count'] = String(page.total);
@@ -61,7 +61,7 @@ export const reply = {
         if (page.next !== undefined && page.next !== null) {
             headers[nextCursorHeader] = page.next;
         }
-        return make(200, rows, { headers });
+        return make(200, rows as T[], { headers });
     },
     /** 200 with headers, a version or a message of its own. */
     with<T>(data: T, options: ReplyOptions): Reply<T> {

@@ -69,7 +69,8 @@ export class GuestRequest {
         return this.#input.signal;
     }
 
-    audit(detail: AuditDetail): void {
-        void this.#realm.doors.detail({ handle: this.#input.request.handle, detail: JSON.parse(JSON.stringify(detail)) as AuditDetail });
+    /** Good without its request: handlers take their request apart. */
+    get audit(): (detail: AuditDetail) => void {
+        return (detail) => void this.#realm.doors.detail({ handle: this.#input.request.handle, detail: JSON.parse(JSON.stringify(detail)) as AuditDetail });
     }
 }
