@@ -6,7 +6,7 @@ export const failures = defineErrors({
     OUTSIDE_ROOT: { code: 40350, message: 'A path names what lies below its root, without ..' },
     NOT_PERMITTED: { code: 40351, message: 'The system does not let the panel do this: {why}' },
     WRONG_TYPE: { code: 40950, message: '{path} is a {type}, and a {wanted} is needed' },
-    OTHER_DEVICE: { code: 40951, message: '{path} lies on another file system, where nothing can be moved in one step: copy it, or remove it permanently' },
+    OTHER_DEVICE: { code: 40951, message: 'Between two file systems nothing is moved in one step: copy it, or remove it permanently' },
     INSIDE_ITSELF: { code: 40952, message: '{path} lies inside what is moved or copied' },
     PRIVATE_FOLDER_UNSAFE: { code: 40953, message: 'The folder .portico of this root belongs to somebody else or is open to others; remove it or close it' },
     CHANGED_MEANWHILE: { code: 40954, message: '{path} changed while it was read' },
@@ -51,10 +51,4 @@ export function isMissing(error: unknown): boolean {
 /** Tells whether something failed because the name is taken. */
 export function isTaken(error: unknown): boolean {
     return isFailure(error) ? error.code === 40900 : (error as NodeJS.ErrnoException | null)?.code === 'EEXIST';
-}
-
-/** Tells whether a move failed because its two ends lie on different file systems. */
-export function isOtherDevice(error: unknown): boolean {
-    const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
-    return code === 'EXDEV' || (cause as NodeJS.ErrnoException | undefined)?.code === 'EXDEV';
 }

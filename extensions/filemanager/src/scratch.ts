@@ -31,15 +31,15 @@ export class Scratch {
         }
     }
 
-    /** Removes what an earlier generation left. */
-    async sweep(signal: AbortSignal): Promise<void> {
+    /** What an earlier generation left, as the work of removing it. */
+    async leftOver(): Promise<(signal: AbortSignal) => Promise<void>> {
         const rows = await this.#ctx.db.read((em) => em.find(ScratchEntity, {}));
-        for (const { id, folder, path } of rows) {
-            if (signal.aborted) {
-                return;
+        return async (signal) => {
+            for (const { id, folder, path } of rows) {
+                signal.throwIfAborted();
+                await this.#forget(this.#roots.formerly(folder), id, path);
             }
-            await this.#forget(this.#roots.formerly(folder), id, path);
-        }
+        };
     }
 
     async #forget(root: Root, id: string, path: string): Promise<void> {

@@ -1,7 +1,8 @@
 /** The trash: what was removed lies in its root's private folder until it is restored, emptied, or too old. */
 import { randomUUID } from 'node:crypto';
 import { errors, joi, type Actor, type Value } from '@portico/sdk';
-import { failures, filesystem, isMissing, isOtherDevice, isTaken } from './failures.ts';
+import { filesystem, isMissing, isTaken } from './failures.ts';
+import { move } from './moving.ts';
 import { nameOf, parentOf, privateFolder } from './place.ts';
 import { ensurePrivate, privatePath } from './private-folder.ts';
 import type { Root, Roots } from './roots.ts';
@@ -46,11 +47,11 @@ export class Trash {
         const row = { folder: root.folder, path, key, type, size, at: Date.now(), actor: actor.username ?? '' };
         await this.#ctx.db.write((em) => em.insert(TrashEntity, row));
         try {
-            await filesystem(() => root.files.move(path, privatePath('trash', key)));
+            await move(root.files, path, privatePath('trash', key));
         }
         catch (error) {
             await this.#ctx.db.write((em) => em.nativeDelete(TrashEntity, { key }));
-            throw isOtherDevice(error) ? failures.OTHER_DEVICE({ path }) : error;
+            throw error;
         }
     }
 
@@ -89,7 +90,7 @@ export class Trash {
                 }
             });
         }
-        await filesystem(() => root.files.move(privatePath('trash', row.key), to));
+        await move(root.files, privatePath('trash', row.key), to);
         await this.#drop(row.id);
     }
 
@@ -116,22 +117,26 @@ export class Trash {
         }
     }
 
-    /** Forgets items of which a crash left only the row. A root that cannot be reached now keeps its rows. */
-    async reconcile(signal: AbortSignal): Promise<void> {
+    /** Items of which a crash left only the row, as the work of finding and forgetting them. A root that cannot be reached now keeps its rows. */
+    async leftOver(): Promise<(signal: AbortSignal) => Promise<void>> {
         const rows = await this.#ctx.db.read((em) => em.find(TrashEntity, {}));
-        for (const [folder, items] of Map.groupBy(rows, (row) => row.folder)) {
-            if (signal.aborted) {
-                return;
+        return async (signal) => {
+            for (const [folder, items] of Map.groupBy(rows, (row) => row.folder)) {
+                signal.throwIfAborted();
+                await this.#reconcile(folder, items);
             }
-            try {
-                const there = new Set((await this.#roots.formerly(folder).files.list(`${privateFolder}/trash`)).map(({ name }) => name));
-                for (const { id } of items.filter(({ key }) => !there.has(key))) {
-                    await this.#drop(id);
-                }
+        };
+    }
+
+    async #reconcile(folder: string, items: readonly TrashRow[]): Promise<void> {
+        try {
+            const there = new Set((await this.#roots.formerly(folder).files.list(`${privateFolder}/trash`)).map(({ name }) => name));
+            for (const { id } of items.filter(({ key }) => !there.has(key))) {
+                await this.#drop(id);
             }
-            catch (error) {
-                this.#ctx.log.warn('The trash of a root cannot be looked at', { folder, error: String(error) });
-            }
+        }
+        catch (error) {
+            this.#ctx.log.warn('The trash of a root cannot be looked at', { folder, error: String(error) });
         }
     }
 

@@ -7,9 +7,9 @@ import { giveFile, giveFolder, ownerOf, type Owner } from '../owner.ts';
 import { join, parentOf } from '../place.ts';
 import type { Root } from '../roots.ts';
 import type { Scratch } from '../scratch.ts';
-import { placeTree } from './placing.ts';
 import { formatOf, type Limits } from './format.ts';
 import { Names } from './names.ts';
+import { placeTree } from './placing.ts';
 import { entriesOf } from './read.ts';
 
 export interface Extracted {

@@ -89,7 +89,7 @@ async function* tarEntries({ handle, size, signal, read }: Source, packed: boole
             if (kind === null) {
                 throw failures.ARCHIVE_REFUSED({ why: 'it has links or special files', entry: name.slice(0, 300) });
             }
-            yield { name, kind, mode, body: entry };
+            yield { name, kind, mode, body: entry as AsyncIterable<Uint8Array> };
             entry.resume();
         }
         await ended;

@@ -36,7 +36,7 @@ interface Packer {
     end(): void;
     /** Gives up: the output fails with the reason. */
     destroy(error: Error): void;
-    readonly output: Readable;
+    readonly output: AsyncIterable<Uint8Array>;
 }
 
 /** @throws CONFLICT 40900 when `to` is taken, ARCHIVE_TOO_LARGE 42252 */
@@ -74,7 +74,7 @@ export async function pack(scratch: Scratch, root: Root, paths: readonly string[
             }
         };
         // When the output fails the packer is destroyed with it, and the producer's next step with that.
-        await filesystem(() => bothOrNeither(writeOut(packer.output, handle), produce(), packer));
+        await filesystem(() => bothOrNeither(writeFrom(handle, packer.output), produce(), packer));
         await filesystem(async () => {
             await handle.sync();
             await giveFile(handle, owner);
@@ -97,10 +97,6 @@ async function bothOrNeither(output: Promise<unknown>, produced: Promise<void>, 
 /** A stream that only says that it was cut, not why. */
 function isCut(settled: PromiseSettledResult<unknown>): boolean {
     return settled.status === 'rejected' && ['ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'].includes(String((settled.reason as { code?: unknown }).code));
-}
-
-async function writeOut(output: Readable, handle: FileHandle): Promise<void> {
-    await writeFrom(handle, output as AsyncIterable<Uint8Array>);
 }
 
 async function add(root: Root, packer: Packer, found: Found, name: string, counts: { entries: number; bytes: number; skipped: number }, step: () => void): Promise<void> {
@@ -174,7 +170,7 @@ function tarPacker(packed: boolean): Packer {
     }
     const header = (name: string, { entry }: Found) => ({ name, mode: entry.mode & 0o777, mtime: entry.modifiedAt, uid: entry.uid, gid: entry.gid });
     return {
-        output: gzip ?? out,
+        output: (gzip ?? out) as AsyncIterable<Uint8Array>,
         async folder(name, found) {
             await new Promise<void>((resolve, reject) => void out.entry({ ...header(`${name}/`, found), type: 'directory' }, (error) => (error ? reject(error) : resolve())));
         },

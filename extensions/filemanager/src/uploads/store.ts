@@ -1,0 +1,313 @@
+/**
+ * Uploads: rows in the database, bytes in the private folder of their root. How far one is, is the size of its file and nothing else, so
+ * a crash of the panel cannot make the two disagree.
+ */
+import { randomBytes } from 'node:crypto';
+import { errors, type Actor, type Files } from '@portico/sdk';
+import { bytesOf, writeAll, writeFrom } from '../bytes.ts';
+import { failures, filesystem, isMissing } from '../failures.ts';
+import { isAcross, move } from '../moving.ts';
+import { giveFile, ownerOf } from '../owner.ts';
+import { parentOf, privateFolder } from '../place.ts';
+import { ensurePrivate, privatePath } from '../private-folder.ts';
+import type { Root, Roots } from '../roots.ts';
+import type { Scratch } from '../scratch.ts';
+import type { Ctx } from '../settings.ts';
+import { UploadEntity, type UploadRow } from '../store.ts';
+import { tusErrors } from './errors.ts';
+import type { Checksum } from './headers.ts';
+
+const hourMs = 3_600_000;
+/** How long a newer request waits for an older one that it cut. */
+const patienceMs = 5_000;
+/** Bytes after which a write is made durable, so that an end without notice loses little. */
+const syncBytes = 64 * 2 ** 20;
+
+/** What an upload is begun with. */
+export interface NewUpload {
+    readonly root: Root;
+    readonly path: string;
+    readonly length: number;
+    readonly metadata: string;
+    readonly replace: boolean;
+}
+
+/** An upload and how far it is. */
+export interface Progressed {
+    readonly row: UploadRow;
+    readonly offset: number;
+}
+
+/** Bytes for an upload. */
+export interface Chunk {
+    readonly offset: number;
+    readonly body: AsyncIterable<Uint8Array> | null;
+    readonly checksum: Checksum | null;
+    readonly signal: AbortSignal;
+}
+
+interface Writer {
+    readonly abort: AbortController;
+    readonly done: Promise<unknown>;
+}
+
+export class Uploads {
+    readonly #ctx: Ctx;
+    readonly #roots: Roots;
+    readonly #scratch: Scratch;
+    readonly #writers = new Map<string, Writer>();
+
+    constructor(ctx: Ctx, roots: Roots, scratch: Scratch) {
+        this.#ctx = ctx;
+        this.#roots = roots;
+        this.#scratch = scratch;
+    }
+
+    /** @throws UPLOAD_TOO_LARGE 41350, CONFLICT 40900 when a file is there and may not be replaced, NOT_FOUND 40400 when its folder is not */
+    async create(actor: Actor, { root, path, length, metadata, replace }: NewUpload): Promise<UploadRow> {
+        const { uploadBytes } = this.#ctx.settings;
+        if (length > uploadBytes) {
+            throw tusErrors.UPLOAD_TOO_LARGE({ limit: uploadBytes });
+        }
+        await ownerOf(root.files, parentOf(path));
+        await this.#refuseTaken(root.files, path, replace);
+        await ensurePrivate(root.files, 'uploads');
+        const row: UploadRow = {
+            id: randomBytes(16).toString('hex'), folder: root.folder, root: root.name, path, length, actor: actor.key, metadata, replace, done: false, expires: this.#expiry()
+        };
+        await this.#ctx.db.write((em) => em.insert(UploadEntity, row));
+        try {
+            await filesystem(async () => (await root.files.open(privatePath('uploads', row.id), 'wx', 0o600)).close());
+        }
+        catch (error) {
+            await this.#drop(row.id);
+            throw error;
+        }
+        return row;
+    }
+
+    /** @throws NOT_FOUND 40400 for an unknown upload, for somebody else's, and where the root is not theirs any more; UPLOAD_GONE 41050 */
+    async find(actor: Actor, id: string): Promise<Progressed> {
+        const row = await this.#ctx.db.read((em) => em.findOne(UploadEntity, { id }));
+        if (row === null || row.actor !== actor.key) {
+            throw errors.notFound();
+        }
+        const root = this.#rootOf(actor, row);
+        if (row.expires < Date.now()) {
+            throw tusErrors.UPLOAD_GONE();
+        }
+        return { row, offset: await offsetOf(root.files, row) };
+    }
+
+    /**
+     * Writes a chunk. What arrived before a connection broke is kept, unless the chunk has a checksum. An older request that still writes
+     * is cut: its client has come back. The last byte puts the file in its place.
+     *
+     * @throws OFFSET_MISMATCH 40955, UPLOAD_BUSY 42350, UPLOAD_TOO_LARGE 41350, CHECKSUM_MISMATCH 46050, CONFLICT 40900
+     */
+    async append(actor: Actor, id: string, chunk: Chunk): Promise<Progressed> {
+        await this.#cut(id);
+        const abort = new AbortController();
+        const work = this.#write(actor, id, { ...chunk, signal: AbortSignal.any([chunk.signal, abort.signal, this.#ctx.signal]) });
+        const writer = { abort, done: work.catch(() => undefined) };
+        this.#writers.set(id, writer);
+        try {
+            return await work;
+        }
+        finally {
+            if (this.#writers.get(id) === writer) {
+                this.#writers.delete(id);
+            }
+        }
+    }
+
+    async remove(actor: Actor, id: string): Promise<void> {
+        const { row } = await this.find(actor, id);
+        await this.#cut(id);
+        await this.#discard(row);
+    }
+
+    /** Removes what nobody came back for. */
+    async expire(signal: AbortSignal): Promise<void> {
+        const rows = await this.#ctx.db.read((em) => em.find(UploadEntity, { expires: { $lt: Date.now() } }));
+        for (const row of rows.filter(({ id }) => !this.#writers.has(id))) {
+            signal.throwIfAborted();
+            await this.#discard(row).catch((error: unknown) => this.#ctx.log.warn('An expired upload could not be removed', { folder: row.folder, path: row.path, error: String(error) }));
+        }
+    }
+
+    async #write(actor: Actor, id: string, { offset, body, checksum, signal }: Chunk): Promise<Progressed> {
+        const { row, offset: now } = await this.find(actor, id);
+        if (now !== offset) {
+            throw tusErrors.OFFSET_MISMATCH({ offset: now });
+        }
+        const root = this.#rootOf(actor, row);
+        if (row.done) {
+            return { row, offset: now };
+        }
+        const reached = await filesystem(async () => {
+            await using closing = new AsyncDisposableStack();
+            const handle = closing.adopt(await root.files.open(privatePath('uploads', id), 'r+'), (one) => one.close());
+            let at = now;
+            let synced = now;
+            try {
+                for await (const part of body ?? []) {
+                    signal.throwIfAborted();
+                    if (at + part.byteLength > row.length) {
+                        throw tusErrors.UPLOAD_TOO_LARGE({ limit: row.length });
+                    }
+                    await writeAll(handle, part, at);
+                    checksum?.hash.update(part);
+                    at += part.byteLength;
+                    if (at - synced >= syncBytes) {
+                        await handle.datasync();
+                        synced = at;
+                    }
+                }
+                signal.throwIfAborted();
+                if (checksum !== null && !checksum.hash.digest().equals(checksum.expected)) {
+                    throw tusErrors.CHECKSUM_MISMATCH();
+                }
+            }
+            catch (error) {
+                if (checksum !== null) {
+                    await handle.truncate(now);
+                }
+                throw error;
+            }
+            finally {
+                await handle.datasync();
+            }
+            return at;
+        });
+        const renewed = { ...row, expires: this.#expiry() };
+        await this.#ctx.db.write((em) => em.nativeUpdate(UploadEntity, { id }, { expires: renewed.expires }));
+        if (reached === row.length) {
+            await this.#finish(root, renewed);
+            return { row: { ...renewed, done: true }, offset: reached };
+        }
+        return { row: renewed, offset: reached };
+    }
+
+    /** Gives the whole file its name. The row stays until it expires, so that a client that missed the answer learns that it is done. */
+    async #finish(root: Root, row: UploadRow): Promise<void> {
+        const { files } = root;
+        const from = privatePath('uploads', row.id);
+        await this.#refuseTaken(files, row.path, row.replace);
+        await filesystem(async () => {
+            await using closing = new AsyncDisposableStack();
+            const handle = closing.adopt(await files.open(from, 'r+'), (one) => one.close());
+            await giveFile(handle, await ownerOf(files, parentOf(row.path)));
+            await handle.chmod(0o640);
+            try {
+                await move(files, from, row.path, { replace: row.replace });
+            }
+            catch (error) {
+                if (!isAcross(error)) {
+                    throw error;
+                }
+                await this.#copyOver(root, row);
+            }
+        });
+        await this.#ctx.db.write((em) => em.nativeUpdate(UploadEntity, { id: row.id }, { done: true }));
+    }
+
+    /** A folder below the root may be a file system of its own. */
+    async #copyOver(root: Root, row: UploadRow): Promise<void> {
+        const { files } = root;
+        await this.#scratch.beside(root, row.path, async (temporary) => {
+            await using closing = new AsyncDisposableStack();
+            const source = closing.adopt(await files.open(privatePath('uploads', row.id), 'r'), (one) => one.close());
+            const target = closing.adopt(await files.open(temporary, 'wx', 0o600), (one) => one.close());
+            await writeFrom(target, bytesOf(source, 0, row.length));
+            await target.sync();
+            await giveFile(target, await ownerOf(files, parentOf(row.path)));
+            await target.chmod(0o640);
+            await files.move(temporary, row.path, { replace: row.replace });
+        });
+        await files.remove(privatePath('uploads', row.id));
+    }
+
+    async #refuseTaken(files: Files, path: string, replace: boolean): Promise<void> {
+        try {
+            const { type } = await files.stat(path);
+            if (!replace) {
+                throw errors.conflict('path');
+            }
+            if (type !== 'file') {
+                throw failures.WRONG_TYPE({ path, type, wanted: 'file' });
+            }
+        }
+        catch (error) {
+            if (!isMissing(error)) {
+                throw error;
+            }
+        }
+    }
+
+    async #cut(id: string): Promise<void> {
+        const writer = this.#writers.get(id);
+        if (writer === undefined) {
+            return;
+        }
+        writer.abort.abort(tusErrors.UPLOAD_BUSY());
+        const timeout = Promise.withResolvers<boolean>();
+        const timer = setTimeout(() => timeout.resolve(false), patienceMs);
+        try {
+            if (!await Promise.race([writer.done.then(() => true), timeout.promise])) {
+                throw tusErrors.UPLOAD_BUSY();
+            }
+        }
+        finally {
+            clearTimeout(timer);
+        }
+    }
+
+    async #discard(row: UploadRow): Promise<void> {
+        if (!row.done) {
+            await this.#roots.formerly(row.folder).files.remove(`${privateFolder}/uploads/${row.id}`).catch((error: unknown) => {
+                if (!isMissing(error)) {
+                    throw error;
+                }
+            });
+        }
+        await this.#drop(row.id);
+    }
+
+    /** The root as the actor may reach it now: by the name it had, as long as that is still the same folder. */
+    #rootOf(actor: Actor, row: UploadRow): Root {
+        const root = this.#roots.of(actor, row.root);
+        if (root.folder !== row.folder) {
+            throw errors.notFound();
+        }
+        return root;
+    }
+
+    #expiry(): number {
+        return Date.now() + this.#ctx.settings.uploadHours * hourMs;
+    }
+
+    async #drop(id: string): Promise<void> {
+        await this.#ctx.db.write((em) => em.nativeDelete(UploadEntity, { id }));
+    }
+}
+
+async function offsetOf(files: Files, row: UploadRow): Promise<number> {
+    if (row.done) {
+        return row.length;
+    }
+    try {
+        return (await files.stat(privatePath('uploads', row.id))).size;
+    }
+    catch (error) {
+        if (!isMissing(error)) {
+            throw error;
+        }
+        // Between the rename and the row lies a moment in which a crash leaves a finished upload that does not know it.
+        const finished = await files.stat(row.path).catch(() => null);
+        if (finished?.type === 'file' && finished.size === row.length) {
+            return row.length;
+        }
+        throw tusErrors.UPLOAD_GONE();
+    }
+}
