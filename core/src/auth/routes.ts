@@ -88,11 +88,11 @@ function sessions(auth: Auth): Route[] {
             handler: (call) => auth.listSessions(call) as never
         }),
         json({
-            ...own, method: 'DELETE', path: '/api/auth/sessions', id: 'auth.sessions.endOthers', summary: 'End one\'s other sessions', returns: nothing,
+            ...own, method: 'DELETE', path: '/api/auth/sessions', id: 'auth.sessions.endOthers', summary: 'End one\'s other sessions', sessionOnly: true, returns: nothing,
             handler: (call) => auth.endOtherSessions(call)
         }),
         json({
-            ...own, method: 'DELETE', path: '/api/auth/sessions/{id}', id: 'auth.sessions.end', summary: 'End one of one\'s sessions', validate: { params: idParams }, returns: nothing,
+            ...own, method: 'DELETE', path: '/api/auth/sessions/{id}', id: 'auth.sessions.end', summary: 'End one of one\'s sessions', sessionOnly: true, validate: { params: idParams }, returns: nothing,
             handler: (call) => auth.endSession(call, call.params.id)
         })
     ];

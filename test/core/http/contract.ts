@@ -14,7 +14,7 @@ const { after, before, describe, it } = lab;
 
 const minutes = 60_000;
 /** What they list changes by itself while requests come in. */
-const restless = new Set(['/api/audit', '/api/tasks', '/api/auth/sessions', '/api/proxyengine/logs', '/api/proxyengine/upstreams', '/readyz', '/healthz', '/api/openapi.json']);
+const restless = new Set(['/api/audit', '/api/tasks', '/api/import-export/export', '/api/auth/sessions', '/api/proxyengine/logs', '/api/proxyengine/upstreams', '/readyz', '/healthz', '/api/openapi.json']);
 const refusals = [40000, 40001, 40400, 41300, 41500];
 
 let panel: TestPanel;
