@@ -106,6 +106,9 @@ function checkAdvanced(value: unknown, path: string, site: Site, context: Safety
         checkAdvancedText(value, path, site, context, faults);
     }
     else if (typeof value === 'object' && value !== null) {
+        if ('handler' in value && value.handler === 'file_server' && !('root' in value)) {
+            faults.add(`${path}.root`, `${path}.root is required: without it the files of the folder that the engine runs in would be served`);
+        }
         for (const [key, inner] of Object.entries(value)) {
             checkAdvanced(inner, `${path}.${key}`, site, context, faults);
         }

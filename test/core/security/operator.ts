@@ -86,9 +86,10 @@ describe('whoever holds hosts:unsafe', () => {
     it('still does not leave it to a request where the engine dials or reads', async () => {
         const bad: Record<string, object> = {
             'advanced.0.upstreams.0.dial': { handler: 'reverse_proxy', upstreams: [{ dial: '{http.request.header.X-Dial}' }] },
+            'advanced.0.routes.0.handle.0.root': { handler: 'subroute', routes: [{ handle: [{ handler: 'file_server', browse: {} }] }] },
             'advanced.0.root': { handler: 'file_server', root: '/{http.request.header.X-Root}' },
             'advanced.0.handler': { handler: 'templates' },
-            'advanced.0.routes.0.handle.0.root': { handler: 'subroute', routes: [{ handle: [{ handler: 'vars', root: '/srv/{http.request.host}' }] }] }
+            'advanced.0.routes.0.handle.0.vars.root': { handler: 'subroute', routes: [{ handle: [{ handler: 'vars', vars: { root: '/srv/{http.request.host}' } }] }] }
         };
         for (const [path, handler] of Object.entries(bad)) {
             const answer = await at.client.post('/api/hosts', { domain: 'led.test', upstream: '127.0.0.1:9', advanced: [handler] });
