@@ -73,6 +73,18 @@ describe('a member', () => {
         await at.client.put('/api/users/roles/clerk', { permissions: ['users:read', 'users:write', 'hosts:read'] });
     });
 
+    it('finds nothing of somebody else\'s: no session, no API token', async () => {
+        const { data: token } = await at.client.post('/api/auth/tokens', { name: 'foreign', permissions: ['hosts:read'] });
+        const [session] = (await at.client.get('/api/auth/sessions')).data as { id: number }[];
+        for (const id of [token.id, 999_999]) {
+            expect([(await at.client.get(`/api/auth/tokens/${id}`, { token: clerk })).code, (await at.client.delete(`/api/auth/tokens/${id}`, { token: clerk })).code]).to.equal([40400, 40400]);
+        }
+        expect((await at.client.delete(`/api/auth/sessions/${session?.id ?? 0}`, { token: clerk })).code).to.equal(40400);
+        expect((await at.client.get('/api/auth/tokens', { token: clerk })).text).to.not.contain('foreign');
+        expect((await at.client.get('/api/hosts', { token: token.token as string })).code).to.equal(0);
+        expect((await at.client.get('/api/auth/me')).code).to.equal(0);
+    });
+
     it('does not go on with a token that has expired since it was last used, nor act on authority that is not fresh', async () => {
         const { data } = await at.client.login('admin', adminPassword);
         const token = data.token as string;
