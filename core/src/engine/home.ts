@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { chmodSync, closeSync, fchownSync, lchownSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, fchownSync, lchownSync, linkSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Stats } from 'node:fs';
@@ -16,7 +16,7 @@ export interface EngineOwner {
     readonly switched: boolean;
 }
 
-/** Every place that the engine reads or writes, as absolute paths. A pure value: nothing exists until `prepareHome`. */
+/** Every place that the engine reads or writes, as absolute paths. A value: none of them exists until `prepareHome`. */
 export interface EngineFolders {
     /** Root of what must survive a reboot. The panel's. */
     readonly persistent: string;
@@ -82,6 +82,9 @@ const thisMachine = (): EngineMachine => ({
  * `/run/portico/<hash>`, because the engine's user may not enter the data folder. Any other panel keeps it below the
  * data folder; only a socket whose path would be too long goes to `XDG_RUNTIME_DIR` or the temporary folder.
  *
+ * What only the engine may read of these has a name that nobody can guess, kept in the data folder: the engine follows links, and a link in
+ * a site's folder that leads there would publish its keys. Neither it nor anybody else can list the folders above.
+ *
  * @param dataDir - exists; its real path names the folders
  * @param user - who the engine runs as; null: the package's user under root, else the panel's own
  * @throws EngineUnavailable when the user does not exist or the panel may not become it
@@ -93,14 +96,15 @@ export const engineHome = (dataDir: string, user: string | null, machine: Engine
     const own = join(data, 'engine');
     const persistent = machine.uid === 0 ? join(machine.roots.persistent, hash) : own;
     const runtime = machine.uid === 0 ? join(machine.roots.runtime, hash) : own;
+    const place = owner.switched ? `-${placeOf(own)}` : '';
     const folders = {
         persistent,
         runtime,
-        storage: join(persistent, 'storage'),
+        storage: join(persistent, `storage${place}`),
         table: join(runtime, 'table'),
-        certificates: join(runtime, 'certificates'),
+        certificates: join(runtime, `certificates${place}`),
         adminSocket: join(runtime, 'admin', 'admin.sock'),
-        logFile: join(persistent, 'log', 'engine.log'),
+        logFile: join(persistent, `log${place}`, 'engine.log'),
         outputFile: join(persistent, 'output.log'),
         startFile: join(runtime, 'start.json'),
         scratch: join(runtime, 'scratch'),
@@ -238,6 +242,41 @@ const engineOwner = (user: string | null, machine: EngineMachine): EngineOwner =
     }
 
     return { name, uid, gid, switched: uid !== machine.uid };
+};
+
+/** The name is made once, and stays. */
+const placeOf = (own: string): string => {
+    const path = join(own, 'place');
+    for (;;) {
+        try {
+            const name = readFileSync(path, 'utf8').trim();
+            if (/^[0-9a-f]{32}$/.test(name)) {
+                return name;
+            }
+
+            rmSync(path);
+        }
+        catch (error) {
+            if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
+                throw error;
+            }
+        }
+
+        mkdirSync(own, { recursive: true, mode: 0o700 });
+        const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+        writeFileSync(temporary, `${randomBytes(16).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
+        try {
+            linkSync(temporary, path);
+        }
+        catch (error) {
+            if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
+                throw error;
+            }
+        }
+        finally {
+            rmSync(temporary);
+        }
+    }
 };
 
 const lstat = (path: string): Stats | null => lstatSync(path, { throwIfNoEntry: false }) ?? null;

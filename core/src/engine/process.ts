@@ -79,7 +79,7 @@ export const spawnEngine = async (folders: EngineFolders, binary: string): Promi
     const output = openSync(folders.outputFile, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW, 0o600);
     try {
         const [file, ...args] = engineCommand(folders, binary, ['run', '--config', folders.startFile], { serve: true });
-        const child = spawn(file, args, { cwd: folders.storage, detached: true, stdio: ['ignore', output, output], env: engineEnvironment(folders.storage) });
+        const child = spawn(file, args, { cwd: folders.scratch, detached: true, stdio: ['ignore', output, output], env: engineEnvironment(folders.storage) });
         await new Promise<void>((done, failed) => {
             child.once('spawn', done);
             child.once('error', (error) => failed(new EngineUnavailable(`the engine could not be started: ${error.message}`)));

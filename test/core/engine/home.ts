@@ -93,17 +93,18 @@ describe('engineHome', () => {
             const modes = Object.fromEntries([dirname(home.persistent), dirname(home.runtime), home.persistent, home.runtime, home.storage, home.table, home.certificates, home.scratch, dirname(home.adminSocket), dirname(home.logFile), dirname(home.lockFile)]
                 .map((path) => [path.slice(top.length), (({ mode, uid, gid }) => `${(mode & 0o7777).toString(8)} ${uid}:${gid}`)(lstatSync(path))]));
             const hash = home.runtime.split('/').at(-1);
+            const place = readFileSync(join(data, 'engine/place'), 'utf8').trim();
             expect(modes, `round ${round}`).to.equal({
                 '/lib': '711 0:0',
                 '/run': '711 0:0',
                 [`/lib/${hash}`]: '710 0:4002',
                 [`/run/${hash}`]: '710 0:4002',
-                [`/lib/${hash}/storage`]: '700 4001:4002',
+                [`/lib/${hash}/storage-${place}`]: '700 4001:4002',
                 [`/run/${hash}/table`]: '750 0:4002',
-                [`/run/${hash}/certificates`]: '750 0:4002',
+                [`/run/${hash}/certificates-${place}`]: '750 0:4002',
                 [`/run/${hash}/scratch`]: '700 4001:4002',
                 [`/run/${hash}/admin`]: '700 4001:4002',
-                [`/lib/${hash}/log`]: '700 4001:4002',
+                [`/lib/${hash}/log-${place}`]: '700 4001:4002',
                 '/data/engine': '700 0:0'
             });
         }

@@ -84,7 +84,7 @@ describe('a secret', { timeout: 240_000 }, () => {
         const headers = { request: [{ op: 'set', name: 'Authorization', value: keep('header value', `Bearer canary${randomBytes(12).toString('hex')}`, { file: /\/(?:portico\.db(?:-wal)?|engine\/last\.json)$/, told: / \/api\/(?:hosts|import-export\/export)/ }) }] };
         const host = await must(client.post('/api/hosts', { domain: 'canary.test', upstream: '127.0.0.1:9', headers, access: { basicAuth: [{ username: 'basic', password: keep('basic-auth password', basic) }] } }, { headers: { 'idempotency-key': 'canary' } }));
         const { certificate, key } = selfSigned();
-        keep('certificate\'s key', key.split('\n')[1] ?? '', { file: /\/certificates\/\d+-[0-9a-f]+\.key$/, told: /^GET \/api\/certificates\/\d+\/download/ });
+        keep('certificate\'s key', key.split('\n')[1] ?? '', { file: /\/certificates(?:-[0-9a-f]{32})?\/\d+-[0-9a-f]+\.key$/, told: /^GET \/api\/certificates\/\d+\/download/ });
         const uploaded = await must(client.post('/api/certificates', { source: 'upload', name: 'canary', certificate, key }));
         await must(client.post('/api/hosts', { domain: 'canary-tls.test', upstream: '127.0.0.1:9', ssl: true, sslMode: 'certificate', certificateId: uploaded.id }));
         const webhook = keep('webhook secret', `whsec_${randomBytes(24).toString('base64')}`);
