@@ -10,6 +10,8 @@ export interface Contenders {
     run(stopped: () => boolean): Promise<number>;
     /** Holds the hosts against everything that was acknowledged. */
     settle(hosts: readonly Fields[]): void;
+    /** Takes the hosts as they are, after they were changed by others. */
+    adopt(hosts: readonly Fields[]): void;
 }
 
 interface Told {
@@ -79,11 +81,21 @@ export function createContenders(hosts: readonly Fields[], clients: readonly Cli
                 if (version - host.seen > counted + host.unknown.size) {
                     violation(`${domain} went from version ${host.seen} to ${version} with ${counted} changes acknowledged and ${host.unknown.size} unknown`);
                 }
-                host.versions.clear();
-                host.versions.set(version, notes);
-                host.unknown.clear();
-                host.seen = version;
+                anew(host, version, notes);
+            }
+        },
+        adopt(now) {
+            for (const [domain, host] of told) {
+                const row = now.find((each) => each['domain'] === domain);
+                anew(host, Number(row?.['version']), String(row?.['notes']));
             }
         }
     };
+}
+
+function anew(host: Told, version: number, notes: string): void {
+    host.versions.clear();
+    host.versions.set(version, notes);
+    host.unknown.clear();
+    host.seen = version;
 }

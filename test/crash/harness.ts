@@ -11,6 +11,7 @@ import { createContenders, type Contenders } from './contenders.ts';
 import { nemeses, type Nemesis, type NemesisName } from './nemesis.ts';
 import type { Material } from './operations.ts';
 import type { Random } from './random.ts';
+import { cutRestore } from './restore.ts';
 import { chainHolds, list, noDrift, readWorlds, recorded, retries, served, settled, tokensHold, type Verification } from './verify.ts';
 import { startVisitors, type Site, type Visitors } from './visitors.ts';
 import { Writer } from './writer.ts';
@@ -48,6 +49,8 @@ const steadySites = 4;
 const contendedHosts = 2;
 /** A session that is older logs in anew before it stops being fresh. */
 const sessionMs = 8 * 60_000;
+/** How many rounds end in a restore that is cut. */
+const restoreShare = 0.06;
 /** Reloads of an old engine cut kept connections and, rarely, refuse a new one. */
 const mostCutShare = 0.02;
 
@@ -117,6 +120,9 @@ class Run implements Harness {
         const visits = this.#visitors.take();
         this.#judge(visits, nemeses[name]);
         const result = await this.#verify(since, (nemeses[name] as Nemesis).isPolite === true);
+        if (this.#random.chance(restoreShare)) {
+            await this.#restore();
+        }
         const after = this.#visitors.take();
         this.#judge(after, nemeses[name]);
         return {
@@ -141,7 +147,7 @@ class Run implements Harness {
             this.#wake();
         });
         const ready = await nemesis.strike({
-            panel: this.panel, random: this.#random, violation: (text) => void this.#violations.push(text),
+            panel: this.panel, admin: this.#admin, random: this.#random, violation: (text) => void this.#violations.push(text),
             nextChange: () => (over ? Promise.resolve() : new Promise((resolve) => this.#waiting.push(resolve)))
         });
         stopped = true;
@@ -177,8 +183,33 @@ class Run implements Harness {
             await retries(writer, open, verification);
             await tokensHold(writer, verification);
         }
-        const names = await served(this.#writers, new Map(this.#upstreams.map(({ address }, index) => [address, ['one', 'two', 'three'][index] ?? ''])), verification);
+        const names = await served(this.#writers, this.#names(), verification);
         return { acknowledged: made.size, unknown: unanswered.filter(({ open }) => open !== null).length, acted: ids(true).length, names };
+    }
+
+    async #restore(): Promise<void> {
+        const violation = (text: string): void => void this.#violations.push(text);
+        await cutRestore(this.panel, this.#admin, this.#random, async () => {
+            let stopped = false;
+            const working = this.#writers.map((writer) => writer.run(() => stopped));
+            await wait(this.#random.between(100, 1_200));
+            stopped = true;
+            await Promise.all(working);
+        }, violation);
+        const verification: Verification = { client: this.#admin, httpPort: this.panel.httpPort, httpsPort: this.panel.httpsPort, random: this.#random, violation };
+        await settled(verification);
+        await noDrift(verification);
+        await chainHolds(verification);
+        const { worlds } = await readWorlds(this.#admin, this.#writers.map(({ material }) => material.prefix), this.#owners);
+        for (const writer of this.#writers) {
+            writer.take(worlds.get(writer.material.prefix) ?? emptyWorld);
+        }
+        this.#contenders.adopt(await list(this.#admin, '/api/hosts'));
+        await served(this.#writers, this.#names(), verification);
+    }
+
+    #names(): ReadonlyMap<string, string> {
+        return new Map(this.#upstreams.map(({ address }, index) => [address, ['one', 'two', 'three'][index] ?? '']));
     }
 
     #judge({ wrong, cut, refused, answered }: ReturnType<Visitors['take']>, { hitsEngine }: Nemesis): void {

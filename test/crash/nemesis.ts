@@ -3,11 +3,13 @@ import { watch } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { engineHome } from '../../core/src/engine/home.ts';
+import type { Client } from '../support/client.ts';
 import type { PanelProcess } from '../support/panel-process.ts';
 import type { Random } from './random.ts';
 
 export interface Victim {
     readonly panel: PanelProcess;
+    readonly admin: Client;
     readonly random: Random;
     /** Resolves when a writer is about to send its next change; at once when nobody writes any more. */
     readonly nextChange: () => Promise<void>;
@@ -101,6 +103,28 @@ export const nemeses = {
             await wait(random.between(0, 1_500));
             await panel.end('SIGKILL');
             return panel.start();
+        }
+    },
+    'kill while changes wait for a reload': {
+        weight: 5,
+        async strike(victim) {
+            const { admin, random, violation } = victim;
+            const ask = async (method: 'POST' | 'PUT', path: string, body?: unknown): Promise<void> => {
+                const { code, text } = await admin.call(method, path, { body });
+                if (code !== 0) {
+                    violation(`${method} ${path} is answered ${text}`);
+                }
+            };
+            await ask('PUT', '/api/settings/engine.autoReload', { value: false });
+            await wait(random.between(50, 800));
+            const ready = await killed(victim);
+            const { data } = await admin.get('/api/settings/engine.autoReload');
+            if (data?.value !== false) {
+                violation('engine.autoReload was turned off before the crash, and is on after it');
+            }
+            await ask('PUT', '/api/settings/engine.autoReload', { value: true });
+            await ask('POST', '/api/proxyengine/reload');
+            return ready;
         }
     },
     'stop, go on, kill': {

@@ -3,6 +3,7 @@ import type { Transaction } from '../db/database.ts';
 import { fail } from '../errors.ts';
 import type { Attempt, Batch } from './apply-ports.ts';
 import { canonicalJson, hashOf } from './canonical.ts';
+import { waitsForReload } from './change.ts';
 import type { CertificatePem, HostRow, HostState } from './change.ts';
 import { Rows } from './draft.ts';
 import { prepareHome } from './home.ts';
@@ -119,7 +120,7 @@ export class Keeper {
         const { state, message } = this.#options.driver.process();
         const resting = state === 'missing' || this.#memory.wanted === 'stopped';
         if (this.#served.has(id) || (enabled && resting)) {
-            return { state: 'pending', message: state === 'missing' ? 'The engine is not installed' : resting ? 'The engine is stopped' : 'Waits for a reload' };
+            return { state: 'pending', message: state === 'missing' ? 'The engine is not installed' : resting ? 'The engine is stopped' : waitsForReload };
         }
 
         if (!enabled) {

@@ -10,6 +10,7 @@ import type Joi from 'joi';
 import type { Call } from '../call.ts';
 import type { Clock } from '../clock.ts';
 import type { Author, Draft, Engine, HostRow, HostState, Plan } from '../engine/change.ts';
+import { waitsForReload } from '../engine/change.ts';
 import type { EngineConfig } from '../engine/port.ts';
 import type { Site } from '../engine/site.ts';
 import { fail, type Invalid, invalid } from '../errors.ts';
@@ -203,7 +204,7 @@ export function createHosts(options: HostsOptions): Hosts {
             return { state: row.site.enabled ? 'applied' : 'disabled', message: null };
         }
         const { state, message } = engine.stateOf({ ...row, site: { ...row.site, enabled: true } });
-        return { state: 'pending', message: state === 'pending' ? message : null };
+        return { state: 'pending', message: state === 'pending' ? message : waitsForReload };
     }
 
     /** Makes a change of hosts as they are; again if another one came in between, but never over a version that the caller named. */

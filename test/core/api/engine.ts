@@ -2,6 +2,7 @@
 import { request } from 'node:http';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import type { Answer } from '../../support/client.ts';
 import { outcome, startConsumer, type Consumer } from '../../support/consumer.ts';
 import { until } from '../../support/real-engine.ts';
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts';
@@ -100,6 +101,13 @@ describe('engine.autoReload', () => {
         expect(outcome(await make('refused.test', { advanced: [{ handler: 'nonsense' }] }))).to.equal([422, 42200, 'ENGINE_REJECTED']);
         expect((await panel.client.post(`${engine}/reload`)).data).to.include({ changed: true, pending: 0, error: null });
         expect([await stateOf(made.headers.location ?? ''), (await panel.visit('waits.test')).status]).to.equal([['applied', null], 200]);
+    });
+
+    it('off: a retry gets the very answer that was given', async () => {
+        const make = (): Promise<Answer> => panel.client.post('/api/hosts', { domain: 'retried.test', upstream: '127.0.0.1:9' }, { headers: { 'idempotency-key': 'retried' } });
+        const first = await make();
+        expect(first.data.stateMessage).to.equal('Waits for a reload');
+        expect((await make()).text).to.equal(first.text);
     });
 
     it('on again: what waited is brought to the engine', async () => {
