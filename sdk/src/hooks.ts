@@ -70,7 +70,7 @@ export interface BackupItem {
 }
 
 export type HookName = keyof Hooks;
-export type HookKind = Hooks[HookName]['kind'];
+export type HookKind = 'notify' | 'guard' | 'waterfall' | 'collect';
 
 /** A tap: sync or async. `signal` aborts when its time is up or its plugin goes. */
 export type Tap<K extends HookName> = (payload: Hooks[K]['payload'], call: { readonly signal: AbortSignal }) => Awaitable<Hooks[K]['result']>;

@@ -4,7 +4,7 @@
  */
 import { AsyncParallelHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable';
 import { createFailure } from '../errors.ts';
-import type { HookName, Hooks, Outcome, Tap, TapOrder } from '../hooks.ts';
+import type { HookKind, HookName, Hooks, Outcome, Tap, TapOrder } from '../hooks.ts';
 import { sortTaps } from './tap-order.ts';
 
 /** Who taps: a plugin's generation. */
@@ -32,10 +32,23 @@ export interface HookHost {
     define<K extends HookName>(name: K, kind: Hooks[K]['kind'], options?: HookOptions): Published<K>;
     /** Taps a hook; one that nobody publishes is waited for. Returns how to take the tap back. */
     tap<K extends HookName>(owner: TapOwner, name: K, tap: Tap<K>, order?: TapOrder): () => void;
+    /** Runs a published collecting hook with a payload for each plugin; outcomes come as they are there. @throws TypeError when nobody publishes it */
+    collect(name: string, payload: (plugin: string) => Promise<unknown>, options?: CollectOptions): AsyncIterable<Outcome<unknown>>;
+    /** Takes a published hook back; its taps wait for the next publisher. */
+    withdraw(name: string): void;
+    /** The kind of a published hook; null when nobody publishes it. */
+    kindOf(name: string): HookKind | null;
     /** Takes back every tap of a plugin; tells from which hooks. */
     release(plugin: string): readonly string[];
     /** Every tap there is, in the order in which it runs. */
     taps(): readonly (TapOwner & { readonly hook: string })[];
+}
+
+export interface CollectOptions {
+    /** Only these plugins. */
+    readonly only?: readonly string[] | null;
+    /** Taps that did not end when it aborts count as failed. */
+    readonly signal?: AbortSignal;
 }
 
 /** The publisher's side of a hook. */
@@ -76,6 +89,9 @@ export function createHookHost(report: (failure: TapFailure) => void): HookHost 
         tap(owner, name, tap, order = {}) {
             return hookOf(name).add({ owner, plugin: owner.plugin, order, call: tap as TapRecord['call'] });
         },
+        collect: (name, payload, options = {}) => hookOf(name).collect(payload, options),
+        withdraw: (name) => hooks.get(name)?.withdraw(),
+        kindOf: (name) => hooks.get(name)?.kind ?? null,
         release: (plugin) => [...hooks.values()].filter((hook) => hook.release(plugin)).map((hook) => hook.name),
         taps: () => [...hooks.values()].flatMap((hook) => hook.owners().map((owner) => ({ ...owner, hook: hook.name })))
     };
@@ -84,7 +100,7 @@ export function createHookHost(report: (failure: TapFailure) => void): HookHost 
 class Hook {
     readonly name: string;
     readonly #report: (failure: TapFailure) => void;
-    #kind: Hooks[HookName]['kind'] | 'collect' | null = null;
+    #kind: HookKind | null = null;
     #options: HookOptions = {};
     #taps: TapRecord[] = [];
     #call: ((payload: unknown) => Promise<unknown>) | null = null;
@@ -92,6 +108,10 @@ class Hook {
     constructor(name: string, report: (failure: TapFailure) => void) {
         this.name = name;
         this.#report = report;
+    }
+
+    get kind(): HookKind | null {
+        return this.#kind;
     }
 
     get used(): boolean {
@@ -106,6 +126,46 @@ class Hook {
         this.#options = options;
         const run = (payload: unknown): Promise<unknown> => (this.#call ??= this.#compile())(payload);
         return Object.defineProperty({ run }, 'used', { get: () => this.used });
+    }
+
+    withdraw(): void {
+        this.#kind = null;
+        this.#call = null;
+    }
+
+    async* collect(payload: (plugin: string) => Promise<unknown>, { only = null, signal }: CollectOptions): AsyncGenerator<Outcome<unknown>> {
+        if (this.#kind !== 'collect') {
+            throw new TypeError(`Nobody publishes the collecting hook ${this.name}`);
+        }
+        const done: Outcome<unknown>[] = [];
+        let wake = (): void => undefined;
+        const hook = new AsyncParallelHook<[]>([]);
+        const taps = this.#taps.filter(({ plugin }) => only?.includes(plugin) ?? true);
+        taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, async () => {
+            const outcomes: Outcome<unknown>[] = [];
+            try {
+                await this.#collect(frozen(await payload(record.plugin)), record, outcomes, signal);
+            }
+            catch (error) {
+                outcomes.push(failed(record, error));
+            }
+            done.push(...outcomes);
+            wake();
+        }));
+        const all = hook.promise();
+        for (let yielded = 0; yielded < taps.length;) {
+            if (done.length === 0) {
+                await new Promise<void>((resolve) => {
+                    wake = resolve;
+                });
+            }
+            const outcome = done.shift();
+            if (outcome !== undefined) {
+                yielded += 1;
+                yield outcome;
+            }
+        }
+        await all;
     }
 
     add(record: TapRecord): () => void {
@@ -178,15 +238,13 @@ class Hook {
         return attempt.ok && attempt.result !== undefined && attempt.result !== null ? frozen(attempt.result) : payload;
     };
 
-    readonly #collect: Step = async (payload, record, outcomes) => {
-        const attempt = await this.#attempt(payload, record);
-        outcomes.push(attempt.ok
-            ? { ...record.owner, ok: true, result: attempt.result }
-            : { ...record.owner, ok: false, reason: 'TAP_FAILED', message: attempt.error instanceof Error ? attempt.error.message : String(attempt.error) });
+    readonly #collect = async (payload: unknown, record: TapRecord, outcomes: Outcome<unknown>[], signal?: AbortSignal): Promise<void> => {
+        const attempt = await this.#attempt(payload, record, signal);
+        outcomes.push(attempt.ok ? { ...record.owner, ok: true, result: attempt.result } : failed(record, attempt.error));
     };
 
     /** One tap within its time. A gate that closed meanwhile makes the outcome that of a tap that was never there. */
-    async #attempt(payload: unknown, record: TapRecord): Promise<{ ok: true; result: unknown } | { ok: false; error: unknown }> {
+    async #attempt(payload: unknown, record: TapRecord, outer?: AbortSignal): Promise<{ ok: true; result: unknown } | { ok: false; error: unknown }> {
         const { call } = record;
         if (call === null) {
             return { ok: true, result: undefined };
@@ -195,12 +253,17 @@ class Hook {
         const controller = new AbortController();
         const began = performance.now();
         let timer: NodeJS.Timeout | undefined;
+        const settled = new AbortController();
         const late = new Promise<never>((_resolve, reject) => {
             timer = setTimeout(() => {
                 const error = new Error(`The tap took longer than ${seconds} s`);
                 controller.abort(error);
                 reject(error);
             }, seconds * 1000);
+            outer?.addEventListener('abort', () => {
+                controller.abort(outer.reason);
+                reject(outer.reason instanceof Error ? outer.reason : new Error('Nobody waits for the tap any more'));
+            }, { once: true, signal: settled.signal });
         });
         try {
             const result = await Promise.race([(async () => call(payload, { signal: controller.signal }))(), late]);
@@ -215,12 +278,17 @@ class Hook {
         }
         finally {
             clearTimeout(timer);
+            settled.abort();
         }
     }
 
     #refusal(record: TapRecord, message: string, cause?: unknown): Error {
         return createFailure({ code: 40920, reason: 'REFUSED_BY_PLUGIN', message, data: { plugin: record.plugin, hook: this.name } }, cause);
     }
+}
+
+function failed(record: TapRecord, error: unknown): Outcome<unknown> {
+    return { ...record.owner, ok: false, reason: 'TAP_FAILED', message: error instanceof Error ? error.message : String(error) };
 }
 
 /** What a tap returns is copied: it could be changed later. What cannot be copied is not plain, which is the tap's failure. */

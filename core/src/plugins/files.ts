@@ -1,0 +1,291 @@
+/**
+ * Files below one granted folder. Every step of a path is opened below the descriptor of the step before (`/proc/self/fd/N/name`, with
+ * O_NOFOLLOW), so what was checked is what is used: no link, `..` or rename meanwhile leads out of the root.
+ */
+import type { EventEmitter } from 'node:events';
+import { constants } from 'node:fs';
+import { lchown, link, lstat, mkdir, open, readdir, readlink, realpath, rename, rmdir, unlink, type FileHandle } from 'node:fs/promises';
+import type { BigIntStats } from 'node:fs';
+import { errors, type FileEntry, type Files } from '@portico/sdk';
+import type { Scope } from '@portico/sdk/host';
+import type { Grants } from './grants.ts';
+
+const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = constants;
+const openFlags = { r: O_RDONLY, 'r+': O_RDWR, w: O_WRONLY | O_CREAT | O_TRUNC, wx: O_WRONLY | O_CREAT | O_EXCL, a: O_WRONLY | O_CREAT | O_APPEND } as const;
+const newFile = 0o640;
+const newFolder = 0o750;
+const longestPath = 4096;
+
+export interface FilesOptions {
+    readonly grants: Grants;
+    readonly scope: Scope;
+    /** The plugin's own folder, which needs no grant. */
+    readonly own: string;
+    /** Folders that no grant opens. */
+    forbidden(): readonly string[];
+}
+
+/** @throws CAPABILITY_MISSING 50305 at the first use of a root that is not granted */
+export function createFiles(root: string, options: FilesOptions): Files {
+    return new Rooted(root, options);
+}
+
+class Rooted implements Files {
+    readonly #root: string;
+    readonly #options: FilesOptions;
+
+    constructor(root: string, options: FilesOptions) {
+        if (typeof root !== 'string' || !root.startsWith('/')) {
+            throw new TypeError('The root of files is an absolute path');
+        }
+        this.#root = root;
+        this.#options = options;
+    }
+
+    open: Files['open'] = async (path, flags = 'r', mode = newFile) => {
+        const bits = openFlags[flags];
+        if (bits === undefined) {
+            throw new TypeError(`There is no mode ${String(flags)} to open a file in`);
+        }
+        return this.#below(path, async (at, name) => {
+            const handle = await open(`${at}/${name}`, bits | O_NOFOLLOW | O_NONBLOCK, mode);
+            const stat = await handle.stat().catch(() => null);
+            if (stat === null || !stat.isFile()) {
+                await handle.close();
+                throw errors.notFound(`${path} is not a file`);
+            }
+            const owned = this.#options.scope.own('file', path, () => handle.close());
+            (handle as FileHandle & EventEmitter).once('close', () => owned.drop());
+            return handle;
+        });
+    };
+
+    list: Files['list'] = async (path) => this.#folder(path, async (at) => {
+        const names = await readdir(at);
+        const entries = await Promise.all(names.map(async (name) => {
+            const stat = await lstat(`${at}/${name}`, { bigint: true }).catch(() => null);
+            return stat === null ? null : entryOf(name, stat);
+        }));
+        return entries.filter((entry) => entry !== null);
+    });
+
+    stat: Files['stat'] = async (path) => (parts(path).length === 0
+        ? this.#folder(path, async (_at, handle) => entryOf('', await handle.stat({ bigint: true })))
+        : this.#below(path, async (at, name) => entryOf(name, await lstat(`${at}/${name}`, { bigint: true }))));
+
+    readLink: Files['readLink'] = async (path) => this.#below(path, (at, name) => readlink(`${at}/${name}`));
+
+    createFolder: Files['createFolder'] = async (path, { mode = newFolder, parents = false } = {}) => {
+        const names = parts(path);
+        for (let length = parents ? 1 : names.length; length <= names.length; length += 1) {
+            await this.#below(names.slice(0, length).join('/'), async (at, name) => {
+                await mkdir(`${at}/${name}`, { mode }).catch((error: unknown) => {
+                    if (!parents || length === names.length || codeOf(error) !== 'EEXIST') {
+                        throw error;
+                    }
+                });
+            });
+        }
+    };
+
+    move: Files['move'] = async (from, to, { replace = false } = {}) => this.#below(from, (source, name) => this.#below(to, async (target, newName) => {
+        const [old, wanted] = [`${source}/${name}`, `${target}/${newName}`];
+        const stat = await lstat(old);
+        if (replace) {
+            await rename(old, wanted);
+        }
+        else if (stat.isDirectory()) {
+            // rename would take the place of an empty folder; making one first is refused when there is anything.
+            await mkdir(wanted, { mode: 0o700 });
+            await rename(old, wanted).catch(async (error: unknown) => {
+                await rmdir(wanted).catch(() => undefined);
+                throw error;
+            });
+        }
+        else {
+            await renameFile(old, wanted);
+        }
+    }));
+
+    remove: Files['remove'] = async (path, { recursive = false } = {}) => this.#below(path, async (at, name) => {
+        const stat = await lstat(`${at}/${name}`);
+        if (!stat.isDirectory()) {
+            await unlink(`${at}/${name}`);
+            return;
+        }
+        if (recursive) {
+            await this.#empty(`${at}/${name}`);
+        }
+        await rmdir(`${at}/${name}`);
+    });
+
+    chmod: Files['chmod'] = async (path, mode) => this.#handle(path, (handle) => handle.chmod(mode & 0o7777));
+
+    chown: Files['chown'] = async (path, uid, gid) => this.#below(path, (at, name) => lchown(`${at}/${name}`, uid, gid));
+
+    /** Opens each folder before it is emptied: one that was swapped for a link meanwhile is not entered. */
+    async #empty(folder: string): Promise<void> {
+        const handle = await open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+        try {
+            await this.#refuse(handle);
+            const at = `/proc/self/fd/${handle.fd}`;
+            for (const entry of await readdir(at, { withFileTypes: true })) {
+                if (entry.isDirectory()) {
+                    await this.#empty(`${at}/${entry.name}`);
+                    await rmdir(`${at}/${entry.name}`);
+                }
+                else {
+                    await unlink(`${at}/${entry.name}`);
+                }
+            }
+        }
+        finally {
+            await handle.close();
+        }
+    }
+
+    /** Works on an open file or folder at the end of the path. */
+    async #handle<T>(path: string, work: (handle: FileHandle) => Promise<T>): Promise<T> {
+        if (parts(path).length === 0) {
+            return this.#folder(path, (_at, handle) => work(handle));
+        }
+        return this.#below(path, async (at, name) => {
+            const stat = await lstat(`${at}/${name}`);
+            if (!stat.isFile() && !stat.isDirectory()) {
+                throw errors.notFound(`${path} is neither a file nor a folder`);
+            }
+            const handle = await open(`${at}/${name}`, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+            try {
+                return await work(handle);
+            }
+            finally {
+                await handle.close();
+            }
+        });
+    }
+
+    /** Works in the folder that holds the last name of the path. */
+    async #below<T>(path: string, work: (at: string, name: string) => Promise<T>): Promise<T> {
+        const names = parts(path);
+        const last = names.pop();
+        if (last === undefined) {
+            throw errors.notFound('The root itself stays where it is');
+        }
+        return this.#folder(names.join('/'), (at) => work(at, last));
+    }
+
+    /** Walks to a folder, holding one descriptor at a time. */
+    async #folder<T>(path: string, work: (at: string, handle: FileHandle) => Promise<T>): Promise<T> {
+        let handle = await this.#openRoot();
+        try {
+            for (const name of parts(path)) {
+                const next = await open(`/proc/self/fd/${handle.fd}/${name}`, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+                await handle.close();
+                handle = next;
+                await this.#refuse(handle);
+            }
+            return await work(`/proc/self/fd/${handle.fd}`, handle);
+        }
+        catch (error) {
+            throw failureOf(error, path);
+        }
+        finally {
+            await handle.close();
+        }
+    }
+
+    async #openRoot(): Promise<FileHandle> {
+        const { grants, own } = this.#options;
+        const real = await realpath(this.#root).catch((error: unknown) => {
+            throw failureOf(error, this.#root);
+        });
+        const isOwn = within(real, await realpath(own).catch(() => own));
+        if (!isOwn && !(await this.#granted(real))) {
+            throw grants.missing(`files: ${this.#root}`);
+        }
+        const handle = await open(real, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+        // The path was looked up once more: what was opened must be what was judged.
+        if (await realpath(`/proc/self/fd/${handle.fd}`) !== real) {
+            await handle.close();
+            throw errors.notFound(`${this.#root} moved meanwhile`);
+        }
+        return handle;
+    }
+
+    async #granted(real: string): Promise<boolean> {
+        for (const folder of this.#options.grants.list('files')) {
+            if (folder === '*' || within(real, await realpath(folder).catch(() => folder))) {
+                return !(await this.#forbiddenFolders()).some((forbidden) => within(real, forbidden));
+            }
+        }
+        return false;
+    }
+
+    async #forbiddenFolders(): Promise<readonly string[]> {
+        return Promise.all(this.#options.forbidden().map((path) => realpath(path).catch(() => path)));
+    }
+
+    /** Folders that no grant opens, reached from above. */
+    async #refuse(handle: FileHandle): Promise<void> {
+        const { own } = this.#options;
+        const real = await realpath(`/proc/self/fd/${handle.fd}`).catch(() => null);
+        if (real === null || (!within(real, own) && (await this.#forbiddenFolders()).some((forbidden) => within(real, forbidden)))) {
+            throw errors.notFound();
+        }
+    }
+}
+
+/** The steps of a relative path. @throws NOT_FOUND 40400 for one that no entry can have */
+function parts(path: string): string[] {
+    if (typeof path !== 'string' || path.length > longestPath || path.includes('\0') || path.startsWith('/')) {
+        throw errors.notFound('There is nothing at that path');
+    }
+    const names = path.split('/').filter((name) => name !== '');
+    if (names.some((name) => name === '.' || name === '..' || Buffer.byteLength(name) > 255)) {
+        throw errors.notFound('There is nothing at that path');
+    }
+    return names;
+}
+
+/** Never takes the place of another file: the name is claimed first, by a link where the machine lets us make one. */
+async function renameFile(old: string, wanted: string): Promise<void> {
+    try {
+        await link(old, wanted);
+        await unlink(old);
+    }
+    catch (error) {
+        if (!['EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP'].includes(codeOf(error))) {
+            throw error;
+        }
+        await (await open(wanted, O_WRONLY | O_CREAT | O_EXCL, 0o600)).close();
+        await rename(old, wanted);
+    }
+}
+
+function within(path: string, folder: string): boolean {
+    return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
+}
+
+function entryOf(name: string, stat: BigIntStats): FileEntry {
+    const type = stat.isFile() ? 'file' : stat.isDirectory() ? 'folder' : stat.isSymbolicLink() ? 'link' : 'other';
+    return {
+        name, type, size: Number(stat.size), mode: Number(stat.mode & 0o7777n), uid: Number(stat.uid), gid: Number(stat.gid), modifiedAt: new Date(Number(stat.mtimeMs)),
+        version: [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].map((part) => part.toString(36)).join('-')
+    };
+}
+
+function codeOf(error: unknown): string {
+    return (error as NodeJS.ErrnoException).code ?? '';
+}
+
+function failureOf(error: unknown, path: string): unknown {
+    switch (codeOf(error)) {
+        case 'ENOENT': case 'ENOTDIR': case 'ELOOP': case 'EXDEV': case 'EINVAL': case 'ENAMETOOLONG': case 'ENXIO': return errors.notFound(`There is nothing at ${path === '' ? 'that path' : path}`);
+        case 'EEXIST': case 'ENOTEMPTY': return errors.conflict('path');
+        case 'EACCES': case 'EPERM': case 'EROFS': return errors.forbidden('file');
+        case 'EISDIR': return errors.notFound(`${path} is a folder`);
+        case 'ENOSPC': case 'EDQUOT': return errors.storageFull();
+        default: return error;
+    }
+}
+

@@ -1,0 +1,386 @@
+/** Builds generations: every part by hand, each owned by the generation's scope. */
+import { mkdir } from 'node:fs/promises';
+import type { HookName } from '@portico/sdk';
+import { isFailure } from '@portico/sdk';
+import { createGuest, Scope, within, type GenerationDocument, type Guest, type Release } from '@portico/sdk/host';
+import { createHttpServer, type HttpServer } from '../http/server.ts';
+import { sandboxHeaders } from './answer-headers.ts';
+import { Contracts } from './contracts.ts';
+import { openPluginDatabase, type PluginDatabase } from './database.ts';
+import { checkTaps, createDoors, requirePages } from './doors.ts';
+import { createFiles } from './files.ts';
+import { GenerationFault, type Generation, type GenerationOptions, type GenerationTiming, type HealthReport, type PluginHost, type ReleaseReport } from './generation.ts';
+import { Grants } from './grants.ts';
+import { Handles } from './handles.ts';
+import { createJournal, type Journal } from './journal.ts';
+import { Network } from './network.ts';
+import type { PluginHostPorts } from './ports.ts';
+import { Programs } from './programs.ts';
+import { routesOf } from './routes.ts';
+import { Schedules } from './schedules.ts';
+import { labelOf, mergeSettings, openSettings, sealSettings, viewSettings } from './settings.ts';
+import { PluginTickets } from './tickets.ts';
+import { Uses } from './uses.ts';
+
+const usual: GenerationTiming = { setupMs: 10_000, startMs: 30_000, stopMs: 8_000, healthMs: 5_000 };
+
+export function createPluginHost(ports: PluginHostPorts): PluginHost {
+    const journal = createJournal(ports.db, ports.http.recorder, () => ports.clock.now());
+    const contracts = new Contracts();
+    return {
+        prepare: (options) => Building.prepare({ ports, journal, contracts }, options),
+        view: viewSettings,
+        recover: () => journal.recover()
+    };
+}
+
+interface Shared {
+    readonly ports: PluginHostPorts;
+    readonly journal: Journal;
+    readonly contracts: Contracts;
+}
+
+class Building implements Generation {
+    readonly name: string;
+    readonly version: string;
+    definition!: Generation['definition'];
+    document!: GenerationDocument;
+    server!: HttpServer;
+    readonly #shared: Shared;
+    readonly #options: GenerationOptions;
+    readonly #timing: GenerationTiming;
+    readonly #grants: Grants;
+    readonly #handles = new Handles();
+    /** What the host holds for the plugin. */
+    readonly #scope = new Scope();
+    /** What the plugin holds in its own realm. */
+    readonly #localScope = new Scope();
+    readonly #ending = new AbortController();
+    readonly #schedules: Schedules;
+    readonly #tickets: PluginTickets;
+    readonly #programs: Programs;
+    readonly #network: Network;
+    readonly #uses: Uses;
+    readonly #publishers = new Map<string, { run(payload: never): Promise<unknown> }>();
+    #database!: PluginDatabase;
+    #guest!: Guest;
+    #settings: Readonly<Record<string, unknown>> = {};
+    #mounted: (() => Promise<number>) | null = null;
+    #closing: Promise<ReleaseReport> | null = null;
+
+    static async prepare(shared: Shared, options: GenerationOptions): Promise<Generation> {
+        const building = new Building(shared, options);
+        try {
+            await building.#prepare();
+            return building;
+        }
+        catch (error) {
+            await building.close('it could not be prepared');
+            throw error;
+        }
+    }
+
+    private constructor(shared: Shared, options: GenerationOptions) {
+        const { ports } = shared;
+        const { manifest, version } = options.plugin;
+        this.name = manifest.name;
+        this.version = version;
+        this.#shared = shared;
+        this.#options = options;
+        this.#timing = { ...usual, ...options.timing };
+        this.#grants = new Grants(this.name, manifest.capabilities ?? {}, options.grants);
+        this.#schedules = new Schedules({ plugin: this.name, clock: ports.clock, db: ports.db, log: this.#log(), signal: this.#ending.signal });
+        this.#tickets = new PluginTickets(ports.clock, (caller) => ports.renew(caller));
+        this.#uses = new Uses(this.name, ports.http.recorder, this.#log());
+        const local = { grants: this.#grants, scope: this.#localScope, forbidden: () => ports.forbidden() };
+        this.#programs = new Programs({ ...local, folder: options.dataDir, used: (file, args, user) => this.#uses.exec(file, args, user) });
+        this.#network = new Network({ ...local, network: ports.network, signal: this.#ending.signal });
+    }
+
+    async #prepare(): Promise<void> {
+        const { plugin, definition, dataDir, settings } = this.#options;
+        const { ports } = this.#shared;
+        await mkdir(dataDir, { recursive: true, mode: 0o700 });
+        checkPartners(this.#options);
+        this.#guest = this.#createGuest();
+        this.definition = await this.#guest.define({});
+        this.#settings = await this.#readSettings(openSettings(settings, labelOf(this.name, plugin.package), ports.keyring));
+        try {
+            this.#database = await openPluginDatabase({ dataDir, entities: definition.entities, migrations: definition.migrations });
+        }
+        catch (error) {
+            throw new GenerationFault('mounted', 'MIGRATION_FAILED', messageOf(error), { cause: error });
+        }
+        this.document = await this.#setup();
+        try {
+            checkTaps(this.document.taps, this.#grants, (hook) => ports.hooks.kindOf(hook));
+            requirePages(this.document.assets, this.#grants);
+            this.server = this.#createServer();
+        }
+        catch (error) {
+            throw new GenerationFault('mounted', 'REGISTRATION_INVALID', messageOf(error), { cause: error });
+        }
+    }
+
+    async mount(): Promise<void> {
+        const { ports, contracts } = this.#shared;
+        const owner = { plugin: this.name, version: this.version };
+        for (const { name, kind, timeoutSeconds } of this.document.hooks) {
+            const published = ports.hooks.define(name as HookName, kind as never, timeoutSeconds === undefined ? {} : { timeoutSeconds });
+            this.#publishers.set(name, published as never);
+            this.#scope.own('hook', name, () => ports.hooks.withdraw(name));
+        }
+        for (const { tap, hook, order } of this.document.taps) {
+            const untap = ports.hooks.tap(owner, hook as HookName, (async (payload: unknown, { signal }: { signal: AbortSignal }) => (await this.#guest.tap({ tap, payload, signal })).result) as never, order);
+            this.#scope.own('tap', hook, untap);
+        }
+        await ports.gateway.mount(this.name, this.server);
+        this.#mounted = () => ports.gateway.unmount(this.name);
+        const withdraw = contracts.provide(this.name, {
+            methods: new Set(this.document.contract ?? []),
+            call: async ({ method, input, plugin, held, signal }) => {
+                const asker = held === null ? null : this.#handles.begin({ ...held, audit: null });
+                const until = signal === null ? this.#ending.signal : AbortSignal.any([signal, this.#ending.signal]);
+                const end = (): void => {
+                    if (asker !== null) {
+                        this.#handles.end(asker.handle);
+                    }
+                };
+                let series: AsyncIterable<unknown> | undefined;
+                try {
+                    const answer = await this.#guest.contract({ method, input, plugin, asker, signal: until });
+                    series = answer.series;
+                    return series === undefined ? answer : { series: lasting(series, end) };
+                }
+                finally {
+                    if (series === undefined) {
+                        end();
+                    }
+                }
+            }
+        });
+        this.#scope.own('contract', this.name, withdraw);
+        this.#scope.own('partners', this.name, contracts.watch((name, present) => this.#partner(name, present)));
+    }
+
+    async start(): Promise<void> {
+        try {
+            await within(this.#timing.startMs, () => this.#guest.start({ signal: this.#ending.signal }));
+        }
+        catch (error) {
+            throw new GenerationFault('running', isFailure(error) ? 'START_FAILED' : 'START_TIMEOUT', messageOf(error), { cause: error });
+        }
+    }
+
+    async health(): Promise<readonly HealthReport[]> {
+        return Promise.all(this.document.health.map(async (name): Promise<HealthReport> => {
+            try {
+                return { ...await within(this.#timing.healthMs, (signal) => this.#guest.health({ name, signal: AbortSignal.any([signal, this.#ending.signal]) })), name };
+            }
+            catch (error) {
+                return { name, state: 'failed', evidence: messageOf(error) };
+            }
+        }));
+    }
+
+    async seal(change: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>> {
+        const { plugin, settings } = this.#options;
+        const { keyring } = this.#shared.ports;
+        const label = labelOf(this.name, plugin.package);
+        const merged = mergeSettings(this.#raw ?? openSettings(settings, label, keyring), change);
+        await this.#guest.readSettings({ values: merged });
+        return sealSettings(merged, this.definition.secrets, label, keyring);
+    }
+
+    async apply(settings: Readonly<Record<string, unknown>>): Promise<void> {
+        const { plugin } = this.#options;
+        this.#raw = openSettings(settings, labelOf(this.name, plugin.package), this.#shared.ports.keyring);
+        const { values } = await this.#guest.readSettings({ values: this.#raw });
+        this.#settings = values;
+        await within(this.#timing.startMs, () => this.#guest.settings({ values }));
+    }
+    /** Accepted settings without their defaults. */
+    #raw: Readonly<Record<string, unknown>> | null = null;
+
+    async revoke(): Promise<void> {
+        this.#network.revoke();
+        await this.#programs.revoke();
+    }
+
+    held(): readonly { readonly kind: string; readonly name: string }[] {
+        return [
+            ...(this.#mounted === null ? [] : this.document.routes.map(({ id }) => ({ kind: 'route', name: id }))),
+            ...this.#scope.held(), ...this.#localScope.held(), ...this.#schedules.names().map((name) => ({ kind: 'schedule', name }))
+        ];
+    }
+
+    close(reason: string): Promise<ReleaseReport> {
+        return this.#closing ??= this.#close(reason);
+    }
+
+    async #close(reason: string): Promise<ReleaseReport> {
+        const released: { kind: string; name: string }[] = [];
+        const leaked: { kind: string; name: string; error: string }[] = [];
+        const failures: string[] = [];
+        const note = (release: Release): void => {
+            released.push(...release.released);
+            leaked.push(...release.leaked);
+        };
+        let cut = 0;
+        const attempt = async (kind: string, work: () => Promise<void>): Promise<void> => {
+            try {
+                await work();
+            }
+            catch (error) {
+                leaked.push({ kind, name: this.name, error: messageOf(error) });
+            }
+        };
+        await attempt('routes', async () => {
+            cut = await this.#mounted?.() ?? 0;
+            if (this.#mounted !== null) {
+                released.push(...this.document.routes.map(({ id }) => ({ kind: 'route', name: id })));
+            }
+            this.#mounted = null;
+        });
+        this.#ending.abort(new Error(`The plugin ${this.name} ends: ${reason}`));
+        for (const name of this.#schedules.names()) {
+            await attempt('schedule', async () => {
+                await within(this.#timing.stopMs, () => this.#schedules.remove(name));
+                released.push({ kind: 'schedule', name });
+            });
+        }
+        if (this.#guest !== undefined) {
+            try {
+                failures.push(...(await within(this.#timing.stopMs, (signal) => this.#guest.stop({ signal }))).failures);
+            }
+            catch (error) {
+                failures.push(messageOf(error));
+            }
+        }
+        note(await this.#scope.release());
+        if (this.#guest !== undefined) {
+            await attempt('guest', async () => note(await this.#guest.end({})));
+        }
+        await attempt('audit', () => this.#uses.close());
+        this.#handles.clear();
+        if (leaked.length > 0 || failures.length > 0) {
+            this.#log().warn('A plugin did not end cleanly', { leaked, failures });
+        }
+        return { released, leaked, cut, failures };
+    }
+
+    #createGuest(): Guest {
+        const { plugin, definition, dataDir } = this.#options;
+        const { ports } = this.#shared;
+        const permissions = permissionsOf(this.#options);
+        return createGuest({
+            name: this.name, version: plugin.version, dataDir, definition, checkReturns: ports.http.checkReturns,
+            doors: createDoors({
+                ports, plugin: this.name, label: labelOf(this.name, plugin.package), grants: this.#grants, handles: this.#handles, scope: this.#scope, schedules: this.#schedules, tickets: this.#tickets,
+                contracts: this.#shared.contracts, log: this.#log(), signal: this.#ending.signal, permissions,
+                runHook: async (name, payload) => this.#publishers.get(name)?.run(payload as never)
+            }),
+            local: {
+                db: { read: (work) => this.#database.read(work), write: (work) => this.#database.write(work) },
+                fetch: this.#network.fetch,
+                dial: (target) => this.#network.dial(target),
+                files: (root) => createFiles(root, { grants: this.#grants, scope: this.#localScope, own: dataDir, forbidden: () => ports.forbidden() }),
+                exec: (file, args, options) => this.#programs.exec(file, args, options),
+                spawn: (file, args, options) => this.#programs.spawn(file, args, options),
+                release: async () => {
+                    const release = await this.#localScope.release();
+                    if (this.#database === undefined) {
+                        return release;
+                    }
+                    await this.#database.close();
+                    return { ...release, released: [...release.released, { kind: 'database', name: 'data.db' }] };
+                }
+            }
+        });
+    }
+
+    async #readSettings(values: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>> {
+        this.#raw = values;
+        try {
+            return (await this.#guest.readSettings({ values })).values;
+        }
+        catch (error) {
+            const faults = (isFailure(error) ? error.data?.['errors'] ?? [] : []) as readonly { readonly path: string; readonly message: string }[];
+            const isMissing = faults.length > 0 && faults.every(({ message }) => message.endsWith('is required'));
+            throw new GenerationFault('loaded', isMissing ? 'SETTINGS_REQUIRED' : 'SETTINGS_INVALID', faults.map(({ message }) => message).join('; ') || messageOf(error), { cause: error, data: { errors: faults } });
+        }
+    }
+
+    async #setup(): Promise<GenerationDocument> {
+        const { contracts } = this.#shared;
+        const partners = this.definition.optional.filter((name) => contracts.has(name));
+        const overdue = Symbol('overdue');
+        let timer: NodeJS.Timeout | undefined;
+        const late = new Promise<typeof overdue>((resolve) => {
+            timer = setTimeout(() => resolve(overdue), this.#timing.setupMs);
+        });
+        try {
+            const document = await Promise.race([this.#guest.setup({ settings: this.#settings, partners }), late]);
+            if (document === overdue) {
+                throw new GenerationFault('mounted', 'SETUP_TIMEOUT', `setup did not return within ${this.#timing.setupMs / 1000} s`);
+            }
+            return document;
+        }
+        catch (error) {
+            throw error instanceof GenerationFault ? error : new GenerationFault('mounted', 'SETUP_FAILED', messageOf(error), { cause: error });
+        }
+        finally {
+            clearTimeout(timer);
+        }
+    }
+
+    #createServer(): HttpServer {
+        const { ports, journal } = this.#shared;
+        const prefix = `/api/plugins/${this.name}`;
+        const entries = new Set((this.#options.plugin.manifest.contributes?.pages ?? []).map(({ entry }) => `${prefix}/${entry.replace(/^\/+/, '')}`));
+        const routes = routesOf(this.document.routes, {
+            plugin: this.name, guest: this.#guest, handles: this.#handles, journal, db: ports.db, permissions: permissionsOf(this.#options),
+            isPublic: (reason) => this.#grants.has('public', reason),
+            takeTicket: async (ticket, permission) => this.#tickets.take(ticket, permission)
+        });
+        return createHttpServer({ name: `${this.name} ${this.version}`, prefix, routes, ports: ports.http, headers: (_route, path) => sandboxHeaders(entries, path) });
+    }
+
+    #partner(name: string, present: boolean): void {
+        if (this.definition.optional.includes(name) || this.definition.requires.includes(name)) {
+            this.#guest.partner({ name, present }).catch((error: unknown) => this.#log().warn('A plugin failed to hear of a partner', { partner: name, present, error }));
+        }
+    }
+
+    #log(): ReturnType<PluginHostPorts['log']['child']> {
+        return this.#shared.ports.log.child({ plugin: this.#options.plugin.manifest.name, version: this.#options.plugin.version });
+    }
+}
+
+async function* lasting<T>(series: AsyncIterable<T>, end: () => void): AsyncGenerator<T> {
+    try {
+        yield* series;
+    }
+    finally {
+        end();
+    }
+}
+
+/** `read` and `write` always exist. */
+function permissionsOf({ plugin }: GenerationOptions): ReadonlySet<string> {
+    return new Set(['read', 'write', ...Object.keys(plugin.manifest.permissions ?? {})]);
+}
+
+/** What the code says must be what the manifest says: an admin saw only that. */
+function checkPartners({ plugin, definition }: GenerationOptions): void {
+    for (const side of ['requires', 'optional'] as const) {
+        const stray = definition[side].find((name) => !Object.hasOwn(plugin.manifest[side] ?? {}, name));
+        if (stray !== undefined) {
+            throw new GenerationFault('mounted', 'REGISTRATION_INVALID', `The definition names ${stray} in ${side}, and the manifest does not`);
+        }
+    }
+}
+
+function messageOf(error: unknown): string {
+    return error instanceof Error ? error.message : String(error);
+}
