@@ -89,10 +89,16 @@ describe('a member', () => {
         const { data } = await at.client.login('admin', adminPassword);
         const token = data.token as string;
         expect((await at.client.get('/api/auth/me', { token })).code).to.equal(0);
+        const { data: host } = await at.client.post('/api/hosts', { domain: 'hidden.test', upstream: '127.0.0.1:9', headers: { request: [{ op: 'set', name: 'X-Key', value: 'worth hiding' }] } }, { token });
+        expect((await at.client.get(`/api/hosts/${host.id}/preview`, { token })).text).to.contain('worth hiding');
         later = 20 * minutes;
         expect((await at.client.post('/api/users', { username: 'late', password: 'a rope beside the ladder', role: 'viewer' }, { token })).code).to.equal(40301);
         expect((await at.client.post('/api/users/roles', { name: 'late', permissions: [] }, { token })).code).to.equal(40301);
         expect((await at.client.put(`/api/users/${clerkId}`, { password: 'a rope beside the ladder' }, { token })).code).to.equal(40301);
+        for (const path of ['/api/proxyengine/config/desired', `/api/hosts/${host.id}/preview`, '/api/proxyengine/revisions/1']) {
+            const answer = await at.client.get(path, { token });
+            expect([answer.code, answer.text.includes('[masked]'), answer.text.includes('worth hiding')], path).to.equal([0, true, false]);
+        }
         expect((await at.client.get('/api/auth/me', { token })).code).to.equal(0);
         later = 31 * minutes;
         expect((await at.client.get('/api/auth/me', { token })).code).to.equal(40102);
