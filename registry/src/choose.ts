@@ -27,7 +27,7 @@ export function choose(listing: Listing, wanted: string | null, host: Host, rese
     const newest = versions[0] ?? null;
     let conflict: string | null = null;
     const usable = versions.map((version) => {
-        const read = readManifest(listing.versions[version], reserved);
+        const read = readManifest(listing.versions[version], reserved, host.sdk);
         const why = 'fault' in read ? read.fault.message : hostConflict(read.plugin, host)?.message ?? null;
         conflict ??= version === newest ? why : null;
         return 'plugin' in read && why === null ? read.plugin : null;

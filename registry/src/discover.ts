@@ -9,7 +9,7 @@ const keyword = 'portico-plugin';
 const largest = 1024 * 1024;
 
 /** Looks into each place in order. A package that is reached twice (a workspace and its link) is found once, at the first place. */
-export async function discover(places: readonly Place[], reserved: ReadonlySet<string>): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }> {
+export async function discover(places: readonly Place[], reserved: ReadonlySet<string>, hostSdk?: string): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }> {
     const found = new Map<string, Found>();
     const skipped: Skipped[] = [];
     for (const place of places) {
@@ -29,7 +29,7 @@ export async function discover(places: readonly Place[], reserved: ReadonlySet<s
             if (packageJson === undefined || (place.origin === 'node_modules' && !hasKeyword(packageJson))) {
                 continue;
             }
-            found.set(real, { origin: place.origin, folder: real, lock: null, result: readManifest(packageJson, reserved) });
+            found.set(real, { origin: place.origin, folder: real, lock: null, result: readManifest(packageJson, reserved, hostSdk) });
         }
     }
     return { found: [...found.values()], skipped };

@@ -90,7 +90,7 @@ async function jobSource(source: InstallSource, staging: string, limits: Install
 /** The stages that need no code of the package: they look at it here, as they will at the next boot. */
 async function inspect(folder: string, { reserved, host }: RegistryOptions, hostSdk: string): Promise<PluginPackage> {
     const text = await readFile(join(folder, 'package.json'), 'utf8');
-    const read = readManifest(text.length > largestManifest ? null : JSON.parse(text), reserved);
+    const read = readManifest(text.length > largestManifest ? null : JSON.parse(text), reserved, host.sdk);
     if ('fault' in read) {
         throw refused({ stage: 'discovered', ...read.fault });
     }

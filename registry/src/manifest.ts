@@ -59,7 +59,7 @@ export interface PluginPackage {
 
 /** Why a package is not a plugin that can be used; `code` is stable. */
 export interface ManifestFault {
-    readonly code: 'MANIFEST_MISSING' | 'MANIFEST_INVALID' | 'MANIFEST_UNKNOWN_KEY' | 'SDK_RANGE_MISSING' | 'NAME_RESERVED' | 'PACKAGE_INVALID' | 'TREE_MISSING' | 'TREE_CHANGED';
+    readonly code: 'MANIFEST_MISSING' | 'MANIFEST_INVALID' | 'MANIFEST_UNKNOWN_KEY' | 'SDK_RANGE_MISSING' | 'SDK_RANGE' | 'NAME_RESERVED' | 'PACKAGE_INVALID' | 'TREE_MISSING' | 'TREE_CHANGED';
     readonly message: string;
 }
 
@@ -67,8 +67,9 @@ export interface ManifestFault {
  * Reads a package.json that was parsed already.
  *
  * @param reserved - names that no plugin may have: the core's permission areas and route groups
+ * @param hostSdk - version of the panel's SDK: a manifest that this one does not understand and that is for another SDK is told so
  */
-export function readManifest(packageJson: unknown, reserved: ReadonlySet<string>): { readonly plugin: PluginPackage } | { readonly fault: ManifestFault } {
+export function readManifest(packageJson: unknown, reserved: ReadonlySet<string>, hostSdk?: string): { readonly plugin: PluginPackage } | { readonly fault: ManifestFault } {
     if (!isObject(packageJson) || typeof packageJson['name'] !== 'string' || semver.valid(String(packageJson['version'])) === null) {
         return fault('PACKAGE_INVALID', 'package.json has no name, or no semver version');
     }
@@ -81,6 +82,9 @@ export function readManifest(packageJson: unknown, reserved: ReadonlySet<string>
         return fault('SDK_RANGE_MISSING', `${npmName} does not say which versions of @portico/sdk it works with ("portico.sdk", a semver range)`);
     }
     const { error, value } = (manifestSchema as unknown as Joi.Schema).validate(portico, { abortEarly: false, convert: false, errors: { wrap: { label: false } } }) as Joi.ValidationResult<Manifest>;
+    if (error !== undefined && hostSdk !== undefined && !semver.satisfies(hostSdk, portico['sdk'])) {
+        return fault('SDK_RANGE', `${typeof portico['name'] === 'string' ? portico['name'].slice(0, 40) : npmName} ${String(version)} works with @portico/sdk ${portico['sdk']}, but this panel has ${hostSdk}`);
+    }
     if (error !== undefined) {
         const unknown = error.details.every((detail) => detail.type === 'object.unknown');
         return fault(unknown ? 'MANIFEST_UNKNOWN_KEY' : 'MANIFEST_INVALID', error.details.map((detail) => `portico.${detail.message}`).join('; '));

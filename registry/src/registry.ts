@@ -32,8 +32,8 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     let installing = 0;
 
     const find = async (places: readonly Place[]): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }> => {
-        const installed = await Promise.all(lock.current().map((entry) => locate(entry, root, lock, options.reserved)));
-        const { found, skipped } = await discover(places, options.reserved);
+        const installed = await Promise.all(lock.current().map((entry) => locate(entry, root, lock, options.reserved, options.host.sdk)));
+        const { found, skipped } = await discover(places, options.reserved, options.host.sdk);
         const folders = new Set(installed.map(({ folder }) => folder));
         const untrusted = lock.trusted ? [] : [{ path: join(dataDir, 'plugins.lock.json'), reason: 'its signature is wrong: somebody else changed it, or it belongs to another data folder' }];
         return { found: [...installed, ...found.filter(({ folder }) => !folders.has(folder))], skipped: [...untrusted, ...skipped] };
@@ -43,7 +43,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     return {
         sdkFolder,
         discover: find,
-        locate: (entry) => locate(entry, root, lock, options.reserved),
+        locate: (entry) => locate(entry, root, lock, options.reserved, options.host.sdk),
         resolve: (plugins) => resolve(plugins, options.host),
         load: loadOne,
         async run(places, enabled, onOutcome = () => undefined) {
