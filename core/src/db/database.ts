@@ -44,6 +44,8 @@ export interface DatabaseOptions {
     readonly migrations: readonly MigrationObject[];
     /** Pages kept in memory by each of the two connections; default 8,000 KiB. */
     readonly cacheKiB?: number;
+    /** Reads cannot write, whatever they call: for work that is not ours. They then have a mapper of their own. */
+    readonly strictReads?: boolean;
 }
 
 interface Native {
@@ -60,8 +62,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         entities: [...options.entities],
         extensions: [Migrator],
         migrations: { migrationsList: [...options.migrations], tableName: 'migrations', snapshot: false, silent: true },
-        preferReadReplicas: true,
-        replicas: [{ name: 'reader' }],
+        ...(options.strictReads === true ? {} : { preferReadReplicas: true, replicas: [{ name: 'reader' }] }),
         discovery: { warnWhenNoEntities: false }
     });
     const writer = (await orm.driver.getConnection('write').getNativeClient()) as unknown as Native;
@@ -74,10 +75,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     writer.pragma('synchronous = FULL');
     setPragmas(writer, options.cacheKiB);
     await orm.migrator.up();
-    const reader = (await orm.driver.getConnection('read').getNativeClient()) as unknown as Native;
+    const readers = options.strictReads === true ? await MikroORM.init({ dbName: options.file, entities: [...options.entities], discovery: { warnWhenNoEntities: false } }) : orm;
+    const reader = (await readers.driver.getConnection(options.strictReads === true ? 'write' : 'read').getNativeClient()) as unknown as Native;
     setPragmas(reader, options.cacheKiB);
     reader.pragma('query_only = ON');
-    return new Sqlite(orm, reader);
+    return new Sqlite(orm, readers, reader);
 }
 
 function setPragmas(connection: Native, cacheKiB = 8_000): void {
@@ -88,17 +90,19 @@ function setPragmas(connection: Native, cacheKiB = 8_000): void {
 
 class Sqlite implements Database {
     readonly #orm: MikroORM;
+    readonly #readers: MikroORM;
     readonly #reader: Native;
     readonly #inside = new AsyncLocalStorage<true>();
     #tail: Promise<unknown> = Promise.resolve();
 
-    constructor(orm: MikroORM, reader: Native) {
+    constructor(orm: MikroORM, readers: MikroORM, reader: Native) {
         this.#orm = orm;
+        this.#readers = readers;
         this.#reader = reader;
     }
 
     async read<T>(work: (em: EntityManager) => Promise<T>): Promise<T> {
-        return work(this.#orm.em.fork());
+        return work(this.#readers.em.fork());
     }
 
     write<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -116,6 +120,9 @@ class Sqlite implements Database {
 
     async close(): Promise<void> {
         await this.#tail;
+        if (this.#readers !== this.#orm) {
+            await this.#readers.close(true);
+        }
         await this.#orm.close(true);
     }
 

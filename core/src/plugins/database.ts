@@ -31,7 +31,7 @@ export async function openPluginDatabase(options: PluginDatabaseOptions): Promis
         if (!existsSync(file)) {
             closeSync(openSync(file, 'w', 0o600));
         }
-        return openDatabase({ file, entities: options.entities, migrations: options.migrations.map(ormMigration), cacheKiB });
+        return openDatabase({ file, entities: options.entities, migrations: options.migrations.map(ormMigration), cacheKiB, strictReads: true });
     })();
     if (options.migrations.length > 0 || existsSync(file)) {
         await open();
