@@ -56,7 +56,11 @@ export async function createGateway({ core, log, drainMs = 30_000 }: GatewayOpti
     const coreMount = createMount(core);
     const mounts = new Map<string, Mount>();
     const leaving = new Set<Promise<number>>();
-    const front = createServer({ maxHeaderSize: maxHeaderBytes, headersTimeout: headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: keepAliveMs, requireHostHeader: false });
+    const front = createServer({
+        maxHeaderSize: maxHeaderBytes, headersTimeout: headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: keepAliveMs, requireHostHeader: false,
+        // Clients that offer HTTP/2 on the way (RFC 9110, section 7.8) are answered in HTTP/1.1, as if they had not.
+        shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket'
+    });
     front.timeout = silenceMs;
 
     const ownerOf = (url: string): Mount => {

@@ -117,6 +117,11 @@ describe('createGateway', () => {
         await gateway.close();
     });
 
+    it('answers a client that offers another protocol as if it had not', async () => {
+        const { status, body } = await call('GET', '/api/things/7', { headers: { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABkAARAAAAAAAIAAAAA' } });
+        expect([status, body]).to.equal([200, { code: 0, message: 'ok', data: { id: 7, version: 3 } }]);
+    });
+
     it('answers in the envelope with the common headers and the request id that was sent', async () => {
         const answer = await call('GET', '/api/things/7', { headers: { 'x-request-id': 'abc-1' } });
         expect(answer.status).to.equal(200);
