@@ -1,5 +1,6 @@
 /** Bytes in and out of open files, never more of them in memory than one chunk. */
 import type { FileHandle } from 'node:fs/promises';
+import { isFailure } from '@portico/sdk';
 
 const chunkBytes = 256 * 1024;
 
@@ -30,4 +31,17 @@ export async function writeFrom(handle: FileHandle, source: AsyncIterable<Uint8A
         at += chunk.byteLength;
     }
     return at - start;
+}
+
+/** A body from a client: where its connection breaks, the series ends, and `broken` hears of it. What the host refused still throws. */
+export async function* received(body: AsyncIterable<Uint8Array>, broken: () => void): AsyncGenerator<Uint8Array> {
+    try {
+        yield* body;
+    }
+    catch (error) {
+        if (isFailure(error)) {
+            throw error;
+        }
+        broken();
+    }
 }

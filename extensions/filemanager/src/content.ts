@@ -2,7 +2,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { createFailure, errors, type Download, type FileEntry, type Files } from '@portico/sdk';
 import { lookup } from 'mrmime';
-import { bytesOf, writeFrom } from './bytes.ts';
+import { bytesOf, received, writeFrom } from './bytes.ts';
 import { failures, filesystem, isMissing } from './failures.ts';
 import type { Locks } from './locks.ts';
 import { giveFile, ownerOf } from './owner.ts';
@@ -106,8 +106,11 @@ async function fill(files: Files, path: string, temporary: string, { body, lengt
     await ownerOf(files, parentOf(path));
     await using closing = new AsyncDisposableStack();
     const handle = closing.adopt(await files.open(temporary, 'wx', 0o600), (one) => one.close());
-    const bytes = await writeFrom(handle, body);
-    if (signal.aborted || (length !== null && length !== bytes)) {
+    let isBroken = false;
+    const bytes = await writeFrom(handle, received(body, () => {
+        isBroken = true;
+    }));
+    if (isBroken || signal.aborted || (length !== null && length !== bytes)) {
         throw failures.PARTIAL_BODY({ expected: length, received: bytes });
     }
     await handle.sync();

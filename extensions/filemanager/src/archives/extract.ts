@@ -57,6 +57,7 @@ export async function extract(scratch: Scratch, root: Root, path: string, to: st
         for (const folder of names.folders().reverse()) {
             await closeFolder(files, join(staging, folder), owner);
         }
+        signal.throwIfAborted();
         await placeTree(files, staging, to, owner);
     });
     return { root: root.name, path: to, entries, bytes };

@@ -89,6 +89,7 @@ async function* tarEntries({ handle, size, signal, read }: Source, packed: boole
             if (kind === null) {
                 throw failures.ARCHIVE_REFUSED({ why: 'it has links or special files', entry: name.slice(0, 300) });
             }
+            entry.on('error', heard);
             yield { name, kind, mode, body: entry as AsyncIterable<Uint8Array> };
             entry.resume();
         }
@@ -152,6 +153,7 @@ async function* zipEntries({ handle, size, signal, read }: Source, meter: Meter)
             }
             else {
                 const stream = await zip.openReadStreamPromise(entry);
+                stream.on('error', heard);
                 try {
                     yield { name: entry.fileName, kind, mode, body: metered(stream, meter) };
                 }
@@ -173,6 +175,11 @@ async function* metered(source: AsyncIterable<Uint8Array>, meter: Meter): AsyncG
         meter.count(chunk.byteLength);
         yield chunk;
     }
+}
+
+/** A stream may fail before somebody reads it, and an error that nobody hears ends the process. Whoever reads is told all the same. */
+function heard(): void {
+    // Nothing to do.
 }
 
 /** What the libraries say of a broken archive is a refusal, not a defect; the system's own failures pass. */

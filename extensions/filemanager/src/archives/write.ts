@@ -12,7 +12,7 @@ import { giveFile, ownerOf } from '../owner.ts';
 import { isWithin, nameOf, parentOf } from '../place.ts';
 import type { Root } from '../roots.ts';
 import type { Scratch } from '../scratch.ts';
-import { measure, walk, type Found } from '../tree.ts';
+import { measure, untilAborted, walk, type Found } from '../tree.ts';
 import { formatOf, type Format, type Limits } from './format.ts';
 
 export interface Packed {
@@ -63,7 +63,8 @@ export async function pack(scratch: Scratch, root: Root, paths: readonly string[
             try {
                 for (const top of tops) {
                     for await (const found of withTop(root, top, signal)) {
-                        await add(root, packer, found, relativeTo(base, found.path), counts, () => progress(total === 0 ? 0 : Math.min(1, counts.bytes / total)));
+                        signal.throwIfAborted();
+                        await add({ root, packer, signal, counts }, found, relativeTo(base, found.path), () => progress(total === 0 ? 0 : Math.min(1, counts.bytes / total)));
                     }
                 }
                 packer.end();
@@ -79,10 +80,19 @@ export async function pack(scratch: Scratch, root: Root, paths: readonly string[
             await handle.sync();
             await giveFile(handle, owner);
             await handle.chmod(0o640);
+            signal.throwIfAborted();
             await files.move(temporary, to);
         });
         return { root: root.name, path: to, ...counts };
     });
+}
+
+/** One archive that is being made. */
+interface Packing {
+    readonly root: Root;
+    readonly packer: Packer;
+    readonly signal: AbortSignal;
+    readonly counts: { entries: number; bytes: number; skipped: number };
 }
 
 async function bothOrNeither(output: Promise<unknown>, produced: Promise<void>, packer: Packer): Promise<void> {
@@ -99,7 +109,7 @@ function isCut(settled: PromiseSettledResult<unknown>): boolean {
     return settled.status === 'rejected' && ['ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'].includes(String((settled.reason as { code?: unknown }).code));
 }
 
-async function add(root: Root, packer: Packer, found: Found, name: string, counts: { entries: number; bytes: number; skipped: number }, step: () => void): Promise<void> {
+async function add({ root, packer, signal, counts }: Packing, found: Found, name: string, step: () => void): Promise<void> {
     const { type } = found.entry;
     if (name === '') {
         return;
@@ -116,7 +126,7 @@ async function add(root: Root, packer: Packer, found: Found, name: string, count
     try {
         const { handle, entry } = await openFile(root.files, found.path);
         try {
-            await packer.file(name, { path: found.path, entry }, exactly(handle, entry.size));
+            await packer.file(name, { path: found.path, entry }, untilAborted(exactly(handle, entry.size), signal));
         }
         finally {
             await handle.close();

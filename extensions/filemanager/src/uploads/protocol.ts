@@ -32,7 +32,7 @@ export class Protocol {
 
     /** POST and OPTIONS of the collection. */
     async collection(request: Request, caller: Caller, target: Target): Promise<Response> {
-        return answering(async () => {
+        return answering(caller.signal, async () => {
             if (request.method === 'OPTIONS') {
                 return this.#options();
             }
@@ -43,7 +43,7 @@ export class Protocol {
 
     /** HEAD, PATCH, DELETE and OPTIONS of one upload. */
     async one(request: Request, caller: Caller, id: string): Promise<Response> {
-        return answering(async () => {
+        return answering(caller.signal, async () => {
             if (request.method === 'OPTIONS') {
                 return this.#options();
             }
@@ -115,14 +115,14 @@ function answer(status: number, headers: Readonly<Record<string, string>>, body:
     return new Response(body, { status, headers: { 'tus-resumable': tusVersion, 'cache-control': 'no-store', ...headers } });
 }
 
-/** Failures as the protocol shows them: their status counts, the rest is for people. */
-async function answering(work: () => Promise<Response>): Promise<Response> {
+/** Failures as the protocol shows them: their status counts, the rest is for people. Who left gets an answer too, which nobody reads. */
+async function answering(signal: AbortSignal, work: () => Promise<Response>): Promise<Response> {
     try {
         return await work();
     }
     catch (error) {
         const failure = isFailure(error) ? error : null;
-        if (failure === null && (error as { name?: unknown } | null)?.name !== 'AbortError') {
+        if (failure === null && !signal.aborted) {
             throw error;
         }
         const { code, reason, message, data } = failure ?? errors.inUse('upload');

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { errors, type Actor, type Files } from '@portico/sdk';
-import { bytesOf, writeAll, writeFrom } from '../bytes.ts';
+import { bytesOf, received, writeAll, writeFrom } from '../bytes.ts';
 import { failures, filesystem, isMissing } from '../failures.ts';
 import { isAcross, move } from '../moving.ts';
 import { giveFile, ownerOf } from '../owner.ts';
@@ -151,7 +151,7 @@ export class Uploads {
             let at = now;
             let synced = now;
             try {
-                for await (const part of body ?? []) {
+                for await (const part of body === null ? [] : received(body, () => undefined)) {
                     signal.throwIfAborted();
                     if (at + part.byteLength > row.length) {
                         throw tusErrors.UPLOAD_TOO_LARGE({ limit: row.length });
