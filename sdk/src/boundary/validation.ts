@@ -14,6 +14,7 @@ interface Fault {
 /** joi's own would repeat the value, which may be a secret, and show a regular expression to people. */
 const messages = { 'string.pattern.base': '{{#label}} is not of the documented form', 'string.pattern.name': '{{#label}} is not a valid {{#name}}' };
 const bodyOptions: Joi.ValidationOptions = { abortEarly: false, convert: false, errors: { wrap: { label: false } }, messages };
+const changeOptions: Joi.ValidationOptions = { ...bodyOptions, noDefaults: true };
 const textOptions: Joi.ValidationOptions = { abortEarly: false, convert: true, errors: { wrap: { label: false } }, messages };
 
 /** Of a body of more values than this, only the faults at its beginning are told: a mebibyte of small mistakes would cost seconds, and an answer larger than the request. */
@@ -21,23 +22,42 @@ const mostValues = 1_000;
 /** Members of one list or object, at its beginning. */
 const mostFaults = 100;
 
+/** A schema that finds every fault, and one that ends with the first. */
+interface Ready {
+    readonly whole: Joi.Schema;
+    readonly early: Joi.Schema;
+}
+
+const readySchemas = new WeakMap<AnySchema, Map<Joi.ValidationOptions, Ready>>();
+
+/** The schema with its options in it: handed over with each call, joi would read their messages anew each time, which takes longer than the check. */
+function readySchema(schema: AnySchema, options: Joi.ValidationOptions): Ready {
+    const known = readySchemas.get(schema) ?? new Map<Joi.ValidationOptions, Ready>();
+    let ready = known.get(options);
+    if (ready === undefined) {
+        const whole = (schema as unknown as Joi.Schema).prefs(options);
+        ready = { whole, early: whole.prefs({ abortEarly: true }) };
+        readySchemas.set(schema, known.set(options, ready));
+    }
+    return ready;
+}
+
 /** @throws VALIDATION_FAILED 40001 with every fault; NOT_FOUND 40400 when the path itself cannot name anything */
 export function validate(schema: AnySchema | undefined, value: unknown, place: Place, method: string): unknown {
     if (schema === undefined) {
         return place === 'payload' ? refuseBody(value) : refuseUnknown(value, place);
     }
-    const options = place === 'payload' ? { ...bodyOptions, noDefaults: method === 'PUT' } : textOptions;
+    const { whole, early } = readySchema(schema, place !== 'payload' ? textOptions : method === 'PUT' ? changeOptions : bodyOptions);
     const given = place === 'payload' ? value ?? {} : value;
     const vast = isVast(given);
-    const check = (of: unknown, more: Joi.ValidationOptions): { error?: Joi.ValidationError | undefined; value: unknown } => (schema as unknown as Joi.Schema).validate(of, { ...options, ...more });
-    const { error, value: valid } = check(given, vast ? { abortEarly: true } : {});
+    const { error, value: valid }: { error?: Joi.ValidationError | undefined; value: unknown } = (vast ? early : whole).validate(given);
     if (error === undefined) {
         return valid;
     }
     if (place === 'params') {
         throw errors.notFound();
     }
-    throw errors.invalid(faultsOf(vast ? check(beginningOf(given), {}).error ?? error : error));
+    throw errors.invalid(faultsOf(vast ? whole.validate(beginningOf(given)).error ?? error : error));
 }
 
 /** Everything that is wrong, without the values. A value outside a list is also of the wrong type where it is none at all; what may be written says more. */
