@@ -17,6 +17,8 @@ import { hashTree, syncFolder, TreeError } from './tree.ts';
 /** Where installs in progress lie, below the folder of plugins. What is in here is never loaded. */
 export const stagingName = '.staging';
 
+const npmName = /^(?:@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*$/i;
+const longestName = 214;
 const largestManifest = 1024 * 1024;
 
 /** @throws InstallFailure with nothing changed */
@@ -78,6 +80,9 @@ async function jobSource(source: InstallSource, staging: string, limits: Install
         const archive = join(staging, 'upload.tgz');
         await writeFile(archive, source.tarball);
         return { archive, integrity };
+    }
+    if (source.package.length > longestName || !npmName.test(source.package)) {
+        throw new InstallFailure('SPEC_REFUSED', `${JSON.stringify(source.package)} is not the name of a package in a registry`);
     }
     const version = source.version ?? null;
     // A range, or a word without anything that could make it a path, an address or an alias.

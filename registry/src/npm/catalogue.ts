@@ -21,9 +21,9 @@ export async function catalogue(job: CatalogueJob): Promise<CatalogueResult> {
     const reserved = new Set(job.reserved);
     const ask = async (name: string): Promise<void> => {
         try {
-            const { versions, 'dist-tags': tags = {} } = await client.listing(name);
-            const choice = choose({ versions, tags }, null, job.host, reserved);
-            const newest = versions[choice.newest ?? ''];
+            const listing = await client.listing(name);
+            const choice = choose(listing, null, job.host, reserved);
+            const newest = listing.versions[choice.newest ?? ''];
             const current = installed.get(name) ?? null;
             // A registry that does not know keywords answers by words: what is no plugin is left out.
             if (choice.newest !== null && (current !== null || hasKeyword(newest))) {

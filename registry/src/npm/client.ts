@@ -2,8 +2,9 @@
 import { createReadStream } from 'node:fs';
 import npa from 'npm-package-arg';
 import registryFetch from 'npm-registry-fetch';
-import pacote, { type FetchOptions, type Packument, type PickedManifest } from 'pacote';
+import pacote, { type FetchOptions, type PickedManifest } from 'pacote';
 import ssri from 'ssri';
+import type { Listing } from '../choose.ts';
 import { InstallFailure } from '../failure.ts';
 import type { InstallLimits, Signature } from '../ports.ts';
 import { inspectArchive, type Budget } from './archive.ts';
@@ -22,7 +23,7 @@ export interface Verified {
 export interface Client {
     /** For npm's libraries. */
     readonly options: FetchOptions;
-    listing(name: string): Promise<Packument>;
+    listing(name: string): Promise<Listing>;
     /** Asks for one version, by its exact number, and checks its signatures. */
     verified(name: string, version: string): Promise<Verified>;
     /** Fetches an archive into the cache and looks through it; what does not have this integrity is refused. */
@@ -54,7 +55,10 @@ export function createClient(access: Access, cache: string, budget: Budget): Cli
     };
     return {
         options: base,
-        listing: (name) => pacote.packument(registryName(name), base).catch((error: unknown) => reject(error, name)),
+        async listing(name) {
+            const { versions, 'dist-tags': tags } = await pacote.packument(registryName(name), base).catch((error: unknown) => reject(error, name));
+            return { versions: isObject(versions) ? versions : {}, tags: isObject(tags) ? tags as Record<string, string> : {} };
+        },
         async verified(name, version) {
             const keys = await (asked ??= publishedKeys(base));
             const options: FetchOptions = keys === null ? base : { ...base, verifySignatures: true, [`${key}:_keys`]: keys };
@@ -158,6 +162,10 @@ export function reject(error: unknown, what: string): never {
         throw new InstallFailure('STORAGE_FULL', 'There is no space left for it', { cause: error });
     }
     throw new InstallFailure('REGISTRY_UNREACHABLE', `The registry did not deliver ${what}: ${message}`, { cause: error });
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Whether the archive is what the caller named. */

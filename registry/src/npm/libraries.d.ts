@@ -15,9 +15,8 @@ declare module 'pacote' {
         readonly [scoped: string]: unknown;
     }
     export interface Packument {
-        readonly name: string;
-        readonly 'dist-tags'?: Readonly<Record<string, string>>;
-        readonly versions: Readonly<Record<string, unknown>>;
+        readonly 'dist-tags'?: unknown;
+        readonly versions?: unknown;
     }
     export interface PickedManifest {
         readonly name: string;

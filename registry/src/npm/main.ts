@@ -59,8 +59,7 @@ async function install(job: InstallJob): Promise<InstallResult> {
 type Root = Pick<InstallResult, 'integrity' | 'signature' | 'provenance'>;
 
 async function named(job: InstallJob, source: { readonly package: string; readonly version: string | null; readonly integrity: string | null }, folder: string, client: Client): Promise<Root> {
-    const { versions, 'dist-tags': tags = {} } = await client.listing(source.package);
-    const choice = choose({ versions, tags }, source.version, job.host, new Set(job.reserved));
+    const choice = choose(await client.listing(source.package), source.version, job.host, new Set(job.reserved));
     if (choice.newest === null) {
         throw new InstallFailure('PACKAGE_NOT_FOUND', `The registry has no ${source.package} ${source.version ?? ''}`.trimEnd());
     }
