@@ -118,7 +118,7 @@ export const consumer = definePlugin({
     }
 });
 
-export const provider = definePlugin({ setup: () => ({ ping: async (input: { n: number }) => input.n, ticks: async function* (_input: { n: number }, call: Call) { yield { for: call.plugin }; } }) });
+export const provider = definePlugin({ setup: () => ({ ping: async (input: { n: number }) => input.n, async *ticks(_input: { n: number }, call: Call) { yield { for: call.plugin }; } }) });
 export const answer: Promise<number> = (null as unknown as { readonly [K in keyof ContractOf<typeof provider>]: ContractOf<typeof provider>[K] }).ping({ n: 1 });
 // @ts-expect-error -- a contract answers later
 definePlugin({ setup: () => ({ ping: (input: { n: number }) => input.n }) });

@@ -73,9 +73,6 @@ export interface Change<T> {
     commit(tx: Transaction, outcome: Outcome): Promise<T>;
 }
 
-/** Why a row is pending while the engine runs. */
-export const waitsForReload = 'Waits for a reload';
-
 /** Where host rows are kept. Implemented by `hosts/`. */
 export interface HostStore {
     load(): Promise<readonly HostRow[]>;

@@ -3,7 +3,7 @@ import type { Transaction } from '../db/database.ts';
 import { fail } from '../errors.ts';
 import type { Attempt, Batch } from './apply-ports.ts';
 import { canonicalJson, hashOf } from './canonical.ts';
-import { waitsForReload } from './change.ts';
+import { waitsForReload } from '../pending.ts';
 import type { CertificatePem, HostRow, HostState } from './change.ts';
 import { Rows } from './draft.ts';
 import { prepareHome } from './home.ts';

@@ -10,18 +10,19 @@ import type Joi from 'joi';
 import type { Call } from '../call.ts';
 import type { Clock } from '../clock.ts';
 import type { Author, Draft, Engine, HostRow, HostState, Plan } from '../engine/change.ts';
-import { waitsForReload } from '../engine/change.ts';
 import type { EngineConfig } from '../engine/port.ts';
 import type { Site } from '../engine/site.ts';
-import { fail, type Invalid, invalid } from '../errors.ts';
+import { fail, invalid } from '../errors.ts';
+import { waitsForReload } from '../pending.ts';
 import { admission } from './admission.ts';
 import { build, type Built } from './build.ts';
 import type { CheckItem, Checklist } from './checklist.ts';
 import type { HostList, HostPage } from './list.ts';
 import { Faults } from './normalise.ts';
 import type { Readable } from './paths.ts';
-import { checkSite, type SafetyContext, unsafeParts } from './safety.ts';
+import { checkSite, type SafetyContext } from './safety.ts';
 import { type AccessCheck, type AccessVerdict, type HostBatch, type HostChange, hostCreate, type HostQuery, hostUpdate, type HostView } from './schema.ts';
+import { checkNames, checkVersion, mayChange, refuse } from './refusals.ts';
 import { viewOf } from './view.ts';
 
 /** What plugins hang on: called outside of every lock and transaction. */
@@ -338,37 +339,6 @@ export function createHosts(options: HostsOptions): Hosts {
             }
         }
     };
-}
-
-/** @throws FORBIDDEN when the change is one for `hosts:unsafe` */
-function mayChange(call: Call, before: Site | null, after: Site): void {
-    if (unsafeParts(before) !== unsafeParts(after) && !call.actor.can('hosts:unsafe')) {
-        throw fail.FORBIDDEN({ permission: 'hosts:unsafe' });
-    }
-}
-
-function refuse(faults: readonly Invalid[]): void {
-    if (faults.length > 0) {
-        throw invalid(...faults);
-    }
-}
-
-/** @throws VERSION_STALE when the caller means another version; `*` means whichever there is (RFC 9110, section 13.1.1) */
-function checkVersion(row: HostRow, ifMatch: string | null, sent: number | undefined): void {
-    const stale = (ifMatch !== null && ifMatch !== '*' && ifMatch !== String(row.version)) || (sent !== undefined && sent !== row.version);
-    if (stale) {
-        throw fail.VERSION_STALE({ version: row.version });
-    }
-}
-
-/** @param going - hosts that give up their names in the same change */
-function checkNames(draft: Draft, site: Site, going: ReadonlySet<number>): void {
-    [site.domain, ...site.aliases].forEach((name, at) => {
-        const owner = draft.hostOf(name);
-        if (owner !== undefined && owner !== site.id && !going.has(owner)) {
-            throw fail.CONFLICT({ field: at === 0 ? 'domain' : `aliases.${at - 1}`, value: name }, { message: `${name} is a name of host ${owner} already` });
-        }
-    });
 }
 
 function hashesOf(site: Site | undefined): ReadonlyMap<string, string> {
