@@ -18,9 +18,11 @@ const harness = await createHarness(createRandom(seed));
 const sums = { acknowledged: 0, unknown: 0, acted: 0, visits: 0, cut: 0, names: 0, violations: 0 };
 const readyTimes: number[] = [];
 let interrupted = false;
-process.once('SIGINT', () => {
-    interrupted = true;
-});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+        interrupted = true;
+    });
+}
 try {
     for (let n = 1; n <= rounds && !interrupted; n += 1) {
         const round = await harness.round(only);
