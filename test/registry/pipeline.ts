@@ -1,9 +1,11 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { createRegistry, type Outcome, type Registry } from '../../registry/src/index.ts';
+import { pluginCode, pluginPackage } from '../support/plugin-packages.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -114,5 +116,22 @@ describe('createRegistry: run', () => {
         expect(await load(false) === first).to.be.true();
         const again = await load(true) as { readonly setup?: unknown };
         expect([again === first, typeof again.setup]).to.equal([false, 'function']);
+    });
+
+    it('supplies its own SDK wherever a plugin lies, in place of the copy that an author has for the types', async () => {
+        const folder = join(dataDir, 'outside/author');
+        mkdirSync(join(folder, 'node_modules/@portico/sdk'), { recursive: true });
+        writeFileSync(join(folder, 'package.json'), JSON.stringify(pluginPackage('author', '1.0.0')));
+        writeFileSync(join(folder, 'index.js'), pluginCode('author'));
+        writeFileSync(join(folder, 'node_modules/@portico/sdk/package.json'), JSON.stringify({ name: '@portico/sdk', version: '0.1.0', exports: './index.js' }));
+        writeFileSync(join(folder, 'node_modules/@portico/sdk/index.js'), `throw new Error('the copy was loaded')`);
+        const { outcomes: [author] } = await registry.run([{ origin: 'folder', path: join(dataDir, 'outside') }], () => true);
+        expect(author).to.include({ name: 'author', stage: 'loaded', failure: null });
+        // A process without this file finds it by the link beside the installed packages.
+        const installed = join(dataDir, 'plugins/linked/1');
+        mkdirSync(installed, { recursive: true });
+        writeFileSync(join(installed, 'index.js'), `${pluginCode('linked')}\nconsole.log('imported');\n`.replace('import {', `import '@portico/sdk';\nimport {`));
+        writeFileSync(join(installed, 'package.json'), '{"type":"module"}');
+        expect(execFileSync(process.execPath, [...process.execArgv, join(installed, 'index.js')], { encoding: 'utf8' })).to.equal('imported\n');
     });
 });
