@@ -12,7 +12,7 @@ export const MASKED = '[masked]';
 
 /** Keys whose texts say how requests are led, and never with which secret. */
 const SHOWN = new Set([
-    '@id', 'id', 'internal', 'onDemand', 'endpoint', 'algorithms', 'args', 'ask', 'auto_https', 'ca', 'certificate', 'challenges', 'curves', 'dial', 'email', 'encoder', 'encodings', 'exclude', 'fail_duration', 'filename',
+    '@id', 'id', 'internal', 'onDemand', 'endpoint', 'algorithms', 'args', 'ask', 'auto_https', 'ca', 'certificate', 'challenges', 'curves', 'dial', 'email', 'encoder', 'encodings', 'exclude', 'fail_duration',
     'group', 'handler', 'handler_chain', 'hide', 'host', 'include', 'index_names', 'interval', 'key_type', 'lb_policy', 'level', 'listen', 'logger_names', 'max_size',
     'method', 'module', 'name', 'names', 'origins', 'output', 'path', 'pattern', 'policy', 'prefer', 'protocol', 'protocol_min', 'protocols', 'ranges', 'root', 'sni', 'split_path', 'status_code',
     'strip_path_prefix', 'subjects', 'timeout', 'try_duration', 'try_files', 'try_interval', 'try_policy', 'username', 'versions', 'writer'
@@ -21,8 +21,8 @@ const SHOWN = new Set([
 /** Below these, every text is shown: names and where they lead. */
 const PLAIN = new Set(['table']);
 
-/** Below these, every text is masked whatever its key: the keys are header names, or the texts are secrets. */
-const SECRET = new Set(['headers', 'header', 'request', 'response', 'external_account', 'load_pem', 'environment', 'env', 'cookie', 'query']);
+/** Below these, every text is masked whatever its key: the keys are header names, the texts are secrets, or they lead to the engine's own files. */
+const SECRET = new Set(['storage', 'load_files', 'headers', 'header', 'request', 'response', 'external_account', 'load_pem', 'environment', 'env', 'cookie', 'query']);
 
 /** The engine-native handlers of these sites, to be masked whole wherever they turn up. */
 export const advancedOf = (sites: Iterable<Site>): ReadonlySet<string> => {

@@ -31,7 +31,7 @@ describe('docs/command-line.md', () => {
     });
 });
 
-describe('portico', () => {
+describe('portico', { timeout: 180_000 }, () => {
     it('shows help and version on standard output, and touches nothing', async () => {
         const version = (JSON.parse(await readFile(resolve(ROOT, 'core/package.json'), 'utf8')) as { version: string }).version;
         for (const args of [['--help'], ['help'], ['-h']]) {

@@ -330,7 +330,7 @@ describe('createEngine on a real engine', { timeout: 60_000 }, () => {
         process.kill(pid ?? 0, 'SIGKILL');
         await until(() => rig.engine.process().state === 'running' && rig.engine.process().pid !== pid, 'the restart');
         expect(await until(async () => (await ask(rig.port, 'a.test')).startsWith('200'), 'the site')).to.be.true();
-        expect(rig.engine.stateOf(rig.engine.draft().hosts.get(1)!).state).to.equal('applied');
+        expect(await until(() => rig.engine.stateOf(rig.engine.draft().hosts.get(1)!).state === 'applied', 'what runs is held against the rows')).to.be.true();
     });
 
     it('stops, starts with what was saved meanwhile, and restarts', async () => {
