@@ -101,8 +101,9 @@ export function createServing({ config, db, keyring, settings, hooks, clock, log
         db, clock, store: dnsProviderStore, nameservers: () => settings.get('dns.nameservers'), lego: { binary: null, dataDir: config.dataDir },
         usersOf: (id) => certificateStore.usersOf(id), usersIn: (tx, id) => certificateStore.usersIn(tx, id)
     });
+    const accounts = createAcmeAccounts(db, keyring, clock);
     const certificates = createCertificates({
-        engine, store: certificateStore, db, clock, covers, log, accounts: createAcmeAccounts(db, keyring, clock), own: createEngineCertificates(() => storageOf(home)),
+        engine, store: certificateStore, db, clock, covers, log, accounts, own: createEngineCertificates(() => storageOf(home)),
         ports: {
             http: parts.outbound, tasks: parts.tasks, dns: dnsProviders, events: certificateEvents(hooks), systemCall: parts.systemCall,
             settings: () => ({ directory: settings.get('engine.acmeDirectory'), email: settings.get('engine.acmeEmail'), eab: settings.get('engine.acmeEab'), roots: settings.get('certificates.caRoots') })
@@ -112,7 +113,7 @@ export function createServing({ config, db, keyring, settings, hooks, clock, log
         driver, engine, hosts, certificates, dnsProviders,
         sections: {
             dnsProviders: createDnsProviderSection({ db, clock, store: dnsProviderStore, usersOf: (id) => certificateStore.usersOf(id) }),
-            certificates: createCertificateSection({ store: certificateStore, clock, covers }),
+            certificates: createCertificateSection({ store: certificateStore, accounts, clock, covers, providers: () => dnsProviderStore.list(), changed: () => certificates.changed() }),
             hosts: createHostSection({ engine, clock, readable, hooks: hostHooks(hooks), safety: () => ({ ...safety, addresses: addresses() }) })
         },
         async adapt(caddyfile, signal) {

@@ -65,6 +65,8 @@ export interface Certificates {
     download(id: number, withKey: boolean | undefined, call: Call): Promise<Download>;
     /** From now on certificates are renewed and spoken of in time. */
     start(): void;
+    /** Looks again when the next one is due: rows have come by another way. */
+    changed(): void;
     stop(): void;
 }
 
@@ -145,6 +147,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
 
     return {
         start: () => renewals.start(),
+        changed: () => renewals.arm(),
         stop: () => renewals.stop(),
         async list() {
             const draft = engine.draft();

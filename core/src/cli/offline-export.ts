@@ -1,4 +1,5 @@
 /** An export of a data folder whose panel does not run: the rows are read, and no engine is asked or started. */
+import { createAcmeAccounts } from '../certificates/acme-accounts.ts';
 import { createCertificateStore } from '../certificates/store.ts';
 import { createCertificateSection } from '../certificates/transfer.ts';
 import { createDnsProviderStore } from '../dns-providers/store.ts';
@@ -21,9 +22,12 @@ export async function exportOffline(parts: OfflineExportParts, request: ExportRe
     };
     // Only what is read is there: nothing else of an engine is asked by an export.
     const engine = { draft: () => ({ hosts: rows }), change: absent, tryChange: absent } as unknown as Engine;
+    const dnsProviders = createDnsProviderStore(db, keyring);
     const sections = {
-        dnsProviders: createDnsProviderSection({ db, clock, store: createDnsProviderStore(db, keyring), usersOf: () => [] }),
-        certificates: createCertificateSection({ clock, store: createCertificateStore(db, keyring), covers: absent }),
+        dnsProviders: createDnsProviderSection({ db, clock, store: dnsProviders, usersOf: () => [] }),
+        certificates: createCertificateSection({
+            clock, store: createCertificateStore(db, keyring), accounts: createAcmeAccounts(db, keyring, clock), providers: () => dnsProviders.list(), covers: absent, changed: absent
+        }),
         hosts: createHostSection({ engine, clock, readable: absent, hooks: { beforeSave: absent, guard: absent, afterChange: absent }, safety: absent })
     };
     const tasks = { start: absent } as unknown as TransferParts['tasks'];
