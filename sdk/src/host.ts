@@ -3,6 +3,7 @@ export { createHookHost } from './boundary/hook-host.ts';
 export type { HookHost, HookOptions, Published, TapFailure, TapOwner } from './boundary/hook-host.ts';
 export { boundaryErrors, failureOf } from './boundary/failures.ts';
 export { createGuest, type GuestOptions } from './boundary/guest.ts';
+export { createLink, type Link, type Port } from './boundary/link.ts';
 export { deepFreeze, plainCopy } from './boundary/plain.ts';
 export type {
     Asker, ContractAnswer, DefinitionDocument, GenerationDocument, Guest, HostDoors, JsonAnswer, LocalDoors, PlainActor, PlainDownload, PlainRequest, PlainTaskRun, Release, RouteDocument, SchemaDescription

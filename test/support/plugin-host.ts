@@ -55,7 +55,7 @@ export interface Asked {
     readonly data: any;
 }
 
-export interface RunOptions extends Partial<Pick<GenerationOptions, 'settings' | 'timing' | 'dataDir' | 'grants'>> {
+export interface RunOptions extends Partial<Pick<GenerationOptions, 'settings' | 'timing' | 'dataDir' | 'grants' | 'realm'>> {
     readonly name?: string;
     readonly version?: string;
     readonly package?: string;
@@ -140,7 +140,7 @@ export async function createPluginRig({ clock = { now: () => Date.now() }, route
                     name, sdk: '^1.0.0', capabilities, requires: Object.fromEntries(definition.requires.map((each) => [each, '*'])), optional: Object.fromEntries(definition.optional.map((each) => [each, '*'])), ...options.manifest
                 } as Manifest
             },
-            folder: root, definition, dataDir, settings: options.settings ?? {}, grants: options.grants ?? (() => capabilities), ...(options.timing === undefined ? {} : { timing: options.timing })
+            folder: root, definition, dataDir, settings: options.settings ?? {}, grants: options.grants ?? (() => capabilities), ...(options.timing === undefined ? {} : { timing: options.timing }), ...(options.realm === undefined ? {} : { realm: options.realm })
         });
         generations.push(generation);
         return generation;

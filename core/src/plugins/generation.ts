@@ -1,6 +1,6 @@
 /** One generation of one plugin: what it is made of, and what can be asked of it. */
 import type { Health, PluginDefinition } from '@portico/sdk';
-import type { DefinitionDocument, GenerationDocument, Release } from '@portico/sdk/host';
+import type { DefinitionDocument, GenerationDocument, Guest, HostDoors, Release } from '@portico/sdk/host';
 import type { Manifest, PluginPackage } from '@portico/registry';
 import type { HttpServer } from '../http/server.ts';
 
@@ -18,6 +18,8 @@ export interface GenerationOptions {
     readonly settings: Readonly<Record<string, unknown>>;
     /** What the admin granted, as of now: asked at every use. What the manifest does not ask for counts for nothing. */
     grants(): Capabilities;
+    /** Where the plugin's code runs: takes the host's doors, gives the guest. Default: in this thread. */
+    readonly realm?: (doors: HostDoors) => Guest | Promise<Guest>;
     /** Milliseconds; defaults: setup 10 s, start 30 s, stop 8 s, one health check 5 s. */
     readonly timing?: Partial<GenerationTiming>;
 }

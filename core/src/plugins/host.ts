@@ -102,7 +102,7 @@ class Building implements Generation {
         const { ports } = this.#shared;
         await mkdir(dataDir, { recursive: true, mode: 0o700 });
         checkPartners(this.#options);
-        this.#guest = this.#createGuest();
+        this.#guest = await this.#createGuest();
         this.definition = await this.#guest.define({});
         this.#settings = await this.#readSettings(openSettings(settings, labelOf(this.name, plugin.package), ports.keyring));
         try {
@@ -269,17 +269,20 @@ class Building implements Generation {
         return { released, leaked, cut, failures };
     }
 
-    #createGuest(): Guest {
+    async #createGuest(): Promise<Guest> {
         const { plugin, definition, dataDir } = this.#options;
         const { ports } = this.#shared;
         const permissions = permissionsOf(this.#options);
+        const doors = createDoors({
+            ports, plugin: this.name, label: labelOf(this.name, plugin.package), grants: this.#grants, handles: this.#handles, scope: this.#scope, schedules: this.#schedules, tickets: this.#tickets,
+            contracts: this.#shared.contracts, log: this.#log(), signal: this.#ending.signal, permissions,
+            runHook: async (name, payload) => this.#publishers.get(name)?.run(payload as never)
+        });
+        if (this.#options.realm !== undefined) {
+            return this.#options.realm(doors);
+        }
         return createGuest({
-            name: this.name, version: plugin.version, dataDir, definition, checkReturns: ports.http.checkReturns,
-            doors: createDoors({
-                ports, plugin: this.name, label: labelOf(this.name, plugin.package), grants: this.#grants, handles: this.#handles, scope: this.#scope, schedules: this.#schedules, tickets: this.#tickets,
-                contracts: this.#shared.contracts, log: this.#log(), signal: this.#ending.signal, permissions,
-                runHook: async (name, payload) => this.#publishers.get(name)?.run(payload as never)
-            }),
+            name: this.name, version: plugin.version, dataDir, definition, checkReturns: ports.http.checkReturns, doors,
             local: {
                 db: { read: (work) => this.#database.read(work), write: (work) => this.#database.write(work) },
                 fetch: this.#network.fetch,

@@ -75,7 +75,8 @@ function accessOf({ access, id }: RouteDocument, host: RouteHost): Pick<Route, '
 
 /** Stands for a schema that lives in the plugin's realm: it can be described, and what it would say is said there. */
 function schemaOf(description: SchemaDescription): AnySchema {
-    return { describe: () => description, validate: (value: unknown) => ({ value }) } as unknown as AnySchema;
+    const schema = { describe: () => description, validate: (value: unknown) => ({ value }), prefs: () => schema };
+    return schema as unknown as AnySchema;
 }
 
 function remote(place: 'params' | 'query' | 'payload', schemas: RouteDocument['schemas']): object {
