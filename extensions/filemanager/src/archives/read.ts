@@ -90,7 +90,7 @@ async function* tarEntries({ handle, size, signal, read }: Source, packed: boole
                 throw failures.ARCHIVE_REFUSED({ why: 'it has links or special files', entry: name.slice(0, 300) });
             }
             entry.on('error', heard);
-            yield { name, kind, mode, body: entry as AsyncIterable<Uint8Array> };
+            yield { name, kind, mode, body: bodyOf(entry as AsyncIterable<Uint8Array>, () => undefined) };
             entry.resume();
         }
         await ended;
@@ -155,7 +155,7 @@ async function* zipEntries({ handle, size, signal, read }: Source, meter: Meter)
                 const stream = await zip.openReadStreamPromise(entry);
                 stream.on('error', heard);
                 try {
-                    yield { name: entry.fileName, kind, mode, body: metered(stream, meter) };
+                    yield { name: entry.fileName, kind, mode, body: bodyOf(stream, (bytes) => meter.count(bytes)) };
                 }
                 finally {
                     stream.destroy();
@@ -170,10 +170,16 @@ async function* zipEntries({ handle, size, signal, read }: Source, meter: Meter)
     }
 }
 
-async function* metered(source: AsyncIterable<Uint8Array>, meter: Meter): AsyncGenerator<Uint8Array> {
-    for await (const chunk of source) {
-        meter.count(chunk.byteLength);
-        yield chunk;
+/** A body whose faults are those of the archive; its bytes are counted as they come. */
+async function* bodyOf(source: AsyncIterable<Uint8Array>, count: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+    try {
+        for await (const chunk of source) {
+            count(chunk.byteLength);
+            yield chunk;
+        }
+    }
+    catch (error) {
+        throw refusal(error);
     }
 }
 
