@@ -1,5 +1,6 @@
 // Swaps folders and files below the root with links to the outside, as fast as it can, until its parent goes away.
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { setImmediate } from 'node:timers';
 
 const [root, outside] = process.argv.slice(2);
 process.on('disconnect', () => process.exit(0));
