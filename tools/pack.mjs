@@ -16,10 +16,11 @@ const CONDITION = 'portico-source';
 
 const target = resolve(process.argv[2] ?? join(ROOT, 'dist'));
 mkdirSync(target, { recursive: true });
-if (spawnSync(join(BIN, 'tsc'), ['-b', 'core/tsconfig.build.json'], { cwd: ROOT, stdio: 'inherit' }).status !== 0) {
+const folders = publishable();
+if (spawnSync(join(BIN, 'tsc'), ['-b', ...folders.map((folder) => join(folder, 'tsconfig.build.json'))], { cwd: ROOT, stdio: 'inherit' }).status !== 0) {
     process.exit(1);
 }
-for (const folder of publishable()) {
+for (const folder of folders) {
     process.stdout.write(`${pack(folder)}\n`);
 }
 

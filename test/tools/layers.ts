@@ -51,6 +51,7 @@ const PLANTS: [rule: string, file: string, lines: string][] = [
     ['core-http', 'core/src/http/planted-8.ts', 'import \'../users/service.ts\';'],
     ['core-gateway', 'core/src/gateway/planted-9.ts', 'import \'../users/service.ts\';'],
     ['core-engine', 'core/src/engine/planted-10.ts', 'import type { hosts } from \'../hosts/service.ts\';\nexport type H = typeof hosts;'],
+    ['core-engine-routes', 'core/src/engine/routes.ts', 'import \'../hosts/service.ts\';'],
     ['core-outbound', 'core/src/outbound/planted-28.ts', 'import \'../users/service.ts\';'],
     ['core-feature', 'core/src/hosts/planted-11.ts', 'import \'../users/service.ts\';'],
     ['core-feature', 'core/src/hosts/planted-12.ts', 'import type { users } from \'../users/service.ts\';\nexport type U = typeof users;'],
