@@ -15,8 +15,7 @@ import type { AuditEntry } from '../../core/src/http/ports.ts';
 import { json, type Route } from '../../core/src/http/route.ts';
 import { createHttpServer } from '../../core/src/http/server.ts';
 import { createKeyring } from '../../core/src/keyring.ts';
-import { createOutbound } from '../../core/src/outbound/client.ts';
-import { forbids, parseAddress, parseRange } from '../../core/src/outbound/addresses.ts';
+import { networkPort } from '../../core/src/plugin-ports.ts';
 import { createPluginHost } from '../../core/src/plugins/host.ts';
 import { pluginHostEntities, pluginHostMigrations } from '../../core/src/plugins/host-entities.ts';
 import type { Capabilities, Generation, GenerationOptions, PluginHost } from '../../core/src/plugins/generation.ts';
@@ -117,13 +116,7 @@ export async function createPluginRig({ clock = { now: () => Date.now() }, route
         },
         hosts: { all: () => [], create: () => Promise.reject(fail.NOT_READY()), update: () => Promise.reject(fail.NOT_READY()), remove: () => Promise.reject(fail.NOT_READY()), upstreams: async () => [], revision: () => 0 },
         certificates: { all: async () => [], upload: () => Promise.reject(fail.NOT_READY()), remove: () => Promise.reject(fail.NOT_READY()) },
-        network: {
-            outbound: (allow) => createOutbound({ allow, log: http.log }),
-            forbids(text, allow) {
-                const address = parseAddress(text);
-                return address === null ? 'no address' : forbids(address, allow.flatMap((each) => parseRange(each) ?? []), []);
-            }
-        },
+        network: networkPort(http.log),
         forbidden: () => [join(root, 'forbidden')],
         ...more
     });

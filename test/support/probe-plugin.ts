@@ -87,7 +87,7 @@ export const probe = definePlugin({
             const bytes = request.body === null ? 0 : (await request.arrayBuffer()).byteLength;
             return new Response(request.method === 'GET' ? '<script>alert(1)</script>' : null, { status: request.method === 'GET' ? 200 : 204, headers: { 'upload-offset': String(bytes), 'x-who': actor.username ?? '', 'set-cookie': 'a=b', 'x-auth': String(request.headers.get('authorization')), 'content-type': 'text/html' } });
         } });
-        ctx.route({ method: 'POST', path: '/tickets', access: 'use', handler: ({ actor }) => ctx.tickets.issue(actor, { permission: 'use', data: { shell: 'sh' } }) });
+        ctx.route({ method: 'POST', path: '/tickets', access: 'use', handler: ({ actor }) => ctx.tickets.issue(actor, { permission: 'use', data: { name: 'sh' } }) });
         ctx.socket({ path: '/socket/{ticket}', access: { ticket: 'ticket', permission: 'use' }, validate: { params: joi.object({ ticket: joi.string().required() }) }, async handler(socket, { ticket, actor }) {
             await socket.send(JSON.stringify({ ticket, who: actor.username }));
             for await (const message of socket) {

@@ -78,7 +78,7 @@ export function createAuth(dependencies: AuthDependencies): Auth {
 }
 
 export class Auth {
-    readonly authenticator: Authenticator;
+    readonly authenticator: Authenticator & Pick<PanelAuthenticator, 'renew'>;
     readonly login: Login;
     readonly ownAccount: OwnAccount;
     readonly apiTokens: ApiTokens;

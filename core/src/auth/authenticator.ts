@@ -91,6 +91,11 @@ export class PanelAuthenticator implements Authenticator {
         return this.#now(taken.sessionId, taken.tokenId);
     }
 
+    /** A caller as of now: whoever acts for somebody later than the request asks again. @throws TOKEN_REVOKED 40103 */
+    renew(caller: Caller): Caller {
+        return caller.id === null ? caller : this.#now(caller.sessionId, caller.tokenId);
+    }
+
     admit(caller: Caller, route: Route): void {
         this.#require(caller, route);
         if (route.stepUp === true && !caller.fresh) {

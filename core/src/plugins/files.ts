@@ -6,6 +6,7 @@ import type { EventEmitter } from 'node:events';
 import { constants } from 'node:fs';
 import { lchown, link, lstat, mkdir, open, readdir, readlink, realpath, rename, rmdir, unlink, type FileHandle } from 'node:fs/promises';
 import type { BigIntStats } from 'node:fs';
+import { join } from 'node:path';
 import { errors, type FileEntry, type Files } from '@portico/sdk';
 import type { Scope } from '@portico/sdk/host';
 import type { Grants } from './grants.ts';
@@ -89,6 +90,7 @@ class Rooted implements Files {
     };
 
     move: Files['move'] = async (from, to, { replace = false } = {}) => this.#below(from, (source, name) => this.#below(to, async (target, newName) => {
+        await Promise.all([this.#refuseAround(source, name), this.#refuseAround(target, newName)]);
         const [old, wanted] = [`${source}/${name}`, `${target}/${newName}`];
         const stat = await lstat(old);
         if (replace) {
@@ -108,6 +110,7 @@ class Rooted implements Files {
     }));
 
     remove: Files['remove'] = async (path, { recursive = false } = {}) => this.#below(path, async (at, name) => {
+        await this.#refuseAround(at, name);
         const stat = await lstat(`${at}/${name}`);
         if (!stat.isDirectory()) {
             await unlink(`${at}/${name}`);
@@ -121,7 +124,10 @@ class Rooted implements Files {
 
     chmod: Files['chmod'] = async (path, mode) => this.#handle(path, (handle) => handle.chmod(mode & 0o7777));
 
-    chown: Files['chown'] = async (path, uid, gid) => this.#below(path, (at, name) => lchown(`${at}/${name}`, uid, gid));
+    chown: Files['chown'] = async (path, uid, gid) => this.#below(path, async (at, name) => {
+        await this.#refuseAround(at, name);
+        await lchown(`${at}/${name}`, uid, gid);
+    });
 
     /** Opens each folder before it is emptied: one that was swapped for a link meanwhile is not entered. */
     async #empty(folder: string): Promise<void> {
@@ -150,6 +156,7 @@ class Rooted implements Files {
             return this.#folder(path, (_at, handle) => work(handle));
         }
         return this.#below(path, async (at, name) => {
+            await this.#refuseAround(at, name);
             const stat = await lstat(`${at}/${name}`);
             if (!stat.isFile() && !stat.isDirectory()) {
                 throw errors.notFound(`${path} is neither a file nor a folder`);
@@ -230,6 +237,14 @@ class Rooted implements Files {
         const { own } = this.#options;
         const real = await realpath(`/proc/self/fd/${handle.fd}`).catch(() => null);
         if (real === null || (!within(real, own) && (await this.#forbiddenFolders()).some((forbidden) => within(real, forbidden)))) {
+            throw errors.notFound();
+        }
+    }
+
+    /** A folder that no grant opens, and what holds one, stays as it is: moved elsewhere it would be one that a grant opens. */
+    async #refuseAround(at: string, name: string): Promise<void> {
+        const target = join(await realpath(at), name);
+        if (!within(target, this.#options.own) && (await this.#forbiddenFolders()).some((forbidden) => within(target, forbidden) || within(forbidden, target))) {
             throw errors.notFound();
         }
     }

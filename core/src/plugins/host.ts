@@ -4,7 +4,9 @@ import type { HookName } from '@portico/sdk';
 import { isFailure } from '@portico/sdk';
 import { createGuest, Scope, within, type GenerationDocument, type Guest, type Release } from '@portico/sdk/host';
 import { createHttpServer, type HttpServer } from '../http/server.ts';
+import type { Route } from '../http/route.ts';
 import { sandboxHeaders } from './answer-headers.ts';
+import { assetRoutes } from './assets.ts';
 import { Contracts } from './contracts.ts';
 import { openPluginDatabase, type PluginDatabase } from './database.ts';
 import { checkTaps, createDoors, requirePages } from './doors.ts';
@@ -115,7 +117,7 @@ class Building implements Generation {
         try {
             checkTaps(this.document.taps, this.#grants, (hook) => ports.hooks.kindOf(hook));
             requirePages(this.document.assets, this.#grants);
-            this.server = this.#createServer();
+            this.server = this.#createServer(await assetRoutes(this.#options.folder, this.document.assets));
         }
         catch (error) {
             throw new GenerationFault('mounted', 'REGISTRATION_INVALID', messageOf(error), { cause: error });
@@ -337,7 +339,7 @@ class Building implements Generation {
         }
     }
 
-    #createServer(): HttpServer {
+    #createServer(assets: readonly Route[]): HttpServer {
         const { ports, journal } = this.#shared;
         const prefix = `/api/plugins/${this.name}`;
         const entries = new Set((this.#options.plugin.manifest.contributes?.pages ?? []).map(({ entry }) => `${prefix}/${entry.replace(/^\/+/, '')}`));
@@ -346,7 +348,7 @@ class Building implements Generation {
             isPublic: (reason) => this.#grants.has('public', reason),
             takeTicket: async (ticket, permission) => this.#tickets.take(ticket, permission)
         });
-        return createHttpServer({ name: `${this.name} ${this.version}`, prefix, routes, ports: ports.http, headers: (_route, path) => sandboxHeaders(entries, path) });
+        return createHttpServer({ name: `${this.name} ${this.version}`, prefix, routes: [...routes, ...assets], ports: ports.http, headers: (_route, path) => sandboxHeaders(entries, path) });
     }
 
     #partner(name: string, present: boolean): void {

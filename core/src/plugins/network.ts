@@ -109,9 +109,7 @@ export class Network {
     }
 
     #inRange(address: string): boolean {
-        const ranges = this.#ranges();
-        // An address that only the ranges let through lies in one of them; a public one is let through anyway, so it is asked without.
-        return ranges.length > 0 && this.#options.network.forbids(address, ranges) === null && (this.#options.network.forbids(address, []) !== null || ranges.some((range) => range.split('/')[0] === address));
+        return this.#options.network.within(address, this.#ranges());
     }
 
     /** What to connect with instead, or why not. */

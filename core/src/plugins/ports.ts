@@ -47,6 +47,8 @@ export interface NetworkPort {
     outbound(allow: () => readonly string[]): Outbound;
     /** What forbids an address, in a few words; null when nothing does. */
     forbids(address: string, allow: readonly string[]): string | null;
+    /** Whether an address lies in one of these ranges. */
+    within(address: string, ranges: readonly string[]): boolean;
 }
 
 export interface PluginHostPorts {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ async function contextOf(setup: (ctx: Context) => void = () => undefined, option
 async function faultOf(work: Promise<unknown>): Promise<GenerationFault> {
     const error: unknown = await work.then(() => null, (thrown: unknown) => thrown);
     if (!(error instanceof GenerationFault)) {
-        throw error ?? new Error('It did not fail');
+        throw new Error('It did not fail as it should', { cause: error });
     }
     return error;
 }
@@ -308,5 +308,47 @@ describe('createPluginHost', () => {
         await math.close('test');
         await until(() => seen.length === 2);
         expect([present(), seen]).to.equal([false, [true, false]]);
+    });
+});
+
+describe('the journal of plugins', () => {
+    beforeEach(async () => {
+        rig = await createPluginRig();
+    });
+    afterEach(() => rig.close());
+
+    it('holds a change from before its handler until its entry, and tells of those that were cut', async () => {
+        const { promise: gate, resolve: release } = Promise.withResolvers<void>();
+        await contextOf((ctx) => {
+            ctx.route({ method: 'POST', path: '/slow', access: 'write', async handler() {
+                await gate;
+                return { done: true };
+            } });
+            ctx.route({ method: 'DELETE', path: '/fails', access: 'write', handler: () => {
+                throw new Error('broken');
+            } });
+        });
+        const asking = rig.ask('admin', 'POST', '/api/plugins/probe/slow');
+        await until(async () => await rig.host.recover() === 1);
+        const [cut] = rig.http.recorded;
+        expect([cut?.action, cut?.resource, cut?.outcome, cut?.code, cut?.actor.username]).to.equal(['create', 'probe', 'failure', 50300, 'admin']);
+        release();
+        expect((await asking).status).to.equal(200);
+        expect((await rig.ask('admin', 'DELETE', '/api/plugins/probe/fails')).code).to.equal(50000);
+        expect([await rig.host.recover(), rig.http.recorded.length, rig.http.refusals.at(-1)?.code]).to.equal([0, 2, 50000]);
+    });
+
+    it('serves the files of the package below the plugin, in a sandbox, and no others', async () => {
+        const folder = join(rig.root, 'dist');
+        mkdirSync(folder);
+        writeFileSync(join(folder, 'page.html'), '<p>hello</p>');
+        writeFileSync(join(rig.root, 'outside.txt'), 'no');
+        await contextOf((ctx) => ctx.assets({ folder: 'dist' }), { manifest: { contributes: { pages: [{ id: 'main', title: 'Main', access: 'read', entry: 'assets/page.html' }] } } });
+        const page = await rig.ask(null, 'GET', '/api/plugins/probe/assets/page.html');
+        expect([page.status, page.text, page.headers.get('content-security-policy')]).to.equal([200, '<p>hello</p>', 'sandbox allow-scripts allow-forms; frame-ancestors \'self\'']);
+        for (const path of ['../outside.txt', '%2e%2e/outside.txt', '..%2foutside.txt', 'none.txt']) {
+            expect((await rig.ask(null, 'GET', `/api/plugins/probe/assets/${path}`)).status, path).to.equal(404);
+        }
+        await expect(rig.prepare(definePlugin({ setup: (ctx) => ctx.assets({ folder: '..' }) }), { name: 'thief' })).to.reject(/not inside the package/);
     });
 });

@@ -118,7 +118,7 @@ describe('a plugin\'s routes', () => {
             socket.on('open', () => socket.send('hi'));
             socket.on('message', (message) => messages.push(String(message)) === 2 && (socket.close(), resolve(messages)));
         });
-        expect(await connect(data.ticket as string)).to.equal(['{"ticket":{"shell":"sh"},"who":"admin"}', 'echo hi']);
+        expect(await connect(data.ticket as string)).to.equal(['{"ticket":{"name":"sh"},"who":"admin"}', 'echo hi']);
         await expect(connect(data.ticket as string)).to.reject(/401/);
         await expect(connect('guess')).to.reject(/401/);
     });
