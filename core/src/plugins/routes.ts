@@ -5,7 +5,7 @@ import type { Caller } from '../call.ts';
 import type { Database } from '../db/database.ts';
 import type { HttpCall } from '../http/http-call.ts';
 import { effectOf, type Route, type RouteRequest } from '../http/route.ts';
-import { serialised } from '../http/serialised.ts';
+import { serialised, type Serialised } from '../http/serialised.ts';
 import { allowedHeaders } from './answer-headers.ts';
 import type { Handles } from './handles.ts';
 import type { Journal } from './journal.ts';
@@ -138,14 +138,14 @@ function handlersOf(id: string, host: RouteHost, route: () => Route) {
         });
         return answer;
     };
-    const json = async (request: RouteRequest, run: (call: HttpCall, asker: Asker) => ReturnType<Guest['json']>): Promise<unknown> => {
+    const answerOf = async (answering: ReturnType<Guest['json']>): Promise<Serialised> => {
+        const { status, message, headers, json: text } = await answering;
+        return serialised({ status, message, headers: allowedHeaders(headers), json: text });
+    };
+    const json = async (request: RouteRequest, run: (call: HttpCall, asker: Asker) => ReturnType<Guest['json']>): Promise<Serialised> => {
         const { call, asker } = begin(request);
         try {
-            const answer = await journalled(call, async () => {
-                const { headers, ...rest } = await run(call, asker);
-                return serialised({ ...rest, headers: allowedHeaders(headers) });
-            }, (done) => done, ({ status }) => status);
-            return answer;
+            return await journalled(call, () => answerOf(run(call, asker)), (done) => done, ({ status }) => status);
         }
         finally {
             handles.end(asker.handle);
