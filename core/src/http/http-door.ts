@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream';
 import type { ReadableStream as WebStream } from 'node:stream/web';
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
+import { fail } from '../errors.ts';
 import { coreRequest, type HttpCall } from './http-call.ts';
 import { readAddress } from './input.ts';
 import type { HttpPorts } from './ports.ts';
@@ -13,8 +14,11 @@ type HttpRoute = Extract<Route, { kind: 'http' }>;
 const stripped = new Set(['set-cookie', 'service-worker-allowed', 'clear-site-data', 'refresh', 'content-length', 'transfer-encoding', 'connection']);
 
 export async function answerHttp(route: HttpRoute, call: HttpCall, request: Request, h: ResponseToolkit, ports: HttpPorts): Promise<Lifecycle.ReturnValue> {
-    readAddress(route, call, request);
     const method = request.raw.req.method ?? 'GET';
+    if (!route.methods.some((declared) => declared === method)) {
+        throw fail.NOT_FOUND();
+    }
+    readAddress(route, call, request);
     const hasBody = method !== 'GET' && method !== 'HEAD';
     const address = new URL(request.raw.req.url ?? request.path, 'http://panel.invalid');
     const asked = new globalThis.Request(address, {

@@ -147,8 +147,9 @@ function declare(hapi: Server, options: HttpServerOptions): Map<string, Route> {
             assertExpressible(route);
         }
         ids.set(route.id, route);
-        const methods = route.kind === 'http' ? route.methods.filter((method) => method !== 'HEAD') : [route.method];
-        methods.forEach((method, index) => hapi.route({
+        // hapi hands HEAD to the route of GET: where only HEAD is declared, the raw door refuses a GET.
+        const methods = route.kind === 'http' ? new Set(route.methods.map((method) => (method === 'HEAD' ? 'GET' : method))) : new Set([route.method]);
+        [...methods].forEach((method, index) => hapi.route({
             method,
             path: join(options.prefix, route.path),
             options: { auth: 'portico', plugins: { portico: route } as never, id: index === 0 ? route.id : `${route.id}.${method}`, ...doors[route.kind](route as never, options.ports, method) }

@@ -295,7 +295,7 @@ function codeOf(error: unknown): string {
 
 function failureOf(error: unknown, path: string): unknown {
     switch (codeOf(error)) {
-        case 'ENOENT': case 'ENOTDIR': case 'ELOOP': case 'EXDEV': case 'EINVAL': case 'ENAMETOOLONG': case 'ENXIO': return errors.notFound(`There is nothing at ${path === '' ? 'that path' : path}`);
+        case 'ENOENT': case 'ENOTDIR': case 'ELOOP': case 'EINVAL': case 'ENAMETOOLONG': case 'ENXIO': return errors.notFound(`There is nothing at ${path === '' ? 'that path' : path}`);
         case 'EEXIST': case 'ENOTEMPTY': return errors.conflict('path');
         case 'EACCES': case 'EPERM': case 'EROFS': return errors.forbidden('file');
         case 'EISDIR': return errors.notFound(`${path} is a folder`);
