@@ -144,7 +144,7 @@ export async function bench(report: Report): Promise<void> {
                 const times = await timesOf({ panel, client: await panel.login(), bare, upstreams }, count);
                 found.push(times);
                 report.add({ target: '9', what: `a setting with a reload through the panel against the bare call, ${count} hosts`, value: times.settings / times.bare, most: [1.5, 1.2], of: `${number(times.settings)} of ${number(times.bare)} ms` });
-                report.add({ target: '', what: `a host\'s behaviour, which waits for old connections, against the same, ${count} hosts`, value: times.reload / times.bare, of: `${number(times.reload)} of ${number(times.bare)} ms` });
+                report.add({ target: '', what: `the behaviour of a host, which waits for old connections, against the same, ${count} hosts`, value: times.reload / times.bare, of: `${number(times.reload)} of ${number(times.bare)} ms` });
                 report.add({ target: '9', what: `a change without a reload against the bare call with one, ${count} hosts`, value: times.upstream / times.bare, most: [1.5, 1.2], of: `${number(times.upstream)} of ${number(times.bare)} ms` });
             }
             finally {
