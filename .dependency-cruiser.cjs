@@ -22,43 +22,43 @@ const LAYERS = [
         instead: 'The registry imports only @portico/sdk: take what you need from the core as a port, an interface declared here and handed over by core/src/plugins.'
     },
     {
-        name: 'core-root', files: '^core/src/(?!(?:main|run|panel|serving|storage|transfer)\\.ts)[^/]+\\.ts$', may: ['core/src/(?!main|run|panel|serving|storage|transfer)[^/]+\\.ts$', 'core/src/db/', SDK],
+        name: 'core-root', files: '^core/src/(?!(?:main|run|panel|plugin-ports|serving|storage|transfer)\\.ts)[^/]+\\.ts$', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/db/', SDK],
         instead: 'Files beside main.ts are what every feature shares, so they know none: move the code into the feature, or declare the interface that you need here.'
     },
     {
-        name: 'core-db', files: '^core/src/db/', may: ['core/src/(?!main|run|panel|serving|storage|transfer)[^/]+\\.ts$', 'core/src/db/', SDK],
+        name: 'core-db', files: '^core/src/db/', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/db/', SDK],
         instead: 'The database knows no feature: panel.ts hands it the entities and migrations of each.'
     },
     {
-        name: 'core-http', files: '^core/src/http/', may: ['core/src/(?!main|run|panel|serving|storage|transfer)[^/]+\\.ts$', 'core/src/(db|http)/', SDK_INSIDE],
+        name: 'core-http', files: '^core/src/http/', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/(db|http)/', SDK_INSIDE],
         instead: 'The server factory knows no feature: declare a port in core/src/http and let panel.ts hand the service over.'
     },
     {
-        name: 'core-gateway', files: '^core/src/gateway/', may: ['core/src/(?!main|run|panel|serving|storage|transfer)[^/]+\\.ts$', 'core/src/(http|gateway)/', SDK],
+        name: 'core-gateway', files: '^core/src/gateway/', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/(http|gateway)/', SDK],
         instead: 'The gateway knows paths and servers, no feature: declare a port in core/src/gateway and let panel.ts hand the service over.'
     },
     {
-        name: 'core-engine', files: '^core/src/engine/(?!routes\\.ts)', may: ['core/src/(?!main|run|panel|serving|storage|transfer)[^/]+\\.ts$', 'core/src/(db|engine)/', SDK],
+        name: 'core-engine', files: '^core/src/engine/(?!routes\\.ts)', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/(db|engine)/', SDK],
         instead: 'The engine knows sites, not hosts, users or requests: describe what you need in core/src/engine/port.ts or site.ts and let the feature translate.'
     },
     {
-        name: 'core-engine-routes', files: '^core/src/engine/routes\\.ts$', may: ['core/src/(?!main|run|panel|serving|storage|transfer)[^/]+\\.ts$', 'core/src/(engine|http)/', SDK],
+        name: 'core-engine-routes', files: '^core/src/engine/routes\\.ts$', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/(engine|http)/', SDK],
         instead: 'The engine\'s routes turn requests into calls of its service, and import nothing else.'
     },
     {
-        name: 'core-outbound', files: '^core/src/outbound/', may: ['core/src/(?!main|run|panel|serving|storage|transfer)[^/]+\\.ts$', 'core/src/outbound/', SDK],
+        name: 'core-outbound', files: '^core/src/outbound/', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/outbound/', SDK],
         instead: 'The way out knows no feature: what a caller wants of it is an option of the call.'
     },
     {
-        name: 'core-feature', files: `^${FEATURE}`, may: ['core/src/(?!main|run|panel|serving|storage|transfer)[^/]+\\.ts$', 'core/src/$1/', 'core/src/(db|http|engine|outbound)/', SDK],
+        name: 'core-feature', files: `^${FEATURE}`, may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/$1/', 'core/src/(db|http|engine|outbound)/', SDK],
         instead: 'A feature does not import another one: declare the small interface that you need in your own folder and let panel.ts hand the other service over.'
     },
     {
-        name: 'core-plugins', files: '^core/src/plugins/', may: ['core/src/(?!main|run|panel|serving|storage|transfer)[^/]+\\.ts$', 'core/src/(db|http|gateway|engine|outbound|plugins)/', SDK_INSIDE, 'registry/src/index\\.ts$'],
+        name: 'core-plugins', files: '^core/src/plugins/', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/(db|http|gateway|engine|outbound|plugins|tasks)/', SDK_INSIDE, 'registry/src/index\\.ts$'],
         instead: 'The host side of plugins plugs ports into the boundary: declare the port that you need and let panel.ts hand the service over.'
     },
     {
-        name: 'core-panel', files: '^core/src/(?:panel|serving|storage|transfer)\\.ts$', may: ['core/src/(?!cli/)', SDK_INSIDE, 'registry/src/index\\.ts$'],
+        name: 'core-panel', files: '^core/src/(?:panel|plugin-ports|serving|storage|transfer)\\.ts$', may: ['core/src/(?!cli/)', SDK_INSIDE, 'registry/src/index\\.ts$'],
         instead: 'The composition root builds services; it does not know the command line or tests.'
     },
     {

@@ -1,2 +1,2 @@
 /** Input against its schema: the same code for the core's routes, and for a plugin's in the plugin's own realm. */
-export { validate, type Place } from '@portico/sdk/host';
+export { validate } from '@portico/sdk/host';

@@ -1,6 +1,6 @@
 /** What the host side of plugins asks of the rest of the panel. `panel.ts` hands it over; nothing here knows who implements it. */
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
-import type { ApiAnswer, Certificate, Host, Reply, UpstreamState } from '@portico/sdk';
+import type { Certificate, Host, Reply, UpstreamState } from '@portico/sdk';
 import type { HookHost } from '@portico/sdk/host';
 import type { Call, Caller } from '../call.ts';
 import type { Clock } from '../clock.ts';
@@ -12,8 +12,6 @@ import type { Logger } from '../log.ts';
 import type { Outbound } from '../outbound/client.ts';
 import type { TaskStart } from '../tasks/tasks.ts';
 import type { TaskView } from '../tasks/task.ts';
-
-export type { ApiAnswer };
 
 /** The gateway, as plugins need it. */
 export interface PluginGateway {
