@@ -249,24 +249,11 @@ class Hook {
         if (call === null) {
             return { ok: true, result: undefined };
         }
-        const seconds = this.#options.timeoutSeconds ?? defaultTimeoutSeconds;
-        const controller = new AbortController();
         const began = performance.now();
-        let timer: NodeJS.Timeout | undefined;
-        const settled = new AbortController();
-        const late = new Promise<never>((_resolve, reject) => {
-            timer = setTimeout(() => {
-                const error = new Error(`The tap took longer than ${seconds} s`);
-                controller.abort(error);
-                reject(error);
-            }, seconds * 1000);
-            outer?.addEventListener('abort', () => {
-                controller.abort(outer.reason);
-                reject(outer.reason instanceof Error ? outer.reason : new Error('Nobody waits for the tap any more'));
-            }, { once: true, signal: settled.signal });
-        });
+        const lent = new TapCall();
         try {
-            const result = await Promise.race([(async () => call(payload, { signal: controller.signal }))(), late]);
+            const given = call(payload, lent);
+            const result = isThenable(given) ? await within(given, this.#options.timeoutSeconds ?? defaultTimeoutSeconds, lent, outer) : given;
             return { ok: true, result: record.call === null ? undefined : plain(result) };
         }
         catch (error) {
@@ -276,15 +263,61 @@ class Hook {
             this.#report({ ...record.owner, hook: this.name, error, milliseconds: performance.now() - began });
             return { ok: false, error };
         }
-        finally {
-            clearTimeout(timer);
-            settled.abort();
-        }
     }
 
     #refusal(record: TapRecord, message: string, cause?: unknown): Error {
         return createFailure({ code: 40920, reason: 'REFUSED_BY_PLUGIN', message, data: { plugin: record.plugin, hook: this.name } }, cause);
     }
+}
+
+/** What a tap is lent. Most taps never look at their signal, so it is made when one does. */
+class TapCall {
+    #controller: AbortController | null = null;
+    #reason: Error | null = null;
+
+    get signal(): AbortSignal {
+        if (this.#controller === null) {
+            this.#controller = new AbortController();
+            if (this.#reason !== null) {
+                this.#controller.abort(this.#reason);
+            }
+        }
+        return this.#controller.signal;
+    }
+
+    end(reason: Error): void {
+        this.#reason = reason;
+        this.#controller?.abort(reason);
+    }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+    return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}
+
+/** What the tap promised, if it comes in time and somebody still waits. */
+function within(promised: PromiseLike<unknown>, seconds: number, lent: TapCall, outer: AbortSignal | undefined): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+        const give = (reason: Error): void => {
+            settle();
+            lent.end(reason);
+            reject(reason);
+        };
+        const leave = (): void => give(outer?.reason instanceof Error ? outer.reason : new Error('Nobody waits for the tap any more'));
+        const timer = setTimeout(() => give(new Error(`The tap took longer than ${seconds} s`)), seconds * 1000);
+        const settle = (): void => {
+            clearTimeout(timer);
+            outer?.removeEventListener('abort', leave);
+        };
+        outer?.addEventListener('abort', leave, { once: true });
+        promised.then((result) => {
+            settle();
+            resolve(result);
+        }, (error: unknown) => {
+            settle();
+            reject(error as Error);
+        });
+    });
 }
 
 function failed(record: TapRecord, error: unknown): Outcome<unknown> {
