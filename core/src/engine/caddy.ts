@@ -10,6 +10,7 @@ import { EngineRejected, EngineUnavailable } from './port.ts';
 import { capOutput, startConfig, startOf } from './process.ts';
 import { createSupervisor } from './supervisor.ts';
 import { defaultTiming } from './timing.ts';
+import { Turns } from './turns.ts';
 import { validateConfig } from './validation.ts';
 import type { Logger } from '../log.ts';
 import type { EngineFolders } from './home.ts';
@@ -51,8 +52,7 @@ class CaddyDriver implements EngineDriver {
     #last: EngineConfig | null = null;
     #listening: readonly Listener[] = [];
     #asking = new AbortController();
-    #busy = 0;
-    #turn: Promise<unknown> = Promise.resolve();
+    readonly #turns = new Turns();
     #check: Promise<unknown> = Promise.resolve();
 
     constructor(options: CaddyDriverOptions) {
@@ -70,10 +70,10 @@ class CaddyDriver implements EngineDriver {
         this.#state = this.#message === null ? 'stopped' : 'missing';
         this.#supervisor = createSupervisor(this.#timing, {
             // While something is done to it, whoever does it learns of its death.
-            alive: () => this.#busy > 0 || this.#instance.runs(),
-            answers: async () => this.#busy > 0 || await pingAdmin(this.#home(), this.#timing.pingMs) || this.#busy > 0,
+            alive: () => this.#turns.busy || this.#instance.runs(),
+            answers: async () => this.#turns.busy || await pingAdmin(this.#home(), this.#timing.pingMs) || this.#turns.busy,
             failed: (reason) => this.#fail(`${reason}${this.#instance.ending()}`),
-            recover: () => this.#exclusive(() => this.#recover()),
+            recover: () => this.#turns.take(() => this.#recover()),
             tidy: () => capOutput(this.#home())
         });
     }
@@ -98,7 +98,7 @@ class CaddyDriver implements EngineDriver {
     }
 
     start(base: EngineConfig): Promise<boolean> {
-        return this.#exclusive(async () => {
+        return this.#turns.take(async () => {
             this.#base = base;
             if (this.#state === 'running' && this.#instance.runs()) {
                 return false;
@@ -121,7 +121,7 @@ class CaddyDriver implements EngineDriver {
         // The supervisor lets go first, so that a stop that waits in the queue is not raced by a restart.
         this.#supervisor.rest();
         this.#giveUp();
-        return this.#exclusive(async () => {
+        return this.#turns.take(async () => {
             this.#supervisor.rest();
             const ran = await this.#instance.stop();
             const missing = this.#instance.missing();
@@ -133,7 +133,7 @@ class CaddyDriver implements EngineDriver {
 
     load(config: EngineConfig): Promise<void> {
         const { signal } = this.#asking;
-        return this.#exclusive(async () => {
+        return this.#turns.take(async () => {
             this.#checkAdmin(config);
             signal.throwIfAborted();
             if (this.#isDown()) {
@@ -201,7 +201,7 @@ class CaddyDriver implements EngineDriver {
         this.#closing.abort();
         this.#giveUp();
         this.#listeners.clear();
-        await Promise.allSettled([this.#turn, this.#check]);
+        await Promise.allSettled([this.#turns.over(), this.#check]);
     }
 
     /**
@@ -387,21 +387,6 @@ class CaddyDriver implements EngineDriver {
     #giveUp(): void {
         this.#asking.abort(new EngineUnavailable('the engine was stopped before it took the configuration'));
         this.#asking = new AbortController();
-    }
-
-    #exclusive<Result>(work: () => Promise<Result>): Promise<Result> {
-        const run = async (): Promise<Result> => {
-            this.#busy += 1;
-            try {
-                return await work();
-            }
-            finally {
-                this.#busy -= 1;
-            }
-        };
-        const result = this.#turn.then(run);
-        this.#turn = result.catch(() => undefined);
-        return result;
     }
 }
 
