@@ -87,7 +87,7 @@ const LAYERS = [
 const error = (name, comment, from, to) => ({ name, severity: 'error', comment, from, to });
 
 // hapi's edge: where requests come in. Everything else speaks the core's own errors and types.
-const EDGE = `^core/src/(gateway|http|plugins)/|^${FEATURE}routes\\.ts$|^core/src/engine/routes\\.ts$|^core/src/auth/scheme\\.ts$|^test/`;
+const EDGE = `^core/src/(gateway|http|plugins/host)/|^core/src/plugins/routes\\.ts$|^${FEATURE}routes\\.ts$|^core/src/engine/routes\\.ts$|^core/src/auth/scheme\\.ts$|^test/`;
 const inOneOf = (patterns) => patterns.map((pattern) => `^${pattern}`);
 
 module.exports = {
@@ -96,7 +96,7 @@ module.exports = {
 
         error('extension-contract', 'Another extension\'s contract is a type only: write `import type`.',
             { path: '^extensions/([^/]+)/' }, { path: '^extensions/', pathNot: '^extensions/$1/', dependencyTypesNot: ['type-only'] }),
-        error('hapi-at-the-edge', 'hapi, Boom and JWT stay in gateway/, http/, plugins/, routes.ts and the auth scheme, types included: throw an error of errors.ts, take a plain value.',
+        error('hapi-at-the-edge', 'hapi, Boom and JWT stay in gateway/, http/, plugins/host/, routes.ts and the auth scheme, types included: throw an error of errors.ts, take a plain value.',
             { pathNot: EDGE }, { path: 'node_modules/@hapi/(hapi|boom|jwt)/' }),
         error('engine-as-type', 'A feature knows the engine by its types only: write `import type`, and take the engine from panel.ts.',
             { path: `^${FEATURE}` }, { path: '^core/src/engine/', dependencyTypesNot: ['type-only'] }),

@@ -6,7 +6,7 @@ import type { Hosts } from './hosts/service.ts';
 import type { Logger } from './log.ts';
 import { contains, forbids, parseAddress, parseRange, type Range } from './outbound/addresses.ts';
 import { createOutbound } from './outbound/client.ts';
-import type { CertificatesPort, HostsPort, NetworkPort } from './plugins/ports.ts';
+import type { CertificatesPort, HostsPort, NetworkPort } from './plugins/host/ports.ts';
 
 export function hostsPort(hosts: Hosts, engine: EngineService): HostsPort {
     const asHost = (reply: Reply<unknown>): Reply<Host> => reply as Reply<Host>;

@@ -12,7 +12,7 @@ import { hostEntities, hostMigrations } from './hosts/entities.ts';
 import { idempotencyEntities, idempotencyMigrations } from './http/idempotency-entities.ts';
 import { notificationEntities, notificationMigrations } from './notifications/entities.ts';
 import { importExportEntities, importExportMigrations } from './import-export/entities.ts';
-import { pluginHostEntities, pluginHostMigrations } from './plugins/host-entities.ts';
+import { pluginHostEntities, pluginHostMigrations } from './plugins/host/entities.ts';
 import { settingsEntities, settingsMigrations } from './settings/entities.ts';
 import { taskEntities, taskMigrations } from './tasks/entities.ts';
 import { userEntities, userMigrations } from './users/entities.ts';

@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { definePlugin, type Context, type FailureError } from '@portico/sdk';
-import type { Capabilities, Generation } from '../../../core/src/plugins/generation.ts';
+import type { Capabilities, Generation } from '../../../core/src/plugins/host/generation.ts';
 import { createPluginRig, type PluginRig, type RigOptions } from '../../support/plugin-host.ts';
 
 export const lab = Lab.script();

@@ -2,16 +2,16 @@
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
 import type { Certificate, Host, Reply, UpstreamState } from '@portico/sdk';
 import type { HookHost } from '@portico/sdk/host';
-import type { Call, Caller } from '../call.ts';
-import type { Clock } from '../clock.ts';
-import type { Database } from '../db/database.ts';
-import type { HttpPorts } from '../http/ports.ts';
-import type { HttpServer } from '../http/server.ts';
-import type { Keyring } from '../keyring.ts';
-import type { Logger } from '../log.ts';
-import type { Outbound } from '../outbound/client.ts';
-import type { TaskStart } from '../tasks/tasks.ts';
-import type { TaskView } from '../tasks/task.ts';
+import type { Call, Caller } from '../../call.ts';
+import type { Clock } from '../../clock.ts';
+import type { Database } from '../../db/database.ts';
+import type { HttpPorts } from '../../http/ports.ts';
+import type { HttpServer } from '../../http/server.ts';
+import type { Keyring } from '../../keyring.ts';
+import type { Logger } from '../../log.ts';
+import type { Outbound } from '../../outbound/client.ts';
+import type { TaskStart } from '../../tasks/tasks.ts';
+import type { TaskView } from '../../tasks/task.ts';
 
 /** The gateway, as plugins need it. */
 export interface PluginGateway {

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
 import { joi } from '@portico/sdk';
-import { fail } from '../errors.ts';
-import { http, type Route } from '../http/route.ts';
+import { fail } from '../../errors.ts';
+import { http, type Route } from '../../http/route.ts';
 
 const types: Readonly<Record<string, string>> = {
     '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.mjs': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.json': 'application/json; charset=utf-8', '.svg': 'image/svg+xml',

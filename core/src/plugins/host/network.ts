@@ -3,7 +3,7 @@ import { lookup as resolve } from 'node:dns/promises';
 import { realpathSync } from 'node:fs';
 import { isIP, Socket, type NetConnectOpts } from 'node:net';
 import { Readable } from 'node:stream';
-import { OutboundFailure, type Outbound } from '../outbound/client.ts';
+import { OutboundFailure, type Outbound } from '../../outbound/client.ts';
 import type { Scope } from '@portico/sdk/host';
 import type { Grants } from './grants.ts';
 import type { NetworkPort } from './ports.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { EntitySchema, MigrationObject } from '@mikro-orm/core';
 import { Migration as OrmMigration } from '@mikro-orm/migrations';
 import type { Db, Migration } from '@portico/sdk';
-import { openDatabase, type Database } from '../db/database.ts';
+import { openDatabase, type Database } from '../../db/database.ts';
 
 /** Name of the file in the plugin's folder. */
 export const pluginDatabase = 'data.db';

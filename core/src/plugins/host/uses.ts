@@ -1,6 +1,6 @@
 /** Uses of dangerous doors on record: the first at once, equal ones counted and written once a minute, so that a busy plugin does not bury the log. */
-import type { Recorder } from '../http/ports.ts';
-import type { Logger } from '../log.ts';
+import type { Recorder } from '../../http/ports.ts';
+import type { Logger } from '../../log.ts';
 
 const windowMs = 60_000;
 const longestArguments = 2_000;

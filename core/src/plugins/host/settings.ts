@@ -1,6 +1,6 @@
 /** Settings of plugins as they are kept: secrets sealed under a key of the plugin's name and package. */
 import { mapSecrets } from '@portico/sdk/host';
-import type { Keyring } from '../keyring.ts';
+import type { Keyring } from '../../keyring.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 interface Sealed {

@@ -1,8 +1,8 @@
 /** A call that a plugin makes, for itself or for whoever asked it, as the panel's services take it. */
 import { randomUUID } from 'node:crypto';
 import { isReply } from '@portico/sdk';
-import type { Call, Caller } from '../call.ts';
-import type { Recorder } from '../http/ports.ts';
+import type { Call, Caller } from '../../call.ts';
+import type { Recorder } from '../../http/ports.ts';
 
 /** The plugin itself: no user, and only what its grants amount to. */
 export function pluginCaller(plugin: string, can: (permission: string) => boolean): Caller {

@@ -1,9 +1,9 @@
 /** One-time tickets of one plugin: what a browser shows where it cannot send a header. In memory, as hashes, gone with the generation. */
 import { hash, randomBytes } from 'node:crypto';
 import type { IssuedTicket } from '@portico/sdk';
-import type { Caller } from '../call.ts';
-import type { Clock } from '../clock.ts';
-import { fail } from '../errors.ts';
+import type { Caller } from '../../call.ts';
+import type { Clock } from '../../clock.ts';
+import { fail } from '../../errors.ts';
 
 interface Open {
     readonly caller: Caller;

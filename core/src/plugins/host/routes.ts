@@ -1,11 +1,11 @@
 /** A generation's document as routes of the panel: identity, access, limits and record are the panel's, all else happens in the plugin's realm. */
 import type { AnySchema, AuditDetail, Bytes, Download, Socket, StreamEvent } from '@portico/sdk';
 import type { Asker, Guest, PlainRequest, RouteDocument, SchemaDescription } from '@portico/sdk/host';
-import type { Caller } from '../call.ts';
-import type { Database } from '../db/database.ts';
-import type { HttpCall } from '../http/http-call.ts';
-import { effectOf, type Route, type RouteRequest } from '../http/route.ts';
-import { serialised, type Serialised } from '../http/serialised.ts';
+import type { Caller } from '../../call.ts';
+import type { Database } from '../../db/database.ts';
+import type { HttpCall } from '../../http/http-call.ts';
+import { effectOf, type Route, type RouteRequest } from '../../http/route.ts';
+import { serialised, type Serialised } from '../../http/serialised.ts';
 import { allowedHeaders } from './answer-headers.ts';
 import type { Handles } from './handles.ts';
 import type { Journal } from './journal.ts';

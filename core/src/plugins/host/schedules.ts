@@ -1,9 +1,9 @@
 /** Work that runs again and again: by the clock on the wall, however it jumps, and never after its generation. */
 import { Cron } from 'croner';
 import type { When } from '@portico/sdk';
-import type { Clock } from '../clock.ts';
-import type { Database } from '../db/database.ts';
-import type { Logger } from '../log.ts';
+import type { Clock } from '../../clock.ts';
+import type { Database } from '../../db/database.ts';
+import type { Logger } from '../../log.ts';
 
 /** One run. */
 export interface DueRun {

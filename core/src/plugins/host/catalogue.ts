@@ -1,10 +1,10 @@
 /** The catalogue of what is mounted, and calls of it through the front door on behalf of whoever asks a plugin. */
 import type { AnySchema, ApiAnswer, ApiCall, JsonSchema, RouteInfo } from '@portico/sdk';
-import type { HttpServer } from '../http/server.ts';
-import { jsonSchemaOf } from '../http/json-schema.ts';
-import { fullPath, templateOf } from '../http/openapi-path.ts';
-import { effectOf, type Route } from '../http/route.ts';
-import type { Caller } from '../call.ts';
+import type { HttpServer } from '../../http/server.ts';
+import { jsonSchemaOf } from '../../http/json-schema.ts';
+import { fullPath, templateOf } from '../../http/openapi-path.ts';
+import { effectOf, type Route } from '../../http/route.ts';
+import type { Caller } from '../../call.ts';
 import type { Grants } from './grants.ts';
 import { onBehalf, type Held } from './handles.ts';
 import type { PluginGateway } from './ports.ts';

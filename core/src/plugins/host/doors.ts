@@ -1,8 +1,8 @@
 /** The doors of one generation, on the host's side: who asks is looked up by handle, what is asked is held against the grants. */
 import type { Outcome } from '@portico/sdk';
 import { boundaryErrors, plainCopy, within, type Asker, type GenerationDocument, type HostDoors, type Owned, type PlainTaskRun, type Scope } from '@portico/sdk/host';
-import type { Call, Caller } from '../call.ts';
-import type { Logger } from '../log.ts';
+import type { Call, Caller } from '../../call.ts';
+import type { Logger } from '../../log.ts';
 import { callRoute, listRoutes } from './catalogue.ts';
 import type { Contracts } from './contracts.ts';
 import type { Grants } from './grants.ts';

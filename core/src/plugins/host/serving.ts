@@ -1,7 +1,7 @@
 /** Hosts and certificates in the hands of a plugin: what its capability covers, and owned by it. */
 import type { AppliedHost, Certificate, Host, Reply, UpstreamState } from '@portico/sdk';
-import type { Call, Caller } from '../call.ts';
-import { fail } from '../errors.ts';
+import type { Call, Caller } from '../../call.ts';
+import { fail } from '../../errors.ts';
 import type { Grants } from './grants.ts';
 import type { CertificatesPort, HostsPort } from './ports.ts';
 

@@ -1,7 +1,7 @@
 /** Who asks, from the host's side: a plugin gets a number for each request, call and task, and only while that lasts can it act for somebody. */
 import { boundaryErrors, type Asker, type PlainActor } from '@portico/sdk/host';
 import type { AuditDetail } from '@portico/sdk';
-import type { Caller } from '../call.ts';
+import type { Caller } from '../../call.ts';
 
 /** What a handle stands for. */
 export interface Held {

@@ -2,7 +2,7 @@
 import type { Health, PluginDefinition } from '@portico/sdk';
 import type { DefinitionDocument, GenerationDocument, Guest, HostDoors, Release } from '@portico/sdk/host';
 import type { Manifest, PluginPackage } from '@portico/registry';
-import type { HttpServer } from '../http/server.ts';
+import type { HttpServer } from '../../http/server.ts';
 
 export type Capabilities = NonNullable<Manifest['capabilities']>;
 
