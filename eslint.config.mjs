@@ -109,7 +109,7 @@ export default typescript.config(
     },
     {
         // The client itself, the engine's admin socket, probes of this machine's own listeners, and questions to name servers, which may well be private.
-        files: ['core/src/outbound/*.ts', 'core/src/engine/admin.ts', 'core/src/engine/listeners.ts', 'core/src/hosts/probe.ts', 'core/src/certificates/served.ts', 'core/src/dns-providers/dns-client.ts'],
+        files: ['core/src/outbound/*.ts', 'core/src/engine/caddy/admin.ts', 'core/src/engine/caddy/listeners.ts', 'core/src/hosts/probe.ts', 'core/src/certificates/served.ts', 'core/src/dns-providers/dns-client.ts'],
         rules: { 'no-restricted-imports': ['error', CHILDREN] }
     },
     { files: ['core/src/main.ts', 'core/src/cli/**/*.ts'], rules: { 'no-console': 'off' } },

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { KEPT } from '../../core/src/engine/revisions.ts';
-import { defaultTiming } from '../../core/src/engine/timing.ts';
+import { defaultTiming } from '../../core/src/engine/caddy/timing.ts';
 import { Client } from '../support/client.ts';
 import { blocksOf, readPage, root } from '../support/markdown.ts';
 import { startPanel, type TestPanel } from '../support/panel.ts';

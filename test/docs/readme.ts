@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { engineHome } from '../../core/src/engine/home.ts';
+import { engineHome } from '../../core/src/engine/files/home.ts';
 import { blocksOf, readPage, root, rowsOf } from '../support/markdown.ts';
 import { commandOf } from '../support/panel-process.ts';
 import { freePort, until } from '../support/real-engine.ts';

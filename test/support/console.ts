@@ -11,7 +11,7 @@ import { createAuth } from '../../core/src/auth/auth.ts';
 import { systemClock } from '../../core/src/clock.ts';
 import { readConfig } from '../../core/src/config.ts';
 import { lockDataDir, prepareDataDir } from '../../core/src/data-dir.ts';
-import { engineHome } from '../../core/src/engine/home.ts';
+import { engineHome } from '../../core/src/engine/files/home.ts';
 import { createKeyring } from '../../core/src/keyring.ts';
 import { createLog } from '../../core/src/log.ts';
 import { createSettings } from '../../core/src/settings/settings.ts';

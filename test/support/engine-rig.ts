@@ -2,11 +2,11 @@
 import { defineEntity } from '@mikro-orm/core';
 import type { EntitySchema } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
-import { createCaddyDriver } from '../../core/src/engine/caddy.ts';
+import { createCaddyDriver } from '../../core/src/engine/caddy/caddy.ts';
 import type { CertificatePem, Change, Draft, HostRow, HostStore, Outcome, Plan } from '../../core/src/engine/change.ts';
 import { createEngine } from '../../core/src/engine/engine.ts';
 import { engineEntities, engineMigrations } from '../../core/src/engine/entities.ts';
-import type { EngineFolders } from '../../core/src/engine/home.ts';
+import type { EngineFolders } from '../../core/src/engine/files/home.ts';
 import type { EngineDriver } from '../../core/src/engine/port.ts';
 import type { EngineOptions, EngineService } from '../../core/src/engine/service.ts';
 import type { EngineSettings, Site, SiteCertificate } from '../../core/src/engine/site.ts';

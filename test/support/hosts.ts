@@ -8,9 +8,9 @@ import { createCertificates, type Certificates } from '../../core/src/certificat
 import { createCertificateStore } from '../../core/src/certificates/store.ts';
 import { createEngine } from '../../core/src/engine/engine.ts';
 import { engineEntities, engineMigrations } from '../../core/src/engine/entities.ts';
-import { engineHome, prepareHome, type EngineFolders } from '../../core/src/engine/home.ts';
+import { engineHome, prepareHome, type EngineFolders } from '../../core/src/engine/files/home.ts';
 import { advancedOf, maskConfig } from '../../core/src/engine/mask.ts';
-import { unsupportedPlaceholders } from '../../core/src/engine/placeholder.ts';
+import { unsupportedPlaceholders } from '../../core/src/engine/render/placeholder.ts';
 import type { EngineService } from '../../core/src/engine/service.ts';
 import type { EngineSettings } from '../../core/src/engine/site.ts';
 import { createChecklist } from '../../core/src/hosts/checklist.ts';

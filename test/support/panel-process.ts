@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { engineHome } from '../../core/src/engine/home.ts';
+import { engineHome } from '../../core/src/engine/files/home.ts';
 import { Client } from './client.ts';
 import { freePort } from './real-engine.ts';
 

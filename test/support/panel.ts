@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig, type Config } from '../../core/src/config.ts';
-import { engineHome } from '../../core/src/engine/home.ts';
+import { engineHome } from '../../core/src/engine/files/home.ts';
 import { createLog } from '../../core/src/log.ts';
 import { createPanel, type Panel, type PanelOptions } from '../../core/src/panel.ts';
 import { Client, type Watch } from './client.ts';

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { AddressInfo } from 'node:net';
 
-import { createCaddyDriver } from '../../core/src/engine/caddy.ts';
-import { adminConfig, engineHome } from '../../core/src/engine/home.ts';
-import type { CaddyDriverOptions } from '../../core/src/engine/caddy.ts';
-import type { EngineFolders } from '../../core/src/engine/home.ts';
+import { createCaddyDriver } from '../../core/src/engine/caddy/caddy.ts';
+import { adminConfig, engineHome } from '../../core/src/engine/files/home.ts';
+import type { CaddyDriverOptions } from '../../core/src/engine/caddy/caddy.ts';
+import type { EngineFolders } from '../../core/src/engine/files/home.ts';
 import type { EngineConfig, EngineDriver } from '../../core/src/engine/port.ts';
 
 /** A data folder with a real engine's driver, both of which `close` removes with everything that was started. */

@@ -1,5 +1,5 @@
-import type { CompileContext } from '../../core/src/engine/compile-context.ts';
-import { engineFeatures } from '../../core/src/engine/features.ts';
+import type { CompileContext } from '../../core/src/engine/render/compile-context.ts';
+import { engineFeatures } from '../../core/src/engine/render/features.ts';
 import type { Site } from '../../core/src/engine/site.ts';
 
 /** A site with everything off: a proxy for `domain`. */

@@ -3,7 +3,7 @@ import { reply } from '@portico/sdk';
 import type { Reply } from '@portico/sdk';
 import type { Call } from '../call.ts';
 import { fail } from '../errors.ts';
-import type { Keeper } from './keeper.ts';
+import type { Keeper } from './apply/keeper.ts';
 import { EngineRejected } from './port.ts';
 import type { EngineOptions, ControlResult } from './service.ts';
 import { translate, translated } from './translate.ts';

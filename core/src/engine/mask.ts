@@ -3,7 +3,7 @@
  * A text is shown only under a key that is known to be harmless: what a newer engine or a stranger's configuration adds is masked.
  */
 import type { HostRow } from './change.ts';
-import { canonicalJson } from './canonical.ts';
+import { canonicalJson } from './render/canonical.ts';
 import type { EngineConfig } from './port.ts';
 import type { EngineSettings, Site } from './site.ts';
 

@@ -1,7 +1,7 @@
 /** Rows of an earlier time, as an ordinary change. */
 import type { Call } from '../call.ts';
 import { fail } from '../errors.ts';
-import { canonicalJson } from './canonical.ts';
+import { canonicalJson } from './render/canonical.ts';
 import type { Draft, HostRow, Plan, SettingsSource } from './change.ts';
 import type { RevisionDetail } from './revisions.ts';
 import type { EngineSettings } from './site.ts';

@@ -6,7 +6,7 @@ import type { Database } from '../db/database.ts';
 import type { Logger } from '../log.ts';
 import type { CertificateStore, Engine, HostRow, HostStore, SettingsSource } from './change.ts';
 import type { Difference } from './differences.ts';
-import type { EngineFolders } from './home.ts';
+import type { EngineFolders } from './files/home.ts';
 import type { EngineConfig, EngineDriver, EngineState } from './port.ts';
 import type { RevisionDetail, RevisionSummary, Sealer } from './revisions.ts';
 

@@ -1,6 +1,6 @@
 import * as Lab from '@hapi/lab';
 
-import { adminConfig } from '../../../core/src/engine/home.ts';
+import { adminConfig } from '../../../core/src/engine/files/home.ts';
 import { answerOf, createRealEngine, freePort } from '../../support/real-engine.ts';
 import { engineContract } from './contract.ts';
 

@@ -9,9 +9,9 @@ import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
 import type { Server } from 'node:net';
 
-import { engineHome, prepareHome } from '../../../core/src/engine/home.ts';
+import { engineHome, prepareHome } from '../../../core/src/engine/files/home.ts';
 import { EngineRejected, EngineUnavailable } from '../../../core/src/engine/port.ts';
-import { identify, isAlive } from '../../../core/src/engine/process.ts';
+import { identify, isAlive } from '../../../core/src/engine/caddy/process.ts';
 import { answerOf, createRealEngine, freePort, until } from '../../support/real-engine.ts';
 import { itUnless } from '../../support/skip.ts';
 import type { RealEngine } from '../../support/real-engine.ts';

@@ -3,10 +3,10 @@ import * as Lab from '@hapi/lab';
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { engineHome, prepareHome, writeForEngine } from '../../../core/src/engine/home.ts';
+import { engineHome, prepareHome, writeForEngine } from '../../../core/src/engine/files/home.ts';
 import { EngineUnavailable } from '../../../core/src/engine/port.ts';
 import { itUnless } from '../../support/skip.ts';
-import type { EngineMachine } from '../../../core/src/engine/home.ts';
+import type { EngineMachine } from '../../../core/src/engine/files/home.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { adminConfig, engineHome, type EngineFolders } from '../../../core/src/engine/home.ts';
-import { readLast } from '../../../core/src/engine/last.ts';
+import { adminConfig, engineHome, type EngineFolders } from '../../../core/src/engine/files/home.ts';
+import { readLast } from '../../../core/src/engine/caddy/last.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

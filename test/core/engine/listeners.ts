@@ -3,7 +3,7 @@ import * as Lab from '@hapi/lab';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server } from 'node:net';
 
-import { keyOf, listenersOf, probeListeners } from '../../../core/src/engine/listeners.ts';
+import { keyOf, listenersOf, probeListeners } from '../../../core/src/engine/caddy/listeners.ts';
 import { freePort } from '../../support/real-engine.ts';
 
 export const lab = Lab.script();

@@ -5,7 +5,7 @@ import { appendFileSync, linkSync, mkdtempSync, renameSync, rmSync, symlinkSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { readLog } from '../../../core/src/engine/log.ts';
+import { readLog } from '../../../core/src/engine/caddy/log.ts';
 import { until } from '../../support/real-engine.ts';
 
 export const lab = Lab.script();

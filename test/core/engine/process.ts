@@ -4,8 +4,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
 
-import { prepareHome } from '../../../core/src/engine/home.ts';
-import { endProcess, findEngine, identify, isAlive, startOf } from '../../../core/src/engine/process.ts';
+import { prepareHome } from '../../../core/src/engine/files/home.ts';
+import { endProcess, findEngine, identify, isAlive, startOf } from '../../../core/src/engine/caddy/process.ts';
 import { createRealEngine, until } from '../../support/real-engine.ts';
 
 export const lab = Lab.script();

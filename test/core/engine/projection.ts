@@ -2,12 +2,12 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
 
-import { compiledProfiles } from '../../../core/src/engine/compile-dispatch.ts';
-import { createProjection } from '../../../core/src/engine/projection.ts';
-import type { Projection, ProjectionChange, ProjectionStep } from '../../../core/src/engine/projection.ts';
-import { render } from '../../../core/src/engine/render.ts';
+import { compiledProfiles } from '../../../core/src/engine/render/compile-dispatch.ts';
+import { createProjection } from '../../../core/src/engine/render/projection.ts';
+import type { Projection, ProjectionChange, ProjectionStep } from '../../../core/src/engine/render/projection.ts';
+import { render } from '../../../core/src/engine/render/render.ts';
 import type { Site, SiteCertificate } from '../../../core/src/engine/site.ts';
-import { parseEntry } from '../../../core/src/engine/table-entry.ts';
+import { parseEntry } from '../../../core/src/engine/files/table-entry.ts';
 import { testContext, testSite } from '../../support/site.ts';
 
 export const lab = Lab.script();

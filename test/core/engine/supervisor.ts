@@ -1,9 +1,9 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createSupervisor } from '../../../core/src/engine/supervisor.ts';
+import { createSupervisor } from '../../../core/src/engine/caddy/supervisor.ts';
 import { until } from '../../support/real-engine.ts';
-import type { Supervised, Supervisor, SupervisorTiming } from '../../../core/src/engine/supervisor.ts';
+import type { Supervised, Supervisor, SupervisorTiming } from '../../../core/src/engine/caddy/supervisor.ts';
 
 export const lab = Lab.script();
 const { describe, it, afterEach } = lab;

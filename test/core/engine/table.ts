@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { createSiteTable } from '../../../core/src/engine/table.ts';
-import type { SiteTable } from '../../../core/src/engine/table.ts';
-import { entryText, fitsEntry, parseEntry } from '../../../core/src/engine/table-entry.ts';
-import { folderOf, nameOfFolder } from '../../../core/src/engine/table-name.ts';
+import { createSiteTable } from '../../../core/src/engine/files/table.ts';
+import type { SiteTable } from '../../../core/src/engine/files/table.ts';
+import { entryText, fitsEntry, parseEntry } from '../../../core/src/engine/files/table-entry.ts';
+import { folderOf, nameOfFolder } from '../../../core/src/engine/files/table-name.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

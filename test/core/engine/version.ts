@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { atLeast, parseEngineVersion } from '../../../core/src/engine/version.ts';
+import { atLeast, parseEngineVersion } from '../../../core/src/engine/render/version.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

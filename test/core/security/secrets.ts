@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { engineHome, type EngineFolders } from '../../../core/src/engine/home.ts';
+import { engineHome, type EngineFolders } from '../../../core/src/engine/files/home.ts';
 import { Client } from '../../support/client.ts';
 import { codeOf } from '../../support/entrance.ts';
 import { createPanelProcess, type PanelProcess } from '../../support/panel-process.ts';

@@ -1,0 +1,117 @@
+import { request } from 'node:http';
+
+import { checkSocket } from '../files/home.ts';
+import type { EngineFolders } from '../files/home.ts';
+import { EngineRejected, EngineUnavailable } from '../port.ts';
+import type { EngineUpstream } from '../port.ts';
+
+export interface AdminRequest {
+    readonly method: 'GET' | 'POST';
+    readonly path: string;
+    /** JSON text. */
+    readonly body?: string;
+    /** For the whole exchange. */
+    readonly timeoutMs: number;
+    /** Gives the exchange up; nobody knows then whether the engine acts. */
+    readonly signal?: AbortSignal;
+}
+
+/** The largest answer that is taken: a configuration of 10,000 hosts with rich settings is 6 MB. */
+const ANSWER_LIMIT = 256 * 1024 * 1024;
+
+/**
+ * Asks the engine's admin API, over its unix socket and only if that is the engine's.
+ *
+ * `node:http` and not `fetch`: newer engines refuse what looks like a browser (`Origin`, `Sec-Fetch-*`), and every one wants
+ * the `Host` that `adminConfig` names.
+ *
+ * @returns the answer's text
+ * @throws EngineRejected with the engine's own message for any status that is not 2xx
+ * @throws EngineUnavailable when there is no answer in time
+ */
+export const askAdmin = async (folders: EngineFolders, asked: AdminRequest): Promise<string> => {
+    const answer = await exchange(folders, asked);
+    if (answer.status < 200 || answer.status > 299) {
+        throw new EngineRejected(messageOf(answer.text) || `the engine answered ${answer.status}`);
+    }
+
+    return answer.text;
+};
+
+/**
+ * Whether the engine answers, whatever: even while it is busy with a load, which holds back what asks for its configuration.
+ * `/metrics` is the one address that the engine does not log each time.
+ */
+export const pingAdmin = async (folders: EngineFolders, timeoutMs: number): Promise<boolean> => {
+    try {
+        await exchange(folders, { method: 'GET', path: '/metrics', timeoutMs });
+        return true;
+    }
+    catch {
+        return false;
+    }
+};
+
+/** Reads what `/reverse_proxy/upstreams` answers. The one that stands for every address of the table has no address of its own. */
+export const parseUpstreams = (text: string): readonly EngineUpstream[] => {
+    const parsed: unknown = JSON.parse(text);
+    return (Array.isArray(parsed) ? parsed : []).map((entry: { readonly address?: unknown; readonly num_requests?: unknown; readonly fails?: unknown }) => ({
+        address: String(entry.address ?? ''),
+        requests: Number(entry.num_requests ?? 0),
+        fails: Number(entry.fails ?? 0)
+    })).filter(({ address }) => !address.includes('{'));
+};
+
+const exchange = (folders: EngineFolders, asked: AdminRequest): Promise<{ readonly status: number; readonly text: string }> => new Promise((done, failed) => {
+    if (!checkSocket(folders)) {
+        throw new EngineUnavailable('the engine does not run: its socket is not there');
+    }
+
+    const body = asked.body === undefined ? null : Buffer.from(asked.body);
+    const call = request({
+        socketPath: folders.adminSocket,
+        method: asked.method,
+        path: asked.path,
+        agent: false,
+        ...(asked.signal === undefined ? {} : { signal: asked.signal }),
+        headers: { host: 'caddy', ...(body === null ? {} : { 'content-type': 'application/json', 'content-length': body.length }) }
+    });
+    const timer = setTimeout(() => call.destroy(new EngineUnavailable(`the engine did not answer ${asked.method} ${asked.path} within ${asked.timeoutMs / 1000} s`)), asked.timeoutMs);
+    const fail = (error: Error): void => {
+        clearTimeout(timer);
+        failed(error instanceof EngineUnavailable ? error : new EngineUnavailable(`the engine does not answer: ${error.message}`));
+    };
+
+    call.on('error', fail);
+    call.on('response', (response) => {
+        const chunks: Buffer[] = [];
+        let size = 0;
+        response.on('data', (chunk: Buffer) => {
+            chunks.push(chunk);
+            size += chunk.length;
+            if (size > ANSWER_LIMIT) {
+                call.destroy(new EngineUnavailable('the engine\'s answer is too long'));
+            }
+        });
+        response.on('error', fail);
+        response.on('end', () => {
+            clearTimeout(timer);
+            done({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') });
+        });
+    });
+    call.end(body);
+});
+
+const messageOf = (text: string): string => {
+    try {
+        const parsed: unknown = JSON.parse(text);
+        if (typeof parsed === 'object' && parsed !== null && 'error' in parsed && typeof parsed.error === 'string') {
+            return parsed.error.trim();
+        }
+    }
+    catch {
+        // Not JSON: the text itself is the message.
+    }
+
+    return text.trim().slice(0, 4096);
+};

@@ -1,0 +1,393 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import { askAdmin, parseUpstreams, pingAdmin } from './admin.ts';
+import { adminConfig, engineHome, prepareHome } from '../files/home.ts';
+import { createInstance } from './instance.ts';
+import { keepWhen, parseConfig, readLast } from './last.ts';
+import { listenersOf, probeListeners } from './listeners.ts';
+import { readLog } from './log.ts';
+import { EngineRejected, EngineUnavailable } from '../port.ts';
+import { capOutput, startConfig, startOf } from './process.ts';
+import { createSupervisor } from './supervisor.ts';
+import { defaultTiming } from './timing.ts';
+import { Turns } from './turns.ts';
+import { validateConfig } from './validation.ts';
+import type { Logger } from '../../log.ts';
+import type { EngineFolders } from '../files/home.ts';
+import type { EngineInstance } from './instance.ts';
+import type { Listener } from './listeners.ts';
+import type { EngineConfig, EngineDriver, EngineProcess, EngineState, EngineUpstream } from '../port.ts';
+import type { Supervisor } from './supervisor.ts';
+import type { EngineTiming } from './timing.ts';
+
+export interface CaddyDriverOptions {
+    /** Path of the binary; null: `caddy` on the PATH. */
+    readonly binary: string | null;
+    /** The panel's data folder; it exists and is 0700. */
+    readonly dataDir: string;
+    /** Who the engine runs as; null: the package's user under root, else the panel's own. */
+    readonly user: string | null;
+    readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
+    readonly timing?: Partial<EngineTiming>;
+}
+
+/** The start of any app may fail after listeners of the refused configuration were opened. */
+const STARTED_PARTLY = / app module: start: /;
+
+/** The one engine driver: Caddy over its admin API. Starts nothing, and touches nothing on the disk, until it is asked to. */
+export const createCaddyDriver = (options: CaddyDriverOptions): EngineDriver => new CaddyDriver(options);
+
+class CaddyDriver implements EngineDriver {
+    readonly #options: CaddyDriverOptions;
+    readonly #timing: EngineTiming;
+    readonly #instance: EngineInstance;
+    readonly #supervisor: Supervisor;
+    readonly #closing = new AbortController();
+    readonly #listeners = new Set<(process: EngineProcess) => void>();
+    #folders: EngineFolders | null = null;
+    #state: EngineState = 'stopped';
+    #message: string | null = null;
+    #base: EngineConfig | null = null;
+    /** What it was last given and took; null: unknown. */
+    #last: EngineConfig | null = null;
+    #listening: readonly Listener[] = [];
+    #asking = new AbortController();
+    readonly #turns = new Turns();
+    #check: Promise<unknown> = Promise.resolve();
+
+    constructor(options: CaddyDriverOptions) {
+        this.#options = options;
+        this.#timing = { ...defaultTiming, ...options.timing };
+        this.#instance = createInstance({
+            binary: options.binary,
+            home: () => this.#home(),
+            timing: this.#timing,
+            log: options.log,
+            signal: this.#closing.signal,
+            ended: () => this.#supervisor.look()
+        });
+        this.#message = this.#instance.missing();
+        this.#state = this.#message === null ? 'stopped' : 'missing';
+        this.#supervisor = createSupervisor(this.#timing, {
+            // While something is done to it, whoever does it learns of its death.
+            alive: () => this.#turns.busy || this.#instance.runs(),
+            answers: async () => this.#turns.busy || await pingAdmin(this.#home(), this.#timing.pingMs) || this.#turns.busy,
+            failed: (reason) => this.#fail(`${reason}${this.#instance.ending()}`),
+            recover: () => this.#turns.take(() => this.#recover()),
+            tidy: () => capOutput(this.#home())
+        });
+    }
+
+    process(): EngineProcess {
+        const [state, message, instance] = [this.#state, this.#message, this.#instance];
+        // Lists ask for every request, and want the state alone: the rest is read from the kernel, which takes longer than all else that they do.
+        return {
+            state,
+            message,
+            get version() {
+                return instance.version();
+            },
+            get pid() {
+                return instance.identity()?.pid ?? null;
+            },
+            get startedAt() {
+                const identity = instance.identity();
+                return state === 'running' && identity !== null ? startOf(identity) : null;
+            }
+        };
+    }
+
+    start(base: EngineConfig): Promise<boolean> {
+        return this.#turns.take(async () => {
+            this.#base = base;
+            if (this.#state === 'running' && this.#instance.runs()) {
+                return false;
+            }
+
+            this.#supervisor.want();
+            try {
+                prepareHome(this.#home());
+                this.#last ??= readLast(this.#home());
+                return (await this.#bringUp([this.#last, base])).how === 'started';
+            }
+            catch (error) {
+                this.#fail(messageOf(error));
+                throw new EngineUnavailable(messageOf(error), { cause: error });
+            }
+        });
+    }
+
+    stop(): Promise<boolean> {
+        // The supervisor lets go first, so that a stop that waits in the queue is not raced by a restart.
+        this.#supervisor.rest();
+        this.#giveUp();
+        return this.#turns.take(async () => {
+            this.#supervisor.rest();
+            const ran = await this.#instance.stop();
+            const missing = this.#instance.missing();
+            this.#listening = [];
+            this.#become(missing === null ? 'stopped' : 'missing', missing);
+            return ran;
+        });
+    }
+
+    load(config: EngineConfig): Promise<void> {
+        const { signal } = this.#asking;
+        return this.#turns.take(async () => {
+            this.#checkAdmin(config);
+            signal.throwIfAborted();
+            if (this.#isDown()) {
+                throw new EngineUnavailable(this.#message ?? 'the engine is stopped');
+            }
+
+            if (this.#supervisor.suspected() || !this.#instance.runs()) {
+                await this.#revive(config, signal);
+                return;
+            }
+
+            try {
+                await this.#give(config, signal);
+                this.#succeed();
+            }
+            catch (error) {
+                signal.throwIfAborted();
+                if (error instanceof EngineRejected && STARTED_PARTLY.test(error.message)) {
+                    await this.#renew(error);
+                }
+                else if (error instanceof EngineUnavailable) {
+                    // Nobody knows which configuration it has now: the supervisor replaces it, with the last good one.
+                    this.#supervisor.suspect(error.message);
+                }
+
+                throw error;
+            }
+        });
+    }
+
+    validate(config: EngineConfig): Promise<void> {
+        const run = async (): Promise<void> => {
+            this.#checkAdmin(config);
+            const folders = this.#home();
+            prepareHome(folders);
+            await validateConfig(folders, this.#instance.binary(), config, this.#closing.signal);
+        };
+        const result = this.#check.then(run, run);
+        this.#check = result.catch(() => undefined);
+        return result;
+    }
+
+    async config(): Promise<EngineConfig | null> {
+        return this.#isDown() ? null : this.#running();
+    }
+
+    async upstreams(): Promise<readonly EngineUpstream[]> {
+        return this.#isDown() ? [] : parseUpstreams(await this.#ask('GET', '/reverse_proxy/upstreams', this.#timing.pingMs));
+    }
+
+    logs(options: { readonly lines: number; readonly follow: boolean; readonly signal: AbortSignal }): AsyncIterable<string> {
+        const folders = this.#home();
+        return readLog(
+            { paths: [folders.outputFile, folders.logFile], uids: [folders.owner.uid, folders.panel.uid] },
+            { ...options, signal: AbortSignal.any([options.signal, this.#closing.signal]) }
+        );
+    }
+
+    onChange(listener: (process: EngineProcess) => void): void {
+        this.#listeners.add(listener);
+    }
+
+    async close(): Promise<void> {
+        this.#supervisor.close();
+        this.#closing.abort();
+        this.#giveUp();
+        this.#listeners.clear();
+        await Promise.allSettled([this.#turns.over(), this.#check]);
+    }
+
+    /**
+     * Finds the engine or starts it, and sees that it has a configuration: the one it runs, or the first candidate that it takes.
+     * When it takes none it is left running, empty, so that a better one can be loaded.
+     */
+    async #bringUp(candidates: readonly (EngineConfig | null)[]): Promise<{ readonly how: 'found' | 'started'; readonly refusal: EngineRejected | null }> {
+        const how = await this.#instance.raise();
+        if (how === 'found') {
+            const running = await this.#running();
+            if (running !== null) {
+                this.#took(running);
+                this.#succeed();
+                return { how, refusal: null };
+            }
+        }
+
+        let refusal: EngineRejected | null = null;
+        for (const candidate of candidates.filter((config) => config !== null)) {
+            try {
+                await this.#give(candidate);
+                this.#succeed();
+                return { how, refusal };
+            }
+            catch (error) {
+                if (!(error instanceof EngineRejected)) {
+                    throw error;
+                }
+
+                refusal ??= error;
+                this.#options.log.warn('Engine refused a configuration that it was to start with', { reason: error.message });
+                if (STARTED_PARTLY.test(error.message)) {
+                    await this.#end();
+                    await this.#instance.raise();
+                }
+            }
+        }
+
+        throw refusal ?? new EngineUnavailable('there is no configuration to start the engine with');
+    }
+
+    /** One load, after a look whether its new addresses are free: a load that fails at binding is not undone by the engine. */
+    async #give(config: EngineConfig, signal?: AbortSignal): Promise<void> {
+        const problems = await probeListeners(listenersOf(config), { pid: this.#instance.identity()?.pid ?? null, listeners: this.#listening });
+        if (problems.length > 0) {
+            throw new EngineRejected(problems.join('; '));
+        }
+
+        const text = JSON.stringify(config);
+        let taken = false;
+        try {
+            await keepWhen(this.#home(), text, async () => {
+                await this.#ask('POST', '/load', this.#timing.loadMs, text, signal);
+                taken = true;
+            });
+        }
+        catch (error) {
+            if (!taken) {
+                throw error;
+            }
+
+            this.#options.log.error('The engine\'s configuration could not be kept for its next start', { reason: messageOf(error) });
+        }
+
+        this.#took(config);
+    }
+
+    /** Null when it runs only what it was started with. */
+    async #running(): Promise<EngineConfig | null> {
+        const config = parseConfig(await this.#ask('GET', '/config/', this.#timing.loadMs));
+        return isDeepStrictEqual(config, startConfig(this.#home())) ? null : config;
+    }
+
+    #isDown(): boolean {
+        return this.#state === 'stopped' || this.#state === 'missing';
+    }
+
+    #took(config: EngineConfig): void {
+        this.#last = config;
+        this.#listening = listenersOf(config);
+    }
+
+    async #end(): Promise<void> {
+        this.#listening = [];
+        await this.#instance.end();
+    }
+
+    /** After a load that failed half-way: a new process with the previous configuration, since the old one may serve a mixture. */
+    async #renew(cause: EngineRejected): Promise<void> {
+        this.#options.log.warn('Engine refused a listener; it is restarted with the configuration before', { reason: cause.message });
+        try {
+            await this.#end();
+            await this.#bringUp([this.#last, this.#base]);
+        }
+        catch (error) {
+            this.#fail(messageOf(error));
+            throw new EngineUnavailable(`${cause.message}; the previous configuration could not be restored: ${messageOf(error)}`, { cause: error });
+        }
+    }
+
+    /** A load while the process is down: the new configuration may be just what lets it live. */
+    async #revive(config: EngineConfig, signal: AbortSignal): Promise<void> {
+        try {
+            await this.#end();
+            const { how, refusal } = await this.#bringUp([config, this.#last, this.#base]);
+            if (how === 'found') {
+                await this.#give(config, signal);
+            }
+
+            if (refusal !== null) {
+                throw refusal;
+            }
+        }
+        catch (error) {
+            if (this.#state !== 'running') {
+                this.#fail(messageOf(error));
+            }
+
+            throw error;
+        }
+    }
+
+    /** The supervisor's attempt. */
+    async #recover(): Promise<void> {
+        if (this.#state !== 'failing' && this.#state !== 'missing') {
+            return;
+        }
+
+        try {
+            prepareHome(this.#home());
+            if (this.#supervisor.suspected() || !this.#instance.runs()) {
+                await this.#end();
+            }
+
+            await this.#bringUp([this.#last, this.#base]);
+        }
+        catch (error) {
+            this.#fail(messageOf(error));
+        }
+    }
+
+    #succeed(): void {
+        this.#supervisor.watch();
+        this.#become('running', this.#state === 'missing' ? null : this.#message);
+    }
+
+    #fail(reason: string): void {
+        const missing = this.#instance.runs() ? null : this.#instance.missing();
+        this.#options.log.error('Engine fails', { reason: missing ?? reason });
+        this.#become(missing === null ? 'failing' : 'missing', missing ?? reason);
+        this.#supervisor.retry();
+    }
+
+    #become(state: EngineState, message: string | null): void {
+        const changed = state !== this.#state || message !== this.#message;
+        this.#state = state;
+        this.#message = message;
+        if (changed) {
+            const now = this.process();
+            for (const listener of this.#listeners) {
+                listener(now);
+            }
+        }
+    }
+
+    #home(): EngineFolders {
+        this.#folders ??= engineHome(this.#options.dataDir, this.#options.user);
+        return this.#folders;
+    }
+
+    /** A configuration without our admin socket would lock the panel out of the engine. */
+    #checkAdmin(config: EngineConfig): void {
+        if (!isDeepStrictEqual(config['admin'], adminConfig(this.#home()))) {
+            throw new EngineRejected('the configuration does not keep the panel\'s admin socket');
+        }
+    }
+
+    #ask(method: 'GET' | 'POST', path: string, timeoutMs: number, body?: string, signal?: AbortSignal): Promise<string> {
+        return askAdmin(this.#home(), { method, path, timeoutMs, ...(body === undefined ? {} : { body }), ...(signal === undefined ? {} : { signal }) });
+    }
+
+    /** Whoever stops a hanging engine does not wait for the loads before it. */
+    #giveUp(): void {
+        this.#asking.abort(new EngineUnavailable('the engine was stopped before it took the configuration'));
+        this.#asking = new AbortController();
+    }
+}
+
+const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error);

@@ -1,0 +1,229 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+
+import { pingAdmin } from './admin.ts';
+import { findBinary, LOCK_HELD, runBinary } from './binary.ts';
+import { checkSocket } from '../files/home.ts';
+import { EngineUnavailable } from '../port.ts';
+import { endProcess, findEngine, forgetPid, isAlive, spawnEngine } from './process.ts';
+import { parseEngineVersion } from '../render/version.ts';
+import type { Logger } from '../../log.ts';
+import type { EngineFolders } from '../files/home.ts';
+import type { EngineVersion } from '../port.ts';
+import type { ProcessIdentity } from './process.ts';
+
+/** Milliseconds. */
+export interface InstanceTiming {
+    /** From the start of the process to its first answer. */
+    readonly startMs: number;
+    readonly pingMs: number;
+    /** For how long an engine that is asked to end may finish its requests. */
+    readonly graceMs: number;
+}
+
+export interface InstanceOptions {
+    readonly binary: string | null;
+    readonly home: () => EngineFolders;
+    readonly timing: InstanceTiming;
+    readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
+    /** Aborted: no further start. */
+    readonly signal: AbortSignal;
+    /** A process that was started here ended. */
+    readonly ended: () => void;
+}
+
+/** The one process that is the engine, whoever started it, without regard to what it serves. */
+export interface EngineInstance {
+    /** Null unless it lives. */
+    identity(): ProcessIdentity | null;
+    runs(): boolean;
+    version(): EngineVersion | null;
+    /** How the last process ended, for a sentence's end; empty while one lives or when nobody knows. */
+    ending(): string;
+    /** Null, or why there is no binary. */
+    missing(): string | null;
+    /** @throws EngineUnavailable when it is missing */
+    binary(): string;
+    /** Finds a running engine that answers, or starts one without a configuration. @throws EngineUnavailable */
+    raise(): Promise<'found' | 'started'>;
+    /** Ends what does not answer or must not go on serving. */
+    end(): Promise<void>;
+    /** Ends it by wish; false: there was none. */
+    stop(): Promise<boolean>;
+}
+
+/** For how long an engine that is just starting is waited for. */
+const ADOPTION_MS = 2000;
+
+/** The grace of an engine that does not answer, or must not go on serving. */
+const HANGING_MS = 1000;
+
+export const createInstance = (options: InstanceOptions): EngineInstance => new Instance(options);
+
+class Instance implements EngineInstance {
+    readonly #options: InstanceOptions;
+    #identity: ProcessIdentity | null = null;
+    #version: EngineVersion | null = null;
+    #ending = '';
+
+    constructor(options: InstanceOptions) {
+        this.#options = options;
+    }
+
+    identity(): ProcessIdentity | null {
+        return this.#identity !== null && isAlive(this.#identity) ? this.#identity : null;
+    }
+
+    runs(): boolean {
+        return this.identity() !== null;
+    }
+
+    version(): EngineVersion | null {
+        return this.#version;
+    }
+
+    ending(): string {
+        return this.runs() ? '' : this.#ending;
+    }
+
+    missing(): string | null {
+        const { binary } = this.#options;
+        if (findBinary(binary) !== null) {
+            return null;
+        }
+
+        return binary === null
+            ? 'Caddy is not installed: there is no caddy on the PATH. Install it, or name its binary in PORTICO_CADDY'
+            : `there is no executable Caddy at ${binary} (PORTICO_CADDY)`;
+    }
+
+    binary(): string {
+        const binary = findBinary(this.#options.binary);
+        if (binary === null) {
+            throw new EngineUnavailable(this.missing() ?? 'Caddy has just been removed');
+        }
+
+        return binary;
+    }
+
+    async raise(): Promise<'found' | 'started'> {
+        if (await this.#adopt()) {
+            return 'found';
+        }
+
+        const binary = this.binary();
+        const folders = this.#options.home();
+        const version = this.#readVersion();
+        checkSocket(folders);
+        const { child, identity } = await spawnEngine(folders, binary);
+        let ended: string | null = null;
+        let locked = false;
+        child.on('exit', (code, signal) => {
+            ended = ` (${signal ?? `code ${code}`})${this.#lastWords()}`;
+            locked = code === LOCK_HELD;
+            if (this.#identity?.pid === identity.pid) {
+                this.#ending = ended;
+                this.#options.ended();
+            }
+        });
+        const end = performance.now() + this.#options.timing.startMs;
+        while (!await this.#take()) {
+            if (locked && await this.#adopt()) {
+                return 'found';
+            }
+
+            if (ended !== null || this.#options.signal.aborted) {
+                throw new EngineUnavailable(locked ? 'another engine holds the lock of this data folder' : `the engine ended at its start${ended ?? ''}`);
+            }
+
+            if (performance.now() > end) {
+                await endProcess(identity, 0);
+                throw new EngineUnavailable(`the engine did not answer within ${this.#options.timing.startMs / 1000} s of its start`);
+            }
+
+            await wait(15);
+        }
+
+        this.#version = await version;
+        if (this.#identity?.pid !== identity.pid) {
+            return 'found';
+        }
+
+        this.#options.log.info('Engine started', { pid: identity.pid, user: folders.owner.name, version: this.#version?.text });
+        return 'started';
+    }
+
+    /** Takes over an engine that runs already; one that does not answer, or is another user's, is ended. */
+    async #adopt(): Promise<boolean> {
+        const end = performance.now() + ADOPTION_MS;
+        while (!await this.#take()) {
+            const found = findEngine(this.#options.home());
+            if (found === null) {
+                return false;
+            }
+
+            if (performance.now() > end) {
+                this.#options.log.warn('An engine that does not answer is ended', { pid: found.identity.pid });
+                await endProcess(found.identity, HANGING_MS);
+                return false;
+            }
+
+            await wait(50);
+        }
+
+        this.#version ??= await this.#readVersion();
+        this.#options.log.info('Engine found running', { pid: this.#identity?.pid });
+        return true;
+    }
+
+    /** Makes the engine that runs now ours, if it answers. Whoever started it: another driver may have been faster. */
+    async #take(): Promise<boolean> {
+        const folders = this.#options.home();
+        const found = findEngine(folders);
+        if (found?.current !== true || !await pingAdmin(folders, this.#options.timing.pingMs)) {
+            return false;
+        }
+
+        this.#identity = found.identity;
+        this.#ending = '';
+        return true;
+    }
+
+    async end(): Promise<void> {
+        const identity = this.identity();
+        this.#identity = null;
+        if (identity !== null) {
+            await endProcess(identity, HANGING_MS);
+        }
+    }
+
+    async stop(): Promise<boolean> {
+        const folders = this.#options.home();
+        const identity = this.identity() ?? findEngine(folders)?.identity ?? null;
+        this.#identity = null;
+        if (identity !== null) {
+            await endProcess(identity, this.#options.timing.graceMs);
+            this.#options.log.info('Engine stopped', { pid: identity.pid });
+        }
+
+        forgetPid(folders);
+        return identity !== null;
+    }
+
+    async #readVersion(): Promise<EngineVersion | null> {
+        const binary = findBinary(this.#options.binary);
+        return binary === null ? null : parseEngineVersion((await runBinary(this.#options.home(), binary, ['version'], { timeoutMs: 5000 })).stdout);
+    }
+
+    /** The end of what the process said before it died, for a human. */
+    #lastWords(): string {
+        try {
+            const lines = readFileSync(this.#options.home().outputFile, 'utf8').slice(-8192).split('\n').slice(1);
+            const last = lines.findLast((line) => line !== '' && !line.startsWith('{'));
+            return last === undefined ? '' : `: ${last.slice(0, 500)}`;
+        }
+        catch {
+            return '';
+        }
+    }
+}

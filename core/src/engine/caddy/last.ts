@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { rename, rm, writeFile } from 'node:fs/promises';
+
+import { adminConfig } from '../files/home.ts';
+import type { EngineFolders } from '../files/home.ts';
+import type { EngineConfig } from '../port.ts';
+
+/** Reads a configuration; null for what is JSON but not an object. @throws SyntaxError */
+export const parseConfig = (text: string): EngineConfig | null => {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? parsed as EngineConfig : null;
+};
+
+/**
+ * The configuration that the engine last took, or null: none yet, cut by a power failure, or of a data folder that lay elsewhere, whose
+ * engine would listen where nobody looks for it.
+ */
+export const readLast = (folders: EngineFolders): EngineConfig | null => {
+    try {
+        const last = parseConfig(readFileSync(folders.lastFile, 'utf8'));
+        const { listen } = last?.['admin'] as { readonly listen?: unknown };
+        return listen === adminConfig(folders)['listen'] ? last : null;
+    }
+    catch {
+        return null;
+    }
+};
+
+/** Writes while `load` works, and makes it the last configuration if `load` succeeds. @throws what `load` throws, or what the disk says */
+export const keepWhen = async (folders: EngineFolders, text: string, load: () => Promise<unknown>): Promise<void> => {
+    const temporary = `${folders.lastFile}.tmp`;
+    const [loaded, written] = await Promise.allSettled([load(), writeFile(temporary, text, { mode: 0o600 })]);
+    if (loaded.status === 'rejected') {
+        await rm(temporary, { force: true });
+        throw loaded.reason;
+    }
+
+    if (written.status === 'rejected') {
+        throw written.reason;
+    }
+
+    await rename(temporary, folders.lastFile);
+};

@@ -1,0 +1,179 @@
+import { spawn } from 'node:child_process';
+import { closeSync, constants, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { ChildProcess } from 'node:child_process';
+
+import { engineCommand, engineEnvironment } from './binary.ts';
+import { adminConfig, writeForEngine } from '../files/home.ts';
+import type { EngineFolders } from '../files/home.ts';
+import { EngineUnavailable } from '../port.ts';
+import type { EngineConfig } from '../port.ts';
+
+/** One process for good: a process id is used again, a process id with its start is not. */
+export interface ProcessIdentity {
+    readonly pid: number;
+    /** Clock ticks from the machine's boot to the process's start. */
+    readonly ticks: number;
+}
+
+/** What an engine is started with: a place to talk to it, and nothing to serve. Holds no secret. */
+export const startConfig = (folders: EngineFolders): EngineConfig => ({
+    admin: adminConfig(folders),
+    storage: { module: 'file_system', root: folders.storage }
+});
+
+/** The identity of a living process; null when there is none, or only a zombie, which serves nobody. */
+export const identify = (pid: number): ProcessIdentity | null => {
+    const fields = readProc(`/proc/${pid}/stat`)?.replace(/^.*\)\s/s, '').trim().split(' ') ?? null;
+    const state = fields?.[0] ?? 'X';
+    return fields === null || 'ZXx'.includes(state) ? null : { pid, ticks: Number(fields[19]) };
+};
+
+/** Whether that very process still lives. */
+export const isAlive = (identity: ProcessIdentity): boolean => identify(identity.pid)?.ticks === identity.ticks;
+
+/** When a process began. */
+export const startOf = (identity: ProcessIdentity): Date => {
+    const boot = Number(/^btime (\d+)$/m.exec(readProc('/proc/stat') ?? '')?.[1] ?? 0);
+    // USER_HZ, the unit of the kernel's interface, is 100 on every architecture that Node runs on.
+    return new Date(boot * 1000 + identity.ticks * 10);
+};
+
+/** A process that holds the lock, or looks as if it should. */
+export interface FoundEngine {
+    readonly identity: ProcessIdentity;
+    /** False: it holds the lock, but does not run as the engine's user (not yet, or the user was changed). */
+    readonly current: boolean;
+}
+
+/**
+ * Finds the engine of these folders among the machine's processes, by what cannot be left over or made up by another user:
+ * it holds the lock (the kernel says so) or runs as the engine's user, and was started with our file.
+ * Neither a process id on disk nor the socket is believed.
+ */
+export const findEngine = (folders: EngineFolders): FoundEngine | null => {
+    const holders = lockHolders(folders.lockFile);
+    // Some file systems show the kernel's lock table another inode than they show us: then the command line and the user decide.
+    const candidates = holders.length > 0 ? holders : readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+    for (const pid of candidates) {
+        const identity = identify(pid);
+        if (identity !== null && isStartedWith(pid, folders.startFile)) {
+            const current = runsAs(pid, folders.owner.uid);
+            if (current || holders.length > 0) {
+                return { identity, current };
+            }
+        }
+    }
+
+    return null;
+};
+
+/**
+ * Starts the engine in a session of its own, with nothing of ours in its environment, so that it outlives the panel.
+ * The caller waits for its socket to answer.
+ * @throws EngineUnavailable when it cannot be started at all
+ */
+export const spawnEngine = async (folders: EngineFolders, binary: string): Promise<{ readonly child: ChildProcess; readonly identity: ProcessIdentity }> => {
+    writeForEngine(folders, folders.startFile, JSON.stringify(startConfig(folders)));
+    rotateOutput(folders);
+    const output = openSync(folders.outputFile, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW, 0o600);
+    try {
+        const [file, ...args] = engineCommand(folders, binary, ['run', '--config', folders.startFile], { serve: true });
+        const child = spawn(file, args, { cwd: folders.scratch, detached: true, stdio: ['ignore', output, output], env: engineEnvironment(folders.storage) });
+        await new Promise<void>((done, failed) => {
+            child.once('spawn', done);
+            child.once('error', (error) => failed(new EngineUnavailable(`the engine could not be started: ${error.message}`)));
+        });
+        child.unref();
+        const pid = child.pid ?? 0;
+        writeFileSync(folders.pidFile, `${pid}\n`, { mode: 0o600 });
+        return { child, identity: identify(pid) ?? { pid, ticks: -1 } };
+    }
+    finally {
+        closeSync(output);
+    }
+};
+
+/**
+ * Ends a process: asks, then insists. Never signals a stranger that got the same process id.
+ * @param graceMs - for how long it may finish what it is doing
+ */
+export const endProcess = async (identity: ProcessIdentity, graceMs: number): Promise<void> => {
+    for (const [signal, limitMs] of [['SIGTERM', graceMs], ['SIGKILL', 10_000]] as const) {
+        const end = performance.now() + limitMs;
+        if (isAlive(identity)) {
+            try {
+                process.kill(identity.pid, signal);
+            }
+            catch (error) {
+                if ((error as NodeJS.ErrnoException).code === 'EPERM') {
+                    throw new EngineUnavailable(`the panel may not end the engine's process ${identity.pid}`);
+                }
+            }
+        }
+
+        while (isAlive(identity)) {
+            if (performance.now() > end) {
+                break;
+            }
+
+            await wait(10);
+        }
+    }
+
+    if (isAlive(identity)) {
+        throw new EngineUnavailable(`the engine's process ${identity.pid} does not end`);
+    }
+};
+
+/** Forgets the process for the human reader. */
+export const forgetPid = (folders: EngineFolders): void => rmSync(folders.pidFile, { force: true });
+
+/** Cuts what the engine said outside its own log, when that has grown too long: it appends, so it goes on at the new end. */
+export const capOutput = (folders: EngineFolders): void => {
+    try {
+        if (sizeOf(folders.outputFile) > OUTPUT_LIMIT) {
+            truncateSync(folders.outputFile);
+        }
+    }
+    catch {
+        // A full or read-only disk: there is nothing to gain from failing the engine for its chatter.
+    }
+};
+
+/** 8 MiB. */
+const OUTPUT_LIMIT = 8 * 1024 * 1024;
+
+const rotateOutput = (folders: EngineFolders): void => {
+    if (sizeOf(folders.outputFile) > OUTPUT_LIMIT / 8) {
+        renameSync(folders.outputFile, `${folders.outputFile}.1`);
+    }
+};
+
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+
+const isStartedWith = (pid: number, startFile: string): boolean => {
+    const args = readProc(`/proc/${pid}/cmdline`)?.split('\0') ?? [];
+    const flag = args.indexOf('--config');
+    return flag > 0 && args[flag - 1] === 'run' && args[flag + 1] === startFile;
+};
+
+const runsAs = (pid: number, uid: number): boolean => {
+    const uids = /^Uid:\s+(\d+)\s+(\d+)/m.exec(readProc(`/proc/${pid}/status`) ?? '');
+    return Number(uids?.[1]) === uid && Number(uids?.[2]) === uid;
+};
+
+const lockHolders = (lockFile: string): readonly number[] => {
+    const inode = statSync(lockFile, { throwIfNoEntry: false })?.ino;
+    const lines = (readProc('/proc/locks') ?? '').split('\n').map((line) => line.trim().split(/\s+/));
+    return lines.filter((fields) => fields[1] === 'FLOCK' && fields[5]?.split(':')[2] === String(inode)).map((fields) => Number(fields[4])).filter((pid) => pid > 0);
+};
+
+const readProc = (path: string): string | null => {
+    try {
+        return readFileSync(path, 'utf8');
+    }
+    catch {
+        return null;
+    }
+};

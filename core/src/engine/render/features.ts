@@ -1,0 +1,29 @@
+/** What one version of the engine can do that another cannot: the only place where its version decides anything about a configuration. */
+import type { EngineVersion } from '../port.ts';
+import { atLeast } from './version.ts';
+
+export interface EngineFeatures {
+    /** 2.7: streams of an old configuration live on for a while after a reload. Before, every reload closes every WebSocket. */
+    readonly streamCloseDelay: boolean;
+    /** 2.8: on-demand certificates are permitted by a module; before, by the field `ask`, which later versions drop. */
+    readonly permissionModule: boolean;
+    /** 2.8: the policy `weighted_round_robin`. Before, an upstream is listed as often as its weight says. */
+    readonly weightedRoundRobin: boolean;
+    /** 2.11: a TLS upstream gets its own address as Host unless the configuration says otherwise; before, the client's. */
+    readonly rewritesHostForTls: boolean;
+    /** 2.7: HTTP/3 whose listener survives a reload. */
+    readonly http3: boolean;
+}
+
+/**
+ * What an engine of this version can do. Not a matter of version, and therefore not here: no version can fold the case of a name
+ * before a look-up in the file table, so a Host with a capital letter or a trailing dot is answered 421 by all of them.
+ * @param version - null (built from source) counts as the newest
+ */
+export const engineFeatures = (version: EngineVersion | null): EngineFeatures => ({
+    streamCloseDelay: atLeast(version, 2, 7),
+    permissionModule: atLeast(version, 2, 8),
+    weightedRoundRobin: atLeast(version, 2, 8),
+    rewritesHostForTls: atLeast(version, 2, 11),
+    http3: atLeast(version, 2, 7)
+});
