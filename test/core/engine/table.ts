@@ -151,7 +151,7 @@ describe('createSiteTable', () => {
     it('shows each name old or new after a kill at any moment', { timeout: 30_000 }, async () => {
         const entries = [entry('h:1'), entry('h:2'), null];
         const script = `
-            import { createSiteTable } from ${JSON.stringify(fileURLToPath(new URL('../../../core/src/engine/table.ts', import.meta.url)))};
+            import { createSiteTable } from ${JSON.stringify(fileURLToPath(new URL('../../../core/src/engine/files/table.ts', import.meta.url)))};
             const table = createSiteTable({ table: ${JSON.stringify(root)}, owner: { switched: false } });
             const entries = ${JSON.stringify(entries)};
             process.stdout.write('go');
