@@ -1,7 +1,9 @@
 /** For hosts of plugins only, never for plugins: the boundary, which the core and the test kit plug their ports into. */
 export { createHookHost } from './boundary/hook-host.ts';
 export type { HookHost, HookOptions, Published, TapFailure, TapOwner } from './boundary/hook-host.ts';
+export { allowedHeaders, sandboxHeaders } from './boundary/answer-headers.ts';
 export { boundaryErrors, failureOf } from './boundary/failures.ts';
+export { Grants, type Capabilities } from './boundary/grants.ts';
 export { createGuest, type GuestOptions } from './boundary/guest.ts';
 export { createLink, type Link, type Port } from './boundary/link.ts';
 export { deepFreeze, plainCopy } from './boundary/plain.ts';
@@ -10,4 +12,5 @@ export type {
 } from './boundary/protocol.ts';
 export { Scope, within, type Owned } from './boundary/scope.ts';
 export { mapSecrets, secretPaths } from './boundary/secrets.ts';
+export { labelOf, mergeSettings, openSettings, sealSettings, viewSettings, type Sealer } from './boundary/settings.ts';
 export { faultsOf, validate, type Place } from './boundary/validation.ts';

@@ -1,0 +1,77 @@
+/** What one plugin may do: what its manifest asks for and an admin granted, looked at whenever it is used. */
+import { boundaryErrors } from './failures.ts';
+
+/** What a manifest asks for, and what an admin grants of it. */
+export interface Capabilities {
+    readonly exec?: readonly string[] | undefined;
+    readonly users?: readonly string[] | undefined;
+    readonly files?: readonly string[] | undefined;
+    readonly network?: readonly string[] | undefined;
+    readonly sockets?: readonly string[] | undefined;
+    readonly hosts?: 'own' | 'read' | 'write' | undefined;
+    readonly certificates?: 'read' | 'write' | undefined;
+    readonly api?: { readonly read?: readonly string[] | undefined; readonly write?: readonly string[] | undefined } | undefined;
+    readonly collect?: readonly string[] | undefined;
+    readonly taps?: readonly string[] | undefined;
+    readonly public?: readonly string[] | undefined;
+    readonly pages?: true | undefined;
+    readonly direct?: readonly ('exec' | 'network' | 'files' | 'native')[] | undefined;
+}
+
+type Lists = 'exec' | 'users' | 'files' | 'network' | 'sockets' | 'collect' | 'taps' | 'public';
+
+export class Grants {
+    readonly plugin: string;
+    readonly #asked: Capabilities;
+    readonly #granted: () => Capabilities;
+
+    constructor(plugin: string, asked: Capabilities, granted: () => Capabilities) {
+        this.plugin = plugin;
+        this.#asked = asked;
+        this.#granted = granted;
+    }
+
+    /** What is granted of a list. An entry counts when the manifest asks for it, or for `*`, which an admin may narrow to anything. */
+    list(name: Lists): readonly string[] {
+        const asked = this.#asked[name] ?? [];
+        const granted = this.#granted()[name] ?? [];
+        return asked.includes('*') ? granted : granted.includes('*') ? asked : granted.filter((entry) => asked.includes(entry));
+    }
+
+    has(name: Lists, entry: string): boolean {
+        const list = this.list(name);
+        return list.includes('*') || list.includes(entry);
+    }
+
+    /** @throws CAPABILITY_MISSING 50305 */
+    require(name: Lists, entry: string): void {
+        if (!this.has(name, entry)) {
+            throw this.missing(`${name}: ${entry}`);
+        }
+    }
+
+    get hosts(): 'own' | 'read' | 'write' | null {
+        const [asked, granted] = [this.#asked.hosts, this.#granted().hosts];
+        return asked === undefined || granted === undefined ? null : asked === granted ? granted : asked === 'write' ? granted : granted === 'write' ? asked : null;
+    }
+
+    get certificates(): 'read' | 'write' | null {
+        const [asked, granted] = [this.#asked.certificates, this.#granted().certificates];
+        return asked === undefined || granted === undefined ? null : asked === 'read' ? 'read' : granted;
+    }
+
+    /** Whether a route of the catalogue may be called. */
+    api(id: string, effect: 'read' | 'write' | 'destructive'): boolean {
+        const side = effect === 'read' ? 'read' : 'write';
+        const [asked, granted] = [this.#asked.api?.[side] ?? [], this.#granted().api?.[side] ?? []];
+        return (asked.includes('*') || asked.includes(id)) && (granted.includes('*') || granted.includes(id));
+    }
+
+    get pages(): boolean {
+        return this.#asked.pages === true && this.#granted().pages === true;
+    }
+
+    missing(capability: string): Error {
+        return boundaryErrors.CAPABILITY_MISSING({ plugin: this.plugin, capability });
+    }
+}

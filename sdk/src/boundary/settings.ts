@@ -1,0 +1,77 @@
+/** Settings of plugins as they are kept: secrets sealed under a key of the plugin's name and package. */
+import { mapSecrets } from './secrets.ts';
+
+/** Seals texts under a label, and opens them under the same. */
+export interface Sealer {
+    seal(label: string, plain: string): string;
+    /** @throws Error when it was sealed under another label or key */
+    open(label: string, sealed: string): string;
+}
+
+type Values = Readonly<Record<string, unknown>>;
+interface Sealed {
+    readonly '~sealed': string;
+}
+
+/** The label under which a plugin's secrets are sealed: another package of the same name opens nothing. */
+export const labelOf = (name: string, packageName: string): string => `plugin ${name} ${packageName}`;
+
+/** Values with their secrets opened. @throws Error when one was sealed for somebody else */
+export function openSettings(kept: Values, label: string, keyring: Pick<Sealer, 'open'>): Values {
+    return mapSealed(kept, ({ '~sealed': text }) => keyring.open(label, text)) as Values;
+}
+
+/** Values with their secrets sealed; one that did not change stays as it was kept. */
+export function sealSettings(values: Values, paths: readonly string[], label: string, keyring: Pick<Sealer, 'seal'>): Values {
+    return mapSecrets(values, paths, (value) => ({ '~sealed': keyring.seal(label, String(value)) })) as Values;
+}
+
+/** As anybody may read them. */
+export function viewSettings(kept: Values): Values {
+    return mapSealed(kept, () => ({ set: true })) as Values;
+}
+
+/** A change on top of what is there: null takes a setting back to its default, and what a read shows of a secret keeps it. */
+export function mergeSettings(before: Values, change: Values): Values {
+    const merged: Record<string, unknown> = { ...before };
+    for (const [key, value] of Object.entries(change)) {
+        if (value === null) {
+            delete merged[key];
+        }
+        else {
+            merged[key] = withKept(value, before[key]);
+        }
+    }
+    return merged;
+}
+
+function withKept(value: unknown, before: unknown): unknown {
+    if (isMask(value)) {
+        return before;
+    }
+    if (Array.isArray(value)) {
+        return value.map((item, index) => withKept(item, Array.isArray(before) ? (before as readonly unknown[])[index] : undefined));
+    }
+    if (isObject(value)) {
+        return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withKept(item, isObject(before) ? before[key] : undefined)]));
+    }
+    return value;
+}
+
+function mapSealed(value: unknown, change: (sealed: Sealed) => unknown): unknown {
+    if (Array.isArray(value)) {
+        return value.map((item) => mapSealed(item, change));
+    }
+    if (!isObject(value)) {
+        return value;
+    }
+    return typeof value['~sealed'] === 'string' ? change(value as unknown as Sealed) : Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapSealed(item, change)]));
+}
+
+function isMask(value: unknown): boolean {
+    return isObject(value) && value['set'] === true && Object.keys(value).length === 1;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
