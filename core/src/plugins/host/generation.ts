@@ -3,6 +3,7 @@ import type { Health, PluginDefinition } from '@portico/sdk';
 import type { DefinitionDocument, GenerationDocument, Guest, HostDoors, Release } from '@portico/sdk/host';
 import type { Manifest, PluginPackage } from '@portico/registry';
 import type { HttpServer } from '../../http/server.ts';
+import type { Confine } from '../blame.ts';
 
 export type Capabilities = NonNullable<Manifest['capabilities']>;
 
@@ -20,6 +21,8 @@ export interface GenerationOptions {
     grants(): Capabilities;
     /** Where the plugin's code runs: takes the host's doors, gives the guest. Default: in this thread. */
     readonly realm?: (doors: HostDoors) => Guest | Promise<Guest>;
+    /** Around every call of the plugin's code, and of the panel's by it; default: nothing. */
+    readonly confine?: Confine;
     /** Milliseconds; defaults: setup 10 s, start 30 s, stop 8 s, one health check 5 s. */
     readonly timing?: Partial<GenerationTiming>;
 }

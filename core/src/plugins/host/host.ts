@@ -7,6 +7,7 @@ import { createHttpServer, type HttpServer } from '../../http/server.ts';
 import type { Route } from '../../http/route.ts';
 import { sandboxHeaders } from './answer-headers.ts';
 import { assetRoutes } from './assets.ts';
+import { confinedDoors, confinedGuest } from './confined.ts';
 import { Contracts } from './contracts.ts';
 import { openPluginDatabase, type PluginDatabase } from './database.ts';
 import { checkTaps, createDoors, requirePages } from './doors.ts';
@@ -275,15 +276,17 @@ class Building implements Generation {
         const { plugin, definition, dataDir } = this.#options;
         const { ports } = this.#shared;
         const permissions = permissionsOf(this.#options);
-        const doors = createDoors({
+        const { confine } = this.#options;
+        const ownDoors = createDoors({
             ports, plugin: this.name, label: labelOf(this.name, plugin.package), grants: this.#grants, handles: this.#handles, scope: this.#scope, schedules: this.#schedules, tickets: this.#tickets,
             contracts: this.#shared.contracts, log: this.#log(), signal: this.#ending.signal, permissions,
             runHook: async (name, payload) => this.#publishers.get(name)?.run(payload as never)
         });
+        const doors = confine === undefined ? ownDoors : confinedDoors(ownDoors, confine);
         if (this.#options.realm !== undefined) {
             return this.#options.realm(doors);
         }
-        return createGuest({
+        const guest = createGuest({
             name: this.name, version: plugin.version, dataDir, definition, checkReturns: ports.http.checkReturns, doors,
             local: {
                 db: { read: (work) => this.#database.read(work), write: (work) => this.#database.write(work) },
@@ -302,6 +305,7 @@ class Building implements Generation {
                 }
             }
         });
+        return confine === undefined ? guest : confinedGuest(guest, confine);
     }
 
     async #readSettings(values: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>> {

@@ -1,0 +1,74 @@
+/** What the panel keeps of plugins: one record for each name and package, where their data lies, and starts that never became good. */
+import { defineEntity, type InferEntity, type MigrationObject } from '@mikro-orm/core';
+import { Migration } from '@mikro-orm/migrations';
+
+export const PluginEntity = defineEntity({
+    name: 'Plugin',
+    tableName: 'plugins',
+    properties: (p) => ({
+        name: p.string().primary(),
+        package: p.string().primary(),
+        enabled: p.boolean(),
+        /** JSON of the capabilities that an admin granted. */
+        grants: p.text(),
+        /** JSON of the capabilities that it asked for when somebody last decided about them. */
+        decided: p.text(),
+        /** JSON of the settings; secrets in it are sealed. */
+        settings: p.text(),
+        /** JSON list of when it failed lately, milliseconds since 1970. */
+        failures: p.text(),
+        /** JSON of the last failure; null when it runs, or never failed. */
+        failure: p.text().nullable(),
+        quarantinedAt: p.integer().nullable(),
+        /** JSON of the package as it was last seen. */
+        seen: p.text(),
+        firstSeenAt: p.integer(),
+        version: p.integer()
+    })
+});
+
+export type PluginRow = Readonly<Omit<InferEntity<typeof PluginEntity>, symbol>>;
+
+/** A folder with a plugin's data, `<dataDir>/plugin-data/<name>/<n>`. */
+export const PluginDataEntity = defineEntity({
+    name: 'PluginData',
+    tableName: 'plugin_data',
+    properties: (p) => ({
+        name: p.string().primary(),
+        package: p.string().primary(),
+        n: p.integer().primary(),
+        /** The code that it was made for: folder below `plugins/` as the lock names it; empty for a plugin that was not installed. */
+        folder: p.string(),
+        /** Version of that code. */
+        version: p.string(),
+        createdAt: p.integer(),
+        current: p.boolean()
+    })
+});
+
+export type PluginDataRow = Readonly<Omit<InferEntity<typeof PluginDataEntity>, symbol>>;
+
+/** A start that loaded plugins and is not known to have become good. */
+export const PluginBootEntity = defineEntity({
+    name: 'PluginBoot',
+    tableName: 'plugin_boots',
+    properties: (p) => ({ id: p.integer().primary(), at: p.integer() })
+});
+
+export const pluginEntities = [PluginEntity, PluginDataEntity, PluginBootEntity] as const;
+
+class CreatePluginTables extends Migration {
+    override up(): void {
+        this.addSql(`create table plugins (
+            name text not null, package text not null, enabled integer not null, grants text not null, decided text not null, settings text not null, failures text not null,
+            failure text null, quarantined_at integer null, seen text not null, first_seen_at integer not null, version integer not null, primary key (name, package)
+        )`);
+        this.addSql(`create table plugin_data (
+            name text not null, package text not null, n integer not null, folder text not null, version text not null, created_at integer not null, current integer not null, primary key (name, package, n)
+        )`);
+        this.addSql('create unique index plugin_data_current on plugin_data (name, package) where current = 1');
+        this.addSql('create table plugin_boots (id integer primary key autoincrement not null, at integer not null)');
+    }
+}
+
+export const pluginMigrations: readonly MigrationObject[] = [{ name: '0002-plugins', class: CreatePluginTables }];

@@ -1,0 +1,402 @@
+/**
+ * The plugins of a panel: what is there, what is to run, and bringing the one to the other. There is one procedure, `settle`: it holds what was
+ * decided against what runs and takes the one step that is missing. Every change is a change of a record, a disk or a plugin's own end,
+ * followed by `settle`; those that require the plugin are settled after it. All that is done to one plugin is done in turn.
+ */
+import type { Found, Place, PluginPackage, Registry, Skipped } from '@portico/registry';
+import type { Clock } from '../clock.ts';
+import type { Database } from '../db/database.ts';
+import type { Logger } from '../log.ts';
+import type { Blame } from './blame.ts';
+import { askedOf, beyond } from './capabilities.ts';
+import type { Generation, GenerationOptions, GenerationTiming, PluginHost, ReleaseReport } from './host/generation.ts';
+import { journey, prepareGeneration, Stopped, type Road } from './journey.ts';
+import type { DataFolders, PluginFailure, PluginRecord, PluginState, Runtime } from './plugin.ts';
+import { newRecord, type Records } from './records.ts';
+import { survey, type PassedOver } from './survey.ts';
+
+/** What others hear of. Must not throw. */
+export interface LifecycleEvents {
+    changed(plugin: string, state: PluginState, before: PluginState, failure: PluginFailure | null): void;
+    /** Routes came or went. */
+    routes(plugin: string): void;
+    /** What is known changed: permissions are to be declared anew. */
+    surveyed(plugins: readonly PluginRecord[]): void;
+}
+
+export interface LifecycleOptions {
+    readonly registry: Registry;
+    readonly host: PluginHost;
+    readonly records: Records;
+    readonly data: DataFolders;
+    readonly blame: Blame;
+    readonly db: Database;
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly places: readonly Place[];
+    readonly events: LifecycleEvents;
+    readonly timing?: Partial<GenerationTiming>;
+}
+
+/** So many falls within an hour, and an admin must look. */
+const mostFalls = 3;
+const fallsMs = 60 * 60_000;
+/** Stages at which code of the plugin ran. */
+const counted = new Set(['loaded', 'mounted', 'running']);
+/** What lies with an admin, or with another plugin. */
+const uncounted = new Set(['SETTINGS_REQUIRED', 'SETTINGS_INVALID', 'REQUIREMENT_FAILED', 'ENTRY_MISSING', 'SDK_BUNDLED']);
+/** How long the end of the panel waits for a plugin that is just being made. */
+const closePatienceMs = 3_000;
+
+export class Lifecycle {
+    readonly registry: Registry;
+    readonly host: PluginHost;
+    readonly records: Records;
+    readonly #options: LifecycleOptions;
+    readonly #road: Road;
+    readonly #runtimes = new Map<string, Runtime>();
+    readonly #tails = new Map<string, Promise<void>>();
+    readonly #background = new Set<Promise<unknown>>();
+    /** Names in an order in which each comes after what it requires. */
+    #order: readonly string[] = [];
+    #passedOver: readonly PassedOver[] = [];
+    #skipped: readonly Skipped[] = [];
+    #phase: 'new' | 'open' | 'safe' | 'closing' = 'new';
+
+    constructor(options: LifecycleOptions) {
+        const { registry, host, records, data, blame, timing = {} } = options;
+        this.registry = registry;
+        this.host = host;
+        this.records = records;
+        this.#options = options;
+        this.#road = {
+            registry, host, timing,
+            confine: (name, folder) => blame.confine(name, folder),
+            dataDir: (found) => data.current(found),
+            lacking: (runtime) => this.#lacking(runtime),
+            record: (runtime) => this.recordOf(runtime) ?? newRecord(runtime.plugin as PluginPackage, 0),
+            reached: (runtime, state) => {
+                if (this.#phase === 'closing') {
+                    throw new Stopped({ stage: 'running', code: 'PANEL_STOPPING', message: 'The panel stops' });
+                }
+                this.#show(runtime, state, null);
+            }
+        };
+    }
+
+    /** `safe`: nothing is loaded. `new`: nothing is known yet. */
+    get phase(): 'new' | 'open' | 'safe' | 'closing' {
+        return this.#phase;
+    }
+
+    /** One plugin; null when nobody has heard of it. */
+    runtime(name: string): Runtime | null {
+        return this.#runtimes.get(name) ?? null;
+    }
+
+    /** All of them, each after what it requires. */
+    runtimes(): readonly Runtime[] {
+        return [...this.#runtimes.values()].sort((one, two) => this.#placeOf(one.name) - this.#placeOf(two.name) || (one.name < two.name ? -1 : 1));
+    }
+
+    /** Packages that lie there and cannot be used under a name of their own. */
+    get passedOver(): readonly PassedOver[] {
+        return this.#passedOver;
+    }
+
+    /** Places that were not looked into. */
+    get skipped(): readonly Skipped[] {
+        return this.#skipped;
+    }
+
+    /** The record that counts for a plugin now; null when its manifest was never readable. */
+    recordOf({ name, plugin, found }: Pick<Runtime, 'name' | 'plugin' | 'found'>): PluginRecord | null {
+        const packageName = plugin?.package ?? found?.lock?.package;
+        return packageName === undefined ? (found === null ? this.records.of(name).at(-1) ?? null : null) : this.records.get(name, packageName);
+    }
+
+    /** Runs something when all that was begun before with this plugin has ended. Not to be nested with the same name. */
+    withPlugin<T>(name: string, work: () => Promise<T>): Promise<T> {
+        const run = (this.#tails.get(name) ?? Promise.resolve()).then(() => this.#options.blame.outside(work));
+        this.#tails.set(name, run.then(() => undefined, () => undefined));
+        return run;
+    }
+
+    /** Looks at what lies on the disk, and makes records of what is new. What runs goes on as it is. */
+    async survey(): Promise<void> {
+        const { db, places, clock, events, records } = this.#options;
+        const { seen, order, passedOver, skipped } = await survey(this.registry, places);
+        this.#order = order;
+        this.#passedOver = passedOver;
+        this.#skipped = skipped;
+        await db.write(async (tx) => {
+            for (const { name, plugin, found } of seen) {
+                const known = plugin === null ? null : records.get(name, plugin.package);
+                if (plugin !== null && known === null) {
+                    const asked = askedOf(plugin.manifest);
+                    const trusted = found.origin === 'folder' && records.of(name).length === 0;
+                    await records.put(tx, { ...newRecord(plugin, clock.now()), ...(trusted ? { enabled: true, grants: asked, decided: asked } : {}) });
+                }
+                else if (plugin !== null && known !== null && JSON.stringify(known.seen) !== JSON.stringify(plugin)) {
+                    await records.put(tx, { ...known, seen: plugin });
+                }
+            }
+        });
+        for (const each of seen) {
+            const runtime = this.#runtimes.get(each.name) ?? emptyRuntime(each.name);
+            this.#runtimes.set(each.name, runtime);
+            runtime.obstacle = each.obstacle;
+            if (runtime.generation === null && runtime.found?.folder !== each.found.folder) {
+                Object.assign(runtime, { definition: null, importFailed: false, bootMs: null });
+            }
+            if (runtime.generation === null) {
+                Object.assign(runtime, { found: each.found, plugin: each.plugin });
+            }
+        }
+        this.#forget(new Set(seen.map(({ name }) => name)));
+        events.surveyed(this.runtimes().flatMap((runtime) => this.recordOf(runtime) ?? []));
+    }
+
+    /** Brings every plugin to where it should be, side by side as far as their requirements allow. `safe`: loads nothing. */
+    async open({ safe }: { readonly safe: boolean }): Promise<void> {
+        await this.survey();
+        this.#phase = safe ? 'safe' : 'open';
+        await Promise.all(this.runtimes().map(({ name }) => this.settle(name)));
+        await this.idle();
+    }
+
+    /**
+     * Brings one plugin to where it should be.
+     *
+     * @param options - `retry`: also when it failed before
+     * @returns what was let go of, when it was stopped; whatever fails stands on its record
+     */
+    async settle(name: string, { retry = false }: { readonly retry?: boolean } = {}): Promise<ReleaseReport | null> {
+        const runtime = this.#runtimes.get(name);
+        if (runtime === undefined || this.#phase === 'new' || this.#phase === 'closing') {
+            return null;
+        }
+        // Only what was begun before is waited for, so nothing ever waits in a circle.
+        const required = Object.keys(runtime.plugin?.manifest.requires ?? {}).map((other) => this.#tails.get(other) ?? Promise.resolve());
+        let changed = false;
+        const released = await this.withPlugin(name, async () => {
+            await Promise.all(required);
+            const before = runtime.generation;
+            const release = await this.#settle(runtime, retry);
+            changed = (before === null) !== (runtime.generation === null);
+            return release;
+        });
+        if (changed) {
+            this.settleDependants(name);
+        }
+        return released;
+    }
+
+    /** Whatever requires a plugin follows it, in the background: falls when it is gone, comes back when it runs. */
+    settleDependants(name: string): void {
+        this.dependants(name).forEach((other) => this.#inBackground(this.settle(other)));
+    }
+
+    /** Names of those that require a plugin, directly. */
+    dependants(name: string): readonly string[] {
+        return this.runtimes().filter(({ plugin }) => Object.hasOwn(plugin?.manifest.requires ?? {}, name)).map((runtime) => runtime.name);
+    }
+
+    /** Stops what runs of a plugin. Only inside `withPlugin`. */
+    async stop(runtime: Runtime, reason: string): Promise<ReleaseReport | null> {
+        const { generation } = runtime;
+        if (generation === null) {
+            return null;
+        }
+        runtime.generation = null;
+        const report = await generation.close(reason);
+        this.#options.events.routes(runtime.name);
+        return report;
+    }
+
+    /** Another generation took its place, or none did. Only inside `withPlugin`; to be followed by `settleDependants`. */
+    replaced(runtime: Runtime, by: { readonly found: Found; readonly plugin: PluginPackage; readonly definition: Runtime['definition']; readonly generation: Generation | null }): void {
+        Object.assign(runtime, by, { importFailed: false, obstacle: null, health: null });
+        if (by.generation !== null) {
+            this.#show(runtime, 'running', null);
+            this.#options.events.routes(runtime.name);
+        }
+    }
+
+    /** Makes a generation, its gate closed. @throws GenerationFault */
+    prepareGeneration(found: Found, definition: NonNullable<Runtime['definition']>, options: Pick<GenerationOptions, 'dataDir' | 'settings' | 'grants'>): Promise<Generation> {
+        return prepareGeneration(found, definition, options, this.#road);
+    }
+
+    /** Imports what was found, in the plugin's name. */
+    load(name: string, found: Found, options?: { readonly fresh?: boolean }): ReturnType<Registry['load']> {
+        return this.#options.blame.confine(name, found.folder).enter(() => this.registry.load(found, options));
+    }
+
+    /** It failed: counted, kept on its record, told. Only inside `withPlugin`, with nothing of it running. */
+    async fall(runtime: Runtime, failure: Omit<PluginFailure, 'at'>): Promise<void> {
+        const { clock, records, log } = this.#options;
+        const at = clock.now();
+        const record = this.recordOf(runtime);
+        const failures = [...(record?.failures ?? []).filter((time) => time > at - fallsMs && time <= at), ...(counted.has(failure.stage) && !uncounted.has(failure.code) ? [at] : [])];
+        const quarantinedAt = failures.length >= mostFalls ? at : null;
+        const kept = { ...failure, at };
+        log.warn('A plugin failed', { plugin: runtime.name, ...failure, quarantined: quarantinedAt !== null });
+        if (record !== null) {
+            await records.note(record.name, record.package, { failure: kept, failures, quarantinedAt }).catch((error: unknown) => log.error('A failure of a plugin could not be kept', { plugin: runtime.name, error }));
+        }
+        this.#show(runtime, quarantinedAt === null ? 'failed' : 'quarantined', kept);
+    }
+
+    /** An error of its own that nobody caught: it ends, and falls. */
+    crashed(name: string, error: unknown): void {
+        const message = error instanceof Error ? error.message : String(error);
+        this.#options.log.error('An error of a plugin that nobody caught', { plugin: name, error });
+        this.#inBackground(this.withPlugin(name, async () => {
+            const runtime = this.#runtimes.get(name);
+            if (runtime?.generation != null && this.#phase !== 'closing') {
+                await this.stop(runtime, 'it threw an error that nobody caught');
+                await this.fall(runtime, { stage: 'running', code: 'UNCAUGHT', message });
+                this.settleDependants(name);
+            }
+        }));
+    }
+
+    /** Resolves when nothing is under way. */
+    async idle(): Promise<void> {
+        while (this.#background.size > 0) {
+            await Promise.all(this.#background);
+        }
+        await Promise.all(this.#tails.values());
+    }
+
+    /** Stops everything, each before what it requires. */
+    async close(): Promise<void> {
+        this.#phase = 'closing';
+        const ends = new Map<string, Promise<ReleaseReport | undefined>>();
+        for (const runtime of [...this.runtimes()].reverse()) {
+            const after = this.dependants(runtime.name).flatMap((other) => ends.get(other) ?? []);
+            ends.set(runtime.name, Promise.all(after).then(() => runtime.generation?.close('the panel stops')));
+        }
+        await Promise.all(ends.values());
+        let timer: NodeJS.Timeout | undefined;
+        await Promise.race([this.idle(), new Promise((resolve) => {
+            timer = setTimeout(resolve, closePatienceMs);
+        })]);
+        clearTimeout(timer);
+    }
+
+    /** The one step that is missing. */
+    async #settle(runtime: Runtime, retry: boolean): Promise<ReleaseReport | null> {
+        const rest = this.#rest(runtime);
+        if (rest !== null) {
+            const report = await this.stop(runtime, rest.failure?.message ?? `it is ${rest.state}`);
+            if (rest.state === 'failed' && rest.failure !== null && !isSame(rest.failure, runtime.failure)) {
+                await this.fall(runtime, rest.failure);
+            }
+            else {
+                this.#show(runtime, rest.state, rest.state === 'failed' ? runtime.failure : rest.failure);
+            }
+            return report;
+        }
+        const waits = runtime.state === 'failed' && !retry && runtime.failure?.code !== 'REQUIREMENT_FAILED' && runtime.failure?.stage !== 'resolved';
+        if (runtime.generation === null && !waits) {
+            await this.#start(runtime);
+        }
+        return null;
+    }
+
+    async #start(runtime: Runtime): Promise<void> {
+        try {
+            await journey(runtime, this.#road);
+            const record = this.recordOf(runtime);
+            if (record !== null && record.failure !== null) {
+                await this.records.note(record.name, record.package, { failure: null });
+            }
+            this.#options.events.routes(runtime.name);
+        }
+        catch (error) {
+            if (!(error instanceof Stopped)) {
+                throw error;
+            }
+            if (this.#phase !== 'closing') {
+                await this.fall(runtime, error.failure);
+            }
+        }
+    }
+
+    /** Where a plugin rests, and why; null when it is to run. */
+    #rest(runtime: Runtime): { readonly state: PluginState; readonly failure: PluginFailure | null } | null {
+        const record = this.recordOf(runtime);
+        const failed = (failure: Omit<PluginFailure, 'at'>): { state: PluginState; failure: PluginFailure } => ({ state: 'failed', failure: { ...failure, at: 0 } });
+        if (runtime.plugin === null || record === null) {
+            return failed(runtime.obstacle ?? { stage: 'discovered', code: 'PACKAGE_MISSING', message: `The package of ${runtime.name} is gone` });
+        }
+        if (!record.enabled || beyond(askedOf(runtime.plugin.manifest), record.decided, record.grants) !== null) {
+            return { state: 'disabled', failure: null };
+        }
+        if (record.quarantinedAt !== null) {
+            return { state: 'quarantined', failure: record.failure };
+        }
+        const obstacle = runtime.obstacle ?? (this.#phase === 'safe' ? null : this.#lacking(runtime));
+        if (obstacle !== null) {
+            return failed(obstacle);
+        }
+        return this.#phase === 'safe' ? { state: 'resolved', failure: null } : null;
+    }
+
+    #lacking({ name, plugin }: Runtime): Omit<PluginFailure, 'at'> | null {
+        for (const [other, range] of Object.entries(plugin?.manifest.requires ?? {})) {
+            const required = this.#runtimes.get(other);
+            if (required?.state !== 'running') {
+                const why = required?.failure?.message;
+                return { stage: 'resolved', code: 'REQUIREMENT_FAILED', message: `${name} requires ${other} ${range}, which ${required === undefined ? 'is not there' : required.state === 'disabled' ? 'is disabled' : `does not run${why === undefined ? '' : `: ${why}`}`}` };
+            }
+        }
+        return null;
+    }
+
+    #show(runtime: Runtime, state: PluginState, failure: PluginFailure | null): void {
+        const { state: before } = runtime;
+        runtime.state = state;
+        runtime.failure = failure;
+        if (before !== state) {
+            this.#options.events.changed(runtime.name, state, before, failure);
+        }
+    }
+
+    /** What is gone from the disk: only its record is left, if there is one. */
+    #forget(seen: ReadonlySet<string>): void {
+        for (const record of this.records.all()) {
+            if (!this.#runtimes.has(record.name)) {
+                this.#runtimes.set(record.name, emptyRuntime(record.name));
+            }
+        }
+        for (const runtime of this.#runtimes.values()) {
+            if (!seen.has(runtime.name) && runtime.generation === null) {
+                Object.assign(runtime, { found: null, plugin: null, obstacle: null, definition: null });
+                if (this.records.of(runtime.name).length === 0) {
+                    this.#runtimes.delete(runtime.name);
+                }
+            }
+        }
+    }
+
+    #placeOf(name: string): number {
+        const place = this.#order.indexOf(name);
+        return place < 0 ? this.#order.length : place;
+    }
+
+    #inBackground(work: Promise<unknown>): void {
+        const quiet = work.catch((error: unknown) => this.#options.log.error('Work on a plugin failed', { error })).finally(() => this.#background.delete(quiet));
+        this.#background.add(quiet);
+    }
+}
+
+function emptyRuntime(name: string): Runtime {
+    return { name, state: 'discovered', found: null, plugin: null, obstacle: null, definition: null, importFailed: false, generation: null, failure: null, bootMs: null, health: null };
+}
+
+function isSame(one: PluginFailure, two: PluginFailure | null): boolean {
+    return two !== null && one.stage === two.stage && one.code === two.code && one.message === two.message;
+}

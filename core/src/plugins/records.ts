@@ -1,0 +1,88 @@
+/** Records of plugins: all in memory, since every request for the list asks, and durable before anything follows from them. */
+import type { PluginPackage } from '@portico/registry';
+import type { Database, Transaction } from '../db/database.ts';
+import { PluginEntity, type PluginRow } from './entities.ts';
+import type { PluginRecord } from './plugin.ts';
+
+export class Records {
+    readonly #db: Database;
+    readonly #records = new Map<string, PluginRecord>();
+
+    static async open(db: Database): Promise<Records> {
+        const records = new Records(db);
+        for (const row of await db.read((em) => em.find(PluginEntity, {}))) {
+            records.#records.set(keyOf(row.name, row.package), recordOf(row));
+        }
+        return records;
+    }
+
+    private constructor(db: Database) {
+        this.#db = db;
+    }
+
+    /** The record of a package under a name; null when it was never seen. */
+    get(name: string, packageName: string): PluginRecord | null {
+        return this.#records.get(keyOf(name, packageName)) ?? null;
+    }
+
+    /** Every package that was seen under a name. */
+    of(name: string): readonly PluginRecord[] {
+        return [...this.#records.values()].filter((record) => record.name === name);
+    }
+
+    all(): readonly PluginRecord[] {
+        return [...this.#records.values()];
+    }
+
+    /** Writes one inside a transaction, new or changed; memory follows the commit. */
+    async put(tx: Transaction, record: PluginRecord): Promise<void> {
+        await tx.em.upsert(PluginEntity, rowOf(record));
+        tx.afterCommit(() => this.#records.set(keyOf(record.name, record.package), record));
+    }
+
+    /** Forgets one. */
+    async remove(tx: Transaction, { name, package: packageName }: Pick<PluginRecord, 'name' | 'package'>): Promise<void> {
+        await tx.em.nativeDelete(PluginEntity, { name, package: packageName });
+        tx.afterCommit(() => this.#records.delete(keyOf(name, packageName)));
+    }
+
+    /** Changes what the panel itself notes on a record: not a change that counts as a version. Null when the record is gone. */
+    note(name: string, packageName: string, change: Partial<Pick<PluginRecord, 'failure' | 'failures' | 'quarantinedAt' | 'seen'>>): Promise<PluginRecord | null> {
+        return this.#db.write(async (tx) => {
+            const before = this.get(name, packageName);
+            if (before === null) {
+                return null;
+            }
+            const after = { ...before, ...change };
+            await this.put(tx, after);
+            return after;
+        });
+    }
+}
+
+/** A record of a package that is seen for the first time: disabled and empty, until somebody decides. */
+export function newRecord(plugin: PluginPackage, at: number): PluginRecord {
+    return {
+        name: plugin.manifest.name, package: plugin.package, enabled: false, grants: {}, decided: {}, settings: {}, failures: [], failure: null, quarantinedAt: null, seen: plugin, firstSeenAt: at, version: 1
+    };
+}
+
+const keyOf = (name: string, packageName: string): string => `${name}\n${packageName}`;
+
+function recordOf({ grants, decided, settings, failures, failure, seen, ...row }: PluginRow): PluginRecord {
+    return {
+        ...row, enabled: Boolean(row.enabled), quarantinedAt: row.quarantinedAt ?? null, grants: parse(grants), decided: parse(decided), settings: parse(settings), failures: parse(failures), seen: parse(seen),
+        failure: failure === null || failure === undefined ? null : parse(failure)
+    };
+}
+
+function rowOf({ grants, decided, settings, failures, failure, seen, ...record }: PluginRecord): PluginRow {
+    return {
+        ...record, grants: JSON.stringify(grants), decided: JSON.stringify(decided), settings: JSON.stringify(settings), failures: JSON.stringify(failures), seen: JSON.stringify(seen),
+        failure: failure === null ? null : JSON.stringify(failure)
+    };
+}
+
+function parse<T>(text: string): T {
+    return JSON.parse(text) as T;
+}
