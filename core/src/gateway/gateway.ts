@@ -9,19 +9,24 @@ import type { Duplex } from 'node:stream';
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
 import { fail } from '../errors.ts';
-import { commonHeaders, failureEnvelope, jsonType } from '../http/envelope.ts';
+import { commonHeaders, failureEnvelope, failureHeaders, failureOf, jsonType } from '../http/envelope.ts';
 import type { HttpServer } from '../http/server.ts';
 import { liftTicket } from '../http/ticket.ts';
 import { refuse } from '../http/upgrade.ts';
 import type { Route } from '../http/route.ts';
 import type { Logger } from '../log.ts';
+import { createGate, type Gate, type GateLimits, type Leave } from './gate.ts';
 import { createMount, type Mount } from './mount.ts';
 
 export interface Gateway {
     /** Serves `/api/plugins/<name>/*` with this server from now on. One that was there before drains and is stopped. */
     mount(name: string, server: HttpServer): Promise<void>;
-    /** Takes a server away: new requests go to the core at once, those under way finish. Resolves with how many had to be cut. */
+    /** Takes a server away: new requests go to the core at once (or wait, while the gate is parked), those under way finish. Resolves with how many had to be cut. */
     unmount(name: string): Promise<number>;
+    /** The gate of a plugin: one for all of its generations. */
+    gate(name: string): Gate;
+    /** Parks a plugin's gate. @throws TypeError when it is parked already */
+    park(name: string): Parking;
     /** Everything that is mounted now, the core first. */
     servers(): readonly HttpServer[];
     /** The route that a GET of this path (no query) reaches. */
@@ -33,11 +38,31 @@ export interface Gateway {
     close(): Promise<number>;
 }
 
+/** A parked gate, until it is opened. */
+export interface Parking {
+    /** Ends streams and sockets with a hint to come back, waits for the rest at most `milliseconds`. Resolves with how many are still inside. */
+    drain(milliseconds: number): Promise<number>;
+    /** Ends requests and sockets that are still inside; how many. */
+    cut(): number;
+    /** Lets in whoever waits: to the server that is mounted now, or to the core when none is. */
+    open(): void;
+}
+
 export interface GatewayOptions {
     readonly core: HttpServer;
     readonly log: Logger;
     /** How long a server that goes may finish what it has under way; default 30 s. */
     readonly drainMs?: number;
+    /** Who may wait while a gate is parked, and how long. */
+    readonly waiting?: Partial<GateLimits>;
+}
+
+/** One plugin's place behind the gateway. */
+interface Door {
+    readonly gate: Gate;
+    mount: Mount | null;
+    /** While the gate is parked: whose routes those are that will be there again. */
+    last: HttpServer | null;
 }
 
 const pluginPrefix = '/api/plugins/';
@@ -52,9 +77,9 @@ const mostLate = 512;
 /** No byte in either direction for so long ends a connection; streams send a comment far more often. */
 const silenceMs = 120_000;
 
-export async function createGateway({ core, log, drainMs = 30_000 }: GatewayOptions): Promise<Gateway> {
+export async function createGateway({ core, log, drainMs = 30_000, waiting = {} }: GatewayOptions): Promise<Gateway> {
     const coreMount = createMount(core);
-    const mounts = new Map<string, Mount>();
+    const doors = new Map<string, Door>();
     const leaving = new Set<Promise<number>>();
     const front = createServer({
         maxHeaderSize: maxHeaderBytes, headersTimeout: headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: keepAliveMs, requireHostHeader: false,
@@ -63,22 +88,46 @@ export async function createGateway({ core, log, drainMs = 30_000 }: GatewayOpti
     });
     front.timeout = silenceMs;
 
-    const ownerOf = (url: string): Mount => {
+    const doorOf = (name: string): Door => {
+        let door = doors.get(name);
+        if (door === undefined) {
+            door = { gate: createGate(name, waiting), mount: null, last: null };
+            doors.set(name, door);
+        }
+        return door;
+    };
+    const ownerOf = (url: string): Door | null => {
         if (url.startsWith(pluginPrefix)) {
             const end = url.indexOf('/', pluginPrefix.length);
             if (end > 0 && end + 1 < url.length) {
-                return mounts.get(url.slice(pluginPrefix.length, end)) ?? coreMount;
+                return doors.get(url.slice(pluginPrefix.length, end)) ?? null;
             }
         }
-        return coreMount;
+        return null;
     };
+    const serverOf = (door: Door | null): HttpServer => door?.mount?.server ?? door?.last ?? core;
     const serve = (request: IncomingMessage, response: ServerResponse, expecting: boolean): void => {
         if (lacksHost(request)) {
             response.writeHead(400, { ...refusalHeaders(), connection: 'close' }).end(refusal('The header Host is missing'));
             return;
         }
         liftTicket(request);
-        ownerOf(request.url ?? '/').request(request, response, expecting);
+        const door = ownerOf(request.url ?? '/');
+        if (door === null) {
+            coreMount.request(request, response, expecting);
+            return;
+        }
+        const enter = (leave: Leave): void => {
+            response.once('close', leave);
+            (door.mount ?? coreMount).request(request, response, expecting);
+        };
+        const leave = door.gate.pass();
+        if (leave !== null) {
+            enter(leave);
+            return;
+        }
+        // Nothing of the body is read, and nobody who waits for "100 Continue" is answered, before there is a server that wants it.
+        untilGone(door.gate, response, enter, (headers, body) => response.writeHead(503, { ...headers, connection: 'close' }).end(body));
     };
     front.on('request', (request: IncomingMessage, response: ServerResponse) => serve(request, response, false));
     front.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => serve(request, response, true));
@@ -88,7 +137,26 @@ export async function createGateway({ core, log, drainMs = 30_000 }: GatewayOpti
             return;
         }
         liftTicket(request);
-        ownerOf(request.url ?? '/').upgrade(request, socket, head);
+        const door = ownerOf(request.url ?? '/');
+        if (door === null) {
+            coreMount.upgrade(request, socket, head);
+            return;
+        }
+        const enter = (leave: Leave): void => {
+            socket.once('close', leave);
+            (door.mount ?? coreMount).upgrade(request, socket, head);
+        };
+        const leave = door.gate.pass();
+        if (leave !== null) {
+            enter(leave);
+            return;
+        }
+        const drop = (): void => void socket.destroy();
+        socket.on('error', drop);
+        untilGone(door.gate, socket, (given) => {
+            socket.removeListener('error', drop);
+            enter(given);
+        }, (headers, body) => refuse(socket, 503, headers, body));
     });
     front.on('clientError', answerClientError);
     await core.start();
@@ -105,25 +173,65 @@ export async function createGateway({ core, log, drainMs = 30_000 }: GatewayOpti
     return {
         async mount(name, server) {
             await server.start();
-            const before = mounts.get(name);
-            mounts.set(name, createMount(server));
-            if (before !== undefined) {
+            const door = doorOf(name);
+            const before = door.mount;
+            door.mount = createMount(server);
+            door.last = null;
+            if (before !== null) {
                 await leave(before);
             }
         },
         async unmount(name) {
-            const mount = mounts.get(name);
-            mounts.delete(name);
-            return mount === undefined ? 0 : leave(mount);
+            const door = doors.get(name);
+            const mount = door?.mount ?? null;
+            if (door === undefined || mount === null) {
+                return 0;
+            }
+            door.mount = null;
+            door.last = door.gate.isParked ? mount.server : null;
+            return leave(mount);
         },
-        servers: () => [core, ...[...mounts.values()].map((mount) => mount.server)],
-        resolve: (path) => ownerOf(path).server.resolve(path),
-        inject: (options) => ownerOf(options.url).server.inject(options),
+        gate: (name) => doorOf(name).gate,
+        park(name) {
+            const door = doorOf(name);
+            door.gate.park();
+            const before = door.mount;
+            return {
+                async drain(milliseconds) {
+                    before?.server.endStreams();
+                    return door.gate.empty(milliseconds);
+                },
+                cut: () => before?.cut() ?? 0,
+                open() {
+                    door.last = null;
+                    if (door.mount === before) {
+                        before?.server.resumeStreams();
+                    }
+                    door.gate.open();
+                }
+            };
+        },
+        servers: () => [core, ...[...doors.values()].flatMap((door) => door.mount?.server ?? door.last ?? [])],
+        resolve: (path) => serverOf(ownerOf(path)).resolve(path),
+        async inject(options) {
+            const door = ownerOf(options.url);
+            if (door === null) {
+                return coreMount.inject(options);
+            }
+            const leave = door.gate.pass() ?? await door.gate.wait();
+            try {
+                return await (door.mount ?? coreMount).inject(options);
+            }
+            finally {
+                leave();
+            }
+        },
         listen: (host, port) => listen(front, host, port),
         async close() {
             const { closed } = await stopListening(front);
+            doors.forEach(({ gate }) => gate.close());
             const sweep = setInterval(() => front.closeIdleConnections(), 100);
-            const cuts = await Promise.all([...[...mounts.values(), coreMount].map((mount) => leave(mount)), ...leaving]);
+            const cuts = await Promise.all([...[...[...doors.values()].flatMap(({ mount }) => mount ?? []), coreMount].map((mount) => leave(mount)), ...leaving]);
             clearInterval(sweep);
             front.closeAllConnections();
             await closed;
@@ -185,6 +293,26 @@ function lacksHost({ headers, httpVersion }: IncomingMessage): boolean {
 
 function refusalHeaders(): Record<string, string> {
     return { 'content-type': jsonType, ...commonHeaders, 'x-request-id': randomUUID() };
+}
+
+/** Lets somebody in once the gate opens, unless they have gone by then. */
+function untilGone(gate: Gate, peer: ServerResponse | Duplex, enter: (leave: Leave) => void, refuseWith: (headers: Record<string, string>, body: string) => void): void {
+    const gone = new AbortController();
+    const leave = (): void => gone.abort();
+    peer.once('close', leave);
+    gate.wait({ signal: gone.signal }).then((given) => {
+        peer.removeListener('close', leave);
+        if (peer.destroyed) {
+            given();
+            return;
+        }
+        enter(given);
+    }, (error: unknown) => {
+        if (!gone.signal.aborted) {
+            const failure = failureOf(error);
+            refuseWith({ ...refusalHeaders(), ...failureHeaders(failure) }, failureEnvelope(failure));
+        }
+    });
 }
 
 function refusal(message: string): string {

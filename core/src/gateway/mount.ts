@@ -1,14 +1,18 @@
 /** One server behind the gateway with everything that is under way on it, so that it can be taken away without cutting anybody off. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
 import type { HttpServer } from '../http/server.ts';
 
 export interface Mount {
     readonly server: HttpServer;
     request(request: IncomingMessage, response: ServerResponse, expecting: boolean): void;
     upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-    /** Requests and sockets under way. */
+    inject(options: ServerInjectOptions): Promise<ServerInjectResponse>;
+    /** Requests, sockets and injected calls under way. */
     inFlight(): number;
+    /** Ends requests and sockets at once; how many. An injected call has nothing that could be cut: `drain` does not wait for it any more. */
+    cut(): number;
     /**
      * Ends streams and sockets, waits for the rest at most `milliseconds`, cuts what is left and stops the server.
      * Resolves with how many had to be cut. Nothing new must reach the mount any more.
@@ -19,12 +23,26 @@ export interface Mount {
 export function createMount(server: HttpServer): Mount {
     const responses = new Set<ServerResponse>();
     const sockets = new Set<Duplex>();
+    let injected = 0;
+    let isCut = false;
     let idle: () => void = () => undefined;
-    const left = <T>(set: Set<T>, member: T): void => {
-        set.delete(member);
-        if (responses.size + sockets.size === 0) {
+    const inFlight = (): number => responses.size + sockets.size + injected;
+    const tell = (): void => {
+        if (inFlight() === 0) {
             idle();
         }
+    };
+    const left = <T>(set: Set<T>, member: T): void => {
+        set.delete(member);
+        tell();
+    };
+    const cut = (): number => {
+        const count = inFlight();
+        for (const each of [...responses, ...sockets]) {
+            each.destroy();
+        }
+        isCut = true;
+        return count;
     };
     return {
         server,
@@ -43,10 +61,21 @@ export function createMount(server: HttpServer): Mount {
             socket.once('close', () => left(sockets, socket));
             server.upgrade(request, socket, head);
         },
-        inFlight: () => responses.size + sockets.size,
+        async inject(options) {
+            injected += 1;
+            try {
+                return await server.inject(options);
+            }
+            finally {
+                injected -= 1;
+                tell();
+            }
+        },
+        inFlight,
+        cut,
         async drain(milliseconds) {
             server.endStreams();
-            if (responses.size + sockets.size > 0) {
+            if (inFlight() > 0 && !isCut) {
                 await new Promise<void>((resolve) => {
                     const timer = setTimeout(resolve, milliseconds);
                     idle = () => {
@@ -55,15 +84,9 @@ export function createMount(server: HttpServer): Mount {
                     };
                 });
             }
-            const cut = responses.size + sockets.size;
-            for (const response of responses) {
-                response.destroy();
-            }
-            for (const socket of sockets) {
-                socket.destroy();
-            }
+            const late = isCut ? 0 : cut();
             await server.stop();
-            return cut;
+            return late;
         }
     };
 }

@@ -36,6 +36,8 @@ export interface HttpServer {
     start(): Promise<void>;
     /** Ends streams and sockets with a hint to come back; plain requests finish. */
     endStreams(): void;
+    /** Those that come from now on last again: the server stays after all. */
+    resumeStreams(): void;
     stop(): Promise<void>;
 }
 
@@ -66,9 +68,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         router: { isCaseSensitive: true, stripTrailingSlash: false },
         debug: false
     });
-    const ending = new AbortController();
-    setMaxListeners(0, ending.signal);
-    authenticateWith(hapi, ports, ending.signal);
+    let ending = createEnding();
+    authenticateWith(hapi, ports, () => ending.signal);
     hapi.ext('onRequest', (request, h) => {
         const state = request.app as RequestState;
         const sent = request.raw.req.headers['x-request-id'];
@@ -90,17 +91,27 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         inject: (request) => hapi.inject(request),
         start: () => hapi.start(),
         endStreams: () => ending.abort(),
+        resumeStreams: () => {
+            ending = createEnding();
+        },
         stop: () => hapi.stop({ timeout: 0 })
     };
 }
 
-function authenticateWith(hapi: Server, ports: HttpPorts, ending: AbortSignal): void {
+/** Every stream and socket of a server listens to it. */
+function createEnding(): AbortController {
+    const ending = new AbortController();
+    setMaxListeners(0, ending.signal);
+    return ending;
+}
+
+function authenticateWith(hapi: Server, ports: HttpPorts, ending: () => AbortSignal): void {
     hapi.auth.scheme('portico', () => ({
         async authenticate(request: Request, h: ResponseToolkit): Promise<Lifecycle.ReturnValue> {
             const route = (request.route.settings.plugins as { portico: Route }).portico;
             const { caller, bearer } = await identify(request, route, ports);
             const state = request.app as RequestState;
-            state.call = new HttpCall({ ticket: state.ticketData ?? null, id: state.id, route, caller, ip: state.ip, url: request.raw.req.url ?? request.path, request: request.raw.req, response: request.raw.res, bearer, ports, ending });
+            state.call = new HttpCall({ ticket: state.ticketData ?? null, id: state.id, route, caller, ip: state.ip, url: request.raw.req.url ?? request.path, request: request.raw.req, response: request.raw.res, bearer, ports, ending: ending() });
             if (typeof route.access === 'string') {
                 ports.authenticator.admit(caller, route);
             }

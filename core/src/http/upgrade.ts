@@ -82,6 +82,9 @@ async function serve(peer: WebSocket, route: SocketRoute, call: HttpCall, ports:
     const controller = new AbortController();
     const leave = (): void => closePeer(peer, 1012, 'The service restarts');
     call.ending.addEventListener('abort', leave, { once: true });
+    if (call.ending.aborted) {
+        leave();
+    }
     const stopWatching = ports.authenticator.onEnd(call.actor, route, () => peer.close(4401, 'The session has ended'));
     let alive = true;
     const pings = setInterval(() => {
