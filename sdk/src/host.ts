@@ -1,6 +1,6 @@
 /** For hosts of plugins only, never for plugins: the boundary, which the core and the test kit plug their ports into. */
 export { createHookHost } from './boundary/hook-host.ts';
-export type { HookHost, HookOptions, Published, TapFailure, TapOwner } from './boundary/hook-host.ts';
+export type { HookHost, HookOptions, Published, TapFailure, TapGate, TapOwner } from './boundary/hook-host.ts';
 export { allowedHeaders, sandboxHeaders } from './boundary/answer-headers.ts';
 export { boundaryErrors, failureOf } from './boundary/failures.ts';
 export { Grants, type Capabilities } from './boundary/grants.ts';

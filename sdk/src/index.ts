@@ -11,7 +11,7 @@ export type { Child, ExecOptions, ExecResult, Exit, SpawnOptions } from './proce
 export type { AppliedHost, Certificate, CertificatesDoor, Host, HostsDoor, UpstreamState } from './serving.ts';
 export { errors } from './plugin-errors.ts';
 export { createHookHost } from './boundary/hook-host.ts';
-export type { HookHost, HookOptions, Published, TapFailure, TapOwner } from './boundary/hook-host.ts';
+export type { HookHost, HookOptions, Published, TapFailure, TapGate, TapOwner } from './boundary/hook-host.ts';
 export type { BackupItem, Collect, Guard, HookKind, HookName, Hooks, Notify, Outcome, Tap, TapOrder, Waterfall } from './hooks.ts';
 export { joi } from './joi.ts';
 export type { AnySchema, ArrayMethods, ObjectMethods, ObjectOf, SchemaOf, Shape, Typed, TypedJoi, Value } from './joi.ts';

@@ -5,12 +5,27 @@
 import { AsyncParallelHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable';
 import { createFailure } from '../errors.ts';
 import type { HookKind, HookName, Hooks, Outcome, Tap, TapOrder } from '../hooks.ts';
+import { isThenable, TapCall, within } from './tap-call.ts';
 import { sortTaps } from './tap-order.ts';
 
 /** Who taps: a plugin's generation. */
 export interface TapOwner {
     readonly plugin: string;
     readonly version: string;
+}
+
+/**
+ * The way to a plugin's taps while its generation is swapped: a run that comes to one of them waits and then asks the taps that are there, so
+ * that none is skipped. Hooks of all four kinds do.
+ */
+export interface TapGate {
+    readonly isParked: boolean;
+    /** Goes in and counts until what it returns is called; null when one has to wait. */
+    pass(): (() => void) | null;
+    /** @throws Error when it takes too long; the signal's reason */
+    wait(options: { readonly signal?: AbortSignal; readonly patienceMs?: number }): Promise<() => void>;
+    /** Calls once, when the parked gate opens. */
+    onOpen(listener: () => void): void;
 }
 
 /** A tap that failed, was too slow, or refused by failing. */
@@ -31,7 +46,7 @@ export interface HookHost {
     /** Publishes a hook. @throws TypeError when the name is published already */
     define<K extends HookName>(name: K, kind: Hooks[K]['kind'], options?: HookOptions): Published<K>;
     /** Taps a hook; one that nobody publishes is waited for. Returns how to take the tap back. */
-    tap<K extends HookName>(owner: TapOwner, name: K, tap: Tap<K>, order?: TapOrder): () => void;
+    tap<K extends HookName>(owner: TapOwner & { readonly gate?: TapGate }, name: K, tap: Tap<K>, order?: TapOrder): () => void;
     /** Runs a published collecting hook with a payload for each plugin; outcomes come as they are there. @throws TypeError when nobody publishes it */
     collect(name: string, payload: (plugin: string) => Promise<unknown>, options?: CollectOptions): AsyncIterable<Outcome<unknown>>;
     /** Takes a published hook back; its taps wait for the next publisher. */
@@ -65,11 +80,17 @@ interface TapRecord {
     readonly owner: TapOwner;
     readonly plugin: string;
     readonly order: TapOrder;
+    /** Null where nobody swaps. */
+    readonly gate: TapGate | null;
     /** Null once the gate is closed: what the plugin handed over is let go of at once. */
     call: ((payload: unknown, call: { readonly signal: AbortSignal }) => unknown) | null;
 }
 
-type Step = (payload: unknown, record: TapRecord, outcomes: Outcome<unknown>[]) => Promise<unknown>;
+/** Asks one tap; `lost` is why it could not be asked. */
+type Step = (payload: unknown, record: TapRecord, lost?: unknown) => Promise<unknown>;
+
+/** Plugins whose taps of now were asked in place of those that the run began with. */
+type Served = Set<string>;
 
 const defaultTimeoutSeconds = 10;
 
@@ -86,8 +107,8 @@ export function createHookHost(report: (failure: TapFailure) => void): HookHost 
     };
     return {
         define: (name, kind, options = {}) => hookOf(name).publish(kind, options) as never,
-        tap(owner, name, tap, order = {}) {
-            return hookOf(name).add({ owner, plugin: owner.plugin, order, call: tap as TapRecord['call'] });
+        tap({ gate = null, ...owner }, name, tap, order = {}) {
+            return hookOf(name).add({ owner, plugin: owner.plugin, order, gate, call: tap as TapRecord['call'] });
         },
         collect: (name, payload, options = {}) => hookOf(name).collect(payload, options),
         withdraw: (name) => hooks.get(name)?.withdraw(),
@@ -141,19 +162,22 @@ class Hook {
         let wake = (): void => undefined;
         const hook = new AsyncParallelHook<[]>([]);
         const taps = this.#taps.filter(({ plugin }) => only?.includes(plugin) ?? true);
+        const served: Served = new Set();
+        let ended = 0;
         taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, async () => {
             const outcomes: Outcome<unknown>[] = [];
             try {
-                await this.#collect(frozen(await payload(record.plugin)), record, outcomes, signal);
+                await this.#visit(frozen(await payload(record.plugin)), record, served, this.#collecting(outcomes, signal), signal);
             }
             catch (error) {
                 outcomes.push(failed(record, error));
             }
             done.push(...outcomes);
+            ended += 1;
             wake();
         }));
         const all = hook.promise();
-        for (let yielded = 0; yielded < taps.length;) {
+        while (ended < taps.length || done.length > 0) {
             if (done.length === 0) {
                 await new Promise<void>((resolve) => {
                     wake = resolve;
@@ -161,7 +185,6 @@ class Hook {
             }
             const outcome = done.shift();
             if (outcome !== undefined) {
-                yielded += 1;
                 yield outcome;
             }
         }
@@ -181,13 +204,21 @@ class Hook {
     }
 
     owners(): TapOwner[] {
-        return this.#taps.map((record) => record.owner);
+        return this.#taps.filter(({ call }) => call !== null).map((record) => record.owner);
     }
 
+    /** While its gate is parked, the place of a tap is kept: runs that come to it wait for the one that follows. */
     #drop(records: readonly TapRecord[]): void {
         for (const record of records) {
             record.call = null;
+            if (record.gate?.isParked === true) {
+                record.gate.onOpen(() => this.#forget([record]));
+            }
         }
+        this.#forget(records.filter(({ gate }) => gate?.isParked !== true));
+    }
+
+    #forget(records: readonly TapRecord[]): void {
         this.#taps = this.#taps.filter((record) => !records.includes(record));
         this.#call = null;
     }
@@ -196,31 +227,31 @@ class Hook {
     #compile(): (payload: unknown) => Promise<unknown> {
         const taps = this.#taps;
         if (this.#kind === 'collect') {
-            const hook = new AsyncParallelHook<[unknown, Outcome<unknown>[]]>(['payload', 'outcomes']);
-            taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload, outcomes) => this.#collect(payload, record, outcomes).then(() => undefined)));
+            const hook = new AsyncParallelHook<[unknown, Served, Outcome<unknown>[]]>(['payload', 'served', 'outcomes']);
+            taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload, served, outcomes) => this.#visit(payload, record, served, this.#collecting(outcomes)).then(() => undefined)));
             return async (payload) => {
                 const outcomes: Outcome<unknown>[] = [];
-                await hook.promise(frozen(payload), outcomes);
+                await hook.promise(frozen(payload), new Set(), outcomes);
                 return outcomes;
             };
         }
         if (this.#kind === 'waterfall') {
-            const hook = new AsyncSeriesWaterfallHook<[unknown]>(['payload']);
-            taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload) => this.#pass(payload, record, [])));
-            return (payload) => hook.promise(frozen(payload));
+            const hook = new AsyncSeriesWaterfallHook<[unknown, Served]>(['payload', 'served']);
+            taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload, served) => this.#visit(payload, record, served, this.#pass)));
+            return (payload) => hook.promise(frozen(payload), new Set());
         }
-        const hook = new AsyncSeriesHook<[unknown]>(['payload']);
+        const hook = new AsyncSeriesHook<[unknown, Served]>(['payload', 'served']);
         const step = this.#kind === 'guard' ? this.#guard : this.#notify;
-        taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload) => step(payload, record, []) as Promise<void>));
-        return (payload) => hook.promise(frozen(payload));
+        taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload, served) => this.#visit(payload, record, served, step) as Promise<void>));
+        return (payload) => hook.promise(frozen(payload), new Set());
     }
 
-    readonly #notify: Step = async (payload, record) => {
-        await this.#attempt(payload, record);
+    readonly #notify: Step = async (payload, record, lost) => {
+        await this.#attempt(payload, record, lost);
     };
 
-    readonly #guard: Step = async (payload, record) => {
-        const attempt = await this.#attempt(payload, record);
+    readonly #guard: Step = async (payload, record, lost) => {
+        const attempt = await this.#attempt(payload, record, lost);
         if (!attempt.ok) {
             if (this.#options.failOpen === true) {
                 return;
@@ -233,19 +264,77 @@ class Hook {
         }
     };
 
-    readonly #pass: Step = async (payload, record) => {
-        const attempt = await this.#attempt(payload, record);
+    readonly #pass: Step = async (payload, record, lost) => {
+        const attempt = await this.#attempt(payload, record, lost);
         return attempt.ok && attempt.result !== undefined && attempt.result !== null ? frozen(attempt.result) : payload;
     };
 
-    readonly #collect = async (payload: unknown, record: TapRecord, outcomes: Outcome<unknown>[], signal?: AbortSignal): Promise<void> => {
-        const attempt = await this.#attempt(payload, record, signal);
-        outcomes.push(attempt.ok ? { ...record.owner, ok: true, result: attempt.result } : failed(record, attempt.error));
-    };
+    #collecting(outcomes: Outcome<unknown>[], signal?: AbortSignal): Step {
+        return async (payload, record, lost) => {
+            const attempt = await this.#attempt(payload, record, lost, signal);
+            outcomes.push(attempt.ok ? { ...record.owner, ok: true, result: attempt.result } : failed(record, attempt.error));
+        };
+    }
+
+    /**
+     * Comes to one tap of the list that the run began with. Where the plugin is being swapped, or was since, its taps of now are asked in place
+     * of that one, all of them and once.
+     */
+    #visit(payload: unknown, record: TapRecord, served: Served, step: Step, signal?: AbortSignal): Promise<unknown> {
+        const { gate, call } = record;
+        return gate === null ? step(payload, record) : this.#visitGated(gate, call !== null, payload, record, served, step, signal);
+    }
+
+    async #visitGated(gate: TapGate, isThere: boolean, payload: unknown, record: TapRecord, served: Served, step: Step, signal?: AbortSignal): Promise<unknown> {
+        if (served.has(record.plugin)) {
+            return payload;
+        }
+        const wasParked = gate.isParked; // whoever passes then is led here by the plugin itself
+        const leave = isThere ? gate.pass() : null;
+        if (leave !== null) {
+            try {
+                const result = await step(payload, record);
+                if (record.call !== null || wasParked) {
+                    return result;
+                }
+            }
+            finally {
+                leave();
+            }
+        }
+        let leaveNow: () => void;
+        try {
+            leaveNow = gate.pass() ?? await gate.wait({ ...(signal === undefined ? {} : { signal }), ...(this.#options.failOpen === true ? { patienceMs: this.#timeoutMs } : {}) });
+        }
+        catch (error) {
+            return served.has(record.plugin) ? payload : step(payload, record, error);
+        }
+        try {
+            let value = payload;
+            if (!served.has(record.plugin)) {
+                served.add(record.plugin);
+                for (const tap of this.#taps.filter(({ plugin, call }) => plugin === record.plugin && call !== null)) {
+                    value = await step(value, tap);
+                }
+            }
+            return value;
+        }
+        finally {
+            leaveNow();
+        }
+    }
+
+    get #timeoutMs(): number {
+        return (this.#options.timeoutSeconds ?? defaultTimeoutSeconds) * 1000;
+    }
 
     /** One tap within its time. A gate that closed meanwhile makes the outcome that of a tap that was never there. */
-    async #attempt(payload: unknown, record: TapRecord, outer?: AbortSignal): Promise<{ ok: true; result: unknown } | { ok: false; error: unknown }> {
+    async #attempt(payload: unknown, record: TapRecord, lost: unknown, outer?: AbortSignal): Promise<{ ok: true; result: unknown } | { ok: false; error: unknown }> {
         const { call } = record;
+        if (lost !== undefined) {
+            this.#report({ ...record.owner, hook: this.name, error: lost, milliseconds: 0 });
+            return { ok: false, error: lost };
+        }
         if (call === null) {
             return { ok: true, result: undefined };
         }
@@ -253,7 +342,7 @@ class Hook {
         const lent = new TapCall();
         try {
             const given = call(payload, lent);
-            const result = isThenable(given) ? await within(given, this.#options.timeoutSeconds ?? defaultTimeoutSeconds, lent, outer) : given;
+            const result = isThenable(given) ? await within(given, this.#timeoutMs, lent, outer) : given;
             return { ok: true, result: record.call === null ? undefined : plain(result) };
         }
         catch (error) {
@@ -268,56 +357,6 @@ class Hook {
     #refusal(record: TapRecord, message: string, cause?: unknown): Error {
         return createFailure({ code: 40920, reason: 'REFUSED_BY_PLUGIN', message, data: { plugin: record.plugin, hook: this.name } }, cause);
     }
-}
-
-/** What a tap is lent. Most taps never look at their signal, so it is made when one does. */
-class TapCall {
-    #controller: AbortController | null = null;
-    #reason: Error | null = null;
-
-    get signal(): AbortSignal {
-        if (this.#controller === null) {
-            this.#controller = new AbortController();
-            if (this.#reason !== null) {
-                this.#controller.abort(this.#reason);
-            }
-        }
-        return this.#controller.signal;
-    }
-
-    end(reason: Error): void {
-        this.#reason = reason;
-        this.#controller?.abort(reason);
-    }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-    return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
-}
-
-/** What the tap promised, if it comes in time and somebody still waits. */
-function within(promised: PromiseLike<unknown>, seconds: number, lent: TapCall, outer: AbortSignal | undefined): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-        const give = (reason: Error): void => {
-            settle();
-            lent.end(reason);
-            reject(reason);
-        };
-        const leave = (): void => give(outer?.reason instanceof Error ? outer.reason : new Error('Nobody waits for the tap any more'));
-        const timer = setTimeout(() => give(new Error(`The tap took longer than ${seconds} s`)), seconds * 1000);
-        const settle = (): void => {
-            clearTimeout(timer);
-            outer?.removeEventListener('abort', leave);
-        };
-        outer?.addEventListener('abort', leave, { once: true });
-        promised.then((result) => {
-            settle();
-            resolve(result);
-        }, (error: unknown) => {
-            settle();
-            reject(error as Error);
-        });
-    });
 }
 
 function failed(record: TapRecord, error: unknown): Outcome<unknown> {
