@@ -5,7 +5,7 @@ import type { Bytes } from './route.ts';
 export interface SpawnOptions {
     /** Absolute; default: the plugin's data folder. */
     readonly cwd?: string;
-    /** The whole environment beside PATH, HOME, LANG and TZ. `PATH`, `LD_*` and `NODE_OPTIONS` are refused. */
+    /** The whole environment beside PATH, HOME, LANG and TZ, and TERM in a terminal. `PATH`, `LD_*` and `NODE_OPTIONS` are refused. */
     readonly env?: Readonly<Record<string, string>>;
     /** Account to run as; needs the capability `users`, and a panel that runs as root. */
     readonly user?: string;

@@ -1,5 +1,6 @@
 /** A running program with everything that it started: signals go to the whole group, and whoever left the group is found by its environment. */
 import type { ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 
@@ -11,15 +12,20 @@ const pollMs = 20;
 
 export class ProcessGroup {
     readonly pid: number;
+    readonly #child: ChildProcess;
     readonly #mark: string;
 
     constructor(child: ChildProcess & { readonly pid: number }, mark: string) {
         this.pid = child.pid;
+        this.#child = child;
         this.#mark = mark;
     }
 
     /** False when nobody is left. */
     signal(name: NodeJS.Signals): boolean {
+        if (this.#isRecycled) {
+            return false;
+        }
         try {
             return process.kill(-this.pid, name);
         }
@@ -32,6 +38,9 @@ export class ProcessGroup {
     }
 
     get alive(): boolean {
+        if (this.#isRecycled) {
+            return false;
+        }
         try {
             return process.kill(-this.pid, 0);
         }
@@ -41,24 +50,42 @@ export class ProcessGroup {
     }
 
     /** Asks everybody to end, then makes them. @throws Error that names who is left */
-    async end(): Promise<void> {
-        if (this.signal('SIGTERM')) {
+    async end(asking: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+        if (this.signal(asking)) {
             await this.#gone(graceMs);
             this.signal('SIGKILL');
             await this.#gone(graceMs);
         }
-        const strays = await this.#strays();
-        for (const pid of strays) {
-            try {
-                process.kill(pid, 'SIGKILL');
+        const until = performance.now() + graceMs;
+        let strays: readonly number[];
+        do {
+            strays = await this.#strays();
+            for (const pid of strays) {
+                try {
+                    process.kill(pid, 'SIGKILL');
+                }
+                catch {
+                    // It ended by itself meanwhile.
+                }
             }
-            catch {
-                // It ended by itself meanwhile.
-            }
+            await wait(strays.length === 0 ? 0 : pollMs);
+        } while (strays.length > 0 && performance.now() < until);
+        if (strays.length > 0) {
+            throw new Error(`The processes ${strays.join(', ')} do not end`);
         }
         if (this.alive) {
             throw new Error(`The process group ${this.pid} does not end`);
         }
+    }
+
+    /** Whether anybody is left, in the group or out of it. */
+    async left(): Promise<boolean> {
+        return this.alive || (await this.#strays()).length > 0;
+    }
+
+    /** The kernel gives a number away again only when neither a group nor a session has it: then all of ours is gone. */
+    get #isRecycled(): boolean {
+        return (this.#child.exitCode !== null || this.#child.signalCode !== null) && existsSync(`/proc/${this.pid}`);
     }
 
     async #gone(milliseconds: number): Promise<void> {
@@ -68,13 +95,16 @@ export class ProcessGroup {
         }
     }
 
-    /** Descendants that made a group of their own. Their start environment cannot be changed by them. */
+    /** Descendants that made a group of their own: in the same session still, or known by their start environment, which they cannot change. */
     async #strays(): Promise<number[]> {
         const wanted = `${marker}=${this.#mark}`;
+        const session = this.#isRecycled ? null : String(this.pid);
         const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name)).map(Number);
         const found = await Promise.all(pids.map(async (pid) => {
-            const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
-            return environment.split('\0').includes(wanted) ? pid : null;
+            const [stat, environment] = await Promise.all([readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''), readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')]);
+            // The name before it may hold anything, closing brackets too.
+            const [state, , , of] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+            return state !== 'Z' && (of === session || environment.split('\0').includes(wanted)) ? pid : null;
         }));
         return found.flatMap((pid) => pid ?? []);
     }

@@ -9,7 +9,9 @@ import { boundaryErrors, type Owned, type Scope } from '@portico/sdk/host';
 import type { Grants } from './grants.ts';
 import { findAccount, type MachineAccount } from './machine-accounts.ts';
 import { marker, ProcessGroup } from './process-group.ts';
+import { checkProgram, withLimits } from './program-options.ts';
 import { findProgram, fixedPath } from './program-path.ts';
+import { Terminal, terminalTools } from './terminal.ts';
 
 export interface ProgramsOptions {
     readonly grants: Grants;
@@ -22,20 +24,21 @@ export interface ProgramsOptions {
 
 interface Running {
     readonly child: ChildProcess & { readonly pid: number };
+    readonly terminal: Terminal | null;
     readonly group: ProcessGroup;
     readonly exited: Promise<Exit>;
     readonly program: string;
     readonly user: string | null;
+    /** Ends everybody; what was said before can still be read. */
     kill(): Promise<void>;
+    /** Ends everybody, and nothing is read any more. */
+    discard(): Promise<void>;
 }
 
 const execSeconds = 60;
-const longestSeconds = 86_400;
 const outputBytes = 1024 * 1024;
 /** How long pipes may stay open after the program itself has ended: a descendant may hold them. */
 const pipeGraceMs = 500;
-const refusedNames = /^(PATH|NODE_OPTIONS|LD_.*|PORTICO_.*)$/;
-const limitFlags = { memoryBytes: '--as', cpuSeconds: '--cpu', processes: '--nproc', openFiles: '--nofile', fileBytes: '--fsize' } as const;
 
 export class Programs {
     readonly #options: ProgramsOptions;
@@ -53,32 +56,33 @@ export class Programs {
         child.stdin?.end(stdin ?? '');
         const exit = await running.exited;
         await Promise.race([Promise.all([out.done, err.done]), wait(pipeGraceMs, undefined, { ref: false })]);
-        await running.kill();
-        child.stdout?.destroy();
-        child.stderr?.destroy();
+        await running.discard();
         return { ...exit, stdout: out.text(), stderr: err.text(), truncated: out.truncated() || err.truncated() };
     }
 
     async spawn(file: string, args: readonly string[], options: SpawnOptions = {}): Promise<Child> {
-        if (options.pty !== undefined) {
-            throw errors.toolMissing('a terminal (node-pty)', 'npm install node-pty');
-        }
         const running = await this.#start(file, args, options);
-        const { child, group, exited } = running;
+        const { child, terminal, group, exited } = running;
+        let hasEnded = false;
+        void exited.then(() => {
+            hasEnded = true;
+        });
         return {
             pid: child.pid,
-            stdin: Writable.toWeb(child.stdin as Writable) as WritableStream<Uint8Array>,
-            stdout: Readable.toWeb(child.stdout as Readable) as never,
-            stderr: Readable.toWeb(child.stderr as Readable) as never,
+            stdin: Writable.toWeb(terminal?.input ?? child.stdin as Writable) as WritableStream<Uint8Array>,
+            stdout: Readable.toWeb(terminal?.output ?? child.stdout as Readable) as never,
+            stderr: Readable.toWeb(child.stderr ?? Readable.from([])) as never,
             exited,
             kill: async (signal = 'SIGTERM') => void group.signal(signal),
-            resize: async () => {
-                throw new TypeError('Only a terminal has a size');
+            async resize(columns, rows) {
+                if (terminal === null) {
+                    throw new TypeError('Only a terminal has a size');
+                }
+                if (!hasEnded) {
+                    terminal.resize({ columns, rows });
+                }
             },
-            async [Symbol.asyncDispose]() {
-                await running.kill();
-                await exited;
-            }
+            [Symbol.asyncDispose]: () => running.discard()
         };
     }
 
@@ -86,12 +90,12 @@ export class Programs {
     async revoke(): Promise<void> {
         const { grants } = this.#options;
         const gone = [...this.#running].filter(({ program, user }) => !grants.has('exec', program) || (user !== null && !grants.has('users', user)));
-        await Promise.all(gone.map((running) => running.kill()));
+        await Promise.all(gone.map((running) => running.discard()));
     }
 
     async #start(file: string, args: readonly string[], options: SpawnOptions): Promise<Running> {
         const { grants, scope, folder } = this.#options;
-        check(file, args, options);
+        checkProgram(file, args, options);
         grants.require('exec', file);
         const account = options.user === undefined ? null : await this.#account(options.user);
         const path = await findProgram(file);
@@ -99,32 +103,41 @@ export class Programs {
             throw errors.toolMissing(file, `install ${file.split('/').at(-1)}`);
         }
         const limited = await withLimits(path, args, options.limits ?? {});
+        const tools = options.pty === undefined ? null : await terminalTools();
         const mark = randomUUID();
         options.signal?.throwIfAborted();
-        const child = start(limited.path, limited.args, {
+        // From here to the start of the program nothing waits: see the terminal.
+        const terminal = tools === null || options.pty === undefined ? null : new Terminal(tools, options.pty, account);
+        const command = terminal?.command(limited.path, limited.args) ?? limited;
+        const child = start(command.path, command.args, {
             cwd: options.cwd ?? folder,
-            env: { ...options.env, PATH: fixedPath, HOME: options.env?.['HOME'] ?? account?.home ?? folder, LANG: options.env?.['LANG'] ?? 'C.UTF-8', ...(process.env['TZ'] === undefined ? {} : { TZ: process.env['TZ'] }), [marker]: mark },
+            env: {
+                ...(terminal === null ? {} : { TERM: 'xterm-256color' }), ...options.env, PATH: fixedPath, HOME: options.env?.['HOME'] ?? account?.home ?? folder, LANG: options.env?.['LANG'] ?? 'C.UTF-8',
+                ...(process.env['TZ'] === undefined ? {} : { TZ: process.env['TZ'] }), [marker]: mark
+            },
             detached: true,
             shell: false,
-            stdio: ['pipe', 'pipe', 'pipe'],
+            stdio: terminal?.stdio ?? ['pipe', 'pipe', 'pipe'],
             ...(account === null ? {} : { uid: account.uid, gid: account.gid })
         });
-        child.stdin.on('error', () => undefined);
+        terminal?.handOver();
+        child.stdin?.on('error', () => undefined);
         const failed = once(child, 'error').then(([error]) => error as NodeJS.ErrnoException);
         if (child.pid === undefined) {
             const error = await failed;
+            await terminal?.close();
             throw error.code === 'ENOENT' ? errors.notFound(`There is no folder ${options.cwd ?? folder}`) : error;
         }
         failed.catch(() => undefined);
-        return this.#own(child as Running['child'], mark, file, options, scope);
+        this.#options.used(file, args, options.user ?? null);
+        return this.#own(child as Running['child'], terminal, mark, file, options, scope);
     }
 
-    #own(child: Running['child'], mark: string, program: string, options: SpawnOptions, scope: Scope): Running {
-        this.#options.used(program, child.spawnargs.slice(1), options.user ?? null);
+    #own(child: Running['child'], terminal: Terminal | null, mark: string, program: string, options: SpawnOptions, scope: Scope): Running {
         const group = new ProcessGroup(child, mark);
         let timedOut = false;
         let ending: Promise<void> | null = null;
-        const kill = (): Promise<void> => ending ??= group.end().finally(() => forget());
+        const kill = (): Promise<void> => ending ??= group.end(terminal === null ? 'SIGTERM' : 'SIGHUP').finally(() => terminal?.hangUp());
         const timer = options.timeoutSeconds === undefined ? undefined : setTimeout(() => {
             timedOut = true;
             void kill().catch(() => undefined);
@@ -135,22 +148,39 @@ export class Programs {
             child.once('exit', (code, signal) => {
                 clearTimeout(timer);
                 options.signal?.removeEventListener('abort', aborted);
-                if (!group.alive) {
-                    forget();
-                }
                 resolve({ code, signal, timedOut });
             });
         });
-        const owned: Owned = scope.own('process', `${program} (${child.pid})`, async () => {
-            await kill();
-            await exited;
-        });
-        const running: Running = { child, group, exited, program, user: options.user ?? null, kill };
+        const closed = Promise.all([once(child, 'close'), terminal?.closed]);
+        const discard = async (): Promise<void> => {
+            try {
+                await kill();
+                await exited;
+            }
+            finally {
+                await terminal?.close();
+                child.stdout?.destroy();
+                child.stderr?.destroy();
+                forget();
+            }
+        };
+        const owned: Owned = scope.own('process', `${program} (${child.pid})`, discard);
+        const running: Running = { child, terminal, group, exited, program, user: options.user ?? null, kill, discard };
         const forget = (): void => {
             owned.drop();
             this.#running.delete(running);
         };
         this.#running.add(running);
+        // Who is left when the program itself is gone: in a terminal nobody stays, elsewhere it is the plugin's until its end.
+        const settle = async (): Promise<void> => {
+            await exited;
+            const isOver = terminal !== null || ending !== null ? await kill().then(() => true) : !await group.left();
+            await closed;
+            if (isOver) {
+                forget();
+            }
+        };
+        void settle().catch(() => undefined);
         return running;
     }
 
@@ -168,41 +198,6 @@ export class Programs {
         }
         return account;
     }
-}
-
-function check(file: unknown, args: unknown, options: SpawnOptions): void {
-    if (typeof file !== 'string' || !Array.isArray(args) || [file, ...args as unknown[]].some((each) => typeof each !== 'string' || each.includes('\0'))) {
-        throw new TypeError('A program and its arguments are texts without zero bytes');
-    }
-    const name = Object.keys(options.env ?? {}).find((key) => refusedNames.test(key) || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(key));
-    if (name !== undefined) {
-        throw new TypeError(`The environment variable ${JSON.stringify(name)} is not a plugin's to set`);
-    }
-    const { timeoutSeconds, cwd } = options;
-    if (timeoutSeconds !== undefined && !(timeoutSeconds > 0 && timeoutSeconds <= longestSeconds)) {
-        throw new TypeError(`timeoutSeconds is more than 0 and at most ${longestSeconds}`);
-    }
-    if (cwd !== undefined && !cwd.startsWith('/')) {
-        throw new TypeError('cwd is an absolute path');
-    }
-}
-
-/** prlimit sets what Node cannot, and becomes the program. */
-async function withLimits(path: string, args: readonly string[], limits: NonNullable<SpawnOptions['limits']>): Promise<{ readonly path: string; readonly args: readonly string[] }> {
-    const flags = Object.entries(limits).filter(([, value]) => value !== undefined).map(([name, value]) => {
-        if (!Number.isInteger(value) || value < 0) {
-            throw new TypeError(`limits.${name} is a whole number`);
-        }
-        return `${limitFlags[name as keyof typeof limitFlags]}=${value}`;
-    });
-    if (flags.length === 0) {
-        return { path, args };
-    }
-    const prlimit = await findProgram('prlimit');
-    if (prlimit === null) {
-        throw errors.toolMissing('prlimit', 'apt-get install util-linux');
-    }
-    return { path: prlimit, args: [...flags, '--', path, ...args] };
 }
 
 /** Reads to the end, and keeps what fits. */

@@ -1,0 +1,43 @@
+/** How a plugin may have a program run: what is refused, and how its means are limited. */
+import { errors, type SpawnOptions } from '@portico/sdk';
+import { findProgram } from './program-path.ts';
+
+const longestSeconds = 86_400;
+const refusedNames = /^(PATH|NODE_OPTIONS|LD_.*|PORTICO_.*)$/;
+const limitFlags = { memoryBytes: '--as', cpuSeconds: '--cpu', processes: '--nproc', openFiles: '--nofile', fileBytes: '--fsize' } as const;
+
+/** @throws TypeError that names what is wrong */
+export function checkProgram(file: unknown, args: unknown, options: SpawnOptions): void {
+    if (typeof file !== 'string' || !Array.isArray(args) || [file, ...args as unknown[]].some((each) => typeof each !== 'string' || each.includes('\0'))) {
+        throw new TypeError('A program and its arguments are texts without zero bytes');
+    }
+    const name = Object.keys(options.env ?? {}).find((key) => refusedNames.test(key) || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(key));
+    if (name !== undefined) {
+        throw new TypeError(`The environment variable ${JSON.stringify(name)} is not a plugin's to set`);
+    }
+    const { timeoutSeconds, cwd } = options;
+    if (timeoutSeconds !== undefined && !(timeoutSeconds > 0 && timeoutSeconds <= longestSeconds)) {
+        throw new TypeError(`timeoutSeconds is more than 0 and at most ${longestSeconds}`);
+    }
+    if (cwd !== undefined && !cwd.startsWith('/')) {
+        throw new TypeError('cwd is an absolute path');
+    }
+}
+
+/** prlimit sets what Node cannot, and becomes the program. @throws TOOL_MISSING 50302 */
+export async function withLimits(path: string, args: readonly string[], limits: NonNullable<SpawnOptions['limits']>): Promise<{ readonly path: string; readonly args: readonly string[] }> {
+    const flags = Object.entries(limits).filter(([, value]) => value !== undefined).map(([name, value]) => {
+        if (!Object.hasOwn(limitFlags, name) || !Number.isInteger(value) || value < 0) {
+            throw new TypeError(`limits.${name} is a whole number`);
+        }
+        return `${limitFlags[name as keyof typeof limitFlags]}=${value}`;
+    });
+    if (flags.length === 0) {
+        return { path, args };
+    }
+    const prlimit = await findProgram('prlimit');
+    if (prlimit === null) {
+        throw errors.toolMissing('prlimit', 'apt-get install util-linux');
+    }
+    return { path: prlimit, args: [...flags, '--', path, ...args] };
+}
