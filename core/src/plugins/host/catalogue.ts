@@ -1,5 +1,6 @@
 /** The catalogue of what is mounted, and calls of it through the front door on behalf of whoever asks a plugin. */
-import type { AnySchema, ApiAnswer, ApiCall, JsonSchema, RouteInfo } from '@portico/sdk';
+import type { ServerInjectResponse } from '@hapi/hapi';
+import { isFailure, type AnySchema, type ApiAnswer, type ApiCall, type JsonSchema, type RouteInfo } from '@portico/sdk';
 import type { HttpServer } from '../../http/server.ts';
 import { jsonSchemaOf } from '../../http/json-schema.ts';
 import { fullPath, templateOf } from '../../http/openapi-path.ts';
@@ -60,7 +61,17 @@ export async function callRoute(gateway: PluginGateway, grants: Grants, held: He
         ...(call.payload === undefined ? {} : { payload: JSON.stringify(call.payload) }),
         app: { caller: via } as never
     });
-    const { statusCode, payload } = await cancellable(sending, signal);
+    let answer: ServerInjectResponse;
+    try {
+        answer = await cancellable(sending, signal);
+    }
+    catch (error) {
+        if (isFailure(error)) {
+            return refusal(error.code, error.reason, error.message, error.data ?? {}); // it is being swapped, and that takes too long
+        }
+        throw error;
+    }
+    const { statusCode, payload } = answer;
     const { code = 0, message = '', data = null } = (payload === '' ? {} : JSON.parse(payload)) as Partial<ApiAnswer>;
     return { status: statusCode, code, message, data };
 }

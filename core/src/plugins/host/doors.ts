@@ -65,7 +65,14 @@ export function createDoors(options: DoorsOptions): HostDoors {
         return name === 'authenticated' ? name : `${plugin}:${name}`;
     };
 
-    return {
+    /** What the plugin causes passes its own gate, and those that the request passed which it acts for. */
+    const caused = <I extends object, O>(door: (input: I) => Promise<O>) => async (input: I): Promise<O> => {
+        const { handle = null } = input as { readonly handle?: number | null };
+        const onward = handle === null ? <T>(work: () => T): T => work() : handles.get(handle).onward;
+        return onward(() => ports.gateway.gate(plugin).within(() => door(input)));
+    };
+
+    const doors: HostDoors = {
         async log({ level, message, fields }) {
             log[level](message, fields);
         },
@@ -158,12 +165,17 @@ export function createDoors(options: DoorsOptions): HostDoors {
         },
         async partner({ plugin: partner, method, input, handle, signal: stop }) {
             const caller = behalf(handle);
-            const provider = options.contracts.get(partner, method);
-            return provider.call({
+            return options.contracts.call(partner, {
                 method, input, plugin, signal: stop === null ? signal : AbortSignal.any([signal, stop]),
                 held: caller === null || handle === null ? null : { caller, ip: handles.get(handle).ip, requestId: handles.get(handle).requestId }
             });
         }
+    };
+    return {
+        ...doors,
+        call: caused(doors.call), createHost: caused(doors.createHost), updateHost: caused(doors.updateHost), removeHost: caused(doors.removeHost),
+        uploadCertificate: caused(doors.uploadCertificate), removeCertificate: caused(doors.removeCertificate),
+        runHook: caused(doors.runHook), collect: caused(doors.collect), partner: caused(doors.partner)
     };
 }
 

@@ -19,6 +19,8 @@ export interface GenerationOptions {
     readonly settings: Readonly<Record<string, unknown>>;
     /** What the admin granted, as of now: asked at every use. What the manifest does not ask for counts for nothing. */
     grants(): Capabilities;
+    /** Called before the first change that it accepts once it is mounted, and again until it succeeds: its data is then more than what it began with. */
+    readonly accepted?: () => Promise<void>;
     /** Where the plugin's code runs: takes the host's doors, gives the guest. Default: in this thread. */
     readonly realm?: (doors: HostDoors) => Guest | Promise<Guest>;
     /** Around every call of the plugin's code, and of the panel's by it; default: nothing. */

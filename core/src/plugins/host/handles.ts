@@ -2,6 +2,7 @@
 import { boundaryErrors, type Asker, type PlainActor } from '@portico/sdk/host';
 import type { AuditDetail } from '@portico/sdk';
 import type { Caller } from '../../call.ts';
+import { trailOf } from '../../gateway/gate.ts';
 
 /** What a handle stands for. */
 export interface Held {
@@ -12,6 +13,8 @@ export interface Held {
     readonly depth: number;
     /** Adds to the audit entry of the request; null where there is none. */
     readonly audit: ((detail: AuditDetail) => void) | null;
+    /** Goes on from where it began, through the gates that it passed. */
+    readonly onward: <T>(work: () => T) => T;
 }
 
 const plain = new WeakMap<Caller, PlainActor>();
@@ -22,10 +25,10 @@ export class Handles {
     #next = 1;
 
     /** Begins something; what it returns must be given to `end`. */
-    begin(held: Omit<Held, 'depth'>): Asker {
+    begin(held: Omit<Held, 'depth' | 'onward'>): Asker {
         const handle = this.#next;
         this.#next += 1;
-        this.#held.set(handle, { ...held, depth: depths.get(held.caller) ?? 0 });
+        this.#held.set(handle, { ...held, depth: depths.get(held.caller) ?? 0, onward: trailOf() });
         return { handle, actor: plainOf(held.caller) };
     }
 

@@ -1,7 +1,7 @@
 /** Builds generations: every part by hand, each owned by the generation's scope. */
 import { mkdir } from 'node:fs/promises';
-import type { HookName } from '@portico/sdk';
-import { isFailure } from '@portico/sdk';
+import type { EntityManager } from '@mikro-orm/sqlite';
+import { isFailure, type HookName } from '@portico/sdk';
 import { createGuest, Scope, within, type GenerationDocument, type Guest, type Release } from '@portico/sdk/host';
 import { createHttpServer, type HttpServer } from '../../http/server.ts';
 import type { Route } from '../../http/route.ts';
@@ -19,6 +19,7 @@ import { createJournal, type Journal } from './journal.ts';
 import { Network } from './network.ts';
 import type { PluginHostPorts } from './ports.ts';
 import { Programs } from './programs.ts';
+import { providerOf } from './provider.ts';
 import { routesOf } from './routes.ts';
 import { Schedules } from './schedules.ts';
 import { labelOf, mergeSettings, openSettings, sealSettings, viewSettings } from './settings.ts';
@@ -29,7 +30,7 @@ const usual: GenerationTiming = { setupMs: 10_000, startMs: 30_000, stopMs: 8_00
 
 export function createPluginHost(ports: PluginHostPorts): PluginHost {
     const journal = createJournal(ports.db, ports.http.recorder, () => ports.clock.now());
-    const contracts = new Contracts();
+    const contracts = new Contracts((plugin) => ports.gateway.gate(plugin));
     return {
         prepare: (options) => Building.prepare({ ports, journal, contracts }, options),
         view: viewSettings,
@@ -70,6 +71,7 @@ class Building implements Generation {
     #settings: Readonly<Record<string, unknown>> = {};
     #mounted: (() => Promise<number>) | null = null;
     #closing: Promise<ReleaseReport> | null = null;
+    #accepted: Promise<void> | null = null;
 
     static async prepare(shared: Shared, options: GenerationOptions): Promise<Generation> {
         const building = new Building(shared, options);
@@ -127,7 +129,7 @@ class Building implements Generation {
 
     async mount(): Promise<void> {
         const { ports, contracts } = this.#shared;
-        const owner = { plugin: this.name, version: this.version };
+        const owner = { plugin: this.name, version: this.version, gate: ports.gateway.gate(this.name) };
         for (const { name, kind, timeoutSeconds } of this.document.hooks) {
             const published = ports.hooks.define(name as HookName, kind as never, timeoutSeconds === undefined ? {} : { timeoutSeconds });
             this.#publishers.set(name, published as never);
@@ -139,29 +141,9 @@ class Building implements Generation {
         }
         await ports.gateway.mount(this.name, this.server);
         this.#mounted = () => ports.gateway.unmount(this.name);
-        const withdraw = contracts.provide(this.name, {
-            methods: new Set(this.document.contract ?? []),
-            call: async ({ method, input, plugin, held, signal }) => {
-                const asker = held === null ? null : this.#handles.begin({ ...held, audit: null });
-                const until = signal === null ? this.#ending.signal : AbortSignal.any([signal, this.#ending.signal]);
-                const end = (): void => {
-                    if (asker !== null) {
-                        this.#handles.end(asker.handle);
-                    }
-                };
-                let series: AsyncIterable<unknown> | undefined;
-                try {
-                    const answer = await this.#guest.contract({ method, input, plugin, asker, signal: until });
-                    series = answer.series;
-                    return series === undefined ? answer : { series: lasting(series, end) };
-                }
-                finally {
-                    if (series === undefined) {
-                        end();
-                    }
-                }
-            }
-        });
+        const withdraw = contracts.provide(this.name, providerOf({
+            methods: this.document.contract ?? [], guest: this.#guest, handles: this.#handles, ending: this.#ending.signal, accept: () => this.#accept()
+        }));
         this.#scope.own('contract', this.name, withdraw);
         this.#scope.own('partners', this.name, contracts.watch((name, present) => this.#partner(name, present)));
     }
@@ -289,7 +271,7 @@ class Building implements Generation {
         const guest = createGuest({
             name: this.name, version: plugin.version, dataDir, definition, checkReturns: ports.http.checkReturns, doors,
             local: {
-                db: { read: (work) => this.#database.read(work), write: (work) => this.#database.write(work) },
+                db: { read: (work) => this.#database.read(work), write: (work) => this.#write(work) },
                 fetch: this.#network.fetch,
                 dial: (target) => this.#network.dial(target),
                 files: (root) => createFiles(root, { grants: this.#grants, scope: this.#localScope, own: dataDir, forbidden: () => ports.forbidden() }),
@@ -349,10 +331,26 @@ class Building implements Generation {
         const entries = new Set((this.#options.plugin.manifest.contributes?.pages ?? []).map(({ entry }) => `${prefix}/${entry.replace(/^\/+/, '')}`));
         const routes = routesOf(this.document.routes, {
             plugin: this.name, guest: this.#guest, handles: this.#handles, journal, db: ports.db, permissions: permissionsOf(this.#options),
+            accept: () => this.#accept(),
             isPublic: (reason) => this.#grants.has('public', reason),
             takeTicket: async (ticket, permission) => this.#tickets.take(ticket, permission)
         });
         return createHttpServer({ name: `${this.name} ${this.version}`, prefix, routes: [...routes, ...assets], ports: ports.http, headers: (_route, path) => sandboxHeaders(entries, path) });
+    }
+
+    /** What its start writes is not yet a change that somebody relies on. */
+    async #write<T>(work: (em: EntityManager) => Promise<T>): Promise<T> {
+        if (this.#mounted !== null) {
+            await this.#accept();
+        }
+        return this.#database.write(work);
+    }
+
+    #accept(): Promise<void> {
+        return this.#accepted ??= (this.#options.accepted?.() ?? Promise.resolve()).catch((error: unknown) => {
+            this.#accepted = null;
+            throw error;
+        });
     }
 
     #partner(name: string, present: boolean): void {
@@ -363,15 +361,6 @@ class Building implements Generation {
 
     #log(): ReturnType<PluginHostPorts['log']['child']> {
         return this.#shared.ports.log.child({ plugin: this.#options.plugin.manifest.name, version: this.#options.plugin.version });
-    }
-}
-
-async function* lasting<T>(series: AsyncIterable<T>, end: () => void): AsyncGenerator<T> {
-    try {
-        yield* series;
-    }
-    finally {
-        end();
     }
 }
 

@@ -21,6 +21,8 @@ export interface RouteHost {
     readonly permissions: ReadonlySet<string>;
     /** Reasons of public routes that are granted. */
     isPublic(reason: string): boolean;
+    /** A change is about to be made. */
+    accept(): Promise<void>;
     takeTicket(ticket: string, permission: string): Promise<{ readonly caller: Caller; readonly data: unknown }>;
 }
 
@@ -119,6 +121,7 @@ function handlersOf(id: string, host: RouteHost, route: () => Route) {
         if (effectOf(route()) === 'read') {
             return run();
         }
+        await host.accept();
         const row = await host.journal.begin(call.entry(0, 0));
         let answer: T;
         try {
