@@ -1,0 +1,184 @@
+/** What a run prints: kept up to a limit, its beginning and its end, and read by whoever watches. */
+
+/** Output as it is kept. */
+export interface KeptOutput {
+    readonly head: string;
+    readonly tail: string;
+    /** Bytes printed in all. */
+    readonly total: number;
+}
+
+/** A part of the output. Offsets count bytes from the first one printed. */
+export interface OutputPart {
+    readonly text: string;
+    /** Offset behind the part. */
+    readonly end: number;
+    /** Bytes before it that were not kept. */
+    readonly leftOut: number;
+}
+
+/** At most this many bytes are one part. */
+const partBytes = 64 * 1024;
+
+/** Output that grows. Nobody has to read it, and whoever reads slowly misses what is dropped meanwhile. */
+export class Output {
+    readonly #headLimit: number;
+    readonly #tailLimit: number;
+    readonly #head: Buffer[] = [];
+    #headBytes = 0;
+    #headFull = false;
+    readonly #tail: Buffer[] = [];
+    #tailBytes = 0;
+    #total = 0;
+    #closed = false;
+    #changed = Promise.withResolvers<void>();
+
+    constructor(limit: number) {
+        this.#headLimit = Math.floor(limit / 4);
+        this.#tailLimit = limit - this.#headLimit;
+    }
+
+    get total(): number {
+        return this.#total;
+    }
+
+    /** Adds whole characters. */
+    add(text: string): void {
+        let bytes = Buffer.from(text);
+        if (bytes.length === 0) {
+            return;
+        }
+        this.#total += bytes.length;
+        if (!this.#headFull) {
+            const fits = wholeCharacters(bytes, this.#headLimit - this.#headBytes);
+            this.#headFull = fits < bytes.length;
+            this.#head.push(bytes.subarray(0, fits));
+            this.#headBytes += fits;
+            bytes = bytes.subarray(fits);
+        }
+        this.#tail.push(bytes);
+        this.#tailBytes += bytes.length;
+        this.#trim();
+        this.#notify();
+    }
+
+    /** Nothing comes any more. */
+    close(): void {
+        this.#closed = true;
+        this.#notify();
+    }
+
+    kept(): KeptOutput {
+        const { head, tail, total } = this.#bytes();
+        return { head: head.toString('utf8'), tail: tail.toString('utf8'), total };
+    }
+
+    /** Everything from an offset on, as it comes, to the end of the run. */
+    async* from(offset: number, signal: AbortSignal): AsyncGenerator<OutputPart> {
+        let at = offset;
+        const left = Promise.withResolvers<void>();
+        const leave = (): void => left.resolve();
+        signal.addEventListener('abort', leave, { once: true });
+        try {
+            while (!signal.aborted) {
+                const changed = this.#changed.promise;
+                const part = nextPart(this.#bytes(), at);
+                if (part !== null) {
+                    at = part.end;
+                    yield part;
+                }
+                else if (this.#closed) {
+                    return;
+                }
+                else {
+                    await Promise.race([changed, left.promise]);
+                }
+            }
+        }
+        finally {
+            signal.removeEventListener('abort', leave);
+        }
+    }
+
+    #trim(): void {
+        // Half as much again before anything is moved: a program that prints byte by byte costs no copy for each of them.
+        if (this.#tailBytes > this.#tailLimit * 1.5 || this.#tail.length > 4_096) {
+            this.#bytes();
+        }
+    }
+
+    /** Joins what came in pieces, and drops what is too much. */
+    #bytes(): KeptBytes {
+        const head = this.#head.length === 1 ? this.#head[0] as Buffer : Buffer.concat(this.#head);
+        let tail = this.#tail.length === 1 ? this.#tail[0] as Buffer : Buffer.concat(this.#tail);
+        if (tail.length > this.#tailLimit) {
+            tail = Buffer.from(tail.subarray(nextCharacter(tail, tail.length - this.#tailLimit)));
+        }
+        this.#head.splice(0, Infinity, head);
+        this.#tail.splice(0, Infinity, tail);
+        this.#tailBytes = tail.length;
+        return { head, tail, total: this.#total };
+    }
+
+    #notify(): void {
+        const { resolve } = this.#changed;
+        this.#changed = Promise.withResolvers<void>();
+        resolve();
+    }
+}
+
+interface KeptBytes {
+    readonly head: Buffer;
+    readonly tail: Buffer;
+    readonly total: number;
+}
+
+/** The next part of kept output from an offset on; null when there is none. */
+export function partAt({ head, tail, total }: KeptOutput, offset: number): OutputPart | null {
+    return nextPart({ head: Buffer.from(head), tail: Buffer.from(tail), total }, offset);
+}
+
+function nextPart({ head: first, tail: last, total }: KeptBytes, offset: number): OutputPart | null {
+    const tailStart = total - last.length;
+    if (offset >= total) {
+        return null;
+    }
+    if (offset < first.length) {
+        const start = nextCharacter(first, Math.max(0, offset));
+        const bytes = first.subarray(start, start + wholeCharacters(first.subarray(start), partBytes));
+        return { text: bytes.toString('utf8'), end: start + bytes.length, leftOut: 0 };
+    }
+    const start = nextCharacter(last, Math.max(0, offset - tailStart));
+    const bytes = last.subarray(start, start + wholeCharacters(last.subarray(start), partBytes));
+    return bytes.length === 0 ? null : { text: bytes.toString('utf8'), end: tailStart + start + bytes.length, leftOut: Math.max(0, tailStart - offset) };
+}
+
+/** The output as one text; what was left out is said in a line of its own. */
+export function textOf({ head, tail, total }: KeptOutput): { readonly text: string; readonly truncated: boolean } {
+    const leftOut = total - Buffer.byteLength(head) - Buffer.byteLength(tail);
+    return leftOut > 0 ? { text: `${head}\n[${leftOut} bytes were left out]\n${tail}`, truncated: true } : { text: head + tail, truncated: false };
+}
+
+function isContinuation(byte: number | undefined): boolean {
+    return byte !== undefined && (byte & 0xC0) === 0x80;
+}
+
+function nextCharacter(bytes: Buffer, from: number): number {
+    let at = from;
+    while (isContinuation(bytes[at])) {
+        at += 1;
+    }
+    return at;
+}
+
+/** How many of the first `limit` bytes are whole characters. */
+function wholeCharacters(bytes: Buffer, limit: number): number {
+    if (bytes.length <= limit) {
+        return bytes.length;
+    }
+    let at = Math.max(0, limit);
+    while (at > 0 && isContinuation(bytes[at])) {
+        at -= 1;
+    }
+    return at;
+}

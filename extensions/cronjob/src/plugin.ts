@@ -1,0 +1,47 @@
+/** The plugin, on a machine that tests may replace. */
+import { definePlugin, type Health, type PluginDefinition } from '@portico/sdk';
+import { Accounts } from './account.ts';
+import { machine as real, type Machine } from './machine.ts';
+import { Planner } from './planner.ts';
+import { recover } from './recovery.ts';
+import { prune } from './retention.ts';
+import { runRoutes } from './routes/runs.ts';
+import { taskRoutes } from './routes/tasks.ts';
+import { Runs } from './runs.ts';
+import { settings, type Ctx } from './settings.ts';
+import { entities, migrations, TaskEntity } from './store.ts';
+import { Tasks } from './tasks.ts';
+import { Turns } from './turns.ts';
+
+/** Makes the definition. */
+export function createCronjob(machine: Machine = real): PluginDefinition {
+    return definePlugin({
+        settings, entities, migrations,
+        setup(ctx) {
+            const turns = new Turns();
+            const accounts = new Accounts(ctx);
+            const runs = new Runs({ ctx, accounts, turns, now: machine.now, changed: () => planner.look() });
+            const planner = new Planner({ ctx, machine, turns, runs });
+            const tasks = new Tasks({ ctx, machine, turns, accounts, runs, planner });
+            taskRoutes(ctx, tasks, runs);
+            runRoutes(ctx, tasks, runs);
+            ctx.health('tasks', () => health(ctx));
+            ctx.onStart(async () => {
+                await recover(ctx, runs, machine.now());
+                await planner.begin();
+                await ctx.schedule('retention', { everySeconds: 600 }, ({ signal }) => prune(ctx, machine.now(), signal));
+            });
+            ctx.onStop(async () => {
+                planner.close();
+                await runs.close();
+            });
+        }
+    });
+}
+
+async function health(ctx: Ctx): Promise<Health> {
+    const [all, overdue] = await ctx.db.read(async (em) => [await em.count(TaskEntity, { enabled: true }), await em.find(TaskEntity, { overdueSince: { $ne: null } }, { orderBy: { id: 'asc' }, limit: 10 })] as const);
+    return overdue.length === 0
+        ? { state: 'ok', evidence: `${all} tasks are enabled` }
+        : { state: 'degraded', evidence: `These have not succeeded in time: ${overdue.map(({ name }) => name).join(', ')}`, remedy: { text: 'See how their last runs ended', route: '/api/plugins/cronjob/runs' } };
+}

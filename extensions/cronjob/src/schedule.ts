@@ -1,0 +1,80 @@
+/** When a task is due: cron expressions on the wall clock of a time zone, and `@reboot`. */
+import { Cron } from 'croner';
+
+const macros: Readonly<Record<string, string>> = {
+    '@yearly': '0 0 1 1 *', '@annually': '0 0 1 1 *', '@monthly': '0 0 1 * *', '@weekly': '0 0 * * 0', '@daily': '0 0 * * *', '@midnight': '0 0 * * *', '@hourly': '0 * * * *'
+};
+
+/** A schedule that was understood. */
+export interface Schedule {
+    /** Once after each boot of the machine, and at no time of the clock. */
+    readonly reboot: boolean;
+    /** The first time after `after`, both in milliseconds since 1970; null when there is none. */
+    next(after: number): number | null;
+}
+
+/** Tells whether a name is one of the time zones that this machine knows; offsets such as `+02:00` are none. */
+export function isZone(name: string): boolean {
+    if (!/^[A-Za-z]/.test(name)) {
+        return false;
+    }
+    try {
+        new Intl.DateTimeFormat('en', { timeZone: name });
+        return true;
+    }
+    catch {
+        return false;
+    }
+}
+
+/** The machine's own time zone. */
+export function machineZone(): string {
+    return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+const parsed = new Map<string, Schedule>();
+const mostParsed = 2_000;
+
+/**
+ * Understands five fields, six with seconds first, or a macro. A time of day that clocks skip in spring runs right after the gap, and one
+ * that they repeat in autumn runs once; with `*` or a step in seconds, minutes or hours a task follows real time.
+ *
+ * @throws Error that says what is wrong with the expression
+ */
+export function parseSchedule(expression: string, zone: string): Schedule {
+    const key = `${zone} ${expression}`;
+    let schedule = parsed.get(key);
+    if (schedule === undefined) {
+        schedule = understand(expression.trim(), zone);
+        if (parsed.size >= mostParsed) {
+            parsed.clear();
+        }
+        parsed.set(key, schedule);
+    }
+    return schedule;
+}
+
+function understand(expression: string, zone: string): Schedule {
+    if (expression.toLowerCase() === '@reboot') {
+        return { reboot: true, next: () => null };
+    }
+    const macro = expression.startsWith('@') ? macros[expression.toLowerCase()] : expression;
+    if (macro === undefined) {
+        throw new Error(`there is no macro ${expression}; there are @reboot, ${Object.keys(macros).join(', ')}`);
+    }
+    const fields = macro.split(/\s+/).length;
+    if (fields !== 5 && fields !== 6) {
+        throw new Error(`it has ${fields} ${fields === 1 ? 'field' : 'fields'}, and five, or six with seconds first, are needed`);
+    }
+    const cron = read(macro, zone);
+    return { reboot: false, next: (after) => cron.nextRun(new Date(after))?.getTime() ?? null };
+}
+
+function read(expression: string, zone: string): Cron {
+    try {
+        return new Cron(expression, { paused: true, timezone: zone, mode: '5-or-6-parts', fixedTimeRule: 'no-wildcard' });
+    }
+    catch (error) {
+        throw new Error((error instanceof Error ? error.message : String(error)).replace(/^Cron\w+: /, ''), { cause: error });
+    }
+}

@@ -1,0 +1,224 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as Lab from '@hapi/lab';
+import { expect } from '@hapi/code';
+import { itUnless } from '../../support/skip.ts';
+import { Harness, lives, notRoot, processesWith, until } from './harness.ts';
+
+export const lab = Lab.script();
+const { describe, it, before, after } = lab;
+
+describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
+    let cron: Harness;
+    let scratch: string;
+
+    before(async () => {
+        scratch = mkdtempSync(join(tmpdir(), 'portico-cronjob-'));
+        cron = await Harness.start();
+    });
+
+    after(async () => {
+        await cron.close();
+        rmSync(scratch, { recursive: true, force: true });
+    });
+
+    it('answers 202 with the run, and keeps what it printed and how it ended', async () => {
+        const id = await cron.task({ command: ['sh', '-c', 'echo out; echo err >&2; exit 3'] });
+        const begun = await cron.ask('POST', `/tasks/${id}/run`);
+        expect([begun.status, begun.code, begun.data.state, begun.data.trigger, begun.data.taskId]).to.equal([202, 0, 'running', 'manual', id]);
+        expect(begun.headers.get('location')).to.equal(`/api/plugins/cronjob/runs/${begun.data.id}`);
+        const run = await cron.over(begun.data.id);
+        expect(run).to.include({ state: 'failed', exitCode: 3, signal: null, reason: 'EXIT_CODE', truncated: false, attempt: 1 });
+        expect(run.output.split('\n').sort()).to.equal(['', 'err', 'out']);
+        const { data: task } = await cron.ask('GET', `/tasks/${id}`);
+        expect(task.lastRun).to.include({ id: run.id, state: 'failed', exitCode: 3 });
+        expect(task.lastRun.output).to.be.undefined();
+    });
+
+    it('hands arguments over as they are, and never through a shell', async () => {
+        const id = await cron.task({ command: ['printf', '%s|', '$HOME', '`id`', '; echo no', '', '-x', 'ü\n'] });
+        expect((await cron.finish(id)).output).to.equal('$HOME|`id`|; echo no||-x|ü\n|');
+    });
+
+    it('runs scripts by their first line, from a file that is gone afterwards', async () => {
+        const plain = await cron.finish(await cron.task({ script: 'echo "plain $0"\nread line || echo "no input"\n' }));
+        expect(plain).to.include({ state: 'succeeded', exitCode: 0 });
+        expect(plain.output).to.match(/^plain .*\/scripts\/[0-9a-f-]{36}\nno input\n$/);
+        const node = await cron.finish(await cron.task({ script: `#!${process.execPath} --no-warnings\nconsole.log('node', process.execArgv.join());\n` }));
+        expect(node.output).to.equal('node --no-warnings\n');
+        const env = await cron.finish(await cron.task({ script: '#!/usr/bin/env sh\necho "by env"\n' }));
+        expect(env.output).to.equal('by env\n');
+        expect(readdirSync(join(cron.folder, 'scripts'))).to.equal([]);
+    });
+
+    it('sets the environment and the folder that a task names, and little else', async () => {
+        const id = await cron.task({ command: ['env'], cwd: '/usr', env: { GREETING: 'hello', EMPTY: '' } });
+        const { output } = await cron.finish(id);
+        const names = output.trim().split('\n').map((line: string) => line.split('=')[0]).sort();
+        expect(output).to.contain('GREETING=hello\n').and.to.contain('EMPTY=\n');
+        expect(names.filter((name: string) => !['CRONJOB_MARK', 'CRONJOB_RUN', 'CRONJOB_TASK', 'EMPTY', 'GREETING', 'HOME', 'LANG', 'LOGNAME', 'PATH', 'PORTICO_CHILD', 'SHELL', 'TZ', 'USER'].includes(name))).to.equal([]);
+        expect((await cron.finish(await cron.task({ command: ['pwd'], cwd: '/usr' }))).output).to.equal('/usr\n');
+    });
+
+    itUnless(notRoot, it)('runs as the account that a task names, with its own groups only, and hides a script from all others', async () => {
+        const command = await cron.finish(await cron.task({ command: ['sh', '-c', 'id -un; id -G; pwd; echo $HOME $USER'], user: 'nobody' }));
+        const [name, groups, folder, home] = command.output.split('\n');
+        expect(command.state).to.equal('succeeded');
+        expect(name).to.equal('nobody');
+        expect(groups).to.match(/^\d+$/);
+        expect(folder).to.match(/^\//);
+        expect(home).to.match(/ nobody$/);
+        const script = await cron.finish(await cron.task({ script: '#!/bin/sh\nid -un\nstat -c "%a %U" "$0" "$(dirname "$0")"\nls "$(dirname "$0")" 2>&1 | grep -c denied\necho "$0"\n', user: 'nobody' }));
+        const lines = script.output.trim().split('\n');
+        expect(lines.slice(0, 4)).to.equal(['nobody', '400 nobody', '711 root', '1']);
+        expect(existsSync(lines[4])).to.be.false();
+    });
+
+    it('says why a run could not begin', async () => {
+        const missing = await cron.finish(await cron.task({ command: ['no-such-program-here'] }));
+        expect(missing).to.include({ state: 'failed', exitCode: null, reason: 'TOOL_MISSING' });
+        const folder = await cron.finish(await cron.task({ command: ['true'], cwd: '/no/such/folder' }));
+        expect(folder).to.include({ state: 'failed', reason: 'NOT_FOUND' });
+        const unknown = await cron.finish(await cron.task({ script: '#!/no/such/interpreter\n' }));
+        expect(unknown).to.include({ state: 'failed', reason: 'TOOL_MISSING' });
+        expect((await cron.ask('POST', '/tasks/999999/run')).code).to.equal(40400);
+    });
+
+    it('ends what takes too long with all of its descendants, also those that ignore being asked and those that left the group', async () => {
+        const pids = join(scratch, 'pids');
+        const id = await cron.task({ script: `trap '' TERM\nsh -c 'trap "" TERM; echo $$ >> ${pids}; while :; do sleep 1; done' &\nsetsid sh -c 'echo $$ >> ${pids}; exec sleep 600' &\necho $$ >> ${pids}\nwhile :; do sleep 1; done\n`, timeoutSeconds: 1 });
+        const run = await cron.finish(id);
+        expect(run).to.include({ state: 'timeout', reason: 'TIMEOUT' });
+        const started = readFileSync(pids, 'utf8').trim().split('\n').map(Number);
+        expect(started).to.have.length(3);
+        expect(started.filter(lives)).to.equal([]);
+    });
+
+    it('ends what a run leaves behind in the background', async () => {
+        const run = await cron.finish(await cron.task({ command: ['sh', '-c', 'sleep 600 & echo $!'] }));
+        expect(run.state).to.equal('succeeded');
+        expect(lives(Number(run.output))).to.be.false();
+    });
+
+    it('says by which signal a run ended', async () => {
+        expect(await cron.finish(await cron.task({ command: ['sh', '-c', 'kill -SEGV $$'] }))).to.include({ state: 'failed', exitCode: null, signal: 'SIGSEGV', reason: 'SIGNAL' });
+    });
+
+    it('keeps the beginning and the end of much output, in whole characters', async () => {
+        const small = await Harness.start({ settings: { outputBytes: 4_096 } });
+        try {
+            const run = await small.finish(await small.task({ script: 'i=0; while [ $i -lt 3000 ]; do echo "ü line $i"; i=$((i+1)); done' }));
+            expect(run.truncated).to.be.true();
+            expect(run.output).to.startWith('ü line 0\n').and.to.endWith('ü line 2999\n').and.to.contain('bytes were left out]').and.not.to.contain('\uFFFD');
+            expect(Buffer.byteLength(run.output)).to.be.between(3_900, 4_200);
+        }
+        finally {
+            await small.close();
+        }
+    });
+
+    it('skips, queues or allows a run beside another, as the task says', async () => {
+        const gate = join(scratch, 'gate');
+        const command = ['sh', '-c', `while [ ! -e ${gate} ]; do sleep 0.05; done; echo done`];
+        const states = async (id: number, times: number): Promise<unknown[]> => {
+            const answers = [];
+            for (let index = 0; index < times; index += 1) {
+                answers.push((await cron.ask('POST', `/tasks/${id}/run`)).data.state);
+            }
+            return answers;
+        };
+        const [skip, queue, allow] = [await cron.task({ command, overlap: 'skip' }), await cron.task({ command, overlap: 'queue' }), await cron.task({ command, overlap: 'allow' })];
+        expect(await states(skip, 3)).to.equal(['running', 'skipped', 'skipped']);
+        expect(await states(queue, 3)).to.equal(['running', 'queued', 'queued']);
+        expect(await states(allow, 3)).to.equal(['running', 'running', 'running']);
+        writeFileSync(gate, '');
+        for (const [id, expected] of [[skip, ['succeeded', 'skipped', 'skipped']], [queue, Array(3).fill('succeeded')], [allow, Array(3).fill('succeeded')]] as const) {
+            const runs = await until('all runs to end', async () => {
+                const all = await cron.runs(id);
+                return all.every(({ finishedAt }) => finishedAt !== null) && all;
+            });
+            expect(runs.map(({ state }) => state)).to.equal(expected);
+        }
+        const queued = await cron.runs(queue);
+        expect(queued[1].startedAt >= queued[0].finishedAt && queued[2].startedAt >= queued[1].finishedAt).to.be.true();
+    });
+
+    it('tries again with growing pauses, and tells once that it failed', async () => {
+        const told = cron.rig.notified.length;
+        const id = await cron.task({ name: 'flaky', command: ['false'], retries: 2, backoffSeconds: 1 });
+        await cron.finish(id);
+        const runs = await until('two retries', async () => {
+            const all = await cron.runs(id);
+            return all.length === 3 && all.every(({ finishedAt }) => finishedAt !== null) && all;
+        });
+        expect(runs.map(({ trigger, attempt, state }) => [trigger, attempt, state])).to.equal([['manual', 1, 'failed'], ['retry', 2, 'failed'], ['retry', 3, 'failed']]);
+        const pauses = [1, 2].map((index) => Date.parse(runs[index].startedAt) - Date.parse(runs[index - 1].finishedAt));
+        expect(pauses[0]).to.be.at.least(1_000);
+        expect(pauses[1]).to.be.at.least(2_000);
+        await until('the notice', async () => cron.rig.notified.length > told);
+        expect(cron.rig.notified.slice(told)).to.equal([{ event: 'cronjob.task-failed', severity: 'error', title: 'The task flaky failed', text: cron.rig.notified.at(-1)?.title }].map(({ event, title }) => ({ event, title })));
+        expect((await cron.ask('GET', `/tasks/${id}`)).data.retryAt).to.be.null();
+    });
+
+    it('tells what each task asks for', async () => {
+        const switchFile = join(scratch, 'switch');
+        const command = ['test', '-e', switchFile];
+        const ids = new Map<string, number>();
+        for (const notifyOn of ['never', 'failure', 'change', 'always']) {
+            ids.set(notifyOn, await cron.task({ name: notifyOn, command, notifyOn }));
+        }
+        const told = cron.rig.notified.length;
+        for (const there of [false, false, true, true]) {
+            there ? writeFileSync(switchFile, '') : rmSync(switchFile, { force: true });
+            for (const id of ids.values()) {
+                await cron.finish(id);
+            }
+        }
+        const events = (name: string): string[] => cron.rig.notified.slice(told).filter(({ title }) => title.includes(` ${name} `)).map(({ event }) => event.replace('cronjob.task-', ''));
+        await until('the last notice', async () => events('always').length === 4);
+        expect(['never', 'failure', 'change', 'always'].map(events)).to.equal([[], ['failed', 'failed'], ['failed', 'recovered'], ['failed', 'failed', 'recovered', 'succeeded']]);
+    });
+});
+
+describe('DELETE /api/plugins/cronjob/runs/{id}', () => {
+    let cron: Harness;
+
+    before(async () => {
+        cron = await Harness.start();
+    });
+
+    after(async () => cron.close());
+
+    it('ends a run with its descendants, does not try again, and may be asked twice', async () => {
+        const id = await cron.task({ command: ['sh', '-c', 'sleep 600 & echo $!; wait'], retries: 3, backoffSeconds: 1 });
+        const { data: begun } = await cron.ask('POST', `/tasks/${id}/run`);
+        await until('its output', async () => (await cron.ask('GET', `/runs/${begun.id}`)).data.output !== '');
+        const stopped = await cron.ask('DELETE', `/runs/${begun.id}`, undefined, { as: 'operator' });
+        expect([stopped.status, stopped.data.state, stopped.data.reason]).to.equal([200, 'stopped', 'STOPPED']);
+        expect(lives(Number(stopped.data.output))).to.be.false();
+        const again = await cron.ask('DELETE', `/runs/${begun.id}`);
+        expect(again.data).to.equal(stopped.data);
+        expect((await cron.ask('GET', `/tasks/${id}`)).data.retryAt).to.be.null();
+        expect((await cron.ask('DELETE', '/runs/999999')).code).to.equal(40400);
+        expect(cron.rig.notified).to.equal([]);
+    });
+
+    it('takes one that waits out of the queue', async () => {
+        const id = await cron.task({ command: ['sleep', '600'], overlap: 'queue' });
+        const [first, second] = [(await cron.ask('POST', `/tasks/${id}/run`)).data, (await cron.ask('POST', `/tasks/${id}/run`)).data];
+        expect((await cron.ask('DELETE', `/runs/${second.id}`)).data).to.include({ state: 'stopped', startedAt: null });
+        expect((await cron.ask('DELETE', `/runs/${first.id}`)).data.state).to.equal('stopped');
+        expect((await cron.runs(id)).map(({ state }) => state)).to.equal(['stopped', 'stopped']);
+    });
+
+    it('ends everything with the task that goes', async () => {
+        const id = await cron.task({ command: ['sleep', '600'], env: { TELLTALE: 'goes-with-its-task' } });
+        const { data: run } = await cron.ask('POST', `/tasks/${id}/run`);
+        await until('the process', async () => processesWith('goes-with-its-task').length === 1);
+        expect((await cron.ask('DELETE', `/tasks/${id}`)).data).to.be.null();
+        expect(processesWith('goes-with-its-task')).to.equal([]);
+        expect((await cron.ask('GET', `/runs/${run.id}`)).code).to.equal(40400);
+        expect((await cron.ask('DELETE', `/tasks/${id}`)).code).to.equal(40400);
+    });
+});
