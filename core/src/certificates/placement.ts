@@ -178,7 +178,7 @@ export function createPlacement({ engine, store, db, clock, covers, proofMs }: P
             return site?.ssl === true && site.enabled && !pending.has(user) ? [site.domain] : [];
         });
         for (const name of names.slice(0, mostProofs)) {
-            // Another certificate for the same name may be served as well; the former one of this number may not.
+            // The former one of this number may not be shown any more.
             const wrong = await proveServed(draft.settings.httpsPort, name, (fingerprint) => fingerprint !== before.fingerprint, signal, proofMs);
             if (wrong !== null) {
                 return wrong;

@@ -153,6 +153,21 @@ describe('https in a running engine', { timeout: 60_000 }, () => {
         expect(await ownAuthority('c.test')).to.be.true();
     });
 
+    it('serves each site with the certificate that it names where several hold for its name', async () => {
+        const both = [1, 2].map((number) => ({ id: number + 20, certificate: makeCertificate(number + 20, '*.d.test', 'd.test') }));
+        const sites = ['one.d.test', 'two.d.test', '*.d.test', 'd.test'].map((domain, at) => site(20 + at, domain, { sslMode: 'certificate', certificateId: 21 + at % 2 }));
+        await caddy.apply({ sites, certificates: both });
+        const shown = async (): Promise<readonly (string | null)[]> => Promise.all(['one.d.test', 'two.d.test', 'any.d.test', 'd.test'].map((name) => issuer(name)));
+        expect(await shown()).to.equal(['uploaded 21', 'uploaded 22', 'uploaded 21', 'uploaded 22']);
+
+        const swapped = sites.map(({ id, site: each }) => ({ id, site: { ...each, certificateId: each.certificateId === 21 ? 22 : 21 } }));
+        expect((await caddy.apply({ sites: swapped })).needsReload).to.be.true();
+        expect(await shown()).to.equal(['uploaded 22', 'uploaded 21', 'uploaded 22', 'uploaded 21']);
+        expect((await caddy.apply({ sites: [{ id: 20, site: { ...sites[0]!.site, certificateId: 22, maintenance: true } }] })).needsReload).to.be.false();
+
+        await caddy.apply({ sites: sites.map(({ id }) => ({ id, site: null })), certificates: both.map(({ id }) => ({ id, certificate: null })) });
+    });
+
     it('does not serve a site without ssl on https, even where a certificate would fit', async () => {
         await caddy.apply({ sites: [site(9, 'bare.wild.test', { ssl: false })] });
         expect((await caddy.ask({ host: 'bare.wild.test' })).status).to.equal(200);

@@ -2,7 +2,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
 
+import type { EngineConfig } from '../../../core/src/engine/port.ts';
+import { coveringWildcard } from '../../../core/src/engine/render/certificate-choice.ts';
 import { compiledProfiles } from '../../../core/src/engine/render/compile-dispatch.ts';
+import { loadedNames } from '../../../core/src/engine/render/compile-tls.ts';
 import { createProjection } from '../../../core/src/engine/render/projection.ts';
 import type { Projection, ProjectionChange, ProjectionStep } from '../../../core/src/engine/render/projection.ts';
 import { render } from '../../../core/src/engine/render/render.ts';
@@ -21,6 +24,14 @@ const running = (...sites: readonly Site[]): Projection => {
     projection.change({ sites: sites.map((site) => ({ id: site.id, site })) });
     projection.loaded();
     return projection;
+};
+
+/** Fingerprints of the certificates that an engine with this configuration may show for a name, as its rules go. */
+const shownFor = (domain: string, config: EngineConfig, held: Readonly<Record<string, readonly string[]>>): readonly string[] => {
+    const { choices, certificates } = loadedNames(config);
+    const below = coveringWildcard(domain);
+    const choice = choices.find(({ name }) => name === domain) ?? choices.find(({ name }) => name === below);
+    return choice === undefined ? [...new Set(certificates.map(({ fingerprint }) => fingerprint).filter((each) => held[each]?.some((name) => name === domain || name === below)))] : [choice.fingerprint];
 };
 
 const profilesOf = (projection: Projection): readonly string[] => compiledProfiles(projection.config()).map(({ id }) => id).sort();
@@ -142,23 +153,24 @@ describe('createProjection', () => {
 
     it('says after any changes, loads and undos what a render from scratch says, and never leaves an entry without its profile', () => {
         const names = ['a.test', 'b.test', '*.b.test', 'x.b.test', 'c.test', '*.c.test', 'y.c.test'];
-        const certificate = fc.record({ id: fc.constantFrom(1, 2), fingerprint: fc.constantFrom('aa', 'bb'), names: fc.subarray(names) });
+        const held: Readonly<Record<string, readonly string[]>> = { aa: ['a.test', '*.b.test'], bb: ['*.b.test', 'x.b.test', '*.c.test'], cc: names };
+        const certificate = fc.record({ id: fc.constantFrom(1, 2, 3), fingerprint: fc.constantFrom('aa', 'bb', 'cc') }).map((each) => ({ ...each, names: held[each.fingerprint] ?? [] }));
         const site = fc.record({
             domain: fc.constantFrom(...names),
             enabled: fc.boolean(),
             maintenance: fc.boolean(),
-            ssl: fc.boolean(),
-            sslMode: fc.constantFrom('auto' as const, 'internal' as const, 'certificate' as const),
-            certificateId: fc.constantFrom(1, 2),
+            ssl: fc.constantFrom(true, true, true, false),
+            sslMode: fc.constantFrom('certificate' as const, 'certificate' as const, 'auto' as const, 'internal' as const),
+            certificateId: fc.constantFrom(1, 2, 3),
             compression: fc.boolean(),
             forceHttps: fc.boolean(),
             upstreams: fc.constantFrom([{ address: '127.0.0.1:1', weight: 1 }], [{ address: 'https://b:2', weight: 1 }], [{ address: 'unix//x', weight: 1 }])
         });
         const command = fc.oneof(
             { weight: 6, arbitrary: fc.record({ kind: fc.constant('sites' as const), sites: fc.uniqueArray(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.option(site)), { maxLength: 3, selector: ([id]) => id }) }) },
-            { weight: 2, arbitrary: fc.record({ kind: fc.constant('certificate' as const), certificate, gone: fc.boolean() }) },
+            { weight: 3, arbitrary: fc.record({ kind: fc.constant('certificate' as const), certificate, gone: fc.boolean() }) },
             { weight: 1, arbitrary: fc.record({ kind: fc.constant('settings' as const), port: fc.constantFrom(443, 8443) }) },
-            { weight: 2, arbitrary: fc.constant({ kind: 'load' as const }) },
+            { weight: 4, arbitrary: fc.constant({ kind: 'load' as const }) },
             { weight: 2, arbitrary: fc.constant({ kind: 'undo' as const }) }
         );
 
@@ -240,8 +252,14 @@ describe('createProjection', () => {
                 expect(compiledProfiles(fresh.config).every(({ id }) => has.has(id))).to.be.true();
                 if (!projection.needsReload) {
                     expect<string | null>(projection.configHash()).to.equal(loaded);
+                    for (const { domain, ssl, sslMode, certificateId } of now.sites.values()) {
+                        const wanted = ssl && sslMode === 'certificate' ? now.certificates.get(certificateId ?? 0) : undefined;
+                        if (wanted?.names.some((name) => name === domain || name === coveringWildcard(domain)) === true) {
+                            expect(shownFor(domain, projection.config(), held)).to.equal([wanted.fingerprint]);
+                        }
+                    }
                 }
             }
-        }), { numRuns: 150 });
+        }), { numRuns: 300 });
     });
 });

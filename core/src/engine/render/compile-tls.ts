@@ -1,5 +1,6 @@
 /** Certificates: which names the engine gets them for itself, from whom, and which it is given. */
 import { join } from 'node:path';
+import { byName, type CertificateChoice } from './certificate-choice.ts';
 import type { CompileContext, Part } from './compile-context.ts';
 import { permissionHost, permissionPath } from './compile-dispatch.ts';
 import { literal } from './placeholder.ts';
@@ -15,6 +16,8 @@ export interface TlsNames {
     readonly managed: readonly string[];
     /** What `load_files` names. */
     readonly certificates: readonly Pick<SiteCertificate, 'id' | 'fingerprint'>[];
+    /** Names for which more than one of `certificates` holds. */
+    readonly choices: readonly CertificateChoice[];
 }
 
 /** The apps `tls` and `pki`. */
@@ -22,9 +25,11 @@ export const tlsApps = (names: TlsNames, context: CompileContext): Part => {
     const { settings, folders } = context;
     const internal = [{ module: 'internal' }];
     const automate = [...names.wildcards, ...names.managed].sort();
+    const chosen = new Set(names.choices.map(({ fingerprint }) => fingerprint));
     const files = names.certificates.map((certificate) => ({
         certificate: join(folders.certificates, `${certificateName(certificate)}.crt`),
-        key: join(folders.certificates, `${certificateName(certificate)}.key`)
+        key: join(folders.certificates, `${certificateName(certificate)}.key`),
+        ...(chosen.has(certificate.fingerprint) && { tags: [certificate.fingerprint] })
     }));
 
     return {
@@ -47,6 +52,13 @@ export const tlsApps = (names: TlsNames, context: CompileContext): Part => {
     };
 };
 
+/** How connections are met: those for a name that several certificates hold for by the one that was chosen; an exact name before a wildcard that covers it. */
+export const connectionPolicies = ({ choices }: TlsNames): readonly Part[] => {
+    const policiesOf = (some: readonly CertificateChoice[]): readonly Part[] => [...Map.groupBy(some, ({ fingerprint }) => fingerprint)].sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([fingerprint, named]) => ({ match: { sni: named.map(({ name }) => name) }, certificate_selection: { any_tag: [fingerprint] } }));
+    return [...policiesOf(choices.filter(({ name }) => !name.startsWith('*.'))), ...policiesOf(choices.filter(({ name }) => name.startsWith('*.'))), {}];
+};
+
 /** A certificate's file name without its ending. */
 export const certificateName = ({ id, fingerprint }: Pick<SiteCertificate, 'id' | 'fingerprint'>): string => `${id}-${fingerprint}`;
 
@@ -64,14 +76,20 @@ const permission = ({ settings, address, features }: CompileContext): Part => {
 };
 
 /** What a configuration that was compiled here has loaded and signs by itself; nothing of a configuration that was not. */
-export const loadedNames = (config: unknown): Pick<TlsNames, 'internal' | 'certificates'> => {
-    const tls = record(record(record(config)['apps'])['tls']);
+export const loadedNames = (config: unknown): Pick<TlsNames, 'internal' | 'certificates' | 'choices'> => {
+    const apps = record(record(config)['apps']);
+    const tls = record(apps['tls']);
+    const connections = list(record(record(record(apps['http'])['servers'])['sites'])['tls_connection_policies']).map(record);
     const policies = list(record(tls['automation'])['policies']).map(record);
     const own = policies.filter((policy) => policy['on_demand'] === true && record(list(policy['issuers'])[0])['module'] === 'internal');
     const files = list(record(tls['certificates'])['load_files']).map((file) => /(\d+)-([0-9a-f]+)\.crt$/.exec(String(record(file)['certificate'])));
     return {
         internal: own.flatMap((policy) => list(policy['subjects'])).filter((name) => typeof name === 'string'),
-        certificates: files.flatMap((match) => (match === null ? [] : [{ id: Number(match[1]), fingerprint: match[2] ?? '' }]))
+        certificates: files.flatMap((match) => (match === null ? [] : [{ id: Number(match[1]), fingerprint: match[2] ?? '' }])),
+        choices: connections.flatMap(({ match, certificate_selection: selection }) => {
+            const [fingerprint] = list(record(selection)['any_tag']);
+            return typeof fingerprint === 'string' ? list(record(match)['sni']).flatMap((name) => (typeof name === 'string' ? [{ name, fingerprint }] : [])) : [];
+        }).sort(byName)
     };
 };
 

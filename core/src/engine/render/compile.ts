@@ -2,7 +2,7 @@
 import type { CompileContext } from './compile-context.ts';
 import { siteRoutes } from './compile-dispatch.ts';
 import type { CompiledProfile } from './compile-dispatch.ts';
-import { tlsApps } from './compile-tls.ts';
+import { connectionPolicies, tlsApps } from './compile-tls.ts';
 import type { TlsNames } from './compile-tls.ts';
 import { adminConfig } from '../files/home.ts';
 import type { EngineConfig } from '../port.ts';
@@ -38,7 +38,7 @@ export const compile = (profiles: readonly CompiledProfile[], names: TlsNames, c
                         protocols: features.http3 ? ['h1', 'h2', 'h3'] : ['h1', 'h2'],
                         read_header_timeout: '30s',
                         automatic_https: { disable_redirects: true },
-                        tls_connection_policies: [{}],
+                        tls_connection_policies: connectionPolicies(names),
                         routes: siteRoutes(profiles, context),
                         errors: { routes: [plainError] }
                     }

@@ -1,5 +1,6 @@
 /** From rows to the engine's configuration and table, at once and without memory. */
 import { hashOf } from './canonical.ts';
+import { byName, Coverage, coveringWildcard } from './certificate-choice.ts';
 import { compile } from './compile.ts';
 import type { CompileContext } from './compile-context.ts';
 import { compileSite } from './compile-site.ts';
@@ -33,6 +34,7 @@ export const renderCompiled = (sites: Iterable<CompiledSite>, certificates: Iter
     const table = new Map<string, string>();
     const profiles = new Map<string, Profile>();
     const byMode = { none: [] as string[], auto: [] as string[], internal: [] as string[], wildcard: [] as string[], certificate: [] as string[] };
+    const chosen = new Map<string, number>();
     const used = new Set<number>();
     for (const site of sites) {
         profiles.set(site.profile.id, site.profile);
@@ -47,15 +49,24 @@ export const renderCompiled = (sites: Iterable<CompiledSite>, certificates: Iter
 
             table.set(name, entry);
             byMode[tls].push(name);
+            if (tls === 'certificate' && site.certificateId !== null) {
+                chosen.set(name, site.certificateId);
+            }
         }
     }
 
     const wildcards = new Set(byMode.wildcard);
+    const loaded = new Map(Array.from(certificates).filter(({ id }) => used.has(id)).sort((a, b) => a.id - b.id).map((certificate) => [certificate.id, certificate]));
+    const coverage = new Coverage(loaded.values());
     const names = {
         internal: byMode.internal.sort(),
         wildcards: byMode.wildcard.sort(),
         managed: byMode.auto.filter((name) => wildcards.has(coveringWildcard(name))).sort(),
-        certificates: Array.from(certificates).filter(({ id }) => used.has(id)).sort((a, b) => a.id - b.id)
+        certificates: [...loaded.values()],
+        choices: [...chosen].flatMap(([name, id]) => {
+            const fingerprint = loaded.get(id)?.fingerprint;
+            return fingerprint !== undefined && coverage.isContested({ name, fingerprint }) ? [{ name, fingerprint }] : [];
+        }).sort(byName)
     };
     const config = compile([...profiles.values()].sort(byId).map((profile) => compileProfile(profile, context)), names, context);
     return { config, configHash: hashOf(config), table, tableHash: tableHash(table) };
@@ -72,8 +83,5 @@ export const explain = (site: Site, context: CompileContext): EngineConfig => {
         tls: { onDemand: [...named('auto'), ...named('internal')], internal: [...named('internal'), ...named('wildcard')], certificateId: compiled.certificateId }
     };
 };
-
-/** The wildcard whose certificate would be taken for this name. */
-export const coveringWildcard = (name: string): string => `*${name.slice(name.indexOf('.') < 0 ? name.length : name.indexOf('.'))}`;
 
 export const byId = (a: { readonly id: string }, b: { readonly id: string }): number => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);

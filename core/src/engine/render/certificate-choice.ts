@@ -1,0 +1,47 @@
+/** Which certificate a name is shown where several that are loaded hold for it: the engine would take any of them. */
+import type { SiteCertificate } from '../site.ts';
+
+/** A name, and the certificate that its host wants for it. */
+export interface CertificateChoice {
+    readonly name: string;
+    /** Of the certificate; two with one fingerprint are the same. */
+    readonly fingerprint: string;
+}
+
+/** Certificates by the names that they hold for. */
+export class Coverage {
+    readonly #byName = new Map<string, Set<SiteCertificate>>();
+
+    constructor(certificates: Iterable<SiteCertificate> = []) {
+        for (const certificate of certificates) {
+            this.add(certificate);
+        }
+    }
+
+    add(certificate: SiteCertificate): void {
+        for (const name of certificate.names) {
+            this.#byName.set(name, (this.#byName.get(name) ?? new Set()).add(certificate));
+        }
+    }
+
+    delete(certificate: SiteCertificate): void {
+        for (const name of certificate.names) {
+            const holders = this.#byName.get(name);
+            holders?.delete(certificate);
+            if (holders?.size === 0) {
+                this.#byName.delete(name);
+            }
+        }
+    }
+
+    /** Whether another certificate that counts holds for this name too. */
+    isContested({ name, fingerprint }: CertificateChoice, counts: (certificate: SiteCertificate) => boolean = () => true): boolean {
+        const isRival = (certificate: SiteCertificate): boolean => certificate.fingerprint !== fingerprint && counts(certificate);
+        return [name, coveringWildcard(name)].some((each) => [...this.#byName.get(each) ?? []].some(isRival));
+    }
+}
+
+/** The wildcard whose certificate would be taken for this name. */
+export const coveringWildcard = (name: string): string => `*${name.slice(name.indexOf('.') < 0 ? name.length : name.indexOf('.'))}`;
+
+export const byName = (a: { readonly name: string }, b: { readonly name: string }): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
