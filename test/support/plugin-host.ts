@@ -54,7 +54,7 @@ export interface Asked {
     readonly data: any;
 }
 
-export interface RunOptions extends Partial<Pick<GenerationOptions, 'settings' | 'timing' | 'dataDir' | 'grants' | 'realm'>> {
+export interface RunOptions extends Partial<Pick<GenerationOptions, 'settings' | 'timing' | 'dataDir' | 'grants' | 'realm' | 'accepted'>> {
     readonly name?: string;
     readonly version?: string;
     readonly package?: string;
@@ -133,7 +133,7 @@ export async function createPluginRig({ clock = { now: () => Date.now() }, route
                     name, sdk: '^1.0.0', capabilities, requires: Object.fromEntries(definition.requires.map((each) => [each, '*'])), optional: Object.fromEntries(definition.optional.map((each) => [each, '*'])), ...options.manifest
                 } as Manifest
             },
-            folder: root, definition, dataDir, settings: options.settings ?? {}, grants: options.grants ?? (() => capabilities), ...(options.timing === undefined ? {} : { timing: options.timing }), ...(options.realm === undefined ? {} : { realm: options.realm })
+            folder: root, definition, dataDir, settings: options.settings ?? {}, grants: options.grants ?? (() => capabilities), ...(options.timing === undefined ? {} : { timing: options.timing }), ...(options.realm === undefined ? {} : { realm: options.realm }), ...(options.accepted === undefined ? {} : { accepted: options.accepted })
         });
         generations.push(generation);
         return generation;
