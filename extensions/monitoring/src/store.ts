@@ -1,0 +1,95 @@
+/** What the plugin keeps in its own database. Times are milliseconds since 1970. */
+import type { Migration } from '@portico/sdk';
+import { defineEntity, p, type InferEntity } from '@portico/sdk/db';
+
+export const RuleEntity = defineEntity({
+    name: 'MonitoringRule',
+    tableName: 'rules',
+    properties: {
+        id: p.integer().primary(),
+        name: p.string(),
+        metric: p.string(),
+        operator: p.string(),
+        threshold: p.float(),
+        /** Null: the threshold itself. */
+        recoverThreshold: p.float().fieldName('recover_threshold').nullable(),
+        forSeconds: p.integer().fieldName('for_seconds'),
+        severity: p.string(),
+        enabled: p.boolean(),
+        version: p.integer(),
+        createdAt: p.integer().fieldName('created_at'),
+        updatedAt: p.integer().fieldName('updated_at')
+    }
+});
+export type RuleRow = InferEntity<typeof RuleEntity>;
+
+export const AlertEntity = defineEntity({
+    name: 'MonitoringAlert',
+    tableName: 'alerts',
+    properties: {
+        id: p.integer().primary(),
+        rule: p.integer(),
+        /** The rule as it was when the alert began: it may change or go. */
+        name: p.string(),
+        metric: p.string(),
+        instance: p.string(),
+        operator: p.string(),
+        threshold: p.float(),
+        severity: p.string(),
+        value: p.float(),
+        worst: p.float(),
+        last: p.float(),
+        firedAt: p.integer().fieldName('fired_at'),
+        endedAt: p.integer().fieldName('ended_at').nullable(),
+        endedBy: p.string().fieldName('ended_by').nullable(),
+        /** 0: nobody was told; 1: of its beginning; 2: of its end too. */
+        told: p.integer()
+    }
+});
+export type AlertRow = InferEntity<typeof AlertEntity>;
+
+/** How far a rule is with one instance of its metric; those that are fine have no row. */
+export const StateEntity = defineEntity({
+    name: 'MonitoringState',
+    tableName: 'states',
+    properties: {
+        rule: p.integer().primary(),
+        instance: p.string().primary(),
+        phase: p.string(),
+        heldMs: p.float().fieldName('held_ms'),
+        missingMs: p.float().fieldName('missing_ms'),
+        seenAt: p.integer().fieldName('seen_at'),
+        alert: p.integer().nullable()
+    }
+});
+
+export const entities = [RuleEntity, AlertEntity, StateEntity];
+
+const defaults: readonly (readonly [name: string, metric: string, threshold: number, recover: number, seconds: number, severity: string])[] = [
+    ['Disk nearly full', 'disk.usedPercent', 90, 87, 300, 'warning'],
+    ['Disk full', 'disk.usedPercent', 97, 95, 60, 'critical'],
+    ['Inodes nearly used up', 'disk.inodesUsedPercent', 90, 87, 300, 'warning'],
+    ['Memory nearly used up', 'memory.usedPercent', 92, 85, 300, 'warning'],
+    ['Load high', 'load.perCore', 2, 1.5, 300, 'warning']
+];
+
+export const migrations: readonly Migration[] = [{
+    name: '0001-history-rules-alerts',
+    up: [
+        'create table history (id integer primary key, at integer not null, data blob not null)',
+        'create table tiers (tier integer primary key, slots integer not null)',
+        'create table series (id integer primary key, name text not null unique, seen integer not null)',
+        'create table series_next (id integer primary key, next integer not null)',
+        `create table rules (id integer primary key autoincrement, name text not null collate nocase unique, metric text not null, operator text not null, threshold real not null, recover_threshold real,
+            for_seconds integer not null, severity text not null, enabled integer not null, version integer not null, created_at integer not null, updated_at integer not null)`,
+        `create table alerts (id integer primary key, rule integer not null, name text not null, metric text not null, instance text not null, operator text not null, threshold real not null, severity text not null,
+            value real not null, worst real not null, last real not null, fired_at integer not null, ended_at integer, ended_by text, told integer not null)`,
+        'create index alerts_by_end on alerts (ended_at, id)',
+        'create table states (rule integer not null, instance text not null, phase text not null, held_ms real not null, missing_ms real not null, seen_at integer not null, alert integer, primary key (rule, instance))'
+    ]
+}, {
+    // Once: what an admin changes or removes stays so.
+    name: '0002-default-rules',
+    up: defaults.map(([name, metric, threshold, recover, seconds, severity]) => `insert into rules (name, metric, operator, threshold, recover_threshold, for_seconds, severity, enabled, version, created_at, updated_at)
+        values ('${name}', '${metric}', '>', ${threshold}, ${recover}, ${seconds}, '${severity}', 1, 1, unixepoch('subsec') * 1000, unixepoch('subsec') * 1000)`)
+}];
