@@ -110,7 +110,7 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
         try {
             const run = await small.finish(await small.task({ script: 'i=0; while [ $i -lt 3000 ]; do echo "ü line $i"; i=$((i+1)); done' }));
             expect(run.truncated).to.be.true();
-            expect(run.output).to.startWith('ü line 0\n').and.to.endWith('ü line 2999\n').and.to.contain('bytes were left out]').and.not.to.contain('\uFFFD');
+            expect(run.output as string).to.startWith('ü line 0\n').and.to.endWith('ü line 2999\n').and.to.contain('bytes were left out]').and.not.to.contain('\uFFFD');
             expect(Buffer.byteLength(run.output)).to.be.between(3_900, 4_200);
         }
         finally {
@@ -133,10 +133,11 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
         expect(await states(queue, 3)).to.equal(['running', 'queued', 'queued']);
         expect(await states(allow, 3)).to.equal(['running', 'running', 'running']);
         writeFileSync(gate, '');
-        for (const [id, expected] of [[skip, ['succeeded', 'skipped', 'skipped']], [queue, Array(3).fill('succeeded')], [allow, Array(3).fill('succeeded')]] as const) {
+        const all = ['succeeded', 'succeeded', 'succeeded'];
+        for (const [id, expected] of [[skip, ['succeeded', 'skipped', 'skipped']], [queue, all], [allow, all]] as [number, string[]][]) {
             const runs = await until('all runs to end', async () => {
-                const all = await cron.runs(id);
-                return all.every(({ finishedAt }) => finishedAt !== null) && all;
+                const seen = await cron.runs(id);
+                return seen.every(({ finishedAt }) => finishedAt !== null) && seen;
             });
             expect(runs.map(({ state }) => state)).to.equal(expected);
         }
@@ -154,10 +155,9 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
         });
         expect(runs.map(({ trigger, attempt, state }) => [trigger, attempt, state])).to.equal([['manual', 1, 'failed'], ['retry', 2, 'failed'], ['retry', 3, 'failed']]);
         const pauses = [1, 2].map((index) => Date.parse(runs[index].startedAt) - Date.parse(runs[index - 1].finishedAt));
-        expect(pauses[0]).to.be.at.least(1_000);
-        expect(pauses[1]).to.be.at.least(2_000);
+        expect(pauses.map((pause, index) => pause >= 1_000 * 2 ** index)).to.equal([true, true]);
         await until('the notice', async () => cron.rig.notified.length > told);
-        expect(cron.rig.notified.slice(told)).to.equal([{ event: 'cronjob.task-failed', severity: 'error', title: 'The task flaky failed', text: cron.rig.notified.at(-1)?.title }].map(({ event, title }) => ({ event, title })));
+        expect(cron.rig.notified.slice(told)).to.equal([{ event: 'cronjob.task-failed', title: 'The task flaky failed' }]);
         expect((await cron.ask('GET', `/tasks/${id}`)).data.retryAt).to.be.null();
     });
 

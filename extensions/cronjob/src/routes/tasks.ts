@@ -65,8 +65,9 @@ export function taskRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
 
 /** A task for the audit log, which people read who may not see what tasks run: that is only said to have changed. */
 function record(task: TaskRow, before?: TaskRow): object {
-    const { command, script, env, ...shown } = taskView(task, null, false);
-    const { id, version, lastRun, nextRunAt, retryAt, overdueSince, createdAt, updatedAt, ...kept } = shown;
+    const { name, schedule, timezone, user, cwd, timeoutSeconds, overlap, retries, backoffSeconds, missed, enabled, notifyOn, deadManSeconds } = task;
     const changed = before === undefined ? [] : (['command', 'script', 'env'] as const).filter((field) => task[field] !== before[field]);
-    return { ...kept, runs: task.command === null ? 'script' : 'command', ...(changed.length === 0 ? {} : { changed }) };
+    return {
+        name, schedule, timezone, user, cwd, timeoutSeconds, overlap, retries, backoffSeconds, missed, enabled, notifyOn, deadManSeconds, runs: task.command === null ? 'script' : 'command', ...(changed.length === 0 ? {} : { changed })
+    };
 }
