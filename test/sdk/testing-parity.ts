@@ -8,7 +8,7 @@ export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
 const capabilities = { api: { read: ['things.list', 'auth.me'], write: ['*'] } };
-const requests: readonly (readonly [as: string | null, method: string, path: string, body?: object | string, headers?: Readonly<Record<string, string>>])[] = [
+const requests: readonly (readonly [as: string | null, method: string, path: string, body?: object | string | undefined, headers?: Readonly<Record<string, string>>])[] = [
     ['viewer', 'GET', '/hello/Ann'], ['viewer', 'GET', '/hello/Annabel'], [null, 'GET', '/hello/Ann'], ['viewer', 'GET', '/hello/Ann?x=1'], ['viewer', 'POST', '/notes', { text: 'x' }],
     ['admin', 'POST', '/notes', { text: 'one' }], ['admin', 'POST', '/notes', { txt: 1 }], ['admin', 'POST', '/notes', '[1]', { 'content-type': 'application/json' }], ['admin', 'POST', '/notes', 'text=1', { 'content-type': 'text/plain' }],
     ['admin', 'POST', '/notes', { text: 'two' }, { 'idempotency-key': 'a' }], ['admin', 'POST', '/notes', { text: 'two' }, { 'idempotency-key': 'a' }], ['admin', 'POST', '/notes', { text: 'three' }, { 'idempotency-key': 'a' }],

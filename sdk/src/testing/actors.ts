@@ -36,8 +36,6 @@ interface Held {
     readonly audit: ((detail: AuditDetail) => void) | null;
 }
 
-const roles = ['admin', 'operator', 'viewer'] as const;
-
 /** Everybody who asked in one test, and the handles under which the plugin knows them. */
 export class People {
     readonly #manifest: TestManifest;
@@ -108,7 +106,7 @@ export class People {
     }
 
     /** As the panel deals them out: `read` to every role, what else there is to admins, and to whom the manifest names. */
-    #permissionsOf(role: (typeof roles)[number]): readonly string[] {
+    #permissionsOf(role: 'admin' | 'operator' | 'viewer'): readonly string[] {
         const own = this.permissions.filter((name) => {
             const declared = this.#manifest.permissions?.[name];
             return role === 'admin' || name === 'read' || (typeof declared === 'object' && declared.roles.includes(role));

@@ -33,14 +33,17 @@ export class Faults {
         this.#faults.set(door, { act: () => Promise.reject(thrown), left: times });
     }
 
-    /** From now on the door never answers; what hangs then fails when the fault is cleared, or the plugin stops. */
-    hang(door: Door, { times = Infinity }: FaultOptions = {}): void {
+    /** From now on the door never answers; what hangs then fails when the fault is cleared, or the plugin stops. `reached` resolves when something hangs. */
+    hang(door: Door, { times = Infinity }: FaultOptions = {}): { readonly reached: Promise<void> } {
+        const { promise: reached, resolve } = Promise.withResolvers<void>();
         this.#faults.set(door, {
             act: (signal) => new Promise((_resolve, reject) => {
                 signal.addEventListener('abort', () => reject(new Error(`The door ${door} hung until the test cleared it`)), { once: true });
+                resolve();
             }),
             left: times
         });
+        return { reached };
     }
 
     /** Puts one door in order again, or all of them. */

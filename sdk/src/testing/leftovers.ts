@@ -82,7 +82,7 @@ export function watchLeftovers(): Watch {
                 owners.delete(id);
                 started.end();
                 return `${started.what}${started.where}`;
-            });
+            }).filter((each) => still.length === 0 || !each.startsWith('a listener for a signal'));
             return [...left, ...still.map(({ event, where }) => `a listener for ${String(event)} of the process${where}`)];
         }
     };

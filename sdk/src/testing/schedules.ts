@@ -52,7 +52,7 @@ export class TestSchedules implements TestClock {
                 return null;
             }
             return this.#look(entry);
-        });
+        }).filter((run) => run !== null);
         await Promise.all(begun);
     }
 
