@@ -10,6 +10,15 @@ export interface Notifier {
     notify(notification: { readonly event: string; readonly severity: 'info' | 'warning' | 'error'; readonly title: string; readonly text?: string; readonly data?: Readonly<Record<string, unknown>> }): void;
 }
 
+/** What an admin should hear of a plugin's state: that it failed by its own fault, or waits in quarantine. */
+export function alertOfPlugin(notifier: Notifier, { plugin, state, failure }: { readonly plugin: string; readonly state: string; readonly failure: { readonly stage: string; readonly code: string; readonly message: string } | null }): void {
+    const isOwn = failure !== null && failure.code !== 'SETTINGS_REQUIRED' && failure.code !== 'REQUIREMENT_FAILED';
+    if (isOwn && (state === 'failed' || state === 'quarantined')) {
+        const title = state === 'failed' ? `The plugin ${plugin} has failed` : `The plugin ${plugin} failed three times within an hour and is not tried again`;
+        notifier.notify({ event: `plugin.${state}`, severity: 'error', title, text: `${failure.message} (${failure.stage}, ${failure.code})`, data: { plugin, stage: failure.stage, code: failure.code } });
+    }
+}
+
 const core = { plugin: 'core', version: '1.0.0' };
 
 export function sendAlerts({ host }: CoreHooks, notifier: Notifier): void {

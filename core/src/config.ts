@@ -1,5 +1,6 @@
 /** The environment as a frozen configuration. One table says every name, its default and what it means. */
 import { isAbsolute, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** One variable of the environment. */
 export interface Variable {
@@ -19,7 +20,7 @@ export const variables = [
     { name: 'PORTICO_ENGINE_HTTP_PORT', default: null, description: 'Overrides the setting `engine.httpPort`' },
     { name: 'PORTICO_ENGINE_HTTPS_PORT', default: null, description: 'Overrides the setting `engine.httpsPort`' },
     { name: 'PORTICO_ENGINE_USER', default: null, description: 'Who the engine runs as when the panel is root; without it the user `caddy`' },
-    { name: 'PORTICO_PLUGIN_DIRS', default: 'extensions', description: 'Folders of plugins, separated by colons' },
+    { name: 'PORTICO_PLUGIN_DIRS', default: 'extensions', description: 'Folders of plugins that are enabled and granted what they ask for when first seen, separated by colons; relative ones from where the panel is installed; set and empty: none' },
     { name: 'PORTICO_NPM_REGISTRY', default: null, description: 'Where plugins are installed from; without it what npm is set to' },
     { name: 'PORTICO_SAFE_MODE', default: null, description: '`1`: no plugin is loaded' },
     { name: 'PORTICO_LOG_LEVEL', default: 'info', description: 'trace, debug, info, warn, error or fatal' }
@@ -38,9 +39,18 @@ export interface Config {
     readonly engineHttpPort: number | null;
     readonly engineHttpsPort: number | null;
     readonly engineUser: string | null;
+    /** Absolute folders of plugins that are trusted when first seen. */
+    readonly pluginDirs: readonly string[];
+    /** The folder of packages that the panel's own lie in, or have beside them. */
+    readonly nodeModules: string;
+    /** Null: what npm is set to. */
+    readonly npmRegistry: string | null;
     readonly safeMode: boolean;
     readonly logLevel: string;
 }
+
+/** What the folders of plugins are relative to: where the panel's own packages lie, wherever it is started. */
+const installationRoot = fileURLToPath(new URL('../../', import.meta.url));
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
@@ -70,6 +80,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     if (safeMode !== null && safeMode !== '1' && safeMode !== '0') {
         throw new Error(`PORTICO_SAFE_MODE is ${JSON.stringify(safeMode)}, but must be 1 or 0`);
     }
+    const npmRegistry = text('PORTICO_NPM_REGISTRY');
+    if (npmRegistry !== null && !/^https?:$/.test(URL.parse(npmRegistry)?.protocol ?? '')) {
+        throw new Error(`PORTICO_NPM_REGISTRY is ${JSON.stringify(npmRegistry)}, but must be the address of an npm registry, as https://registry.example`);
+    }
     const dataDir = required('PORTICO_DATA_DIR');
     return Object.freeze({
         host: required('PORTICO_HOST'),
@@ -81,6 +95,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
         engineHttpPort: port('PORTICO_ENGINE_HTTP_PORT', 1),
         engineHttpsPort: port('PORTICO_ENGINE_HTTPS_PORT', 1),
         engineUser: text('PORTICO_ENGINE_USER'),
+        pluginDirs: (environment['PORTICO_PLUGIN_DIRS'] ?? required('PORTICO_PLUGIN_DIRS')).split(':').filter((folder) => folder !== '').map((folder) => resolve(installationRoot, folder)),
+        nodeModules: /^.*\/node_modules(?=\/)/.exec(installationRoot)?.[0] ?? resolve(installationRoot, 'node_modules'),
+        npmRegistry,
         safeMode: safeMode === '1',
         logLevel
     });

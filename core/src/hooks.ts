@@ -18,6 +18,9 @@ export interface CoreHooks {
     readonly certificateFailed: Published<'certificate.failed'>;
     readonly settingsChanged: Published<'settings.changed'>;
     readonly notificationRaised: Published<'notification.raised'>;
+    readonly routesChanged: Published<'routes.changed'>;
+    readonly pluginStateChanged: Published<'plugin.stateChanged'>;
+    readonly healthCollect: Published<'health.collect'>;
     readonly panelStarted: Published<'panel.started'>;
     readonly panelStopping: Published<'panel.stopping'>;
 }
@@ -39,6 +42,9 @@ export function createCoreHooks(log: Logger): CoreHooks {
         certificateFailed: host.define('certificate.failed', 'notify'),
         settingsChanged: host.define('settings.changed', 'notify'),
         notificationRaised: host.define('notification.raised', 'notify'),
+        routesChanged: host.define('routes.changed', 'notify'),
+        pluginStateChanged: host.define('plugin.stateChanged', 'notify'),
+        healthCollect: host.define('health.collect', 'collect', { timeoutSeconds: 5 }),
         panelStarted: host.define('panel.started', 'notify'),
         panelStopping: host.define('panel.stopping', 'notify')
     };

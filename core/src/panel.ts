@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { sendAlerts } from './alerts.ts';
+import { alertOfPlugin, sendAlerts } from './alerts.ts';
 import { createAudit } from './audit/audit.ts';
 import { auditRoutes } from './audit/routes.ts';
 import { createAuth } from './auth/auth.ts';
@@ -34,6 +34,10 @@ import { createSettings } from './settings/settings.ts';
 import { createNotifications } from './notifications/notifications.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { createOutbound } from './outbound/client.ts';
+import { certificatesPort, hostsPort, networkPort } from './plugin-ports.ts';
+import type { PluginHostPorts } from './plugins/host/ports.ts';
+import { createPlugins, type PluginsOptions } from './plugins/plugins.ts';
+import { pluginRoutes } from './plugins/routes.ts';
 import { openStorage } from './storage.ts';
 import { createSystemCall } from './http/system-call.ts';
 import { taskRoutes } from './tasks/routes.ts';
@@ -42,7 +46,7 @@ import { createTransfer } from './transfer.ts';
 import { Accounts } from './users/accounts.ts';
 import { Console } from './users/console.ts';
 import { createPasswords } from './users/passwords.ts';
-import { createPermissions } from './users/permissions.ts';
+import { corePermissions, createPermissions } from './users/permissions.ts';
 import { Roles } from './users/roles.ts';
 import { userRoutes } from './users/routes.ts';
 import { Users } from './users/users.ts';
@@ -50,6 +54,10 @@ import { Users } from './users/users.ts';
 export interface Panel {
     readonly gateway: Gateway;
     readonly hooks: CoreHooks;
+    /** Resolves when every plugin that is enabled runs or has failed. */
+    settled(): Promise<void>;
+    /** Whether an error that nobody caught was a plugin's, which then ends. To be asked in the handler. */
+    blame(error: unknown): boolean;
     /** Starts to listen, then brings the engine up; resolves when both are done, with the engine running or its trouble on record. */
     start(): Promise<AddressInfo>;
     /** Drains, and lets go of everything. The proxy engine keeps running unless it is asked to end. */
@@ -68,10 +76,15 @@ export interface PanelOptions {
     readonly checkReturns?: boolean;
     /** Default: 30 s. */
     readonly drainMs?: number;
+    /** How long plugins may take, milliseconds. */
+    readonly pluginTiming?: PluginsOptions['timing'];
 }
 
 /** Version of the core, as its package says. */
 export const version = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
+
+/** Version of the SDK, which plugins' ranges are held against. */
+const sdkVersion = (JSON.parse(readFileSync(new URL('../package.json', import.meta.resolve('@portico/sdk')), 'utf8')) as { version: string }).version;
 
 /** A command of the command line holds the folder for less. */
 const lockPatienceMs = 5_000;
@@ -125,18 +138,38 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
         checkReturns
     };
     const openApi = createOpenApi({ servers: () => gateway.servers(), version });
-    const core = createHttpServer({
-        name: 'core', prefix: '', ports, unknown: unknownPath,
-        routes: [
-            healthRoutes(() => readiness), openApiRoutes(() => openApi), authRoutes(auth), userRoutes({ users, roles, permissions }), hostRoutes(hosts), certificateRoutes(certificates), dnsProviderRoutes(dnsProviders),
-            engineRoutes(engine), auditRoutes(audit), settingsRoutes(settings), notificationRoutes(notifications), taskRoutes(tasks), importExportRoutes(transfer)
-        ].flat()
+    const featureRoutes = [
+        healthRoutes(() => readiness), openApiRoutes(() => openApi), authRoutes(auth), userRoutes({ users, roles, permissions }), hostRoutes(hosts), certificateRoutes(certificates), dnsProviderRoutes(dnsProviders),
+        engineRoutes(engine), auditRoutes(audit), settingsRoutes(settings), notificationRoutes(notifications), taskRoutes(tasks), importExportRoutes(transfer)
+    ].flat();
+    const plugins = await createPlugins({
+        config, db, keyring, clock, log, permissions, reserved: reservedNames(featureRoutes), host: { sdk: sdkVersion, node: process.versions.node },
+        ports: {
+            http: ports, hooks: hooks.host, db, tasks, keyring, clock, log,
+            get gateway() {
+                return gateway;
+            },
+            notify: (notification) => notifications.notify(notification),
+            renew: (caller) => auth.authenticator.renew(caller),
+            hosts: hostsPort(hosts, engine), certificates: certificatesPort(certificates), network: networkPort(log), forbidden: () => serving.forbidden()
+        } satisfies PluginHostPorts,
+        changed(plugin, state, before, failure) {
+            notifyLater(hooks.pluginStateChanged, () => ({ plugin, state, before }));
+            alertOfPlugin(notifications, { plugin, state, failure });
+        },
+        routesChanged: (plugin) => notifyLater(hooks.routesChanged, () => ({ plugin })),
+        ...(options.pluginTiming === undefined ? {} : { timing: options.pluginTiming })
     });
+    const core = createHttpServer({ name: 'core', prefix: '', ports, unknown: unknownPath((plugin) => plugins.refusal(plugin)), routes: [...featureRoutes, ...pluginRoutes(plugins.service)] });
     gateway = await createGateway({ core, log, ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs }) });
+
+    let opening: Promise<void> = Promise.resolve();
 
     return {
         gateway,
         hooks,
+        settled: () => opening,
+        blame: (error) => plugins.blame(error),
         async start() {
             const address = await gateway.listen(config.host, config.port);
             writePanelAddress(config.dataDir, { pid: process.pid, port: address.port, host: loopbackOf(config.host), instance: auth.consoleTokens.instance });
@@ -145,12 +178,14 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
             notifications.start();
             readiness = 'ready';
             notifyLater(hooks.panelStarted, () => ({}));
+            opening = plugins.open(); // whoever hangs in there keeps nobody out
             return address;
         },
         async stop({ engine: stopEngine = false } = {}) {
             readiness = 'stopping';
             await hooks.panelStopping.run({});
             await gateway.close();
+            await plugins.close();
             certificates.stop();
             await tasks.close();
             if (stopEngine) {
@@ -165,6 +200,11 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
             lock.release();
         }
     };
+}
+
+/** Names that would be mistaken for the core's own: its areas of permissions, and what stands after `/api/`. */
+function reservedNames(routes: readonly { readonly path: string }[]): ReadonlySet<string> {
+    return new Set(['core', 'panel', 'system', ...corePermissions.map(({ name }) => name.split(':')[0] ?? ''), ...routes.map(({ path }) => /^\/api\/([a-z0-9-]+)/.exec(path)?.[1] ?? 'api')]);
 }
 
 /** The address under which the panel's own machine reaches it. */

@@ -2,30 +2,36 @@
 import { enableCompileCache, flushCompileCache } from 'node:module';
 import type { Config } from './config.ts';
 import { createLog } from './log.ts';
+import type { Panel } from './panel.ts';
 
 /** Runs the panel until a signal ends it; `SIGTERM` and `SIGINT` drain first. */
 export async function run(config: Config, { stopEngine }: { readonly stopEngine: boolean }): Promise<void> {
     enableCompileCache();
     process.umask(0o077);
     const log = createLog({ level: config.logLevel });
+    let panel: Panel | null = null;
     process.on('uncaughtException', (error) => {
+        if (panel?.blame(error) === true) {
+            return;
+        }
         log.error('The panel stops: an error that nobody caught', { error });
         process.exit(1);
     });
     const { createPanel } = await import('./panel.ts');
-    const panel = await createPanel({ config, log, show: (text) => process.stderr.write(`\n${text}\n\n`), checkReturns: process.env['NODE_ENV'] === 'development' });
+    const started = await createPanel({ config, log, show: (text) => process.stderr.write(`\n${text}\n\n`), checkReturns: process.env['NODE_ENV'] === 'development' });
+    panel = started;
     let stopping: Promise<void> | null = null;
     const stop = (signal: string): void => {
         // npm and a terminal both pass the signal on, so it may come twice.
         stopping ??= (async () => {
             log.info('The panel stops', { signal });
-            await panel.stop({ engine: stopEngine });
+            await started.stop({ engine: stopEngine });
             process.exit(0);
         })();
     };
     process.on('SIGTERM', stop);
     process.on('SIGINT', stop);
-    const { address, port } = await panel.start();
+    const { address, port } = await started.start();
     log.info(`The panel listens on http://${address.includes(':') ? `[${address}]` : address}:${port}`, { address, port, dataDir: config.dataDir });
     flushCompileCache();
 }

@@ -46,6 +46,8 @@ export interface Serving {
     readonly dnsProviders: DnsProviders;
     /** Their parts of a document of the whole panel. */
     readonly sections: { readonly dnsProviders: Section; readonly certificates: Section; readonly hosts: Section };
+    /** Where nothing of a host or a plugin may lead: the data folder, the engine's own folders and its socket. Absolute. */
+    forbidden(): readonly string[];
     /** Turns a Caddyfile into the engine's configuration. @throws ENGINE_REJECTED, ENGINE_UNAVAILABLE, TOOL_MISSING */
     adapt(caddyfile: string, signal: AbortSignal): Promise<EngineConfig>;
 }
@@ -115,6 +117,10 @@ export function createServing({ config, db, keyring, settings, hooks, clock, log
             dnsProviders: createDnsProviderSection({ db, clock, store: dnsProviderStore, usersOf: (id) => certificateStore.usersOf(id) }),
             certificates: createCertificateSection({ store: certificateStore, accounts, clock, covers, providers: () => dnsProviderStore.list(), changed: () => certificates.changed() }),
             hosts: createHostSection({ engine, clock, readable, hooks: hostHooks(hooks), safety: () => ({ ...safety, addresses: addresses() }) })
+        },
+        forbidden() {
+            const { folders, sockets } = forbidden(config.dataDir, home);
+            return [...folders, ...sockets];
         },
         async adapt(caddyfile, signal) {
             const binary = findBinary(config.caddy === 'caddy' ? null : config.caddy);

@@ -4,6 +4,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import semver from 'semver';
 import ssri from 'ssri';
+import { addressOf } from './address.ts';
 import { bundledCopy } from './copies.ts';
 import { InstallFailure, type StageFailure } from './failure.ts';
 import { readManifest, type PluginPackage } from './manifest.ts';
@@ -36,7 +37,7 @@ export async function install(source: InstallSource, { dataDir, hostSdk, registr
     await mkdir(staging, { recursive: true, mode: 0o700 });
     try {
         const job: InstallJob = {
-            kind: 'install', staging, registryUrl: registry.registryUrl, registryToken: registry.registryToken ?? null, host: registry.host, reserved: [...registry.reserved], limits,
+            kind: 'install', staging, ...await addressOf(registry), host: registry.host, reserved: [...registry.reserved], limits,
             source: await jobSource(source, staging, limits)
         };
         const fetched = await runJob(job, { ...(onPhase === undefined ? {} : { onPhase }), ...(signal === undefined ? {} : { signal }) });

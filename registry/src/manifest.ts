@@ -21,7 +21,7 @@ export const manifestSchema = joi.object({
     permissions: joi.record(joi.alternatives(
         joi.string().min(1).max(200),
         joi.object({ title: joi.string().min(1).max(200).required(), roles: joi.array().items(joi.string().valid('viewer', 'operator')).unique().required() })
-    )).description('Permissions beside `read` and `write`: a title, or a title with the fixed roles that get it'),
+    )).description('Permissions: a title, or a title with the fixed roles that get it. `read` (everybody) and `write` (admins) always exist'),
     capabilities: joi.object({
         exec: texts.description('Programs that it runs; `*` means any'),
         users: texts.description('Accounts that it runs programs as'),
@@ -93,7 +93,7 @@ export function readManifest(packageJson: unknown, reserved: ReadonlySet<string>
         return fault('NAME_RESERVED', `The name ${value.name} belongs to the core`);
     }
     const wrong = [...Object.keys(value.requires ?? {}), ...Object.keys(value.optional ?? {})].find((other) => !name.test(other) || other === value.name)
-        ?? Object.keys(value.permissions ?? {}).find((key) => !permission.test(key) || key === 'read');
+        ?? Object.entries(value.permissions ?? {}).find(([key, said]) => !permission.test(key) || (key === 'read' && typeof said !== 'string'))?.[0]; // everybody reads: only its title is the plugin's
     if (wrong !== undefined) {
         return fault('MANIFEST_INVALID', `portico names ${JSON.stringify(wrong)}, which cannot stand there`);
     }

@@ -30,6 +30,13 @@ export interface Skipped {
     readonly reason: string;
 }
 
+/** An npm registry. */
+export interface RegistryAddress {
+    readonly url: string;
+    /** Bearer token; null where it takes none. */
+    readonly token: string | null;
+}
+
 /** Where the registry says what it did beside its answers. */
 export interface RegistryLog {
     info(detail: object, message: string): void;
@@ -40,9 +47,9 @@ export interface RegistryLog {
 export interface RegistryOptions {
     /** Absolute; the registry owns `plugins/` and `plugins.lock.json` in it. */
     readonly dataDir: string;
-    /** Base address of an npm registry. */
-    readonly registryUrl: string;
-    /** Bearer token for it. */
+    /** Base address of an npm registry; a function is asked when the first answer of it is needed, and again when it failed. */
+    readonly registryUrl: string | (() => Promise<RegistryAddress>);
+    /** Bearer token for it, where the address is text. */
     readonly registryToken?: string;
     /** 32 bytes that only this data folder's panel knows; the lock is signed under them. */
     readonly hmacKey: Uint8Array;

@@ -1,6 +1,7 @@
 /** The registry of one panel: what is on its disk, and what can be installed. */
 import { mkdir } from 'node:fs/promises';
 import { join, resolve as resolvePath } from 'node:path';
+import { addressOf } from './address.ts';
 import { discover } from './discover.ts';
 import { clearStaging, deleteFolder, versionFolders } from './folders.ts';
 import { install } from './install.ts';
@@ -74,8 +75,8 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
             drop: lock.drop,
             verify: lock.verify
         },
-        available: (installed, { search, signal } = {}) => runJob({
-            kind: 'catalogue', installed: installed.map(({ package: name, version }) => ({ package: name, version })), search: search ?? null, registryUrl: options.registryUrl, registryToken: options.registryToken ?? null,
+        available: async (installed, { search, signal } = {}) => runJob({
+            kind: 'catalogue', installed: installed.map(({ package: name, version }) => ({ package: name, version })), search: search ?? null, ...await addressOf(options),
             host: options.host, reserved: [...options.reserved], limits
         }, signal === undefined ? {} : { signal }),
         async remove(folder) {

@@ -31,7 +31,7 @@ describe('readManifest', () => {
         expect(faultOf(({ portico }) => Object.assign(portico, { name: 'Hello' }))[0]).to.equal('MANIFEST_INVALID');
         expect(String(faultOf(({ portico }) => Object.assign(portico, { requires: { other: 'not a range' } }))[1])).to.startWith('portico.requires.other');
         expect(faultOf(({ portico }) => Object.assign(portico, { requires: { hello: '^1' } }))[0]).to.equal('MANIFEST_INVALID');
-        expect(faultOf(({ portico }) => Object.assign(portico, { permissions: { read: 'x' } }))[0]).to.equal('MANIFEST_INVALID');
+        expect(faultOf(({ portico }) => Object.assign(portico, { permissions: { read: { title: 'x', roles: [] } } }))[0]).to.equal('MANIFEST_INVALID');
         expect(faultOf(({ portico }) => Object.assign(portico, { permissions: { run: { title: 'x', roles: ['admin'] } } }))[0]).to.equal('MANIFEST_INVALID');
         expect(faultOf(({ portico }) => Object.assign(portico, { name: 'hosts' }))).to.equal(['NAME_RESERVED', 'The name hosts belongs to the core']);
         for (const odd of [null, 1, 'x', [], { name: 'x', version: '1.0.0', portico: [] }]) {

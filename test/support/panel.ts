@@ -31,7 +31,7 @@ export interface TestPanel {
     close(): Promise<void>;
 }
 
-export interface TestPanelOptions extends Partial<Pick<PanelOptions, 'driver' | 'clock' | 'drainMs'>> {
+export interface TestPanelOptions extends Partial<Pick<PanelOptions, 'driver' | 'clock' | 'drainMs' | 'pluginTiming'>> {
     readonly environment?: Readonly<Record<string, string>>;
     readonly watch?: Watch;
     /** A folder that exists already, with its panel ended; kept at the end. */
@@ -47,12 +47,13 @@ export async function startPanel(options: TestPanelOptions = {}): Promise<TestPa
     const shown: string[] = [];
     const config = readConfig({
         PORTICO_HOST: '127.0.0.1', PORTICO_PORT: '0', PORTICO_DATA_DIR: options.dataDir ?? join(root, 'data'), PORTICO_ADMIN_PASSWORD: adminPassword,
-        PORTICO_ENGINE_HTTP_PORT: String(httpPort), PORTICO_ENGINE_HTTPS_PORT: String(httpsPort), PORTICO_LOG_LEVEL: 'debug', ...options.environment
+        PORTICO_ENGINE_HTTP_PORT: String(httpPort), PORTICO_ENGINE_HTTPS_PORT: String(httpsPort), PORTICO_LOG_LEVEL: 'debug', PORTICO_PLUGIN_DIRS: '', ...options.environment
     }, root);
     const start = async (): Promise<Panel> => {
         const panel = await createPanel({
             config: { ...config, port }, log: createLog({ level: config.logLevel, write: (line) => lines.push(line) }), show: (text) => shown.push(text), checkReturns: true, drainMs: 2_000,
-            ...(options.driver === undefined ? {} : { driver: options.driver }), ...(options.clock === undefined ? {} : { clock: options.clock }), ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs })
+            ...(options.driver === undefined ? {} : { driver: options.driver }), ...(options.clock === undefined ? {} : { clock: options.clock }), ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs }),
+            ...(options.pluginTiming === undefined ? {} : { pluginTiming: options.pluginTiming })
         });
         ({ port } = await panel.start());
         return panel;

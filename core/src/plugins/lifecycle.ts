@@ -5,15 +5,17 @@
  */
 import type { Found, Place, PluginPackage, Registry, Skipped } from '@portico/registry';
 import type { Clock } from '../clock.ts';
-import type { Database } from '../db/database.ts';
 import type { Logger } from '../log.ts';
 import type { Blame } from './blame.ts';
-import { askedOf, beyond } from './capabilities.ts';
+import { bindsSetup } from './capabilities.ts';
+import { count } from './falls.ts';
 import type { Generation, GenerationOptions, GenerationTiming, PluginHost, ReleaseReport } from './host/generation.ts';
 import { journey, prepareGeneration, Stopped, type Road } from './journey.ts';
 import type { DataFolders, PluginFailure, PluginRecord, PluginState, Runtime } from './plugin.ts';
 import { newRecord, type Records } from './records.ts';
+import { lackOf, restOf } from './rest.ts';
 import { survey, type PassedOver } from './survey.ts';
+import { Turns } from './turns.ts';
 
 /** What others hear of. Must not throw. */
 export interface LifecycleEvents {
@@ -30,7 +32,6 @@ export interface LifecycleOptions {
     readonly records: Records;
     readonly data: DataFolders;
     readonly blame: Blame;
-    readonly db: Database;
     readonly clock: Clock;
     readonly log: Logger;
     readonly places: readonly Place[];
@@ -38,13 +39,6 @@ export interface LifecycleOptions {
     readonly timing?: Partial<GenerationTiming>;
 }
 
-/** So many falls within an hour, and an admin must look. */
-const mostFalls = 3;
-const fallsMs = 60 * 60_000;
-/** Stages at which code of the plugin ran. */
-const counted = new Set(['loaded', 'mounted', 'running']);
-/** What lies with an admin, or with another plugin. */
-const uncounted = new Set(['SETTINGS_REQUIRED', 'SETTINGS_INVALID', 'REQUIREMENT_FAILED', 'ENTRY_MISSING', 'SDK_BUNDLED']);
 /** How long the end of the panel waits for a plugin that is just being made. */
 const closePatienceMs = 3_000;
 
@@ -55,8 +49,7 @@ export class Lifecycle {
     readonly #options: LifecycleOptions;
     readonly #road: Road;
     readonly #runtimes = new Map<string, Runtime>();
-    readonly #tails = new Map<string, Promise<void>>();
-    readonly #background = new Set<Promise<unknown>>();
+    readonly #turns: Turns;
     /** Names in an order in which each comes after what it requires. */
     #order: readonly string[] = [];
     #passedOver: readonly PassedOver[] = [];
@@ -69,11 +62,12 @@ export class Lifecycle {
         this.host = host;
         this.records = records;
         this.#options = options;
+        this.#turns = new Turns((error) => options.log.error('Work on a plugin failed', { error }));
         this.#road = {
             registry, host, timing,
             confine: (name, folder) => blame.confine(name, folder),
             dataDir: (found) => data.current(found),
-            lacking: (runtime) => this.#lacking(runtime),
+            lacking: (runtime) => lackOf(runtime, (name) => this.runtime(name)),
             record: (runtime) => this.recordOf(runtime) ?? newRecord(runtime.plugin as PluginPackage, 0),
             reached: (runtime, state) => {
                 if (this.#phase === 'closing') {
@@ -117,31 +111,17 @@ export class Lifecycle {
 
     /** Runs something when all that was begun before with this plugin has ended. Not to be nested with the same name. */
     withPlugin<T>(name: string, work: () => Promise<T>): Promise<T> {
-        const run = (this.#tails.get(name) ?? Promise.resolve()).then(() => this.#options.blame.outside(work));
-        this.#tails.set(name, run.then(() => undefined, () => undefined));
-        return run;
+        return this.#turns.take(name, () => this.#options.blame.outside(work));
     }
 
     /** Looks at what lies on the disk, and makes records of what is new. What runs goes on as it is. */
     async survey(): Promise<void> {
-        const { db, places, clock, events, records } = this.#options;
+        const { places, clock, events, records } = this.#options;
         const { seen, order, passedOver, skipped } = await survey(this.registry, places);
         this.#order = order;
         this.#passedOver = passedOver;
         this.#skipped = skipped;
-        await db.write(async (tx) => {
-            for (const { name, plugin, found } of seen) {
-                const known = plugin === null ? null : records.get(name, plugin.package);
-                if (plugin !== null && known === null) {
-                    const asked = askedOf(plugin.manifest);
-                    const trusted = found.origin === 'folder' && records.of(name).length === 0;
-                    await records.put(tx, { ...newRecord(plugin, clock.now()), ...(trusted ? { enabled: true, grants: asked, decided: asked } : {}) });
-                }
-                else if (plugin !== null && known !== null && JSON.stringify(known.seen) !== JSON.stringify(plugin)) {
-                    await records.put(tx, { ...known, seen: plugin });
-                }
-            }
-        });
+        await records.enrol(seen.flatMap(({ plugin, found }) => (plugin === null ? [] : [{ plugin, trusted: found.origin === 'folder' }])), clock.now());
         for (const each of seen) {
             const runtime = this.#runtimes.get(each.name) ?? emptyRuntime(each.name);
             this.#runtimes.set(each.name, runtime);
@@ -177,7 +157,7 @@ export class Lifecycle {
             return null;
         }
         // Only what was begun before is waited for, so nothing ever waits in a circle.
-        const required = Object.keys(runtime.plugin?.manifest.requires ?? {}).map((other) => this.#tails.get(other) ?? Promise.resolve());
+        const required = Object.keys(runtime.plugin?.manifest.requires ?? {}).map((other) => this.#turns.before(other));
         let changed = false;
         const released = await this.withPlugin(name, async () => {
             await Promise.all(required);
@@ -194,7 +174,7 @@ export class Lifecycle {
 
     /** Whatever requires a plugin follows it, in the background: falls when it is gone, comes back when it runs. */
     settleDependants(name: string): void {
-        this.dependants(name).forEach((other) => this.#inBackground(this.settle(other)));
+        this.dependants(name).forEach((other) => this.#turns.aside(this.settle(other)));
     }
 
     /** Names of those that require a plugin, directly. */
@@ -210,8 +190,36 @@ export class Lifecycle {
         }
         runtime.generation = null;
         const report = await generation.close(reason);
+        runtime.released = { at: this.#options.clock.now(), report };
         this.#options.events.routes(runtime.name);
         return report;
+    }
+
+    /** What was decided reaches what runs; a generation that does not take it is replaced by a new one. */
+    async refresh(name: string, before: Pick<PluginRecord, 'grants' | 'settings'>, options: { readonly retry: boolean }): Promise<void> {
+        await this.withPlugin(name, async () => {
+            const runtime = this.#runtimes.get(name);
+            const record = runtime === undefined ? null : this.recordOf(runtime);
+            if (runtime === undefined || runtime.generation === null || record === null) {
+                return;
+            }
+            try {
+                if (record.grants !== before.grants) {
+                    await runtime.generation.revoke();
+                }
+                if (record.settings !== before.settings) {
+                    await runtime.generation.apply(record.settings);
+                }
+                if (bindsSetup(before.grants, record.grants)) {
+                    await this.stop(runtime, 'its grants changed');
+                }
+            }
+            catch (error) {
+                this.#options.log.warn('A plugin did not take a change while it ran, and is started anew', { plugin: name, error });
+                await this.stop(runtime, 'it did not take a change');
+            }
+        });
+        await this.settle(name, options);
     }
 
     /** Another generation took its place, or none did. Only inside `withPlugin`; to be followed by `settleDependants`. */
@@ -233,13 +241,24 @@ export class Lifecycle {
         return this.#options.blame.confine(name, found.folder).enter(() => this.registry.load(found, options));
     }
 
+    /** Imports the code of a plugin that is to run, if that was not done yet: its settings are judged by it. */
+    async ensureLoaded(name: string): Promise<void> {
+        await this.withPlugin(name, async () => {
+            const runtime = this.#runtimes.get(name);
+            if (runtime?.found != null && runtime.definition === null && runtime.obstacle === null && this.#phase === 'open') {
+                const loading = await this.load(name, runtime.found, { fresh: runtime.importFailed });
+                runtime.importFailed = 'failure' in loading;
+                runtime.definition = 'failure' in loading ? null : loading.definition;
+            }
+        });
+    }
+
     /** It failed: counted, kept on its record, told. Only inside `withPlugin`, with nothing of it running. */
     async fall(runtime: Runtime, failure: Omit<PluginFailure, 'at'>): Promise<void> {
         const { clock, records, log } = this.#options;
         const at = clock.now();
         const record = this.recordOf(runtime);
-        const failures = [...(record?.failures ?? []).filter((time) => time > at - fallsMs && time <= at), ...(counted.has(failure.stage) && !uncounted.has(failure.code) ? [at] : [])];
-        const quarantinedAt = failures.length >= mostFalls ? at : null;
+        const { failures, quarantinedAt } = count(record?.failures ?? [], failure, at);
         const kept = { ...failure, at };
         log.warn('A plugin failed', { plugin: runtime.name, ...failure, quarantined: quarantinedAt !== null });
         if (record !== null) {
@@ -252,7 +271,7 @@ export class Lifecycle {
     crashed(name: string, error: unknown): void {
         const message = error instanceof Error ? error.message : String(error);
         this.#options.log.error('An error of a plugin that nobody caught', { plugin: name, error });
-        this.#inBackground(this.withPlugin(name, async () => {
+        this.#turns.aside(this.withPlugin(name, async () => {
             const runtime = this.#runtimes.get(name);
             if (runtime?.generation != null && this.#phase !== 'closing') {
                 await this.stop(runtime, 'it threw an error that nobody caught');
@@ -263,11 +282,8 @@ export class Lifecycle {
     }
 
     /** Resolves when nothing is under way. */
-    async idle(): Promise<void> {
-        while (this.#background.size > 0) {
-            await Promise.all(this.#background);
-        }
-        await Promise.all(this.#tails.values());
+    idle(): Promise<void> {
+        return this.#turns.idle();
     }
 
     /** Stops everything, each before what it requires. */
@@ -288,18 +304,19 @@ export class Lifecycle {
 
     /** The one step that is missing. */
     async #settle(runtime: Runtime, retry: boolean): Promise<ReleaseReport | null> {
-        const rest = this.#rest(runtime);
+        const rest = restOf(runtime, this.recordOf(runtime), (name) => this.runtime(name), this.#phase === 'safe');
         if (rest !== null) {
-            const report = await this.stop(runtime, rest.failure?.message ?? `it is ${rest.state}`);
-            if (rest.state === 'failed' && rest.failure !== null && !isSame(rest.failure, runtime.failure)) {
-                await this.fall(runtime, rest.failure);
+            const report = await this.stop(runtime, rest.fault?.message ?? `it is ${rest.state}`);
+            const stays = rest.state === runtime.state && isSame(rest.fault, runtime.failure);
+            if (rest.state === 'failed' && rest.fault !== null && !stays) {
+                await this.fall(runtime, rest.fault);
             }
-            else {
-                this.#show(runtime, rest.state, rest.state === 'failed' ? runtime.failure : rest.failure);
+            else if (!stays) {
+                this.#show(runtime, rest.state, this.recordOf(runtime)?.quarantinedAt === null ? null : this.recordOf(runtime)?.failure ?? null);
             }
             return report;
         }
-        const waits = runtime.state === 'failed' && !retry && runtime.failure?.code !== 'REQUIREMENT_FAILED' && runtime.failure?.stage !== 'resolved';
+        const waits = runtime.state === 'failed' && !retry && runtime.failure?.stage !== 'resolved';
         if (runtime.generation === null && !waits) {
             await this.#start(runtime);
         }
@@ -323,37 +340,6 @@ export class Lifecycle {
                 await this.fall(runtime, error.failure);
             }
         }
-    }
-
-    /** Where a plugin rests, and why; null when it is to run. */
-    #rest(runtime: Runtime): { readonly state: PluginState; readonly failure: PluginFailure | null } | null {
-        const record = this.recordOf(runtime);
-        const failed = (failure: Omit<PluginFailure, 'at'>): { state: PluginState; failure: PluginFailure } => ({ state: 'failed', failure: { ...failure, at: 0 } });
-        if (runtime.plugin === null || record === null) {
-            return failed(runtime.obstacle ?? { stage: 'discovered', code: 'PACKAGE_MISSING', message: `The package of ${runtime.name} is gone` });
-        }
-        if (!record.enabled || beyond(askedOf(runtime.plugin.manifest), record.decided, record.grants) !== null) {
-            return { state: 'disabled', failure: null };
-        }
-        if (record.quarantinedAt !== null) {
-            return { state: 'quarantined', failure: record.failure };
-        }
-        const obstacle = runtime.obstacle ?? (this.#phase === 'safe' ? null : this.#lacking(runtime));
-        if (obstacle !== null) {
-            return failed(obstacle);
-        }
-        return this.#phase === 'safe' ? { state: 'resolved', failure: null } : null;
-    }
-
-    #lacking({ name, plugin }: Runtime): Omit<PluginFailure, 'at'> | null {
-        for (const [other, range] of Object.entries(plugin?.manifest.requires ?? {})) {
-            const required = this.#runtimes.get(other);
-            if (required?.state !== 'running') {
-                const why = required?.failure?.message;
-                return { stage: 'resolved', code: 'REQUIREMENT_FAILED', message: `${name} requires ${other} ${range}, which ${required === undefined ? 'is not there' : required.state === 'disabled' ? 'is disabled' : `does not run${why === undefined ? '' : `: ${why}`}`}` };
-            }
-        }
-        return null;
     }
 
     #show(runtime: Runtime, state: PluginState, failure: PluginFailure | null): void {
@@ -386,17 +372,12 @@ export class Lifecycle {
         const place = this.#order.indexOf(name);
         return place < 0 ? this.#order.length : place;
     }
-
-    #inBackground(work: Promise<unknown>): void {
-        const quiet = work.catch((error: unknown) => this.#options.log.error('Work on a plugin failed', { error })).finally(() => this.#background.delete(quiet));
-        this.#background.add(quiet);
-    }
 }
 
 function emptyRuntime(name: string): Runtime {
-    return { name, state: 'discovered', found: null, plugin: null, obstacle: null, definition: null, importFailed: false, generation: null, failure: null, bootMs: null, health: null };
+    return { name, state: 'discovered', found: null, plugin: null, obstacle: null, definition: null, importFailed: false, generation: null, failure: null, bootMs: null, health: null, released: null };
 }
 
-function isSame(one: PluginFailure, two: PluginFailure | null): boolean {
-    return two !== null && one.stage === two.stage && one.code === two.code && one.message === two.message;
+function isSame(one: Omit<PluginFailure, 'at'> | null, two: PluginFailure | null): boolean {
+    return one?.stage === two?.stage && one?.code === two?.code && one?.message === two?.message;
 }

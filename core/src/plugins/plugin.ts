@@ -1,7 +1,7 @@
 /** What is known of one plugin: what lies on the disk, what an admin decided, and what runs. */
 import type { PluginDefinition } from '@portico/sdk';
 import type { Found, PluginPackage } from '@portico/registry';
-import type { Capabilities, Generation, HealthReport } from './host/generation.ts';
+import type { Capabilities, Generation, HealthReport, ReleaseReport } from './host/generation.ts';
 
 /** The last stage of its journey that a plugin passed, or why it does not run. */
 export type PluginState = 'discovered' | 'resolved' | 'loaded' | 'mounted' | 'running' | 'disabled' | 'failed' | 'quarantined';
@@ -60,6 +60,8 @@ export interface Runtime {
     failure: PluginFailure | null;
     /** Milliseconds from the import to running; null before it ran. */
     bootMs: number | null;
+    /** What its last end let go of; null before it ended. */
+    released: { readonly at: number; readonly report: ReleaseReport } | null;
     health: { readonly at: number; readonly reports: readonly HealthReport[] } | null;
 }
 

@@ -1,6 +1,7 @@
 /** Records of plugins: all in memory, since every request for the list asks, and durable before anything follows from them. */
 import type { PluginPackage } from '@portico/registry';
 import type { Database, Transaction } from '../db/database.ts';
+import { askedOf } from './capabilities.ts';
 import { PluginEntity, type PluginRow } from './entities.ts';
 import type { PluginRecord } from './plugin.ts';
 
@@ -38,6 +39,26 @@ export class Records {
     async put(tx: Transaction, record: PluginRecord): Promise<void> {
         await tx.em.upsert(PluginEntity, rowOf(record));
         tx.afterCommit(() => this.#records.set(keyOf(record.name, record.package), record));
+    }
+
+    /** Makes records of packages that are seen for the first time. One in a trusted folder, whose name nobody had, gets what it asks for. */
+    async enrol(seen: readonly { readonly plugin: PluginPackage; readonly trusted: boolean }[], at: number): Promise<void> {
+        const changed = seen.flatMap(({ plugin, trusted }): PluginRecord[] => {
+            const { name } = plugin.manifest;
+            const known = this.get(name, plugin.package);
+            if (known !== null) {
+                return JSON.stringify(known.seen) === JSON.stringify(plugin) ? [] : [{ ...known, seen: plugin }];
+            }
+            const asked = askedOf(plugin.manifest);
+            return [{ ...newRecord(plugin, at), ...(trusted && this.of(name).length === 0 ? { enabled: true, grants: asked, decided: asked } : {}) }];
+        });
+        if (changed.length > 0) {
+            await this.#db.write(async (tx) => {
+                for (const record of changed) {
+                    await this.put(tx, record);
+                }
+            });
+        }
     }
 
     /** Forgets one. */

@@ -1,0 +1,34 @@
+/** Who may grant what. */
+import type { Caller } from '../call.ts';
+import { fail } from '../errors.ts';
+import type { Capabilities } from './host/generation.ts';
+
+/**
+ * Nobody gives what they do not have, and an API token gives nothing.
+ *
+ * @throws FORBIDDEN 40300, STEP_UP_REQUIRED 40301
+ */
+export function requireAuthority(actor: Caller, grants: Capabilities): void {
+    if (actor.kind === 'system') {
+        return;
+    }
+    if (actor.tokenId !== null) {
+        throw fail.FORBIDDEN({ permission: 'session' }, { message: 'An API token cannot grant anything' });
+    }
+    if (!actor.fresh) {
+        throw fail.STEP_UP_REQUIRED();
+    }
+    const lacking = permissionsBehind(grants).find((permission) => !actor.can(permission));
+    if (lacking !== undefined) {
+        throw fail.FORBIDDEN({ permission: lacking });
+    }
+}
+
+/** What a person would need to do the same. Folders, sockets and programs reach the machine itself, as only `hosts:unsafe` does. */
+function permissionsBehind({ hosts, certificates, files = [], sockets = [], exec = [], users = [], direct = [], pages }: Capabilities): readonly string[] {
+    const machine = [files, sockets, exec, users, direct].some((list) => list.length > 0) || pages === true;
+    return [
+        ...(hosts === undefined ? [] : hosts === 'read' ? ['hosts:read'] : ['hosts:read', 'hosts:write']), ...(certificates === undefined ? [] : certificates === 'read' ? ['certificates:read'] : ['certificates:read', 'certificates:write']),
+        ...(machine ? ['hosts:unsafe'] : [])
+    ];
+}

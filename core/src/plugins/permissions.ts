@@ -1,0 +1,18 @@
+/** What a plugin's manifest says of permissions, as the panel's roles have them. */
+import type { PluginPackage } from '@portico/registry';
+
+/** A permission as the role catalogue takes it. */
+export interface DeclaredPermission {
+    readonly name: string;
+    readonly title: string;
+    readonly roles: readonly ('viewer' | 'operator' | 'admin')[];
+}
+
+/** `read` for everybody, everything else for admins, unless the manifest names more roles. */
+export function permissionsOf({ manifest, title }: PluginPackage): readonly DeclaredPermission[] {
+    const { read, ...others } = { read: `See what ${title} has`, write: `Change what ${title} has`, ...manifest.permissions };
+    const declared = { read: { title: String(read), roles: ['viewer', 'operator'] as const }, ...others };
+    return Object.entries(declared).map(([verb, said]) => ({
+        name: `${manifest.name}:${verb}`, ...(typeof said === 'string' ? { title: said, roles: ['admin'] } : { title: said.title, roles: [...said.roles, 'admin'] })
+    }));
+}

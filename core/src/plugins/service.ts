@@ -1,0 +1,217 @@
+/** What an admin sees of plugins and decides about them. A decision is durable before anything follows from it; the answer says what came of it. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Catalogue } from '@portico/registry';
+import { reply, type Reply } from '@portico/sdk';
+import type { Call } from '../call.ts';
+import type { Clock } from '../clock.ts';
+import type { Database } from '../db/database.ts';
+import { fail, invalid } from '../errors.ts';
+import { jsonSchemaOf } from '../http/json-schema.ts';
+import { adopt } from './adopt.ts';
+import { askedOf, beyond } from './capabilities.ts';
+import { requireAuthority } from './consent.ts';
+import { viewSettings } from './host/settings.ts';
+import type { Lifecycle } from './lifecycle.ts';
+import type { PluginRecord, Runtime } from './plugin.ts';
+import type { Prover } from './prover.ts';
+import type { PluginDetail, PluginUpdate, PluginView } from './schema.ts';
+import { detailOf, passedOverView, viewOf, type Viewed } from './view.ts';
+
+export interface PluginServiceOptions {
+    readonly lifecycle: Lifecycle;
+    readonly prover: Prover;
+    readonly db: Database;
+    readonly clock: Clock;
+    /** Why no plugin is loaded; null when they are. */
+    safeMode(): string | null;
+    /** What a plugin's taps of `health.collect` know, as checks. */
+    collectHealth(plugin: string): Promise<readonly { readonly name: string; readonly state: 'ok' | 'degraded' | 'failed'; readonly evidence?: string }[]>;
+}
+
+export interface PluginService {
+    /** All that are known; the message says what is wrong with all of them. */
+    list(): Reply<readonly PluginView[]>;
+    /** What the npm registry offers. @throws REGISTRY_UNREACHABLE as NOT_READY 50300, TOOL_MISSING 50302 without npm */
+    offers(signal: AbortSignal): Promise<Reply<Catalogue['offers']>>;
+    /** @throws PLUGIN_NOT_FOUND 40410 */
+    get(name: string): Promise<Reply<PluginDetail>>;
+    /** @throws PLUGIN_NOT_FOUND, VERSION_STALE, VALIDATION_FAILED, CONSENT_REQUIRED 40910, IN_USE 40901, STEP_UP_REQUIRED, FORBIDDEN, PLUGIN_FAILED for one without a readable manifest */
+    update(name: string, change: PluginUpdate, call: Call, options: { readonly cascade: boolean }): Promise<Reply<PluginDetail>>;
+    /** Names of what runs and requires a plugin, also through others, each before what it requires. */
+    runningDependants(name: string): readonly string[];
+}
+
+type Decision = Pick<PluginRecord, 'enabled' | 'grants' | 'decided' | 'settings'>;
+
+const resource = 'plugins';
+/** Health that is younger is not asked for again. */
+const healthMs = 10_000;
+
+export function createPluginService({ lifecycle, prover, db, clock, ...options }: PluginServiceOptions): PluginService {
+    const { records } = lifecycle;
+    let upgrades: ReadonlyMap<string, string> = new Map();
+
+    const known = (name: string): Runtime => {
+        const runtime = lifecycle.runtime(name);
+        if (runtime === null) {
+            throw fail.PLUGIN_NOT_FOUND({ plugin: name });
+        }
+        return runtime;
+    };
+    /** Another package's record of this name, of which the present one knows nothing. */
+    const adoptable = (record: PluginRecord | null): PluginRecord | null => (record === null ? null : records.of(record.name).filter((each) => each.package !== record.package).at(-1) ?? null);
+    const viewed = (runtime: Runtime): Viewed => {
+        const record = lifecycle.recordOf(runtime);
+        return { runtime, record, available: upgrades.get(record?.package ?? '') ?? null, adoptable: adoptable(record)?.package ?? null };
+    };
+    const schemaOf = async ({ plugin, definition }: Runtime): Promise<object | null> => {
+        if (plugin === null || definition === null) {
+            return null;
+        }
+        const { settings } = await prover.describe(plugin, definition);
+        try {
+            return settings === null ? null : jsonSchemaOf({ describe: () => settings } as never, { side: 'body', defaults: true });
+        }
+        catch {
+            return { type: 'object' }; // joi says more than JSON Schema can
+        }
+    };
+    const askHealth = async (runtime: Runtime): Promise<void> => {
+        const { generation, health, name } = runtime;
+        if (generation !== null && runtime.state === 'running' && (health === null || clock.now() - health.at > healthMs)) {
+            const [own, collected] = await Promise.all([generation.health(), options.collectHealth(name)]);
+            runtime.health = { at: clock.now(), reports: [...own, ...collected] };
+        }
+    };
+    const answer = async (runtime: Runtime, message?: string): Promise<Reply<PluginDetail>> => {
+        await askHealth(runtime);
+        const shown = viewed(runtime);
+        return reply.with(detailOf(shown, await schemaOf(runtime)), { version: shown.record?.version ?? 0, ...(message === undefined ? {} : { message }) });
+    };
+
+    const runningDependants = (name: string): readonly string[] => {
+        const all = new Set<string>();
+        const visit = (one: string): void => lifecycle.dependants(one).filter((other) => !all.has(other) && lifecycle.runtime(other)?.generation != null).forEach((other) => {
+            all.add(other);
+            visit(other);
+        });
+        visit(name);
+        return lifecycle.runtimes().map((runtime) => runtime.name).filter((other) => all.has(other)).reverse();
+    };
+
+    /** What the record becomes. */
+    const decided = async (runtime: Runtime, before: PluginRecord, change: PluginUpdate, call: Call): Promise<Decision> => {
+        const plugin = runtime.plugin ?? before.seen;
+        const asked = askedOf(plugin.manifest);
+        const { grants } = change;
+        if (grants !== undefined || change.adopt === true) {
+            requireAuthority(call.actor, grants ?? adoptable(before)?.grants ?? {});
+        }
+        let after: Decision = { enabled: change.enabled ?? before.enabled, grants: before.grants, decided: before.decided, settings: before.settings };
+        if (change.adopt === true) {
+            const other = adoptable(before);
+            if (other === null) {
+                throw invalid({ path: 'adopt', message: `adopt: no other package had the name ${before.name}` });
+            }
+            after = { ...after, grants: other.grants, decided: other.decided, settings: prover.reseal(before.name, other.settings, other.package, before.package) };
+        }
+        if (grants !== undefined) {
+            after = { ...after, grants, decided: asked };
+        }
+        const missing = beyond(asked, after.decided, after.grants);
+        if (change.enabled === true && missing !== null) {
+            throw fail.CONSENT_REQUIRED({ missing });
+        }
+        if (change.settings !== undefined && Object.keys(change.settings).length > 0) {
+            after = { ...after, settings: await sealed(runtime, after, change.settings) };
+        }
+        return after;
+    };
+    const sealed = async (runtime: Runtime, { settings, enabled }: Decision, change: Readonly<Record<string, unknown>>): Promise<PluginRecord['settings']> => {
+        if (isDeepStrictEqual(change, viewSettings(settings))) {
+            return settings; // what a read showed, sent back
+        }
+        if (enabled) {
+            await lifecycle.ensureLoaded(runtime.name);
+        }
+        if (runtime.definition === null || runtime.plugin === null) {
+            throw invalid({ path: 'settings', message: 'settings cannot be judged before the code is loaded: enable the plugin first' });
+        }
+        return prover.seal(runtime.plugin, runtime.definition, settings, change);
+    };
+    const shown = ({ enabled, grants, settings, package: packageName }: PluginRecord): object => ({ package: packageName, enabled, grants, settings: viewSettings(settings) });
+
+    return {
+        list() {
+            const rows = [...lifecycle.runtimes().map((runtime) => viewOf(viewed(runtime))), ...lifecycle.passedOver.map((each) => passedOverView(each, clock.now()))];
+            const safe = options.safeMode();
+            const notes = [...(safe === null ? [] : [safe]), ...lifecycle.skipped.map(({ path, reason }) => `${path} was not looked into: ${reason}`)];
+            return reply.with(rows, { headers: { 'x-total-count': String(rows.length), ...(safe === null ? {} : { 'x-portico-safe-mode': '1' }) }, ...(notes.length === 0 ? {} : { message: notes.join('. ') }) });
+        },
+        async offers(signal) {
+            const installed = lifecycle.runtimes().flatMap(({ plugin }) => (plugin === null ? [] : [{ package: plugin.package, version: plugin.version }]));
+            const { offers, searchable, failures } = await lifecycle.registry.available(installed, { signal }).catch((error: unknown) => {
+                throw isNamed(error) ? fail.NOT_READY({ cause: error.code }, { message: error.message, cause: error }) : error;
+            });
+            upgrades = new Map(offers.flatMap(({ package: name, version, upgrade }) => (upgrade && version !== null ? [[name, version]] : [])));
+            const notes = [...(searchable ? [] : ['The registry answers no search: only what is there was looked for']), ...failures.map(({ package: name, message }) => `${name}: ${message}`)];
+            return reply.with(offers, notes.length === 0 ? {} : { message: notes.join('. ') });
+        },
+        get: async (name) => answer(known(name)),
+        async update(name, change, call, { cascade }) {
+            const runtime = known(name);
+            const before = lifecycle.recordOf(runtime);
+            if (before === null) {
+                throw fail.PLUGIN_FAILED({ plugin: name, stage: runtime.failure?.stage ?? 'discovered', cause: runtime.failure?.code ?? 'MANIFEST_INVALID' });
+            }
+            checkMatch(call, before);
+            const by = change.enabled === false ? runningDependants(name) : [];
+            if (by.length > 0 && !cascade) {
+                throw fail.IN_USE({ by }, { message: `${name} is required by ${by.join(', ')}` });
+            }
+            const decision = await decided(runtime, before, change, call);
+            const isFreed = change.enabled === true && before.quarantinedAt !== null;
+            const isSame = isDeepStrictEqual(decision, { enabled: before.enabled, grants: before.grants, decided: before.decided, settings: before.settings }) && !isFreed && change.adopt !== true;
+            await db.write(async (tx) => {
+                const present = records.get(before.name, before.package);
+                if (present === null || present.version !== before.version) {
+                    throw fail.VERSION_STALE({ version: present?.version ?? 0 });
+                }
+                for (const other of by) {
+                    const dependant = lifecycle.recordOf(known(other));
+                    if (dependant !== null) {
+                        await records.put(tx, { ...dependant, enabled: false, version: dependant.version + 1 });
+                    }
+                }
+                if (change.adopt === true) {
+                    await adopt(tx, records, before, adoptable(before) as PluginRecord);
+                }
+                const after: PluginRecord = { ...present, ...decision, version: present.version + (isSame ? 0 : 1), ...(isFreed ? { quarantinedAt: null, failures: [] } : {}) };
+                await records.put(tx, after);
+                const action = change.enabled === undefined || change.enabled === before.enabled ? 'update' : change.enabled ? 'enable' : 'disable';
+                await call.complete(tx, { action, resource, resourceId: name, before: shown(before), after: { ...shown(after), ...(by.length === 0 ? {} : { disabled: by }) }, reply: null });
+            });
+            for (const other of by) {
+                await lifecycle.settle(other);
+            }
+            if (change.adopt === true) {
+                await lifecycle.withPlugin(name, () => lifecycle.stop(runtime, 'it takes over other data'));
+            }
+            const retry = change.enabled === true || decision.settings !== before.settings || decision.grants !== before.grants;
+            await lifecycle.refresh(name, before, { retry });
+            return answer(runtime, options.safeMode() ?? (by.length === 0 ? undefined : `Disabled with what requires it: ${by.join(', ')}`));
+        },
+        runningDependants
+    };
+}
+
+/** @throws VERSION_STALE 41200 */
+function checkMatch({ ifMatch }: Call, { version }: PluginRecord): void {
+    if (ifMatch !== null && ifMatch !== '*' && ifMatch !== String(version)) {
+        throw fail.VERSION_STALE({ version });
+    }
+}
+
+function isNamed(error: unknown): error is Error & { readonly code: string } {
+    return error instanceof Error && error.name === 'InstallFailure';
+}
