@@ -42,7 +42,11 @@ export const PluginDataEntity = defineEntity({
         /** Version of that code. */
         version: p.string(),
         createdAt: p.integer(),
-        current: p.boolean()
+        current: p.boolean(),
+        /** Made by a swap that is not known to have been committed: counts when the lock names its code. */
+        pending: p.boolean(),
+        /** A change was accepted since it was made: going back behind it would lose that. */
+        accepted: p.boolean()
     })
 });
 
@@ -64,7 +68,8 @@ class CreatePluginTables extends Migration {
             failure text null, quarantined_at integer null, seen text not null, first_seen_at integer not null, version integer not null, primary key (name, package)
         )`);
         this.addSql(`create table plugin_data (
-            name text not null, package text not null, n integer not null, folder text not null, version text not null, created_at integer not null, current integer not null, primary key (name, package, n)
+            name text not null, package text not null, n integer not null, folder text not null, version text not null, created_at integer not null, current integer not null,
+            pending integer not null, accepted integer not null, primary key (name, package, n)
         )`);
         this.addSql('create unique index plugin_data_current on plugin_data (name, package) where current = 1');
         this.addSql('create table plugin_boots (id integer primary key autoincrement not null, at integer not null)');
