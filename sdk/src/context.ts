@@ -40,6 +40,7 @@ export interface Db {
 }
 
 export interface FileEntry {
+    /** Names are bytes. One that is no part of a UTF-8 character is U+EF00 + byte here (U+EF80 to U+EFFF), and taken back so. */
     readonly name: string;
     readonly type: 'file' | 'folder' | 'link' | 'other';
     /** Bytes. */

@@ -2,13 +2,14 @@
  * Files below one granted folder. Every step of a path is opened below the descriptor of the step before (`/proc/self/fd/N/name`, with
  * O_NOFOLLOW), so what was checked is what is used: no link, `..` or rename meanwhile leads out of the root.
  */
+import { randomUUID } from 'node:crypto';
 import type { EventEmitter } from 'node:events';
-import { constants } from 'node:fs';
+import { constants, type BigIntStats, type PathLike } from 'node:fs';
 import { lchown, link, lstat, mkdir, open, readdir, readlink, realpath, rename, rmdir, unlink, type FileHandle } from 'node:fs/promises';
-import type { BigIntStats } from 'node:fs';
 import { join } from 'node:path';
 import { errors, type FileEntry, type Files } from '@portico/sdk';
 import type { Scope } from '@portico/sdk/host';
+import { bytesOf, nameOf } from './file-name.ts';
 import type { Grants } from './grants.ts';
 
 const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = constants;
@@ -16,6 +17,9 @@ const openFlags = { r: O_RDONLY, 'r+': O_RDWR, w: O_WRONLY | O_CREAT | O_TRUNC, 
 const newFile = 0o640;
 const newFolder = 0o750;
 const longestPath = 4096;
+const longestName = 255;
+/** Folders within folders that are emptied at once. */
+const mostLevels = 32;
 
 export interface FilesOptions {
     readonly grants: Grants;
@@ -29,6 +33,12 @@ export interface FilesOptions {
 /** @throws CAPABILITY_MISSING 50305 at the first use of a root that is not granted */
 export function createFiles(root: string, options: FilesOptions): Files {
     return new Rooted(root, options);
+}
+
+/** As the machine has them, without links. */
+interface Limits {
+    readonly own: string;
+    readonly forbidden: readonly string[];
 }
 
 class Rooted implements Files {
@@ -49,7 +59,7 @@ class Rooted implements Files {
             throw new TypeError(`There is no mode ${String(flags)} to open a file in`);
         }
         return this.#below(path, async (at, name) => {
-            const handle = await open(`${at}/${name}`, bits | O_NOFOLLOW | O_NONBLOCK, mode);
+            const handle = await open(pathOf(at, name), bits | O_NOFOLLOW | O_NONBLOCK, mode);
             const stat = await handle.stat().catch(() => null);
             if (stat === null || !stat.isFile()) {
                 await handle.close();
@@ -62,9 +72,9 @@ class Rooted implements Files {
     };
 
     list: Files['list'] = async (path) => this.#folder(path, async (at) => {
-        const names = await readdir(at);
-        const entries = await Promise.all(names.map(async (name) => {
-            const stat = await lstat(`${at}/${name}`, { bigint: true }).catch(() => null);
+        const names = await readdir(at, { encoding: 'buffer' });
+        const entries = await Promise.all(names.map(nameOf).map(async (name) => {
+            const stat = await lstat(pathOf(at, name), { bigint: true }).catch(() => null);
             return stat === null ? null : entryOf(name, stat);
         }));
         return entries.filter((entry) => entry !== null);
@@ -72,26 +82,16 @@ class Rooted implements Files {
 
     stat: Files['stat'] = async (path) => (parts(path).length === 0
         ? this.#folder(path, async (_at, handle) => entryOf('', await handle.stat({ bigint: true })))
-        : this.#below(path, async (at, name) => entryOf(name, await lstat(`${at}/${name}`, { bigint: true }))));
+        : this.#below(path, async (at, name) => entryOf(name, await lstat(pathOf(at, name), { bigint: true }))));
 
-    readLink: Files['readLink'] = async (path) => this.#below(path, (at, name) => readlink(`${at}/${name}`));
+    readLink: Files['readLink'] = async (path) => this.#below(path, async (at, name) => nameOf(await readlink(pathOf(at, name), { encoding: 'buffer' })));
 
-    createFolder: Files['createFolder'] = async (path, { mode = newFolder, parents = false } = {}) => {
-        const names = parts(path);
-        for (let length = parents ? 1 : names.length; length <= names.length; length += 1) {
-            await this.#below(names.slice(0, length).join('/'), async (at, name) => {
-                await mkdir(`${at}/${name}`, { mode }).catch((error: unknown) => {
-                    if (!parents || length === names.length || codeOf(error) !== 'EEXIST') {
-                        throw error;
-                    }
-                });
-            });
-        }
-    };
+    createFolder: Files['createFolder'] = async (path, { mode = newFolder, parents = false } = {}) =>
+        this.#below(path, async (at, name) => mkdir(pathOf(at, name), { mode }), parents ? mode : null);
 
     move: Files['move'] = async (from, to, { replace = false } = {}) => this.#below(from, (source, name) => this.#below(to, async (target, newName) => {
         await Promise.all([this.#refuseAround(source, name), this.#refuseAround(target, newName)]);
-        const [old, wanted] = [`${source}/${name}`, `${target}/${newName}`];
+        const [old, wanted] = [pathOf(source, name), pathOf(target, newName)];
         const stat = await lstat(old);
         if (replace) {
             await rename(old, wanted);
@@ -111,39 +111,54 @@ class Rooted implements Files {
 
     remove: Files['remove'] = async (path, { recursive = false } = {}) => this.#below(path, async (at, name) => {
         await this.#refuseAround(at, name);
-        const stat = await lstat(`${at}/${name}`);
+        const stat = await lstat(pathOf(at, name));
         if (!stat.isDirectory()) {
-            await unlink(`${at}/${name}`);
+            await unlink(pathOf(at, name));
             return;
         }
         if (recursive) {
-            await this.#empty(`${at}/${name}`);
+            await this.#empty(pathOf(at, name), await this.#limits());
         }
-        await rmdir(`${at}/${name}`);
+        await rmdir(pathOf(at, name));
     });
 
     chmod: Files['chmod'] = async (path, mode) => this.#handle(path, (handle) => handle.chmod(mode & 0o7777));
 
     chown: Files['chown'] = async (path, uid, gid) => this.#below(path, async (at, name) => {
         await this.#refuseAround(at, name);
-        await lchown(`${at}/${name}`, uid, gid);
+        await lchown(pathOf(at, name), uid, gid);
     });
 
-    /** Opens each folder before it is emptied: one that was swapped for a link meanwhile is not entered. */
-    async #empty(folder: string): Promise<void> {
+    /**
+     * Opens each folder before it is emptied: one that was swapped for a link meanwhile is not entered. Each level holds a descriptor, so
+     * what lies deeper is lifted up first: no depth uses up what the process has.
+     */
+    async #empty(folder: PathLike, limits: Limits, level = 1, lift: ((deep: PathLike) => Promise<void>) | null = null): Promise<void> {
         const handle = await open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
         try {
-            await this.#refuse(handle);
+            await this.#refuse(handle, limits);
             const at = `/proc/self/fd/${handle.fd}`;
-            for (const entry of await readdir(at, { withFileTypes: true })) {
-                if (entry.isDirectory()) {
-                    await this.#empty(`${at}/${entry.name}`);
-                    await rmdir(`${at}/${entry.name}`);
+            let lifted = 0;
+            const up = lift ?? (async (deep: PathLike) => {
+                await rename(deep, `${at}/.${randomUUID()}`);
+                lifted += 1;
+            });
+            do {
+                lifted = 0;
+                for (const entry of await readdir(at, { withFileTypes: true, encoding: 'buffer' })) {
+                    const path = Buffer.concat([Buffer.from(`${at}/`), entry.name]);
+                    if (!entry.isDirectory()) {
+                        await unlink(path);
+                    }
+                    else if (level === mostLevels) {
+                        await up(path);
+                    }
+                    else {
+                        await this.#empty(path, limits, level + 1, up);
+                        await rmdir(path);
+                    }
                 }
-                else {
-                    await unlink(`${at}/${entry.name}`);
-                }
-            }
+            } while (lifted > 0);
         }
         finally {
             await handle.close();
@@ -157,11 +172,11 @@ class Rooted implements Files {
         }
         return this.#below(path, async (at, name) => {
             await this.#refuseAround(at, name);
-            const stat = await lstat(`${at}/${name}`);
+            const stat = await lstat(pathOf(at, name));
             if (!stat.isFile() && !stat.isDirectory()) {
                 throw errors.notFound(`${path} is neither a file nor a folder`);
             }
-            const handle = await open(`${at}/${name}`, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+            const handle = await open(pathOf(at, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
             try {
                 return await work(handle);
             }
@@ -172,24 +187,36 @@ class Rooted implements Files {
     }
 
     /** Works in the folder that holds the last name of the path. */
-    async #below<T>(path: string, work: (at: string, name: string) => Promise<T>): Promise<T> {
+    async #below<T>(path: string, work: (at: string, name: string) => Promise<T>, making: number | null = null): Promise<T> {
         const names = parts(path);
         const last = names.pop();
         if (last === undefined) {
             throw errors.notFound('The root itself stays where it is');
         }
-        return this.#folder(names.join('/'), (at) => work(at, last));
+        return this.#folder(names.join('/'), (at) => work(at, last), making);
     }
 
-    /** Walks to a folder, holding one descriptor at a time. */
-    async #folder<T>(path: string, work: (at: string, handle: FileHandle) => Promise<T>): Promise<T> {
+    /** Walks to a folder, holding one descriptor at a time. With a mode, folders on the way that are missing are made. */
+    async #folder<T>(path: string, work: (at: string, handle: FileHandle) => Promise<T>, making: number | null = null): Promise<T> {
+        const limits = await this.#limits();
         let handle = await this.#openRoot();
         try {
             for (const name of parts(path)) {
-                const next = await open(`/proc/self/fd/${handle.fd}/${name}`, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+                const step = pathOf(`/proc/self/fd/${handle.fd}`, name);
+                const next = await open(step, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(async (error: unknown) => {
+                    if (making === null || codeOf(error) !== 'ENOENT') {
+                        throw error;
+                    }
+                    await mkdir(step, { mode: making }).catch((failure: unknown) => {
+                        if (codeOf(failure) !== 'EEXIST') {
+                            throw failure;
+                        }
+                    });
+                    return open(step, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+                });
                 await handle.close();
                 handle = next;
-                await this.#refuse(handle);
+                await this.#refuse(handle, limits);
             }
             return await work(`/proc/self/fd/${handle.fd}`, handle);
         }
@@ -222,21 +249,22 @@ class Rooted implements Files {
     async #granted(real: string): Promise<boolean> {
         for (const folder of this.#options.grants.list('files')) {
             if (folder === '*' || within(real, await realpath(folder).catch(() => folder))) {
-                return !(await this.#forbiddenFolders()).some((forbidden) => within(real, forbidden));
+                return !(await this.#limits()).forbidden.some((forbidden) => within(real, forbidden));
             }
         }
         return false;
     }
 
-    async #forbiddenFolders(): Promise<readonly string[]> {
-        return Promise.all(this.#options.forbidden().map((path) => realpath(path).catch(() => path)));
+    async #limits(): Promise<Limits> {
+        const [own = '', ...forbidden] = await Promise.all([this.#options.own, ...this.#options.forbidden()].map((path) => realpath(path).catch(() => path)));
+        return { own, forbidden };
     }
 
     /** Folders that no grant opens, reached from above. */
-    async #refuse(handle: FileHandle): Promise<void> {
-        const { own } = this.#options;
-        const real = await realpath(`/proc/self/fd/${handle.fd}`).catch(() => null);
-        if (real === null || (!within(real, own) && (await this.#forbiddenFolders()).some((forbidden) => within(real, forbidden)))) {
+    async #refuse(handle: FileHandle, { own, forbidden }: Limits): Promise<void> {
+        // The kernel's own word for where it is now.
+        const real = await readlink(`/proc/self/fd/${handle.fd}`);
+        if (!within(real, own) && forbidden.some((each) => within(real, each))) {
             throw errors.notFound();
         }
     }
@@ -244,7 +272,8 @@ class Rooted implements Files {
     /** A folder that no grant opens, and what holds one, stays as it is: moved elsewhere it would be one that a grant opens. */
     async #refuseAround(at: string, name: string): Promise<void> {
         const target = join(await realpath(at), name);
-        if (!within(target, this.#options.own) && (await this.#forbiddenFolders()).some((forbidden) => within(target, forbidden) || within(forbidden, target))) {
+        const { own, forbidden } = await this.#limits();
+        if (!within(target, own) && forbidden.some((each) => within(target, each) || within(each, target))) {
             throw errors.notFound();
         }
     }
@@ -256,25 +285,38 @@ function parts(path: string): string[] {
         throw errors.notFound('There is nothing at that path');
     }
     const names = path.split('/').filter((name) => name !== '');
-    if (names.some((name) => name === '.' || name === '..' || Buffer.byteLength(name) > 255)) {
+    if (names.some((name) => name === '.' || name === '..' || (bytesOf(name)?.length ?? longestName + 1) > longestName)) {
         throw errors.notFound('There is nothing at that path');
     }
     return names;
 }
 
 /** Never takes the place of another file: the name is claimed first, by a link where the machine lets us make one. */
-async function renameFile(old: string, wanted: string): Promise<void> {
+async function renameFile(old: PathLike, wanted: PathLike): Promise<void> {
     try {
         await link(old, wanted);
-        await unlink(old);
     }
     catch (error) {
-        if (!['EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP'].includes(codeOf(error))) {
+        if (!['EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error))) {
             throw error;
         }
         await (await open(wanted, O_WRONLY | O_CREAT | O_EXCL, 0o600)).close();
-        await rename(old, wanted);
+        await rename(old, wanted).catch(async (failure: unknown) => {
+            await unlink(wanted).catch(() => undefined);
+            throw failure;
+        });
+        return;
     }
+    await unlink(old).catch(async (error: unknown) => {
+        await unlink(wanted).catch(() => undefined);
+        throw error;
+    });
+}
+
+/** What a folder has under a name. */
+function pathOf(at: string, name: string): PathLike {
+    const bytes = bytesOf(name);
+    return bytes === null ? `${at}/${name}` : Buffer.concat([Buffer.from(`${at}/`), bytes]);
 }
 
 function within(path: string, folder: string): boolean {

@@ -1,0 +1,54 @@
+/**
+ * Names of files as texts, and back, without a loss: a name may be any bytes, and a text may not. A byte that is no part of a UTF-8
+ * character becomes the private character U+EF00 + byte (U+EF80 to U+EFFF), and those characters themselves become their three bytes.
+ */
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const first = 0xef80;
+const last = 0xefff;
+const escaped = /[\uef80-\uefff]/;
+
+/** The text of a name, or of where a link leads. */
+export function nameOf(bytes: Uint8Array): string {
+    try {
+        const text = decoder.decode(bytes);
+        if (!escaped.test(text)) {
+            return text;
+        }
+    }
+    catch {
+        // It is taken apart below.
+    }
+    let text = '';
+    for (let at = 0; at < bytes.length;) {
+        const length = lengthOf(bytes[at] ?? 0);
+        const character = length === 0 ? null : characterOf(bytes.subarray(at, at + length));
+        text += character ?? String.fromCharCode(0xef00 + (bytes[at] ?? 0));
+        at += character === null ? 1 : length;
+    }
+    return text;
+}
+
+/** The bytes of a name; null for a text that is no name's: each name has one text only. */
+export function bytesOf(name: string): Buffer | null {
+    const bytes = escaped.test(name) ? Buffer.concat([...name].map((character) => {
+        const code = character.codePointAt(0) ?? 0;
+        return code >= first && code <= last ? Buffer.from([code - 0xef00]) : Buffer.from(character);
+    })) : Buffer.from(name);
+    return nameOf(bytes) === name ? bytes : null;
+}
+
+/** How many bytes the character has that begins with this one; 0 when none does. */
+function lengthOf(byte: number): number {
+    return byte < 0x80 ? 1 : byte >= 0xc2 && byte < 0xe0 ? 2 : byte >= 0xe0 && byte < 0xf0 ? 3 : byte >= 0xf0 && byte < 0xf5 ? 4 : 0;
+}
+
+function characterOf(bytes: Uint8Array): string | null {
+    try {
+        const character = decoder.decode(bytes);
+        return escaped.test(character) ? null : character;
+    }
+    catch {
+        return null;
+    }
+}
