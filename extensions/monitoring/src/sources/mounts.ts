@@ -38,11 +38,11 @@ export function readMounts(machine: Machine, chosen: Chosen): Mount[] {
         const [type = '', source = '', options = ''] = after.split(' ');
         const mount: Mount = { mount: unescape(place), source: unescape(source), type, number, readOnly: `${before.split(' ')[5] ?? ''},${options}`.split(',').includes('ro') };
         const known = found.get(keyOf(mount));
-        if (isDisk(mount, chosen.remote) && !chosen.isExcluded(mount.mount) && (known === undefined || mount.mount.length < known.mount.length)) {
+        if (isDisk(mount, chosen.remote) && (known === undefined || mount.mount.length < known.mount.length)) {
             found.set(keyOf(mount), mount);
         }
     }
-    return [...found.values()].sort((a, b) => (a.mount < b.mount ? -1 : 1));
+    return [...found.values()].filter(({ mount }) => !chosen.isExcluded(mount)).sort((a, b) => (a.mount < b.mount ? -1 : 1));
 }
 
 /** Subvolumes of one file system have a number each, and one space. */
