@@ -4,7 +4,7 @@ import { Accounts } from './account.ts';
 import { machine as real, type Machine } from './machine.ts';
 import { Planner } from './planner.ts';
 import { recover } from './recovery.ts';
-import { prune } from './retention.ts';
+import { sweep } from './retention.ts';
 import { runRoutes } from './routes/runs.ts';
 import { taskRoutes } from './routes/tasks.ts';
 import { Runs } from './runs.ts';
@@ -29,7 +29,7 @@ export function createCronjob(machine: Machine = real): PluginDefinition {
             ctx.onStart(async () => {
                 await recover(ctx, runs, machine.now());
                 await planner.begin();
-                await ctx.schedule('retention', { everySeconds: 600 }, ({ signal }) => prune(ctx, machine.now(), signal));
+                await ctx.schedule('retention', { everySeconds: 600 }, ({ signal }) => sweep(ctx, machine.now(), signal));
             });
             ctx.onStop(async () => {
                 planner.close();

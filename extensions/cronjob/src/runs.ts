@@ -7,6 +7,7 @@ import { execute, type Ending } from './execution.ts';
 import { failures } from './failures.ts';
 import { inTimeNotice, noticeOf } from './notices.ts';
 import { Output } from './output.ts';
+import { prune } from './retention.ts';
 import type { Ctx } from './settings.ts';
 import { findRuns, findTasks, OutputEntity, RunEntity, type RunRow, type TaskRow, type Trigger } from './store.ts';
 import type { Turns } from './turns.ts';
@@ -246,6 +247,8 @@ export class Runs {
                     await keepOutput(em, run.id, output);
                     const told = await this.settle(em, run.id, ending, this.#active.get(run.id)?.retry === true);
                     this.#active.delete(run.id);
+                    await em.flush();
+                    await prune(em, ctx.settings, this.#options.now(), task.id);
                     return { notices: told, next: await this.#next(em, task.id) };
                 });
                 void this.tell(notices);
