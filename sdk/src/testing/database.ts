@@ -10,6 +10,7 @@ interface Native {
 }
 
 export interface TestDatabase extends Db {
+    /** Waits for what runs; the second call does nothing more. */
     close(): Promise<void>;
 }
 
@@ -65,6 +66,7 @@ class Database implements TestDatabase {
     readonly #reader: MikroORM;
     readonly #inside = new AsyncLocalStorage<true>();
     #tail: Promise<unknown> = Promise.resolve();
+    #closing: Promise<void> | null = null;
 
     constructor(writer: MikroORM, reader: MikroORM) {
         this.#writer = writer;
@@ -84,9 +86,11 @@ class Database implements TestDatabase {
         return run;
     }
 
-    async close(): Promise<void> {
-        await this.#tail;
-        await this.#reader.close(true);
-        await this.#writer.close(true);
+    close(): Promise<void> {
+        return this.#closing ??= (async () => {
+            await this.#tail;
+            await this.#reader.close(true);
+            await this.#writer.close(true);
+        })();
     }
 }

@@ -3,7 +3,7 @@ import { readFile, realpath } from 'node:fs/promises';
 import { extname, join, sep } from 'node:path';
 import { Grants } from '../boundary/grants.ts';
 import type { GuestOptions } from '../boundary/guest.ts';
-import type { DefinitionDocument, GenerationDocument, Guest, HostDoors, LocalDoors, Release } from '../boundary/protocol.ts';
+import type { DefinitionDocument, GenerationDocument, Guest, HostDoors, Release } from '../boundary/protocol.ts';
 import { Scope, within } from '../boundary/scope.ts';
 import { labelOf, openSettings } from '../boundary/settings.ts';
 import type { Health } from '../context.ts';
@@ -11,11 +11,9 @@ import type { PluginDefinition } from '../definition.ts';
 import { isFailure } from '../errors.ts';
 import { openTestDatabase, type TestDatabase } from './database.ts';
 import { createDoors } from './doors.ts';
-import { createTestFiles } from './files.ts';
 import { watchLeftovers, type Watch } from './leftovers.ts';
+import { createLocalDoors } from './locals.ts';
 import { createMatcher } from './matching.ts';
-import { createNetworkDoors } from './network.ts';
-import { createProgramDoors } from './programs.ts';
 import { createCopyingRealm, createDirectRealm, type Realm } from './realm.ts';
 import type { World } from './world.ts';
 
@@ -66,7 +64,6 @@ export class TestGeneration {
     readonly #code: PluginDefinition;
     readonly #timing: TestTiming;
     readonly #scope = new Scope();
-    readonly #localScope = new Scope();
     readonly #schedules = new Set<string>();
     readonly #watch: Watch = watchLeftovers();
     #realm: Realm | null = null;
@@ -187,6 +184,7 @@ export class TestGeneration {
         }
         const own = await this.#scope.release();
         const local: Release = this.guest === undefined ? { released: [], leaked: [] } : await within(this.#timing.stopMs, () => this.guest.end({})).catch((error: unknown) => ({ released: [], leaked: [{ kind: 'guest', name: this.#world.package.manifest.name, error: messageOf(error) }] }));
+        await this.database?.close();
         await this.#realm?.close();
         const schedules = [...this.#schedules].map((name) => ({ kind: 'schedule', name }));
         return { released: [...schedules, ...own.released, ...local.released], leaked: [...own.leaked, ...local.leaked], failures, leftovers: await this.#watch.end() };
@@ -194,43 +192,11 @@ export class TestGeneration {
 
     async #open(boundary: Boundary, grants: Grants, doors: HostDoors): Promise<Realm> {
         const { package: { manifest, version }, dataDir } = this.#world;
-        const options: GuestOptions = { name: manifest.name, version, dataDir, definition: this.#code, doors, local: this.#locals(grants), checkReturns: true };
+        const { network, programs, faults, machine } = this.#world;
+        const { local, revoke } = createLocalDoors({ grants, dataDir, machine, network, programs, faults, watch: this.#watch, signal: this.ending.signal, database: async () => this.database });
+        this.#revoke = revoke;
+        const options: GuestOptions = { name: manifest.name, version, dataDir, definition: this.#code, doors, local, checkReturns: true };
         return boundary === 'copy' ? createCopyingRealm(options, this.#watch) : boundary === 'none' ? createDirectRealm(options, this.#watch) : boundary(options);
-    }
-
-    /** Doors of the plugin's own realm. What they start is the kit's, and held by the scope. */
-    #locals(grants: Grants): LocalDoors {
-        const { faults, network, programs, dataDir, machine } = this.#world;
-        const outside = this.#watch.outside;
-        const net = createNetworkDoors(network, { grants, scope: this.#localScope, signal: this.ending.signal });
-        const run = createProgramDoors(programs, { grants, scope: this.#localScope, folder: dataDir });
-        this.#revoke = () => net.revoke();
-        const inside = <T>(work: (em: never) => Promise<T>) => (em: never): Promise<T> => this.#watch.run(() => work(em));
-        return {
-            db: {
-                read: faults.wrap('db.read', (work) => outside(() => this.database.read(inside(work) as never))) as LocalDoors['db']['read'],
-                write: faults.wrap('db.write', (work) => outside(() => this.database.write(inside(work) as never))) as LocalDoors['db']['write']
-            },
-            fetch: faults.wrap('fetch', (input, init) => outside(() => net.fetch(input as Request, init))),
-            dial: (target) => outside(() => {
-                const fault = faults.of('dial');
-                if (fault === null) {
-                    return net.dial(target as never);
-                }
-                const socket = net.dial();
-                fault.catch((error: unknown) => socket.destroy(error as Error));
-                return socket;
-            }),
-            files: (root) => Object.fromEntries(Object.entries(createTestFiles(root, { grants, scope: this.#localScope, base: machine, own: dataDir }))
-                .map(([name, door]) => [name, faults.wrap('files', (...input) => outside(() => (door as (...input: readonly unknown[]) => Promise<unknown>)(...input)))])) as unknown as ReturnType<LocalDoors['files']>,
-            exec: faults.wrap('exec', (file, args, options) => outside(() => run.exec(file, args, options))),
-            spawn: faults.wrap('spawn', (file, args, options) => outside(() => run.spawn(file, args, options))),
-            release: async () => {
-                const release = await this.#localScope.release();
-                await this.database?.close();
-                return release;
-            }
-        };
     }
 
     async #readSettings(): Promise<Readonly<Record<string, unknown>>> {

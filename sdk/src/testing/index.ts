@@ -17,3 +17,6 @@ export type { TestServing } from './serving.ts';
 export type { TestSocket } from './socket.ts';
 export type { TestTask, TestTasks } from './tasks.ts';
 export type { LogLine } from './world.ts';
+export type { Finding, Rule } from './conformance/finding.ts';
+export type { ConformanceRequest } from './conformance/requests.ts';
+export { runConformance, type ConformanceOptions, type ConformanceReport } from './conformance/run.ts';

@@ -1,9 +1,11 @@
 /** Where the plugin's code runs in a test: behind a message port, so that whatever crosses is copied as between threads, and not between. */
-import { MessageChannel } from 'node:worker_threads';
+import { once } from 'node:events';
+import { MessageChannel, Worker } from 'node:worker_threads';
 import { createGuest, type GuestOptions } from '../boundary/guest.ts';
 import { createLink } from '../boundary/link.ts';
 import type { Guest, HostDoors } from '../boundary/protocol.ts';
 import type { Watch } from './leftovers.ts';
+import type { WorkerPlugin } from './worker.ts';
 
 /** A guest and how to let go of what leads to it. */
 export interface Realm {
@@ -34,6 +36,26 @@ export function createCopyingRealm(options: GuestOptions, watch: Watch): Realm {
 /** The guest in this thread, called as it is: what the panel does by default. */
 export function createDirectRealm(options: GuestOptions, watch: Watch): Realm {
     return { guest: watched(createGuest(options), watch) as unknown as Guest, close: async () => undefined };
+}
+
+/**
+ * The guest in a thread of its own.
+ *
+ * @param script - the thread's code, of the SDK that the plugin imports
+ * @throws what the plugin's module throws when it is imported
+ */
+export async function createWorkerRealm(plugin: WorkerPlugin, doors: HostDoors, script: URL): Promise<Realm> {
+    const worker = new Worker(script, { workerData: plugin });
+    // The link answers every message but this one.
+    await once(worker, 'message');
+    const link = createLink<Guest>(worker as never, doors);
+    return {
+        guest: link.remote,
+        async close() {
+            link.close(new Error('The test host is closed'));
+            await worker.terminate();
+        }
+    };
 }
 
 /** The same methods; what they start counts for the plugin. */

@@ -1,0 +1,36 @@
+/** A thread with a plugin in it: what `createWorkerRealm` starts. The plugin's own doors work here, as they would in a panel that keeps it in a thread. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { Grants, type Capabilities } from '../boundary/grants.ts';
+import { createGuest } from '../boundary/guest.ts';
+import { createLink } from '../boundary/link.ts';
+import type { HostDoors } from '../boundary/protocol.ts';
+import type { PluginDefinition } from '../definition.ts';
+import { openTestDatabase, type TestDatabase } from './database.ts';
+import { Faults } from './faults.ts';
+import { watchLeftovers } from './leftovers.ts';
+import { createLocalDoors } from './locals.ts';
+import { TestNetwork } from './network.ts';
+import { TestPrograms } from './programs.ts';
+
+/** What the thread is told. */
+export interface WorkerPlugin {
+    /** Address of the module that exports the definition. */
+    readonly entry: string;
+    readonly name: string;
+    readonly version: string;
+    readonly dataDir: string;
+    readonly machine: string;
+    readonly capabilities: Capabilities;
+}
+
+const { entry, name, version, dataDir, machine, capabilities } = workerData as WorkerPlugin;
+const { default: definition } = (await import(entry)) as { readonly default: PluginDefinition };
+const methods: Record<string, unknown> = {};
+const link = createLink<HostDoors>(parentPort as never, methods);
+let database: Promise<TestDatabase> | null = null;
+const { local } = createLocalDoors({
+    grants: new Grants(name, capabilities, () => capabilities), dataDir, machine, network: new TestNetwork(), programs: new TestPrograms(), faults: new Faults(), watch: watchLeftovers(), signal: new AbortController().signal,
+    database: () => database ??= openTestDatabase(dataDir, definition)
+});
+Object.assign(methods, createGuest({ name, version, dataDir, definition, doors: link.remote, local, checkReturns: true }));
+parentPort?.postMessage('ready');
