@@ -65,6 +65,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         operations: { cleanStop: false },
         routes: { cache: false, response: { ranges: false }, state: { parse: false, failAction: 'ignore' } },
         compression: { minBytes: 1024 },
+        // A compressor keeps events back until it has enough of them, and every browser asks for one.
+        mime: { override: { 'text/event-stream': { compressible: false } } },
         router: { isCaseSensitive: true, stripTrailingSlash: false },
         debug: false
     });
