@@ -1,0 +1,126 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import * as Lab from '@hapi/lab';
+import { expect } from '@hapi/code';
+import { itUnless } from '../../support/skip.ts';
+import { Harness, lives, notRoot, processesWith, until } from './harness.ts';
+
+export const lab = Lab.script();
+const { describe, it, beforeEach, afterEach } = lab;
+
+describe('a generation of cronjob', () => {
+    let cron: Harness;
+    let scratch: string;
+
+    beforeEach(async () => {
+        scratch = mkdtempSync(join(tmpdir(), 'portico-cronjob-'));
+        cron = await Harness.start();
+    });
+
+    afterEach(async () => {
+        await cron.close();
+        rmSync(scratch, { recursive: true, force: true });
+    });
+
+    it('ends all that runs, with every descendant, and says so of each run', async () => {
+        const pids = join(scratch, 'pids');
+        const id = await cron.task({ script: `trap '' TERM\nsh -c 'trap "" TERM; echo $$ >> ${pids}; while :; do sleep 1; done' &\nsetsid sh -c 'echo $$ >> ${pids}; exec sleep 600' &\necho $$ >> ${pids}\necho begun\nwhile :; do sleep 1; done\n`, overlap: 'allow' });
+        const queue = await cron.task({ command: ['sleep', '600'], overlap: 'queue' });
+        const runs: number[] = [];
+        for (const task of [id, id, queue, queue]) {
+            runs.push((await cron.ask('POST', `/tasks/${task}/run`)).data.id);
+        }
+        await until('all processes', async () => existsSync(pids) && readFileSync(pids, 'utf8').trim().split('\n').length === 6);
+        const report = await cron.generation.close('disabled');
+        expect([report.leaked, report.failures]).to.equal([[], []]);
+        expect(readFileSync(pids, 'utf8').trim().split('\n').map(Number).filter(lives)).to.equal([]);
+        await cron.begin();
+        const ended = await Promise.all(runs.map(async (run) => (await cron.ask('GET', `/runs/${run}`)).data));
+        expect(ended.map(({ state, reason }) => [state, reason])).to.equal(Array.from({ length: 4 }, () => ['stopped', 'PLUGIN_STOPPED']));
+        expect(ended[0].output).to.equal('begun\n');
+        expect(readdirSync(join(cron.folder, 'scripts'))).to.equal([]);
+    });
+
+    it('refuses to start anything once it ends', async () => {
+        const id = await cron.task({ command: ['sleep', '600'] });
+        await cron.ask('POST', `/tasks/${id}/run`);
+        const closing = cron.generation.close('disabled');
+        const answer = await cron.ask('POST', `/tasks/${id}/run`);
+        await closing;
+        expect(answer.status).to.not.equal(202);
+        await cron.begin();
+        expect(await cron.runs(id)).to.have.length(1);
+    });
+
+    it('leaves nothing behind, a hundred times', { timeout: 120_000 }, async () => {
+        const id = await cron.task({ schedule: '* * * * * *', command: ['sleep', '600'], env: { TELLTALE: scratch }, overlap: 'allow' });
+        await cron.task({ name: 'quiet', command: ['true'], deadManSeconds: 1_000, retries: 1 });
+        const open = (): number => readdirSync('/proc/self/fd').length;
+        const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+        await cron.ask('PUT', `/tasks/${id}`, { schedule: '@yearly' });
+        await cron.generation.close('warm up');
+        const [files, clocks] = [open(), timers()];
+        for (let round = 0; round < 100; round += 1) {
+            await cron.begin();
+            if (round % 10 === 0) {
+                await cron.ask('POST', `/tasks/${id}/run`);
+                await until('the process', async () => processesWith(scratch).length > 0);
+            }
+            const { leaked, failures } = await cron.generation.close(`round ${round}`);
+            expect([leaked, failures]).to.equal([[], []]);
+        }
+        expect(processesWith(scratch)).to.equal([]);
+        expect(open() - files).to.be.below(4);
+        expect(timers() - clocks).to.be.below(4);
+        expect(readdirSync(cron.folder).filter((name) => !name.startsWith('data.db'))).to.equal([]);
+        await cron.begin();
+    });
+
+    const killed = async (task: object): Promise<{ root: string; folder: string; task: number; run: number }> => {
+        const child = spawn(process.execPath, ['--conditions=portico-source', '--disable-warning=ExperimentalWarning', new URL('panel.mjs', import.meta.url).pathname, JSON.stringify(task)], { stdio: ['ignore', 'pipe', 'inherit'] });
+        const [line] = await once(createInterface(child.stdout), 'line') as [string];
+        await until('the process', async () => processesWith(scratch).length >= 2);
+        child.kill('SIGKILL');
+        await once(child, 'exit');
+        return JSON.parse(line) as Awaited<ReturnType<typeof killed>>;
+    };
+
+    it('ends what a killed panel left running, writes its run down as cut, and tries it again where the task asks for it', { timeout: 60_000 }, async () => {
+        const before = await killed({ name: 'cut', command: ['sh', '-c', `: ${scratch}; setsid sleep 600 & sleep 600`], cwd: '/', env: {}, retries: 1, backoffSeconds: 3_600 }).catch((error: unknown) => error as Error);
+        if (before instanceof Error) {
+            throw before;
+        }
+        await cron.generation.close('another panel takes over');
+        rmSync(cron.folder, { recursive: true });
+        cpSync(before.folder, cron.folder, { recursive: true });
+        rmSync(before.root, { recursive: true, force: true });
+        expect(processesWith(`CRONJOB_RUN=${before.run}\0`).length).to.be.above(0);
+        await cron.begin();
+        const { data: run } = await cron.ask('GET', `/runs/${before.run}`);
+        expect(run).to.include({ state: 'failed', reason: 'PANEL_DIED', exitCode: null });
+        const { data: task } = await cron.ask('GET', `/tasks/${before.task}`);
+        expect(Date.parse(task.retryAt)).to.be.above(Date.now());
+        expect(await cron.runs(before.task)).to.have.length(1);
+        expect(cron.rig.notified).to.equal([]);
+    });
+
+    itUnless(notRoot, it)('removes the script of another account that a killed panel left, and tells of the failure', async () => {
+        const before = await killed({ name: 'cut', script: `: ${scratch}\nsleep 600 & echo $0; sleep 600\n`, user: 'nobody' });
+        const folder = '/run/portico-cronjob';
+        const left = readdirSync(folder);
+        expect(left.length).to.be.above(0);
+        await cron.generation.close('another panel takes over');
+        rmSync(cron.folder, { recursive: true });
+        cpSync(before.folder, cron.folder, { recursive: true });
+        rmSync(before.root, { recursive: true, force: true });
+        await cron.begin();
+        expect((await cron.ask('GET', `/runs/${before.run}`)).data).to.include({ state: 'failed', reason: 'PANEL_DIED' });
+        expect(readdirSync(folder).filter((name) => left.includes(name))).to.have.length(left.length - 1);
+        await until('the notice', async () => cron.rig.notified.length === 1);
+        expect(cron.rig.notified).to.equal([{ event: 'cronjob.task-failed', title: 'The task cut failed' }]);
+    });
+});
