@@ -48,7 +48,7 @@ function checkRoutes({ head, rows }: Table, { routes, manifest }: Truth): readon
 
 function compare(what: string, shown: readonly string[], real: readonly string[], place: string): readonly Finding[] {
     return [
-        ...real.filter((name) => !shown.includes(name)).map((name) => wrong('readme', `README.md: ${name}`, `The ${what} ${name} is not in the table`, 'Add a row')),
+        ...real.filter((name) => !shown.includes(name)).map((name) => wrong('readme', `README.md: ${name}`, `The ${what} ${name} is not in the table`, 'Add a row that says what it is for')),
         ...shown.filter((name) => !real.includes(name)).map((name) => wrong('readme', `README.md: ${name}`, `The table has the ${what} ${name}, which is not in ${place}`, 'Remove the row, or correct its name'))
     ];
 }
