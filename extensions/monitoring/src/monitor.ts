@@ -69,6 +69,7 @@ export class Monitor {
         await this.history.load(now);
         await this.#watch.load(now);
         await this.#inTurn(() => this.#sample());
+        await this.prune();
         this.#loop = this.#run();
     }
 
@@ -90,12 +91,12 @@ export class Monitor {
         this.#pause.abort();
     }
 
-    /** Once a day or so: what is too old goes. */
+    /** At a start and now and then: what is too old goes. */
     async prune(): Promise<void> {
-        await this.#inTurn(async () => {
+        await this.#inTurn(() => this.#write(async () => {
             this.history.expire(this.#machine.now());
             await this.history.save({ write: (em) => this.journal.prune(em, this.#ctx.settings.alertsKept) });
-        });
+        }));
     }
 
     /** The newest sample. @throws NO_SAMPLE 50350 */

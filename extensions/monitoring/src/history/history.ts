@@ -60,7 +60,7 @@ export class History {
     /** Takes up what an earlier generation left, and adds up what it could not. */
     async load(now: number): Promise<void> {
         await this.series.load();
-        await this.#db.write((em) => this.#rows.fit(em, this.#tiers, now));
+        await this.#rows.fit(this.#tiers, now);
         for (const tier of this.#tiers.keys()) {
             const current = this.#begin(tier, now);
             if (tier === 0) {
@@ -72,7 +72,8 @@ export class History {
             this.#open[tier] = buckets.get(current) ?? null;
             buckets.delete(current);
             this.#unsaved.push(...[...buckets.values()].map((bucket) => ({ tier, bucket })));
-            await this.save();
+            // A disk that is full is no reason not to start: what could not be written is tried again with the next sample.
+            await this.save().catch(() => undefined);
         }
     }
 
@@ -82,7 +83,7 @@ export class History {
         const tiers = tiersOf(bounds.retentionDays);
         if (tiers.some(({ slots }, tier) => slots !== this.#slots(tier))) {
             await this.save();
-            await this.#db.write((em) => this.#rows.fit(em, tiers, now));
+            await this.#rows.fit(tiers, now);
             this.#tiers = tiers;
         }
     }
@@ -102,6 +103,9 @@ export class History {
     /** Writes what is closed. @throws STORAGE_FULL 50700, and keeps it for the next time */
     async save(more: { readonly write?: (em: EntityManager) => Promise<void>; readonly seen?: boolean } = {}): Promise<void> {
         const closed = this.#unsaved.slice();
+        if (closed.length === 0 && more.seen !== true && more.write === undefined && !this.series.dirty) {
+            return;
+        }
         await this.#db.write(async (em) => {
             await this.series.write(em, more.seen === true);
             await this.#rows.write(em, this.#tiers, closed);

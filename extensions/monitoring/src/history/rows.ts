@@ -61,20 +61,27 @@ export class Rows {
     }
 
     /** Puts the rows of tiers whose number of slots has changed where they belong now, and drops those that no slot is left for. */
-    async fit(em: EntityManager, tiers: readonly Tier[], now: number): Promise<void> {
-        const known = new Map((await em.execute<{ tier: number; slots: number }[]>('select tier, slots from tiers')).map(({ tier, slots }) => [tier, slots]));
-        for (const [tier, { step, slots }] of tiers.entries()) {
-            const before = known.get(tier);
-            if (before === slots) {
-                continue;
-            }
-            if (before !== undefined) {
-                const rows = await em.execute<Row[]>('select at, data from history where id >= ? and id < ? and at > ? order by at', [tier * tierIds, (tier + 1) * tierIds, now - step * slots]);
-                await em.execute('delete from history where id >= ? and id < ?', [tier * tierIds, (tier + 1) * tierIds], 'run');
-                await this.write(em, tiers, rows.map(({ at, data }) => ({ tier, bucket: Bucket.decode(at, data) })));
-            }
-            await em.execute('insert into tiers (tier, slots) values (?, ?) on conflict (tier) do update set slots = excluded.slots', [tier, slots], 'run');
+    async fit(tiers: readonly Tier[], now: number): Promise<void> {
+        const known = new Map((await this.#db.read((em) => em.execute<{ tier: number; slots: number }[]>('select tier, slots from tiers'))).map(({ tier, slots }) => [tier, slots]));
+        if (tiers.every(({ slots }, tier) => known.get(tier) === slots)) {
+            return;
         }
+        await this.#db.write(async (em) => {
+            for (const [tier, { slots }] of tiers.entries()) {
+                if (known.get(tier) !== slots) {
+                    await this.#move(em, tiers, tier, now);
+                    await em.execute('insert into tiers (tier, slots) values (?, ?) on conflict (tier) do update set slots = excluded.slots', [tier, slots], 'run');
+                }
+            }
+        });
+    }
+
+    async #move(em: EntityManager, tiers: readonly Tier[], tier: number, now: number): Promise<void> {
+        const { step, slots } = tiers[tier] as Tier;
+        const ids = [tier * tierIds, (tier + 1) * tierIds];
+        const rows = await em.execute<Row[]>('select at, data from history where id >= ? and id < ? and at > ? order by at', [...ids, now - step * slots]);
+        await em.execute('delete from history where id >= ? and id < ?', ids, 'run');
+        await this.write(em, tiers, rows.map(({ at, data }) => ({ tier, bucket: Bucket.decode(at, data) })));
     }
 }
 

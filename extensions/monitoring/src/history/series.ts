@@ -70,6 +70,11 @@ export class SeriesTable {
         [...this.#known].filter(([, { seen }]) => seen < before).forEach(([name]) => this.#remove(name));
     }
 
+    /** Whether series came or went since the last write. */
+    get dirty(): boolean {
+        return this.#added.size > 0 || this.#removed.length > 0;
+    }
+
     /** Writes what has changed. `all` writes also when each was seen last. Call `saved` once it is durable. */
     async write(em: EntityManager, all: boolean): Promise<void> {
         for (const id of this.#removed) {

@@ -15,10 +15,11 @@ export function alertRoutes({ ctx, monitor }: Parts): void {
         },
         async handler({ query }) {
             const { state, severity, ruleId, limit, cursor } = query;
-            const before = cursor === undefined ? undefined : Number(Buffer.from(cursor, 'base64url').toString('latin1'));
-            if (before !== undefined && !Number.isSafeInteger(before)) {
+            const text = cursor === undefined ? null : Buffer.from(cursor, 'base64url').toString('latin1');
+            if (text !== null && !/^\d{1,15}$/.test(text)) {
                 throw errors.invalid([{ path: 'cursor', message: 'cursor is none that a list gave' }]);
             }
+            const before = text === null ? undefined : Number(text);
             const { rows, total } = await monitor.journal.list({ state, severity, ruleId, before, limit: limit + 1 });
             const page = rows.slice(0, limit);
             const next = rows.length > limit ? Buffer.from(String(page.at(-1)?.id)).toString('base64url') : null;
