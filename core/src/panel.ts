@@ -36,6 +36,7 @@ import { notificationRoutes } from './notifications/routes.ts';
 import { createOutbound } from './outbound/client.ts';
 import { certificatesPort, hostsPort, networkPort } from './plugin-ports.ts';
 import type { PluginHostPorts } from './plugins/host/ports.ts';
+import type { Lifecycle } from './plugins/lifecycle.ts';
 import { createPlugins, type PluginsOptions } from './plugins/plugins.ts';
 import { pluginRoutes } from './plugins/routes.ts';
 import { openStorage } from './storage.ts';
@@ -54,6 +55,7 @@ import { Users } from './users/users.ts';
 export interface Panel {
     readonly gateway: Gateway;
     readonly hooks: CoreHooks;
+    readonly plugins: Lifecycle;
     /** Resolves when every plugin that is enabled runs or has failed. */
     settled(): Promise<void>;
     /** Whether an error that nobody caught was a plugin's, which then ends. To be asked in the handler. */
@@ -168,6 +170,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
     return {
         gateway,
         hooks,
+        plugins: plugins.lifecycle,
         settled: () => opening,
         blame: (error) => plugins.blame(error),
         async start() {
