@@ -20,13 +20,13 @@ export function hostsPort(hosts: Hosts, engine: EngineService): HostsPort {
     };
 }
 
-/** Certificates have no owner yet: what a plugin uploads is listed like any other. */
+/** Those that are only ordered are none yet. */
 export function certificatesPort(certificates: Certificates): CertificatesPort {
     return {
-        all: async () => (await certificates.list()).flatMap(({ id, name, domains, notAfter }): Certificate[] => (notAfter === null ? [] : [{ id, name, domains, notAfter: new Date(notAfter), owner: null }])),
-        async upload(body, call) {
-            const { data: { id, name, domains, notAfter } } = await certificates.upload(body, call);
-            return { id, name, domains, notAfter: new Date(notAfter ?? 0), owner: null };
+        all: async () => (await certificates.list()).flatMap(({ id, name, domains, notAfter, owner }): Certificate[] => (notAfter === null ? [] : [{ id, name, domains, notAfter: new Date(notAfter), owner }])),
+        async upload(body, call, owner) {
+            const { data: { id, name, domains, notAfter } } = await certificates.upload(body, call, owner);
+            return { id, name, domains, notAfter: new Date(notAfter ?? 0), owner };
         },
         remove: (id, call) => certificates.remove(id, call)
     };

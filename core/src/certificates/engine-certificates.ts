@@ -102,7 +102,7 @@ function viewOf(path: string, text: string, changed: Date): EngineCertificate | 
     const at = changed.toISOString();
     return {
         id: idOf(path), name: leaf.names[0] ?? '', source: 'engine', domains: leaf.names, issuer: leaf.issuer, serial: leaf.serial, notBefore: leaf.notBefore.toISOString(), notAfter: leaf.notAfter.toISOString(),
-        fingerprint256: leaf.fingerprint, dnsProviderId: null, acme: null, autoRenew: true, usedBy: [], lastError: null, nextAttemptAt: null, version: 1, createdAt: at, updatedAt: at,
+        fingerprint256: leaf.fingerprint, dnsProviderId: null, acme: null, autoRenew: true, usedBy: [], lastError: null, nextAttemptAt: null, owner: null, version: 1, createdAt: at, updatedAt: at,
         chain: chain.map(({ pem }) => pem).join('\n').concat('\n')
     };
 }

@@ -38,6 +38,8 @@ export const CertificateEntity = defineEntity({
         failures: p.integer(),
         /** Days before the end of which somebody was told last. */
         warnedDays: p.integer().nullable(),
+        /** The plugin that made it; null for people. */
+        owner: p.string().nullable(),
         version: p.integer(),
         createdAt: p.string(),
         updatedAt: p.string()
@@ -111,4 +113,12 @@ class AddAcme extends Migration {
     }
 }
 
-export const certificateMigrations: readonly MigrationObject[] = [{ name: '0001-certificates', class: CreateCertificate }, { name: '0002-acme', class: AddAcme }];
+class AddOwner extends Migration {
+    override up(): void {
+        this.addSql('alter table certificate add column owner text');
+    }
+}
+
+export const certificateMigrations: readonly MigrationObject[] = [
+    { name: '0001-certificates', class: CreateCertificate }, { name: '0002-acme', class: AddAcme }, { name: '0003-certificate-owner', class: AddOwner }
+];

@@ -42,7 +42,7 @@ export const certificateUpdate = joi.object({
     }).allow(null),
     version: joi.number().integer().min(1),
     id: joi.any(), source: joi.any(), domains: joi.any(), issuer: joi.any(), serial: joi.any(), notBefore: joi.any(), notAfter: joi.any(), fingerprint256: joi.any(),
-    usedBy: joi.any(), lastError: joi.any(), nextAttemptAt: joi.any(), createdAt: joi.any(), updatedAt: joi.any()
+    usedBy: joi.any(), lastError: joi.any(), nextAttemptAt: joi.any(), owner: joi.any(), createdAt: joi.any(), updatedAt: joi.any()
 });
 
 export const certificateParams = joi.object({ id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required() });
@@ -82,6 +82,7 @@ export const certificateView = joi.object({
         at: joi.string().required().description('When it was met')
     }).allow(null).required().description('The problem document of the CA that the last attempt met; null after one that went well'),
     nextAttemptAt: joi.string().allow(null).required().description('When it is renewed, or tried again, by itself'),
+    owner: joi.string().allow(null).required().description('The plugin that made it; null for people'),
     version: joi.number().integer().required(),
     createdAt: joi.string().required(),
     updatedAt: joi.string().required()
@@ -121,6 +122,7 @@ export interface CertificateView {
     readonly usedBy: readonly number[];
     readonly lastError: (Problem & { readonly at: string }) | null;
     readonly nextAttemptAt: string | null;
+    readonly owner: string | null;
     readonly version: number;
     readonly createdAt: string;
     readonly updatedAt: string;

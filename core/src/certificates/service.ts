@@ -52,7 +52,7 @@ export interface Certificates {
     /** Uploads or orders one. @throws as `upload` or `order` */
     create(body: CertificateCreate, call: Call): Promise<Reply<CertificateView> | Reply<StartedTask>>;
     /** @throws VALIDATION_FAILED with every reason, ENGINE_REJECTED, ENGINE_UNAVAILABLE */
-    upload(body: CertificateUpload, call: Call): Promise<Reply<CertificateView>>;
+    upload(body: CertificateUpload, call: Call, owner?: string | null): Promise<Reply<CertificateView>>;
     /** Orders one of a CA. @throws VALIDATION_FAILED with every reason, TOOL_MISSING when the DNS provider needs a program that is not there */
     order(body: Omit<CertificateCreate, 'certificate' | 'key' | 'source'>, call: Call): Promise<Reply<StartedTask>>;
     /** @throws NOT_FOUND, CONFLICT for one that no CA issues to the panel, IN_USE while an attempt is under way */
@@ -185,7 +185,7 @@ export function createCertificates(options: CertificatesOptions): Certificates {
             const now = new Date(clock.now()).toISOString();
             const row: CertificateRow = {
                 ...notOrdered, id: store.nextId(), name: body.name ?? domains[0] ?? '', source: 'acme', domains: JSON.stringify(domains), issuer: '', serial: '', notBefore: '', notAfter: '', fingerprint: '', chain: '', sealedKey: '',
-                dnsProviderId, directory, email: body.acme?.email ?? settings.email, sealedEab: store.sealEab(eab), autoRenew, nextAttemptAt: autoRenew ? clock.now() : null, version: 1, createdAt: now, updatedAt: now
+                dnsProviderId, directory, email: body.acme?.email ?? settings.email, sealedEab: store.sealEab(eab), autoRenew, nextAttemptAt: autoRenew ? clock.now() : null, owner: call.actor.plugin, version: 1, createdAt: now, updatedAt: now
             };
             return reply.accepted(await issuance.start(row, call, true));
         },
@@ -198,11 +198,11 @@ export function createCertificates(options: CertificatesOptions): Certificates {
             await checkProvider(row.dnsProviderId);
             return reply.accepted(await issuance.start(row, call, false));
         },
-        async upload(body, call) {
+        async upload(body, call, owner = call.actor.plugin) {
             checkName(body.name);
             const parsed = parse(body);
             const now = new Date(clock.now()).toISOString();
-            const row: CertificateRow = { ...notOrdered, id: store.nextId(), name: body.name ?? parsed.names[0] ?? '', source: 'upload', ...stored(parsed, store), version: 1, createdAt: now, updatedAt: now };
+            const row: CertificateRow = { ...notOrdered, id: store.nextId(), name: body.name ?? parsed.names[0] ?? '', source: 'upload', ...stored(parsed, store), owner, version: 1, createdAt: now, updatedAt: now };
             return placement.put(row, null, { certificate: parsed.chain, key: parsed.key }, call, (after, headers) => reply.created(`/api/certificates/${row.id}`, after, { headers }));
         },
         async update(id, body, call) {

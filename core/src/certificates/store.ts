@@ -37,7 +37,7 @@ export interface Store extends CertificateStore {
     openEab(row: Pick<CertificateRow, 'sealedEab'>): ExternalAccount | null;
 }
 
-const columns = `id, name, source, domains, issuer, serial, not_before as notBefore, not_after as notAfter, fingerprint, chain, sealed_key as sealedKey, dns_provider_id as dnsProviderId, directory, email, sealed_eab as sealedEab, auto_renew as autoRenew, last_error as lastError, next_attempt_at as nextAttemptAt, failures, warned_days as warnedDays, version, created_at as createdAt, updated_at as updatedAt`;
+const columns = `id, name, source, domains, issuer, serial, not_before as notBefore, not_after as notAfter, fingerprint, chain, sealed_key as sealedKey, dns_provider_id as dnsProviderId, directory, email, sealed_eab as sealedEab, auto_renew as autoRenew, last_error as lastError, next_attempt_at as nextAttemptAt, failures, warned_days as warnedDays, owner, version, created_at as createdAt, updated_at as updatedAt`;
 
 export function createCertificateStore(db: Database, keyring: Pick<Keyring, 'seal' | 'open'>): Store {
     type Raw = Omit<CertificateRow, 'autoRenew'> & { readonly autoRenew: number };

@@ -136,8 +136,8 @@ export function planCertificates(read: readonly Read[], ids: ReadonlyMap<Read, n
         stays.add(id);
         const notes = [...one.notes];
         const replaced = parsed !== null && before?.fingerprint !== written.fingerprint256;
-        const base = before ?? { ...notIssued, ...untried, id, version: 0, nextAttemptAt: null, createdAt: written.createdAt, updatedAt: written.updatedAt };
-        const row = { ...base, ...contentOf(one, before, replaced, store), ...renewalOf(one, before, ground, notes, around), name: written.name };
+        const base = before ?? { ...notIssued, ...untried, id, owner: null, version: 0, nextAttemptAt: null, createdAt: written.createdAt, updatedAt: written.updatedAt };
+        const row = { ...base, ...contentOf(one, before, replaced, store), ...renewalOf(one, before, ground, notes, around), name: written.name, owner: written.owner === undefined ? base.owner : written.owner };
         const after: CertificateRow = before === null ? { ...row, nextAttemptAt: dueTime(row, now) } : row;
         const unchanged = before !== null && isDeepStrictEqual(after, before);
         entries.push({ effect: before === null ? 'create' : unchanged ? 'unchanged' : 'update', name: written.name, ...(notes.length === 0 ? {} : { notes }) });

@@ -24,6 +24,7 @@ const shape = joi.object({
         email: joi.string().email({ tlds: { allow: false } }).max(254).allow(null).required(),
         eab: joi.object({ keyId: joi.string().max(512).required() }).allow(null).required()
     }).allow(null).required(),
+    owner: joi.string().max(100).allow(null),
     createdAt: joi.string().isoDate().required(),
     updatedAt: joi.string().isoDate().required()
 });
@@ -52,7 +53,7 @@ export function writtenOf(row: CertificateRow, provider: string | null, eab: Ext
     return {
         id: row.id, name: row.name, source: isAcme ? 'acme' : 'upload', autoRenew: row.autoRenew,
         acme: isAcme ? { dnsProviderId: row.dnsProviderId, dnsProvider: provider, directory: row.directory ?? '', email: row.email, eab: eab === null ? null : { keyId: eab.keyId } } : null,
-        domains: JSON.parse(row.domains) as string[], fingerprint256: issued ? row.fingerprint : null, certificate: issued ? row.chain : null, createdAt: row.createdAt, updatedAt: row.updatedAt
+        domains: JSON.parse(row.domains) as string[], fingerprint256: issued ? row.fingerprint : null, certificate: issued ? row.chain : null, owner: row.owner, createdAt: row.createdAt, updatedAt: row.updatedAt
     };
 }
 

@@ -12,7 +12,7 @@ export function viewOf(row: CertificateRow, usedBy: readonly number[], store: Pi
         issuer: issued ? row.issuer : null, serial: issued ? row.serial : null, notBefore: issued ? row.notBefore : null, notAfter: issued ? row.notAfter : null, fingerprint256: issued ? row.fingerprint : null,
         dnsProviderId: row.dnsProviderId, acme: row.directory === null ? null : { directory: row.directory, email: row.email, eab: eab === null ? null : { keyId: eab.keyId } },
         autoRenew: row.autoRenew, usedBy, lastError: row.lastError === null ? null : JSON.parse(row.lastError) as CertificateView['lastError'],
-        nextAttemptAt: row.nextAttemptAt === null ? null : new Date(row.nextAttemptAt).toISOString(), version: row.version, createdAt: row.createdAt, updatedAt: row.updatedAt
+        nextAttemptAt: row.nextAttemptAt === null ? null : new Date(row.nextAttemptAt).toISOString(), owner: row.owner, version: row.version, createdAt: row.createdAt, updatedAt: row.updatedAt
     };
 }
 

@@ -15,6 +15,9 @@ export interface ServingOptions {
 
 type Body = Readonly<Record<string, unknown>>;
 
+/** What only people read, and names. */
+const told = new Set(['notes', 'tags', 'domain', 'aliases']);
+
 export class ServingDoors {
     readonly #options: ServingOptions;
 
@@ -99,22 +102,27 @@ export class ServingDoors {
         return this.#options.call(null, (permission) => permission === 'hosts:write' || permission === 'hosts:read' || permission === 'certificates:read' || (permission === 'hosts:unsafe' && covered), version);
     }
 
+    /** Whatever asks for `hosts:unsafe`; a place that is not known here counts too. */
     #covers(body: Body): boolean {
         const { grants } = this.#options;
-        const addresses = [body['upstream'], ...((body['upstreams'] as readonly { readonly address?: unknown }[] | null | undefined) ?? []).map((each) => each?.address), (body['php'] as { readonly socket?: unknown; readonly address?: unknown } | null | undefined)?.address]
-            .filter((each): each is string => typeof each === 'string' && each.startsWith('unix/')).map((each) => each.slice('unix/'.length));
-        const folders = ['static', 'php'].map((type) => (body[type] as { readonly root?: unknown } | null | undefined)?.root).filter((each): each is string => typeof each === 'string');
-        const others = ((body['advanced'] as readonly unknown[] | null | undefined) ?? []).length > 0;
-        const headers = JSON.stringify(body['headers'] ?? null);
-        return !others && !/"name":"host"/i.test(headers)
-            && addresses.every((path) => grants.has('sockets', path.startsWith('/') ? path : `/${path}`))
-            && [...addresses, ...folders].every((path) => !path.split('/').includes('..'))
+        const { advanced, headers, access } = body as { readonly advanced?: readonly unknown[] | null; readonly headers?: unknown; readonly access?: { readonly forwardAuth?: { readonly copyHeaders?: readonly unknown[] } | null } | null };
+        const setsHost = /"name":"host"/i.test(JSON.stringify(headers ?? null)) || (access?.forwardAuth?.copyHeaders ?? []).some((name) => String(name).toLowerCase() === 'host');
+        const serving = Object.fromEntries(Object.entries(body).filter(([field]) => !told.has(field)));
+        const sockets = texts(serving).filter((text) => /^\s*unix/i.test(text));
+        const folders = ['static', 'php'].flatMap((type) => (body[type] as { readonly root?: unknown } | null | undefined)?.root ?? []).map(String);
+        return (advanced ?? []).length === 0 && !setsHost
+            && [...sockets, ...folders].every((path) => !path.split('/').includes('..'))
+            && sockets.every((address) => address.startsWith('unix//') && grants.has('sockets', address.slice('unix/'.length)))
             && folders.every((path) => grants.list('files').some((folder) => folder === '*' || path === folder || path.startsWith(`${folder.replace(/\/$/, '')}/`)));
     }
 
     #applied({ data, headers }: Reply<Host>): AppliedHost {
         return { host: data, applied: data.state === 'applied' || data.state === 'disabled', reloaded: headers['x-engine-reload'] === 'true', revision: this.#options.hosts.revision() };
     }
+}
+
+function texts(value: unknown): readonly string[] {
+    return typeof value === 'string' ? [value] : typeof value === 'object' && value !== null ? Object.values(value).flatMap(texts) : [];
 }
 
 /** `http://127.0.0.1:80` and `127.0.0.1:80` are one address. */
