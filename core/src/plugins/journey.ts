@@ -15,6 +15,8 @@ export interface Road {
     confine(name: string, folder: string): Confine;
     /** The folder of the plugin's data. */
     dataDir(found: Found): Promise<string>;
+    /** What is told before the first change of its data. */
+    accepted(found: Found): () => Promise<void>;
     /** What of its requirements does not run; null when all do. */
     lacking(runtime: Runtime): Omit<PluginFailure, 'at'> | null;
     /** As of now: an admin may change it while the plugin runs. */
@@ -22,6 +24,9 @@ export interface Road {
     /** It passed a stage. @throws Stopped when it is not to go on */
     reached(runtime: Runtime, state: PluginState): void;
 }
+
+/** Somebody decided otherwise while it was under way: no failure. */
+export const interruptedCode = 'INTERRUPTED';
 
 /** The end of a journey before its time. */
 export class Stopped extends Error {
@@ -36,11 +41,14 @@ export class Stopped extends Error {
 /** @throws Stopped; what was made until then is let go of */
 export async function journey(runtime: Runtime, road: Road): Promise<void> {
     const began = performance.now();
+    const { promise: interrupted, reject: interrupt } = Promise.withResolvers<never>();
+    interrupted.catch(() => undefined);
+    runtime.interrupt = () => interrupt(new Stopped({ stage: 'running', code: interruptedCode, message: 'It is no longer to run' }));
     try {
         const found = resolved(runtime, road);
         const definition = await loaded(runtime, found, road);
         const generation = await mounted(runtime, found, definition, road);
-        await running(runtime, generation, road);
+        await running(runtime, generation, interrupted, road);
         runtime.bootMs = Math.round(performance.now() - began);
     }
     catch (error) {
@@ -48,6 +56,9 @@ export async function journey(runtime: Runtime, road: Road): Promise<void> {
         runtime.generation = null;
         await generation?.close('it could not be started');
         throw error instanceof Stopped ? error : new Stopped(failureOf(error), { cause: error });
+    }
+    finally {
+        runtime.interrupt = null;
     }
 }
 
@@ -77,20 +88,20 @@ async function loaded(runtime: Runtime, found: Found, { registry, confine, reach
 
 /** Its settings hold, its data is migrated, and `setup` has registered everything, behind a closed gate. */
 async function mounted(runtime: Runtime, found: Found, definition: PluginDefinition, road: Road): Promise<Generation> {
-    runtime.generation = await prepareGeneration(found, definition, { dataDir: await road.dataDir(found), settings: road.record(runtime).settings, grants: () => road.record(runtime).grants }, road);
+    runtime.generation = await prepareGeneration(found, definition, { dataDir: await road.dataDir(found), accepted: road.accepted(found), settings: road.record(runtime).settings, grants: () => road.record(runtime).grants }, road);
     road.reached(runtime, 'mounted');
     return runtime.generation;
 }
 
 /** Its work has begun; then the gate opens. */
-async function running(runtime: Runtime, generation: Generation, { reached }: Road): Promise<void> {
-    await generation.start();
+async function running(runtime: Runtime, generation: Generation, interrupted: Promise<never>, { reached }: Road): Promise<void> {
+    await Promise.race([generation.start(), interrupted]);
     await generation.mount();
     reached(runtime, 'running');
 }
 
 /** Makes a generation of code that was imported. @throws GenerationFault */
-export function prepareGeneration(found: Found, definition: PluginDefinition, options: Pick<GenerationOptions, 'dataDir' | 'settings' | 'grants'>, { host, timing, confine }: Pick<Road, 'host' | 'timing' | 'confine'>): Promise<Generation> {
+export function prepareGeneration(found: Found, definition: PluginDefinition, options: Pick<GenerationOptions, 'dataDir' | 'settings' | 'grants' | 'accepted'>, { host, timing, confine }: Pick<Road, 'host' | 'timing' | 'confine'>): Promise<Generation> {
     if ('fault' in found.result) {
         return Promise.reject(new GenerationFault('loaded', found.result.fault.code, found.result.fault.message));
     }

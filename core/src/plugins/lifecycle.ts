@@ -10,7 +10,7 @@ import type { Blame } from './blame.ts';
 import { bindsSetup } from './capabilities.ts';
 import { count } from './falls.ts';
 import type { Generation, GenerationOptions, GenerationTiming, PluginHost, ReleaseReport } from './host/generation.ts';
-import { journey, prepareGeneration, Stopped, type Road } from './journey.ts';
+import { interruptedCode, journey, prepareGeneration, Stopped, type Road } from './journey.ts';
 import type { DataFolders, PluginFailure, PluginRecord, PluginState, Runtime } from './plugin.ts';
 import { newRecord, type Records } from './records.ts';
 import { lackOf, restOf } from './rest.ts';
@@ -50,6 +50,7 @@ export class Lifecycle {
     readonly #road: Road;
     readonly #runtimes = new Map<string, Runtime>();
     readonly #turns: Turns;
+    readonly #surveyed = Promise.withResolvers<void>();
     /** Names in an order in which each comes after what it requires. */
     #order: readonly string[] = [];
     #passedOver: readonly PassedOver[] = [];
@@ -67,6 +68,7 @@ export class Lifecycle {
             registry, host, timing,
             confine: (name, folder) => blame.confine(name, folder),
             dataDir: (found) => data.current(found),
+            accepted: (found) => data.acceptedOf(found),
             lacking: (runtime) => lackOf(runtime, (name) => this.runtime(name)),
             record: (runtime) => this.recordOf(runtime) ?? newRecord(runtime.plugin as PluginPackage, 0),
             reached: (runtime, state) => {
@@ -139,10 +141,18 @@ export class Lifecycle {
 
     /** Brings every plugin to where it should be, side by side as far as their requirements allow. `safe`: loads nothing. */
     async open({ safe }: { readonly safe: boolean }): Promise<void> {
-        await this.survey();
-        this.#phase = safe ? 'safe' : 'open';
-        await Promise.all(this.runtimes().map(({ name }) => this.settle(name)));
-        await this.idle();
+        try {
+            await this.survey();
+            this.#phase = safe ? 'safe' : 'open';
+            const settling = Promise.all(this.runtimes().map(({ name }) => this.settle(name)));
+            await (safe ? settling : null);
+            this.#surveyed.resolve();
+            await settling;
+            await this.idle();
+        }
+        finally {
+            this.#surveyed.resolve(); // nobody waits for a disk that cannot be read
+        }
     }
 
     /**
@@ -195,6 +205,11 @@ export class Lifecycle {
         return report;
     }
 
+    /** Resolves when it is known what there is. */
+    get surveyed(): Promise<void> {
+        return this.#surveyed.promise;
+    }
+
     /** What was decided reaches what runs; a generation that does not take it is replaced by a new one. */
     async refresh(name: string, before: Pick<PluginRecord, 'grants' | 'settings'>, options: { readonly retry: boolean }): Promise<void> {
         await this.withPlugin(name, async () => {
@@ -232,7 +247,7 @@ export class Lifecycle {
     }
 
     /** Makes a generation, its gate closed. @throws GenerationFault */
-    prepareGeneration(found: Found, definition: NonNullable<Runtime['definition']>, options: Pick<GenerationOptions, 'dataDir' | 'settings' | 'grants'>): Promise<Generation> {
+    prepareGeneration(found: Found, definition: NonNullable<Runtime['definition']>, options: Pick<GenerationOptions, 'dataDir' | 'settings' | 'grants' | 'accepted'>): Promise<Generation> {
         return prepareGeneration(found, definition, options, this.#road);
     }
 
@@ -292,6 +307,7 @@ export class Lifecycle {
         const ends = new Map<string, Promise<ReleaseReport | undefined>>();
         for (const runtime of [...this.runtimes()].reverse()) {
             const after = this.dependants(runtime.name).flatMap((other) => ends.get(other) ?? []);
+            runtime.interrupt?.();
             ends.set(runtime.name, Promise.all(after).then(() => runtime.generation?.close('the panel stops')));
         }
         await Promise.all(ends.values());
@@ -336,7 +352,7 @@ export class Lifecycle {
             if (!(error instanceof Stopped)) {
                 throw error;
             }
-            if (this.#phase !== 'closing') {
+            if (this.#phase !== 'closing' && error.failure.code !== interruptedCode) {
                 await this.fall(runtime, error.failure);
             }
         }
@@ -375,7 +391,7 @@ export class Lifecycle {
 }
 
 function emptyRuntime(name: string): Runtime {
-    return { name, state: 'discovered', found: null, plugin: null, obstacle: null, definition: null, importFailed: false, generation: null, failure: null, bootMs: null, health: null, released: null };
+    return { name, state: 'discovered', found: null, plugin: null, obstacle: null, definition: null, importFailed: false, generation: null, failure: null, interrupt: null, bootMs: null, health: null, released: null };
 }
 
 function isSame(one: Omit<PluginFailure, 'at'> | null, two: PluginFailure | null): boolean {

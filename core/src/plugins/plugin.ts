@@ -58,6 +58,8 @@ export interface Runtime {
     importFailed: boolean;
     generation: Generation | null;
     failure: PluginFailure | null;
+    /** Ends a start that takes its time; null when none is under way. May be called from anywhere. */
+    interrupt: (() => void) | null;
     /** Milliseconds from the import to running; null before it ran. */
     bootMs: number | null;
     /** What its last end let go of; null before it ended. */
@@ -69,4 +71,6 @@ export interface Runtime {
 export interface DataFolders {
     /** The current folder of what was found, absolute; one is made for a plugin that has none. */
     current(found: Found): Promise<string>;
+    /** What is told before the first change that a generation on its current data accepts. */
+    acceptedOf(found: Found): () => Promise<void>;
 }

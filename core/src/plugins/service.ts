@@ -30,7 +30,7 @@ export interface PluginServiceOptions {
 
 export interface PluginService {
     /** All that are known; the message says what is wrong with all of them. */
-    list(): Reply<readonly PluginView[]>;
+    list(): Promise<Reply<readonly PluginView[]>>;
     /** What the npm registry offers. @throws REGISTRY_UNREACHABLE as NOT_READY 50300, TOOL_MISSING 50302 without npm */
     offers(signal: AbortSignal): Promise<Reply<Catalogue['offers']>>;
     /** @throws PLUGIN_NOT_FOUND 40410 */
@@ -51,7 +51,8 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
     const { records } = lifecycle;
     let upgrades: ReadonlyMap<string, string> = new Map();
 
-    const known = (name: string): Runtime => {
+    const known = async (name: string): Promise<Runtime> => {
+        await lifecycle.surveyed;
         const runtime = lifecycle.runtime(name);
         if (runtime === null) {
             throw fail.PLUGIN_NOT_FOUND({ plugin: name });
@@ -142,13 +143,15 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
     const shown = ({ enabled, grants, settings, package: packageName }: PluginRecord): object => ({ package: packageName, enabled, grants, settings: viewSettings(settings) });
 
     return {
-        list() {
+        async list() {
+            await lifecycle.surveyed;
             const rows = [...lifecycle.runtimes().map((runtime) => viewOf(viewed(runtime))), ...lifecycle.passedOver.map((each) => passedOverView(each, clock.now()))];
             const safe = options.safeMode();
             const notes = [...(safe === null ? [] : [safe]), ...lifecycle.skipped.map(({ path, reason }) => `${path} was not looked into: ${reason}`)];
             return reply.with(rows, { headers: { 'x-total-count': String(rows.length), ...(safe === null ? {} : { 'x-portico-safe-mode': '1' }) }, ...(notes.length === 0 ? {} : { message: notes.join('. ') }) });
         },
         async offers(signal) {
+            await lifecycle.surveyed;
             const installed = lifecycle.runtimes().flatMap(({ plugin }) => (plugin === null ? [] : [{ package: plugin.package, version: plugin.version }]));
             const { offers, searchable, failures } = await lifecycle.registry.available(installed, { signal }).catch((error: unknown) => {
                 throw isNamed(error) ? fail.NOT_READY({ cause: error.code }, { message: error.message, cause: error }) : error;
@@ -157,9 +160,9 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
             const notes = [...(searchable ? [] : ['The registry answers no search: only what is there was looked for']), ...failures.map(({ package: name, message }) => `${name}: ${message}`)];
             return reply.with(offers, notes.length === 0 ? {} : { message: notes.join('. ') });
         },
-        get: async (name) => answer(known(name)),
+        get: async (name) => answer(await known(name)),
         async update(name, change, call, { cascade }) {
-            const runtime = known(name);
+            const runtime = await known(name);
             const before = lifecycle.recordOf(runtime);
             if (before === null) {
                 throw fail.PLUGIN_FAILED({ plugin: name, stage: runtime.failure?.stage ?? 'discovered', cause: runtime.failure?.code ?? 'MANIFEST_INVALID' });
@@ -178,7 +181,8 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
                     throw fail.VERSION_STALE({ version: present?.version ?? 0 });
                 }
                 for (const other of by) {
-                    const dependant = lifecycle.recordOf(known(other));
+                    const there = lifecycle.runtime(other);
+                    const dependant = there === null ? null : lifecycle.recordOf(there);
                     if (dependant !== null) {
                         await records.put(tx, { ...dependant, enabled: false, version: dependant.version + 1 });
                     }
@@ -191,6 +195,9 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
                 const action = change.enabled === undefined || change.enabled === before.enabled ? 'update' : change.enabled ? 'enable' : 'disable';
                 await call.complete(tx, { action, resource, resourceId: name, before: shown(before), after: { ...shown(after), ...(by.length === 0 ? {} : { disabled: by }) }, reply: null });
             });
+            if (!decision.enabled) {
+                runtime.interrupt?.();
+            }
             for (const other of by) {
                 await lifecycle.settle(other);
             }

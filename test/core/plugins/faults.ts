@@ -98,7 +98,7 @@ describe('createPlugins', { timeout: 120_000 }, () => {
         await panel.panel.settled();
         const found = Object.fromEntries((await own()).map((row) => [(row.package ?? row.name).replace('@portico-fixture/', ''), row]));
         const ended = Object.fromEntries(Object.entries(found).map(([name, { state, failure }]) => [name, failure === null ? [state] : [state, failure.stage, failure.code]]));
-        expect(ended).to.equal(expected);
+        expect(ended).to.equal(expected as typeof ended);
         expect(Object.values(found).filter(({ failure }) => failure !== null && failure.message.length < 10)).to.equal([]);
     });
 
