@@ -10,20 +10,25 @@ import type { Found } from '@portico/registry';
 import type { Clock } from '../clock.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import { copyData, sizeOf } from './copy.ts';
-import { PluginDataEntity, type PluginDataRow } from './entities.ts';
-import type { DataFolders } from './plugin.ts';
+import { PluginDataEntity, PluginEntity, type PluginDataRow } from './entities.ts';
+import type { DataFolders, PluginRecord } from './plugin.ts';
 
 /** A folder that is being made for a swap. */
 export interface NextData {
     readonly n: number;
     readonly path: string;
-    /** Its row, before the lock names the code: pending. */
-    prepare(tx: Transaction): Promise<void>;
+    /** What is told before the first change that a generation on it accepts. */
+    accepted(): Promise<void>;
+    /** Writes its row, pending, before the lock names the code. */
+    prepare(decision: Decision | null): Promise<void>;
     /** The lock names the code: it counts from now on. All but the one that counted before are forgotten; their folders are deleted. */
-    commit(): Promise<void>;
+    commit(also?: (tx: Transaction) => Promise<void>): Promise<void>;
     /** Deletes it. */
     discard(): Promise<void>;
 }
+
+/** What of a record changes with a swap. */
+export type Decision = Pick<PluginRecord, 'enabled' | 'grants' | 'decided' | 'settings'>;
 
 export interface PluginDataOptions {
     /** The panel's data folder. */
@@ -63,15 +68,8 @@ export class PluginData implements DataFolders {
 
     /** What is told before the first change that a generation on these data accepts. Durable when it settles. */
     acceptedOf(found: Found): () => Promise<void> {
-        return async () => {
-            const row = this.rowOf(ownerOf(found));
-            if (row !== null && !row.accepted) {
-                await this.#options.db.write(async (tx) => {
-                    await tx.em.nativeUpdate(PluginDataEntity, { name: row.name, package: row.package, n: row.n }, { accepted: true });
-                    tx.afterCommit(() => this.#replace({ ...row, accepted: true }));
-                });
-            }
-        };
+        const row = this.rowOf(ownerOf(found));
+        return row === null ? () => Promise.resolve() : () => this.#accept(row);
     }
 
     /** The row that counts; null when the plugin has no data yet. */
@@ -119,16 +117,26 @@ export class PluginData implements DataFolders {
     /** Makes the folder of other code, a copy of `source`. Nothing of the plugin may have it open. */
     async next({ name, package: packageName }: Owner, source: PluginDataRow | null, code: { readonly folder: string; readonly version: string }): Promise<NextData> {
         const n = await this.#free(name);
-        const row: PluginDataRow = { name, package: packageName, n, ...code, createdAt: this.#options.clock.now(), current: false, pending: true, accepted: false };
+        let row: PluginDataRow = { name, package: packageName, n, ...code, createdAt: this.#options.clock.now(), current: false, pending: true, accepted: false, decision: null };
         const path = this.pathOf(row);
+        const isKnown = (): boolean => this.#rows.some((each) => each.name === name && each.n === n);
         await mkdir(join(this.#root, name), { recursive: true, mode: 0o700 });
         await this.#copy(source, path, false);
         return {
             n, path,
-            prepare: (tx) => this.#insert(tx, row),
-            commit: () => this.#commit(row),
+            accepted: async () => {
+                if (isKnown()) {
+                    await this.#accept(row);
+                }
+                row = { ...row, accepted: true };
+            },
+            prepare: (decision) => {
+                row = { ...row, decision: decision === null ? null : JSON.stringify(decision) };
+                return this.#options.db.write((tx) => this.#insert(tx, row));
+            },
+            commit: (also) => this.#commit(row, also),
             discard: async () => {
-                if (this.#rows.some((each) => each.name === name && each.n === n)) {
+                if (isKnown()) {
                     await this.#delete([row]);
                 }
                 await rm(path, { recursive: true, force: true, maxRetries: 3 });
@@ -156,7 +164,7 @@ export class PluginData implements DataFolders {
 
     async #first({ name, package: packageName }: Owner, found: Found): Promise<PluginDataRow> {
         const version = 'plugin' in found.result ? found.result.plugin.version : found.lock?.version ?? '';
-        const row: PluginDataRow = { name, package: packageName, n: await this.#free(name), folder: found.lock?.folder ?? '', version, createdAt: this.#options.clock.now(), current: true, pending: false, accepted: false };
+        const row: PluginDataRow = { name, package: packageName, n: await this.#free(name), folder: found.lock?.folder ?? '', version, createdAt: this.#options.clock.now(), current: true, pending: false, accepted: false, decision: null };
         await mkdir(this.pathOf(row), { recursive: true, mode: 0o700 });
         await this.#options.db.write((tx) => this.#insert(tx, row));
         return row;
@@ -184,18 +192,28 @@ export class PluginData implements DataFolders {
         });
     }
 
-    async #commit(row: PluginDataRow): Promise<void> {
+    async #accept({ name, n }: PluginDataRow): Promise<void> {
+        const row = this.#rows.find((each) => each.name === name && each.n === n);
+        if (row !== undefined && !row.accepted) {
+            await this.#options.db.write((tx) => tx.em.nativeUpdate(PluginDataEntity, { name, n }, { accepted: true }));
+            this.#rows = this.#rows.map((each) => (each.name === name && each.n === n ? { ...each, accepted: true } : each));
+        }
+    }
+
+    async #commit(row: PluginDataRow, also: (tx: Transaction) => Promise<void> = () => Promise.resolve()): Promise<void> {
+        const present = this.#rows.find((each) => each.name === row.name && each.n === row.n) ?? row;
         const mine = this.#rows.filter((each) => each.name === row.name && each.package === row.package && each.n !== row.n);
         const before = mine.find(({ current }) => current);
         const gone = mine.filter((each) => each !== before);
-        const next = [...(before === undefined ? [] : [{ ...before, current: false }]), { ...row, current: true, pending: false }];
+        const next = [...(before === undefined ? [] : [{ ...before, current: false }]), { ...present, current: true, pending: false, decision: null }];
         // The lock has decided: where this cannot be written, the next start writes it.
         next.forEach((each) => this.#replace(each));
         await this.#options.db.write(async (tx) => {
             for (const each of next) {
-                await tx.em.nativeUpdate(PluginDataEntity, { name: each.name, package: each.package, n: each.n }, { current: each.current, pending: each.pending });
+                await tx.em.nativeUpdate(PluginDataEntity, { name: each.name, package: each.package, n: each.n }, { current: each.current, pending: each.pending, decision: null });
             }
             await this.#deleteIn(tx, gone);
+            await also(tx);
         });
         await this.#removeFolders(gone);
     }
@@ -225,7 +243,12 @@ export class PluginData implements DataFolders {
     async #reconcile(codes: ReadonlySet<string>): Promise<void> {
         const pending = this.#rows.filter((row) => row.pending);
         for (const row of pending.filter(({ folder }) => codes.has(folder))) {
-            await this.#commit(row);
+            await this.#commit(row, async (tx) => {
+                if (row.decision != null) {
+                    const { enabled, grants, decided, settings } = JSON.parse(row.decision) as Decision;
+                    await tx.em.nativeUpdate(PluginEntity, { name: row.name, package: row.package }, { enabled, grants: JSON.stringify(grants), decided: JSON.stringify(decided), settings: JSON.stringify(settings) });
+                }
+            });
         }
         await this.#delete(pending.filter(({ folder }) => !codes.has(folder)));
         for (const name of await readdir(this.#root).catch(() => [])) {
@@ -246,6 +269,6 @@ function ownerOf({ lock, result }: Found): Owner {
 }
 
 function plainRow(row: PluginDataRow): PluginDataRow {
-    const { name, package: packageName, n, folder, version, createdAt, current, pending, accepted } = row;
-    return { name, package: packageName, n, folder, version, createdAt, current: Boolean(current), pending: Boolean(pending), accepted: Boolean(accepted) };
+    const { name, package: packageName, n, folder, version, createdAt, current, pending, accepted, decision = null } = row;
+    return { name, package: packageName, n, folder, version, createdAt, current: Boolean(current), pending: Boolean(pending), accepted: Boolean(accepted), decision };
 }

@@ -46,7 +46,9 @@ export const PluginDataEntity = defineEntity({
         /** Made by a swap that is not known to have been committed: counts when the lock names its code. */
         pending: p.boolean(),
         /** A change was accepted since it was made: going back behind it would lose that. */
-        accepted: p.boolean()
+        accepted: p.boolean(),
+        /** JSON of what was decided with the swap, until it is committed: becomes the record's. */
+        decision: p.text().nullable()
     })
 });
 
@@ -69,7 +71,7 @@ class CreatePluginTables extends Migration {
         )`);
         this.addSql(`create table plugin_data (
             name text not null, package text not null, n integer not null, folder text not null, version text not null, created_at integer not null, current integer not null,
-            pending integer not null, accepted integer not null, primary key (name, package, n)
+            pending integer not null, accepted integer not null, decision text null, primary key (name, package, n)
         )`);
         this.addSql('create unique index plugin_data_current on plugin_data (name, package) where current = 1');
         this.addSql('create table plugin_boots (id integer primary key autoincrement not null, at integer not null)');

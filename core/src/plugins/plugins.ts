@@ -9,6 +9,7 @@ import type { Keyring } from '../keyring.ts';
 import type { Log } from '../log.ts';
 import { Blame } from './blame.ts';
 import { Boots } from './boots.ts';
+import { PluginData } from './data-folders.ts';
 import { createPluginHost } from './host/host.ts';
 import type { GenerationTiming } from './host/generation.ts';
 import type { PluginHostPorts } from './host/ports.ts';
@@ -67,11 +68,11 @@ export async function createPlugins({ config, db, keyring, clock, log, ports, ti
     const host = createPluginHost(ports);
     const blame = new Blame();
     const boots = new Boots(db, clock);
+    const data = await PluginData.open({ dataDir: config.dataDir, db, clock }, registry.lock.current().map(({ folder }) => folder)); // before the records are read: it may finish a swap that was killed
     const records = await Records.open(db);
     const registered = new Map<string, () => void>();
     const lifecycle = new Lifecycle({
-        registry, host, records, blame, clock, log, places, timing: generationTiming,
-        data: { current: async ({ result }) => join(config.dataDir, 'plugin-data', 'plugin' in result ? result.plugin.manifest.name : '', '1') },
+        registry, host, records, data, blame, clock, log, places, timing: generationTiming,
         events: {
             changed: options.changed,
             routes: options.routesChanged,
