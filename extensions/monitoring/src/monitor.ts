@@ -15,6 +15,8 @@ import type { AlertRow } from './store.ts';
 
 /** After the full step of the clock, so that a timer that is a little early does not measure the step before twice. */
 const offsetMs = 100;
+/** Two samples closer together would measure noise. */
+const earlyMs = 500;
 /** How often it is written when each series was seen last. */
 const seenMs = 3_600_000;
 
@@ -134,9 +136,9 @@ export class Monitor {
         while (!this.#end.signal.aborted) {
             const interval = this.#ctx.settings.intervalSeconds * 1000;
             this.#pause = new AbortController();
+            // Counted anew each time: a clock that jumps shifts one sample, not all that follow. A timer that was early is not followed by its own time.
             const due = interval - ((this.#machine.now() - offsetMs) % interval);
-            // Counted anew each time: a clock that jumps shifts one sample, not all that follow.
-            const ended = await this.#machine.wait(due, this.#pause.signal).then(() => true, () => false);
+            const ended = await this.#machine.wait(due < earlyMs ? due + interval : due, this.#pause.signal).then(() => true, () => false);
             if (ended && !this.#end.signal.aborted) {
                 await this.#inTurn(() => this.#sample()).catch((error: unknown) => this.#ctx.log.error('A sample failed', { error: String(error) }));
             }

@@ -1,4 +1,7 @@
 // Keeps one processor busy until it is ended, half a minute at most.
+import process from 'node:process';
+import { setImmediate } from 'node:timers';
+
 process.send('busy');
 const until = Date.now() + 30_000;
 const burn = () => {

@@ -28,7 +28,7 @@ describe('Sampler on snapshots', () => {
         expect(sample.memory).to.equal({ total: 16_384_000_000, used: 12_288_000_000, available: 4_096_000_000, cached: 2_560_000_000, buffers: 102_400_000, usedPercent: 75 });
         expect(sample.swap).to.equal({ total: 2_048_000_000, used: 512_000_000, usedPercent: 25 });
         expect([sample.uptimeSeconds, sample.processes]).to.equal([86_400.25, { running: 3, blocked: 1, tasks: 321 }]);
-        expect([...sample.devices, ...sample.interfaces].flatMap(({ name, ...rates }) => Object.values(rates)).every((value) => value === null)).to.be.true();
+        expect([...sample.devices, ...sample.interfaces].flatMap((each) => Object.values(each)).every((value) => value === null || typeof value === 'string')).to.be.true();
         expect(sample.containers.map(({ name, cpu, readBytesPerSecond }) => [name, cpu, readBytesPerSecond])).to.equal([['bbbbbbbbbbbb', null, null], ['web', null, null]]);
     });
 
@@ -184,8 +184,8 @@ describe('Sampler on this machine', () => {
             await processes.list();
             await wait(600);
             const busy = (await processes.list()).find(({ pid }) => pid === burner.pid);
-            expect(busy?.cpu).to.be.within(15, 115);
-            expect(busy?.memory).to.be.above(10_000_000);
+            expect(busy?.cpu ?? -1).to.be.within(15, 115);
+            expect(busy?.memory ?? -1).to.be.above(10_000_000);
         }
         finally {
             burner.kill('SIGKILL');
@@ -223,7 +223,7 @@ describe('Sampler on this machine', () => {
             const container = sample.containers.find(({ id }) => id === 'c'.repeat(64));
             expect(before.sample.containers.find(({ id }) => id === 'c'.repeat(64))?.cpu).to.be.null();
             expect(container).to.include({ runtime: 'docker', name: 'c'.repeat(12) });
-            expect(container?.cpu).to.be.within(10, 115);
+            expect(container?.cpu ?? -1).to.be.within(10, 115);
         }
         finally {
             const gone = new Promise((resolve) => {
