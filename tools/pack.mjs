@@ -1,4 +1,4 @@
-// Builds the packages and packs each as it is published: `npm run release [-- <folder for the tarballs>]`.
+// Builds the packages and packs each as it is published: `npm run release [-- <folder for the tarballs> [workspace …]]`.
 //
 // The workspaces run unbuilt through the export condition `portico-source`, which points into `src`. That folder is not
 // published, so the condition must not be either: a process that sets it would look for files that are not there.
@@ -16,7 +16,8 @@ const CONDITION = 'portico-source';
 
 const target = resolve(process.argv[2] ?? join(ROOT, 'dist'));
 mkdirSync(target, { recursive: true });
-const folders = publishable();
+const only = process.argv.slice(3).map((name) => join(ROOT, name));
+const folders = publishable().filter((folder) => only.length === 0 || only.includes(folder));
 if (spawnSync(join(BIN, 'tsc'), ['-b', ...folders.map((folder) => join(folder, 'tsconfig.build.json'))], { cwd: ROOT, stdio: 'inherit' }).status !== 0) {
     process.exit(1);
 }

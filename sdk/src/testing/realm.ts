@@ -38,14 +38,9 @@ export function createDirectRealm(options: GuestOptions, watch: Watch): Realm {
     return { guest: watched(createGuest(options), watch) as unknown as Guest, close: async () => undefined };
 }
 
-/**
- * The guest in a thread of its own.
- *
- * @param script - the thread's code, of the SDK that the plugin imports
- * @throws what the plugin's module throws when it is imported
- */
-export async function createWorkerRealm(plugin: WorkerPlugin, doors: HostDoors, script: URL): Promise<Realm> {
-    const worker = new Worker(script, { workerData: plugin });
+/** The guest in a thread of its own. @throws what the plugin's module throws when it is imported */
+export async function createWorkerRealm(plugin: WorkerPlugin, doors: HostDoors): Promise<Realm> {
+    const worker = new Worker(new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url), { workerData: plugin });
     // The link answers every message but this one.
     await once(worker, 'message');
     const link = createLink<Guest>(worker as never, doors);

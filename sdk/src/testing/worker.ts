@@ -1,4 +1,5 @@
 /** A thread with a plugin in it: what `createWorkerRealm` starts. The plugin's own doors work here, as they would in a panel that keeps it in a thread. */
+import { registerHooks } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Grants, type Capabilities } from '../boundary/grants.ts';
 import { createGuest } from '../boundary/guest.ts';
@@ -22,6 +23,13 @@ export interface WorkerPlugin {
     readonly machine: string;
     readonly capabilities: Capabilities;
 }
+
+// As in a panel: whatever copy of the SDK lies beside the plugin, it gets the host's, so that there is one of everything.
+const sdk = '@portico/sdk';
+const ours = import.meta.url;
+registerHooks({
+    resolve: (specifier, context, next) => next(specifier, specifier === sdk || specifier.startsWith(`${sdk}/`) ? { ...context, parentURL: ours } : context)
+});
 
 const { entry, name, version, dataDir, machine, capabilities } = workerData as WorkerPlugin;
 const { default: definition } = (await import(entry)) as { readonly default: PluginDefinition };

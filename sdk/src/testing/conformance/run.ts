@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { RouteDocument } from '../../boundary/protocol.ts';
 import { isDefinition, type PluginDefinition } from '../../definition.ts';
-import { PluginFailure } from '../generation.ts';
+import type { PluginFailure } from '../generation.ts';
 import { createTestHost, type TestHost, type TestHostOptions } from '../host.ts';
 import { watchLeftovers } from '../leftovers.ts';
 import { readTestPackage } from '../manifest.ts';

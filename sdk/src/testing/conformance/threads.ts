@@ -1,9 +1,8 @@
 /** The same answers in this thread and in another: so the admin's choice of where a plugin runs changes nothing. */
-import { findPackageJSON } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { PluginDefinition } from '../../definition.ts';
-import { createTestHost, type TestHost, type TestHostOptions } from '../host.ts';
+import { createTestHost, type TestHostOptions } from '../host.ts';
 import { createWorkerRealm } from '../realm.ts';
 import { doubtful, wrong, type Finding } from './finding.ts';
 import { askAll, type ConformanceRequest } from './requests.ts';
@@ -15,12 +14,10 @@ export async function checkThreads(definition: PluginDefinition, entry: string, 
     }
     const answers: (readonly string[])[] = [];
     for (const boundary of ['none', 'none', 'worker'] as const) {
-        let place: TestHost | null = null;
         const host = await createTestHost(definition, {
             ...options, quiet: true,
-            boundary: boundary === 'none' ? 'none' : ({ name, version, dataDir, doors }) => createWorkerRealm({ entry: pathToFileURL(entry).href, name, version, dataDir, machine: place?.machine ?? join(dataDir, '..', 'machine'), capabilities: options.grants ?? {} }, doors, scriptOf(entry))
+            boundary: boundary === 'none' ? 'none' : ({ name, version, dataDir, doors }) => createWorkerRealm({ entry: pathToFileURL(entry).href, name, version, dataDir, machine: join(dataDir, '..', 'machine'), capabilities: options.grants ?? {} }, doors)
         });
-        place = host;
         try {
             answers.push(await askAll(host, requests));
         }
@@ -35,19 +32,6 @@ export async function checkThreads(definition: PluginDefinition, entry: string, 
         const isSteady = first[index] === second[index];
         return !isSteady || first[index] === there[index] ? [] : [wrong('threads', `${method} ${path}`, `In a thread of its own it answers ${short(there[index])}, else ${short(first[index])}`, 'Keep no state in the module that the context does not bring, and let nothing cross but plain data')];
     });
-}
-
-/** The thread's code lies beside the SDK that the plugin itself imports. */
-function scriptOf(entry: string): URL {
-    const own = new URL(import.meta.url.endsWith('.ts') ? '../worker.ts' : '../worker.js', import.meta.url);
-    try {
-        const found = findPackageJSON('@portico/sdk', pathToFileURL(entry));
-        const kit = findPackageJSON('@portico/sdk', import.meta.url) ?? found;
-        return found === undefined || found === kit || import.meta.url.endsWith('.ts') ? own : pathToFileURL(join(dirname(found), 'dist/testing/worker.js'));
-    }
-    catch {
-        return own;
-    }
 }
 
 function short(text = 'nothing'): string {
