@@ -23,9 +23,10 @@ export const pluginUpdate = joi.object({
     enabled: joi.boolean().description('`true` also tries again what failed, and takes a plugin out of quarantine'),
     settings: joi.record(joi.any()).description('What is not named stays, null takes a setting back to its default, and `{ "set": true }` keeps a secret'),
     grants: joi.typed<Capabilities>(manifest.extract('capabilities').description('What it may of what it asks for. Needs a fresh session')),
+    version: joi.string().max(100).description('Another version of what was installed'),
     adopt: joi.boolean().valid(true).description('Takes over the record, the settings and the data of another package that had this name. Needs a fresh session'),
     name: joi.any(), package: joi.any(), title: joi.any(), state: joi.any(), origin: joi.any(), sdk: joi.any(), requires: joi.any(), optional: joi.any(), permissions: joi.any(), capabilities: joi.any(),
-    health: joi.any(), bootMs: joi.any(), failure: joi.any(), quarantinedAt: joi.any(), deprecations: joi.any(), available: joi.any(), adoptable: joi.any(), settingsSchema: joi.any(), released: joi.any()
+    health: joi.any(), bootMs: joi.any(), failure: joi.any(), quarantinedAt: joi.any(), deprecations: joi.any(), available: joi.any(), adoptable: joi.any(), settingsSchema: joi.any(), released: joi.any(), refused: joi.any()
 });
 
 const health = joi.object({
@@ -81,6 +82,7 @@ export const pluginDetail = joi.object({
     ...common,
     settings: joi.record(joi.any()).required().description('Secrets are `{ "set": true }`'),
     settingsSchema: joi.record(joi.any()).allow(null).required().description('JSON Schema; null before its code was loaded, and where it has none'),
+    refused: joi.array().items(joi.object({ capability: joi.string().required(), count: joi.number().integer().required(), at: joi.string().required() })).required().description('Capabilities that it used without having them, since it started'),
     released
 });
 

@@ -29,6 +29,7 @@ export function detailOf(viewed: Viewed, settingsSchema: object | null): PluginD
     const { released } = viewed.runtime;
     return {
         ...viewOf(viewed), settings: viewSettings(viewed.record?.settings ?? {}), settingsSchema,
+        refused: (viewed.runtime.generation?.refused() ?? []).map(({ capability, count, at }) => ({ capability, count, at: timeOf(at) })),
         released: released === null ? null : { at: new Date(released.at).toISOString(), ...released.report }
     } as unknown as PluginDetail;
 }

@@ -24,11 +24,14 @@ export class Grants {
     readonly plugin: string;
     readonly #asked: Capabilities;
     readonly #granted: () => Capabilities;
+    readonly #refused: (capability: string) => void;
 
-    constructor(plugin: string, asked: Capabilities, granted: () => Capabilities) {
+    /** @param refused - hears of each use that was refused */
+    constructor(plugin: string, asked: Capabilities, granted: () => Capabilities, refused: (capability: string) => void = () => undefined) {
         this.plugin = plugin;
         this.#asked = asked;
         this.#granted = granted;
+        this.#refused = refused;
     }
 
     /** What is granted of a list. An entry counts when the manifest asks for it, or for `*`, which an admin may narrow to anything. */
@@ -71,7 +74,9 @@ export class Grants {
         return this.#asked.pages === true && this.#granted().pages === true;
     }
 
+    /** The refusal of a use, which is told. */
     missing(capability: string): Error {
+        this.#refused(capability);
         return boundaryErrors.CAPABILITY_MISSING({ plugin: this.plugin, capability });
     }
 }

@@ -38,6 +38,7 @@ export async function callRoute(gateway: PluginGateway, grants: Grants, held: He
         return refusal(40400, 'NOT_FOUND', `There is no route ${call.id} that a plugin may call`);
     }
     if (!grants.api(entry.info.id, entry.info.effect)) {
+        grants.missing(`api: ${entry.info.id}`);
         return refusal(40300, 'FORBIDDEN', `The plugin ${grants.plugin} lacks the capability api for ${entry.info.id}`, { permission: `api:${entry.info.id}` });
     }
     if (held.depth >= deepest) {

@@ -41,6 +41,15 @@ export interface HealthReport extends Health {
     readonly name: string;
 }
 
+/** A capability that a plugin used without having it. */
+export interface Refusal {
+    /** As the manifest would name it: `exec: git`. */
+    readonly capability: string;
+    readonly count: number;
+    /** When it was refused last, milliseconds since 1970. */
+    readonly at: number;
+}
+
 /** What the end of a generation let go of. */
 export interface ReleaseReport extends Release {
     /** Requests that had to be cut. */
@@ -71,6 +80,8 @@ export interface Generation {
     revoke(): Promise<void>;
     /** Everything that it holds now, by kind. */
     held(): readonly { readonly kind: string; readonly name: string }[];
+    /** What it was refused since it was prepared, the latest last; no more than a hundred capabilities. */
+    refused(): readonly Refusal[];
     /** Takes routes and taps away, stops, and lets go of everything. Never throws. The second call gives the first report. */
     close(reason: string): Promise<ReleaseReport>;
 }

@@ -12,7 +12,7 @@ import { Contracts } from './contracts.ts';
 import { openPluginDatabase, type PluginDatabase } from './database.ts';
 import { checkTaps, createDoors, requirePages } from './doors.ts';
 import { createFiles } from './files.ts';
-import { GenerationFault, type Generation, type GenerationOptions, type GenerationTiming, type HealthReport, type PluginHost, type ReleaseReport } from './generation.ts';
+import { GenerationFault, type Generation, type GenerationOptions, type GenerationTiming, type HealthReport, type PluginHost, type Refusal, type ReleaseReport } from './generation.ts';
 import { Grants } from './grants.ts';
 import { Handles } from './handles.ts';
 import { createJournal, type Journal } from './journal.ts';
@@ -93,10 +93,10 @@ class Building implements Generation {
         this.#shared = shared;
         this.#options = options;
         this.#timing = { ...usual, ...options.timing };
-        this.#grants = new Grants(this.name, manifest.capabilities ?? {}, options.grants);
+        this.#grants = new Grants(this.name, manifest.capabilities ?? {}, options.grants, (capability) => this.#uses.refused(capability));
         this.#schedules = new Schedules({ plugin: this.name, clock: ports.clock, db: ports.db, log: this.#log(), signal: this.#ending.signal });
         this.#tickets = new PluginTickets(ports.clock, (caller) => ports.renew(caller));
-        this.#uses = new Uses(this.name, ports.http.recorder, this.#log());
+        this.#uses = new Uses({ plugin: this.name, recorder: ports.http.recorder, log: this.#log(), clock: ports.clock });
         const local = { grants: this.#grants, scope: this.#localScope, forbidden: () => ports.forbidden() };
         this.#programs = new Programs({ ...local, folder: options.dataDir, used: (file, args, user) => this.#uses.exec(file, args, user) });
         this.#network = new Network({ ...local, network: ports.network, signal: this.#ending.signal });
@@ -197,6 +197,10 @@ class Building implements Generation {
             ...(this.#mounted === null ? [] : this.document.routes.map(({ id }) => ({ kind: 'route', name: id }))),
             ...this.#scope.held(), ...this.#localScope.held(), ...this.#schedules.names().map((name) => ({ kind: 'schedule', name }))
         ];
+    }
+
+    refused(): readonly Refusal[] {
+        return this.#uses.refusals();
     }
 
     close(reason: string): Promise<ReleaseReport> {
