@@ -26,8 +26,9 @@ export async function bundledCopy(folder: string, hostSdk: string, { deep = fals
     if (wanted !== undefined) {
         return `${label} has ${wanted} among its dependencies; the panel supplies it: make it a peer dependency`;
     }
-    // What an author has installed for the types is never loaded: the panel's own is supplied in its place.
-    const working = supplied.filter((name) => [packageJson['devDependencies'], packageJson['peerDependencies']].some((list) => Object.hasOwn((list ?? {}) as object, name)));
+    // What an author has installed for the types is never loaded: the panel's own is supplied in its place. The SDK brings MikroORM along.
+    const named = supplied.filter((name) => [packageJson['devDependencies'], packageJson['peerDependencies']].some((list) => Object.hasOwn((list ?? {}) as object, name)));
+    const working = named.includes('@portico/sdk') ? supplied : named;
     const installed = await copyIn(join(folder, 'node_modules'), hostSdk, deep ? [] : working, deep);
     if (installed !== null) {
         return `${label} brings a copy of ${installed} in its node_modules; the panel supplies it`;
