@@ -21,9 +21,15 @@ export interface CoreHooks {
     readonly routesChanged: Published<'routes.changed'>;
     readonly pluginStateChanged: Published<'plugin.stateChanged'>;
     readonly healthCollect: Published<'health.collect'>;
+    readonly exportCollect: Published<'export.collect'>;
+    readonly importRestore: Published<'import.restore'>;
     readonly panelStarted: Published<'panel.started'>;
     readonly panelStopping: Published<'panel.stopping'>;
 }
+
+/** Reading a plugin's data and writing it takes longer than an opinion. */
+const exportSeconds = 30;
+const restoreSeconds = 120;
 
 export function createCoreHooks(log: Logger): CoreHooks {
     const host = createHookHost(({ plugin, version, hook, error, milliseconds }) => log.warn('A tap failed', { plugin, version, hook, error, milliseconds }));
@@ -45,6 +51,8 @@ export function createCoreHooks(log: Logger): CoreHooks {
         routesChanged: host.define('routes.changed', 'notify'),
         pluginStateChanged: host.define('plugin.stateChanged', 'notify'),
         healthCollect: host.define('health.collect', 'collect', { timeoutSeconds: 5 }),
+        exportCollect: host.define('export.collect', 'collect', { timeoutSeconds: exportSeconds }),
+        importRestore: host.define('import.restore', 'collect', { timeoutSeconds: restoreSeconds }),
         panelStarted: host.define('panel.started', 'notify'),
         panelStopping: host.define('panel.stopping', 'notify')
     };

@@ -55,6 +55,16 @@ export interface Hooks {
     'backup.collect': Collect<{ readonly folder: string }, BackupItem>;
     /** A backup comes back: `folder` holds what this plugin once gave. */
     'backup.restore': Collect<{ readonly folder: string; readonly version: string; readonly items: readonly BackupItem[] }, { readonly item: string; readonly ok: boolean; readonly message?: string }>;
+    /**
+     * A document of the whole panel is made, with a passphrase: what of a plugin's own data belongs into it, beside its settings. Plain JSON,
+     * all items of a plugin together at most `maxBytes`; more than that belongs into a backup. It is sealed.
+     */
+    'export.collect': Collect<{ readonly maxBytes: number }, ExportItem>;
+    /**
+     * What this plugin once gave comes back, maybe from another machine and another `version` of it. With `mode` `replace` it takes the place of
+     * what is there. It may come a second time when the first was cut, so twice must be as once.
+     */
+    'import.restore': Collect<{ readonly version: string; readonly mode: 'merge' | 'replace'; readonly items: readonly ExportItem[] }, RestoredItem>;
     /** What a plugin knows of its own health beyond its checks. */
     'health.collect': Collect<Readonly<Record<string, never>>, { readonly name: string; readonly state: 'ok' | 'degraded' | 'failed'; readonly evidence?: string }>;
     'panel.started': Notify<Readonly<Record<string, never>>>;
@@ -67,6 +77,21 @@ export interface BackupItem {
     readonly title: string;
     readonly path: string;
     readonly bytes?: number;
+}
+
+/** A part of a plugin's own data in a document of the panel. */
+export interface ExportItem {
+    /** Told to people; once for each item of a plugin. */
+    readonly name: string;
+    /** JSON. */
+    readonly data: unknown;
+}
+
+/** What became of one item that came back. */
+export interface RestoredItem {
+    readonly item: string;
+    readonly ok: boolean;
+    readonly message?: string;
 }
 
 export type HookName = keyof Hooks;
