@@ -1,4 +1,5 @@
 /** The continuous work: a sample each interval becomes history, moves the rules and goes to whoever listens. */
+import type { Notification } from '@portico/sdk';
 import { alertView } from './alerts/schema.ts';
 import { AlertJournal } from './alerts/journal.ts';
 import { Rules } from './alerts/rules.ts';
@@ -211,16 +212,19 @@ export class Monitor {
     }
 }
 
-function noticeOf({ name, metric, instance, severity, operator, threshold, value, last, endedAt, endedBy, firedAt }: AlertRow) {
-    const what = nameOf(metric, instance);
+function noticeOf({ name, metric, instance, severity, operator, threshold, value, last, endedAt, endedBy, firedAt }: AlertRow): Notification {
+    const what = plain(nameOf(metric, instance));
+    const title = plain(instance === '' ? name : `${name}: ${instance}`);
     if (endedAt === null || endedAt === undefined) {
-        return { event: 'alert-fired', severity: severity === 'critical' ? 'error' as const : severity === 'warning' ? 'warning' as const : 'info' as const, title: instance === '' ? name : `${name}: ${instance}`, text: `${what} is ${rounded(value)} (${operator} ${threshold}) since ${new Date(firedAt).toISOString()}` };
+        return { event: 'alert-fired', severity: severity === 'critical' ? 'error' : severity === 'warning' ? 'warning' : 'info', title, text: `${what} is ${rounded(value)} (${operator} ${threshold}) since ${new Date(firedAt).toISOString()}` };
     }
     const minutes = Math.round((endedAt - firedAt) / 60_000);
-    return {
-        event: 'alert-ended', severity: 'info' as const, title: `Over: ${instance === '' ? name : `${name}: ${instance}`}`,
-        text: endedBy === 'gone' ? `${what} has not been measured for an hour` : `${what} is ${rounded(last)}, after ${minutes} min`
-    };
+    return { event: 'alert-ended', severity: 'info', title: `Over: ${title}`, text: endedBy === 'gone' ? `${what} has not been measured for an hour` : `${what} is ${rounded(last)}, after ${minutes} min` };
+}
+
+/** Mount points may hold any character; what is sent to people is one line. */
+function plain(text: string): string {
+    return text.replace(/\p{Cc}+/gu, ' ');
 }
 
 function rounded(value: number): string {

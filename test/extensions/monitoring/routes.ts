@@ -100,7 +100,7 @@ describe('monitoring over HTTP', () => {
         const before = (await rig.get('/rules')).data;
         const wrong = await Promise.all([
             { ...rule, metric: 'nothing' }, { ...rule, recoverThreshold: 91 }, { ...rule, operator: '<', recoverThreshold: 89 }, { ...rule, operator: '==' }, { ...rule, threshold: '90' }, { ...rule, forSeconds: -1 }, { ...rule, severity: 'loud' }, { ...rule, more: 1 },
-            { name: 'x' }, { ...rule, name: ' x' }, { ...rule, metric: 'cpu.usage:3' }, { ...rule, threshold: null }
+            { name: 'x' }, { ...rule, name: ' x' }, { ...rule, metric: 'cpu.usage:3' }, { ...rule, threshold: null }, { ...rule, name: 'a\r\nb' }
         ].map((body) => rig.rig.ask('op', 'POST', `${base}/rules`, body)));
         expect(wrong.map(({ code }) => code)).to.equal(wrong.map(() => 40001));
         expect(wrong[1]?.data.errors[0].path).to.equal('recoverThreshold');
@@ -216,8 +216,8 @@ describe('alerts over HTTP', () => {
         for (const { path, methods } of rig.generation.document.routes) {
             expect(readme, `${methods.join()} ${path}`).to.match(new RegExp(`\\| (?:${methods.join('|')})[^|]*\`${path.replace(/[{}/]/g, '\\$&')}`));
         }
-        for (const { name } of metrics) {
-            expect(readme).to.contain(`\`${name}\``);
+        for (const name of [...metrics.map((metric) => metric.name), ...Object.keys((rig.generation.definition.settings as { keys: object }).keys).map((key) => `${key}\` |`)]) {
+            expect(readme).to.contain(`\`${name.replace(/` \|$/, '')}\``);
         }
     });
 });

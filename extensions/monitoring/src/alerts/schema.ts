@@ -4,7 +4,7 @@ import type { AlertRow, RuleRow } from '../store.ts';
 
 const ignored = joi.any().description('Read only; ignored in a write');
 const readOnly = { id: ignored, firing: ignored, createdAt: ignored, updatedAt: ignored };
-const name = joi.string().min(1).max(100);
+const name = joi.string().min(1).max(100).pattern(/^\P{Cc}+$/u);
 const metric = joi.string().min(1).max(300).description('`cpu.usage`; `disk.usedPercent` watches every disk by itself, `disk.usedPercent:/srv` only that one');
 const operator = joi.valid('>', '>=', '<', '<=').description('How a value that is too much stands to the threshold');
 const threshold = joi.number().min(-1e15).max(1e15);

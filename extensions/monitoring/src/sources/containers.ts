@@ -92,13 +92,18 @@ export function hierarchyOf(machine: Machine): string | null {
 
 function find(machine: Machine, root: string): Group[] {
     const found: Group[] = [];
+    const ids = new Set<string>();
     const waiting: { readonly path: string; readonly parent: string; readonly depth: number }[] = [{ path: root, parent: '', depth: 0 }];
     for (let looked = 0; waiting.length > 0 && looked < mostFolders && found.length < mostContainers; looked += 1) {
         const { path, parent, depth } = waiting.shift() as (typeof waiting)[number];
         for (const name of machine.folders(path)) {
             const group = groupOf(`${path}/${name}`, name, parent);
             if (group !== null) {
-                found.push(group);
+                // Whoever may make groups of their own may call one like another's container: the one nearer to the root is it.
+                if (!ids.has(group.id)) {
+                    ids.add(group.id);
+                    found.push(group);
+                }
             }
             else if (depth < deepest) {
                 waiting.push({ path: `${path}/${name}`, parent: name, depth: depth + 1 });
