@@ -11,7 +11,7 @@ import { bindsSetup } from './capabilities.ts';
 import { count } from './falls.ts';
 import type { Generation, GenerationOptions, GenerationTiming, PluginHost, ReleaseReport } from './host/generation.ts';
 import { interruptedCode, journey, prepareGeneration, Stopped, type Road } from './journey.ts';
-import type { DataFolders, PluginFailure, PluginRecord, PluginState, Runtime } from './plugin.ts';
+import { emptyRuntime, type DataFolders, type PluginFailure, type PluginRecord, type PluginState, type Runtime } from './plugin.ts';
 import { newRecord, type Records } from './records.ts';
 import { lackOf, restOf } from './rest.ts';
 import { survey, type PassedOver } from './survey.ts';
@@ -168,15 +168,11 @@ export class Lifecycle {
         }
         // Only what was begun before is waited for, so nothing ever waits in a circle.
         const required = Object.keys(runtime.plugin?.manifest.requires ?? {}).map((other) => this.#turns.before(other));
-        let changed = false;
         const released = await this.withPlugin(name, async () => {
             await Promise.all(required);
-            const before = runtime.generation;
-            const release = await this.#settle(runtime, retry);
-            changed = (before === null) !== (runtime.generation === null);
-            return release;
+            return this.#settle(runtime, retry);
         });
-        if (changed) {
+        if (runtime.isKnownToRun !== (runtime.state === 'running')) {
             this.settleDependants(name);
         }
         return released;
@@ -184,6 +180,10 @@ export class Lifecycle {
 
     /** Whatever requires a plugin follows it, in the background: falls when it is gone, comes back when it runs. */
     settleDependants(name: string): void {
+        const runtime = this.#runtimes.get(name);
+        if (runtime !== undefined) {
+            runtime.isKnownToRun = runtime.state === 'running';
+        }
         this.dependants(name).forEach((other) => this.#turns.aside(this.settle(other)));
     }
 
@@ -388,10 +388,6 @@ export class Lifecycle {
         const place = this.#order.indexOf(name);
         return place < 0 ? this.#order.length : place;
     }
-}
-
-function emptyRuntime(name: string): Runtime {
-    return { name, state: 'discovered', found: null, plugin: null, obstacle: null, definition: null, importFailed: false, generation: null, failure: null, interrupt: null, bootMs: null, health: null, released: null };
 }
 
 function isSame(one: Omit<PluginFailure, 'at'> | null, two: PluginFailure | null): boolean {

@@ -60,6 +60,8 @@ export interface Runtime {
     failure: PluginFailure | null;
     /** Ends a start that takes its time; null when none is under way. May be called from anywhere. */
     interrupt: (() => void) | null;
+    /** What those that require it were told last. */
+    isKnownToRun: boolean;
     /** Milliseconds from the import to running; null before it ran. */
     bootMs: number | null;
     /** What its last end let go of; null before it ended. */
@@ -73,4 +75,9 @@ export interface DataFolders {
     current(found: Found): Promise<string>;
     /** What is told before the first change that a generation on its current data accepts. */
     acceptedOf(found: Found): () => Promise<void>;
+}
+
+/** One of which only the name is known. */
+export function emptyRuntime(name: string): Runtime {
+    return { name, state: 'discovered', found: null, plugin: null, obstacle: null, definition: null, importFailed: false, generation: null, failure: null, interrupt: null, isKnownToRun: false, bootMs: null, health: null, released: null };
 }
