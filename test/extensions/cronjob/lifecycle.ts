@@ -82,24 +82,26 @@ describe('a generation of cronjob', () => {
 
     const killed = async (task: object): Promise<{ root: string; folder: string; task: number; run: number }> => {
         const child = spawn(process.execPath, ['--conditions=portico-source', '--disable-warning=ExperimentalWarning', new URL('panel.mjs', import.meta.url).pathname, JSON.stringify(task)], { stdio: ['ignore', 'pipe', 'inherit'] });
-        const [line] = await once(createInterface(child.stdout), 'line') as [string];
-        await until('the process', async () => processesWith(scratch).length >= 2);
-        child.kill('SIGKILL');
-        await once(child, 'exit');
-        return JSON.parse(line) as Awaited<ReturnType<typeof killed>>;
+        try {
+            const [line] = await once(createInterface(child.stdout), 'line') as [string];
+            await until('the processes', async () => processesWith(`TELLTALE=${scratch}`).length >= 3);
+            return JSON.parse(line) as Awaited<ReturnType<typeof killed>>;
+        }
+        finally {
+            child.kill('SIGKILL');
+            await once(child, 'exit');
+        }
     };
 
     it('ends what a killed panel left running, writes its run down as cut, and tries it again where the task asks for it', { timeout: 60_000 }, async () => {
-        const before = await killed({ name: 'cut', command: ['sh', '-c', `: ${scratch}; setsid sleep 600 & sleep 600`], cwd: '/', env: {}, retries: 1, backoffSeconds: 3_600 }).catch((error: unknown) => error as Error);
-        if (before instanceof Error) {
-            throw before;
-        }
+        const before = await killed({ name: 'cut', command: ['sh', '-c', 'setsid sleep 600 & sleep 600; true'], env: { TELLTALE: scratch }, retries: 1, backoffSeconds: 3_600 });
         await cron.generation.close('another panel takes over');
         rmSync(cron.folder, { recursive: true });
         cpSync(before.folder, cron.folder, { recursive: true });
         rmSync(before.root, { recursive: true, force: true });
-        expect(processesWith(`CRONJOB_RUN=${before.run}\0`).length).to.be.above(0);
+        expect(processesWith(`TELLTALE=${scratch}`)).to.have.length(3);
         await cron.begin();
+        expect(processesWith(`TELLTALE=${scratch}`)).to.equal([]);
         const { data: run } = await cron.ask('GET', `/runs/${before.run}`);
         expect(run).to.include({ state: 'failed', reason: 'PANEL_DIED', exitCode: null });
         const { data: task } = await cron.ask('GET', `/tasks/${before.task}`);
@@ -109,7 +111,7 @@ describe('a generation of cronjob', () => {
     });
 
     itUnless(notRoot, it)('removes the script of another account that a killed panel left, and tells of the failure', async () => {
-        const before = await killed({ name: 'cut', script: `: ${scratch}\nsleep 600 & echo $0; sleep 600\n`, user: 'nobody' });
+        const before = await killed({ name: 'cut', script: 'sleep 600 & sleep 600\ntrue\n', user: 'nobody', env: { TELLTALE: scratch } });
         const folder = '/run/portico-cronjob';
         const left = readdirSync(folder);
         expect(left.length).to.be.above(0);

@@ -20,7 +20,7 @@ interface Event {
 async function events(cron: Harness, path: string, { as = 'admin', lastEventId, enough = () => false }: { as?: string; lastEventId?: string; enough?: (seen: readonly Event[]) => boolean } = {}): Promise<Event[]> {
     const leaving = new AbortController();
     const answer = await fetch(`${cron.rig.url}/api/plugins/cronjob${path}`, { signal: leaving.signal, headers: { authorization: `Bearer ${as}`, ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) } });
-    expect(answer.headers.get('content-type')).to.startWith('text/event-stream');
+    expect(answer.headers.get('content-type') ?? '').to.startWith('text/event-stream');
     const seen: Event[] = [];
     let text = '';
     try {
