@@ -24,6 +24,7 @@ import { openApiRoutes } from './http/openapi-routes.ts';
 import type { HttpPorts } from './http/ports.ts';
 import { createHttpServer } from './http/server.ts';
 import { unknownPath } from './http/unknown.ts';
+import { createKeptPlugins } from './import-export/plugins.ts';
 import { importExportRoutes } from './import-export/routes.ts';
 import { createKeyring } from './keyring.ts';
 import type { Log } from './log.ts';
@@ -78,6 +79,8 @@ export interface PanelOptions {
     readonly checkReturns?: boolean;
     /** Default: 30 s. */
     readonly drainMs?: number;
+    /** Hears where the swap of a plugin is before it goes on; for tests that end the process there. */
+    readonly reached?: PluginsOptions['reached'];
     /** How long plugins may take, milliseconds. */
     readonly pluginTiming?: PluginsOptions['timing'];
 }
@@ -155,6 +158,8 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
             renew: (caller) => auth.authenticator.renew(caller),
             hosts: hostsPort(hosts, engine), certificates: certificatesPort(certificates), network: networkPort(log), forbidden: () => serving.forbidden()
         } satisfies PluginHostPorts,
+        kept: createKeptPlugins({ db, keyring }),
+        ...(options.reached === undefined ? {} : { reached: options.reached }),
         changed(plugin, state, before, failure) {
             notifyLater(hooks.pluginStateChanged, () => ({ plugin, state, before }));
             alertOfPlugin(notifications, { plugin, state, failure });
@@ -162,7 +167,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
         routesChanged: (plugin) => notifyLater(hooks.routesChanged, () => ({ plugin })),
         ...(options.pluginTiming === undefined ? {} : { timing: options.pluginTiming })
     });
-    const core = createHttpServer({ name: 'core', prefix: '', ports, unknown: unknownPath((plugin) => plugins.refusal(plugin)), routes: [...featureRoutes, ...pluginRoutes(plugins.service)] });
+    const core = createHttpServer({ name: 'core', prefix: '', ports, unknown: unknownPath((plugin) => plugins.refusal(plugin)), routes: [...featureRoutes, ...pluginRoutes(plugins.service, plugins.installer)] });
     gateway = await createGateway({ core, log, ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs }) });
 
     let opening: Promise<void> = Promise.resolve();

@@ -21,7 +21,7 @@ const bodyTimeoutMs = 30_000;
 type Options = Pick<RouteOptions, 'payload' | 'timeout' | 'handler' | 'response'>;
 
 function options<R extends Route>(route: R, ports: HttpPorts, door: Door<R>, body: 'none' | 'data' | 'stream', seconds: number | null): Options {
-    const maxBytes = route.maxBytes ?? mebibyte;
+    const maxBytes = Math.max(route.maxBytes ?? mebibyte, route.bytes?.maxBytes ?? 0);
     return {
         handler: (request, h) => {
             const { call, upgrading } = request.app as RequestState;
@@ -31,7 +31,7 @@ function options<R extends Route>(route: R, ports: HttpPorts, door: Door<R>, bod
             return door(route, call as HttpCall, request, h, ports);
         },
         timeout: { server: seconds === null ? false : seconds * 1000 },
-        ...(body === 'none' ? {} : { payload: body === 'data' ? { parse: false, output: 'data', maxBytes, timeout: Math.min(bodyTimeoutMs, (seconds ?? 30) * 1000 - 1) } : { parse: false, output: 'stream', maxBytes, timeout: false } })
+        ...(body === 'none' ? {} : { payload: body === 'data' ? { parse: false, output: 'data', maxBytes, timeout: route.bytes === undefined ? Math.min(bodyTimeoutMs, (seconds ?? 30) * 1000 - 1) : false } : { parse: false, output: 'stream', maxBytes, timeout: false } })
     };
 }
 

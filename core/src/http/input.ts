@@ -6,6 +6,8 @@ import { parseJson } from './json.ts';
 import type { Route } from './route.ts';
 import { validate } from './validation.ts';
 
+const mebibyte = 1024 * 1024;
+
 /** Path and query. @throws NOT_FOUND, VALIDATION_FAILED */
 export function readAddress(route: Route, call: HttpCall, request: Request): void {
     call.params = validate(route.validate?.params, request.params, 'params', route.method);
@@ -20,8 +22,15 @@ export function readBody(route: Route, call: HttpCall, request: Request): void {
         return;
     }
     const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = request.raw.req.headers;
+    if (route.bytes?.types.includes(type.split(';', 1)[0]?.trim().toLowerCase() ?? '') === true && encoding === 'identity') {
+        call.payload = bytes;
+        return;
+    }
     if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type) || encoding !== 'identity') {
-        throw fail.UNSUPPORTED_MEDIA_TYPE({ accepts: 'application/json' });
+        throw fail.UNSUPPORTED_MEDIA_TYPE({ accepts: ['application/json', ...route.bytes?.types ?? []].join(' or ') });
+    }
+    if (bytes.length > (route.maxBytes ?? mebibyte)) {
+        throw fail.PAYLOAD_TOO_LARGE({ limit: route.maxBytes ?? mebibyte });
     }
     const body = parseJson(bytes);
     if (typeof body !== 'object' || body === null || Array.isArray(body)) {

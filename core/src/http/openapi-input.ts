@@ -29,7 +29,7 @@ export function bodyOf(route: Route, name: (schema: JsonSchema) => JsonSchema): 
     const required = (schema as unknown as Joi.Schema).validate({}, { convert: false }).error !== undefined;
     return {
         required,
-        content: { 'application/json': { schema: name(at('payload', () => jsonSchemaOf(schema, { side: 'body', defaults: route.method !== 'PUT' }))) } },
+        content: { 'application/json': { schema: name(at('payload', () => jsonSchemaOf(schema, { side: 'body', defaults: route.method !== 'PUT' }))) }, ...Object.fromEntries((route.bytes?.types ?? []).map((type) => [type, {}])) },
         ...(route.maxBytes === undefined ? {} : { 'x-max-bytes': route.maxBytes })
     };
 }

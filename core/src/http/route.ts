@@ -21,6 +21,8 @@ export interface CoreOnly {
     readonly fails?: readonly Reason[];
     /** Statuses of success, for the documentation. Default: 201 for a POST to a collection (a path with `/{id}` below it), 200 for all else. */
     readonly answers?: readonly (200 | 201 | 202)[];
+    /** A JSON route that also takes a body of one of these types: the handler gets its bytes as payload. */
+    readonly bytes?: { readonly types: readonly string[]; readonly maxBytes: number };
     /** Whether assistants may be offered it; default true. */
     readonly tool?: boolean;
     /** The caller comes from a ticket in the path parameter `param`; nobody else is let in. */

@@ -40,7 +40,33 @@ export interface PluginSectionOptions {
     readonly plugins: PluginCatalogue;
 }
 
+/** Plugins of a document that wait until they are installed. */
+export interface KeptPlugins {
+    /** Null when nothing waits for this package. */
+    find(name: string, packageName: string): MovedPlugin | null;
+    /** They were taken over. */
+    forget(name: string): Promise<void>;
+}
+
 const label = 'import-export plugins';
+
+export function createKeptPlugins({ db, keyring }: Pick<PluginSectionOptions, 'db' | 'keyring'>): KeptPlugins {
+    const one = db.prepare<[string, string], Kept>('select name, package, version, enabled, sealed from kept_plugins where name = ? and package = ?');
+    return {
+        find(name, packageName) {
+            const row = one.get(name, packageName);
+            return row === undefined ? null : movedOf(row, keyring);
+        },
+        forget: (name) => db.write(async (tx) => {
+            await tx.em.nativeDelete(KeptPluginEntity, { name });
+        })
+    };
+}
+
+function movedOf({ sealed, enabled, ...row }: Kept, keyring: PluginSectionOptions['keyring']): MovedPlugin {
+    return { ...row, enabled: enabled === 1, ...JSON.parse(keyring.open(label, sealed)) as Pick<MovedPlugin, 'settings' | 'secrets'> };
+}
+
 
 const shape = joi.object({
     name: joi.string().pattern(/^[a-z][a-z0-9-]{0,63}$/, 'plugin name').required(),
@@ -66,7 +92,7 @@ interface Change {
 
 export function createPluginSection({ db, clock, keyring, plugins }: PluginSectionOptions): Section {
     const all = db.prepare<[], Kept>('select name, package, version, enabled, sealed from kept_plugins order by name');
-    const kept = (): MovedPlugin[] => all.all().map(({ sealed, enabled, ...row }) => ({ ...row, enabled: enabled === 1, ...JSON.parse(keyring.open(label, sealed)) as Pick<MovedPlugin, 'settings' | 'secrets'> }));
+    const kept = (): MovedPlugin[] => all.all().map((row) => movedOf(row, keyring));
     const known = (): readonly MovedPlugin[] => {
         const installed = plugins.list();
         return [...installed, ...kept().filter(({ name }) => !installed.some((plugin) => plugin.name === name))];

@@ -6,10 +6,10 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import type { Found } from '@portico/registry';
+import type { Found, PluginPackage } from '@portico/registry';
 import type { Clock } from '../clock.ts';
 import type { Database, Transaction } from '../db/database.ts';
-import { copyData, sizeOf } from './copy.ts';
+import { copyData } from './copy.ts';
 import { PluginDataEntity, PluginEntity, type PluginDataRow } from './entities.ts';
 import type { DataFolders, PluginRecord } from './plugin.ts';
 
@@ -144,10 +144,41 @@ export class PluginData implements DataFolders {
         };
     }
 
-    /** Bytes of the data that count. */
-    async size(owner: Owner): Promise<number> {
+    /** Settings that stay with the data of a package that was uninstalled; null when there are none. */
+    keptSettings({ manifest: { name }, package: packageName }: PluginPackage): PluginRecord['settings'] | null {
+        const decision = this.rowOf({ name, package: packageName })?.decision ?? null;
+        return decision === null ? null : (JSON.parse(decision) as Decision).settings;
+    }
+
+    /** The package is uninstalled: the data that count stay, with its settings. */
+    async keep({ name, package: packageName }: Owner, decision: Decision): Promise<void> {
+        const row = this.rowOf({ name, package: packageName });
+        const gone = this.#rows.filter((each) => each.name === name && each.package === packageName && each !== row);
+        await this.#options.db.write(async (tx) => {
+            await this.#deleteIn(tx, gone);
+            if (row !== null) {
+                await tx.em.nativeUpdate(PluginDataEntity, { name, n: row.n }, { decision: JSON.stringify(decision) });
+                tx.afterCommit(() => this.#replace({ ...row, decision: JSON.stringify(decision) }));
+            }
+        });
+        await this.#removeFolders(gone);
+    }
+
+    /** What counts is deleted, and what counted before counts again. */
+    async revert(owner: Owner): Promise<void> {
         const row = this.rowOf(owner);
-        return row === null ? 0 : sizeOf(this.pathOf(row));
+        if (row === null) {
+            return;
+        }
+        const before = this.#rows.filter((each) => each.name === row.name && each.package === row.package && each !== row && !each.pending).sort((one, two) => two.n - one.n)[0];
+        await this.#options.db.write(async (tx) => {
+            await this.#deleteIn(tx, [row]);
+            if (before !== undefined) {
+                await tx.em.nativeUpdate(PluginDataEntity, { name: before.name, n: before.n }, { current: true });
+                tx.afterCommit(() => this.#replace({ ...before, current: true }));
+            }
+        });
+        await this.#removeFolders([row]);
     }
 
     /** Reads the rows again: somebody moved them from one package to another. */

@@ -13,6 +13,7 @@ import { PluginData } from './data-folders.ts';
 import { createPluginHost } from './host/host.ts';
 import type { GenerationTiming } from './host/generation.ts';
 import type { PluginHostPorts } from './host/ports.ts';
+import { createInstaller, type Installer, type InstallerPorts, type KeptSettings } from './installer.ts';
 import { Lifecycle, type LifecycleEvents } from './lifecycle.ts';
 import { npmSetting } from './npm-setting.ts';
 import { permissionsOf, type DeclaredPermission } from './permissions.ts';
@@ -33,6 +34,9 @@ export interface PluginsOptions {
     readonly reserved: ReadonlySet<string>;
     /** Versions that plugins' ranges are held against. */
     readonly host: { readonly sdk: string; readonly node: string };
+    /** Settings that an import brought before their plugin. */
+    readonly kept: KeptSettings;
+    readonly reached?: InstallerPorts['reached'];
     readonly changed: LifecycleEvents['changed'];
     readonly routesChanged: LifecycleEvents['routes'];
     readonly timing?: Partial<GenerationTiming> & { readonly importMs?: number; readonly goodMs?: number };
@@ -40,6 +44,7 @@ export interface PluginsOptions {
 
 export interface Plugins {
     readonly service: PluginService;
+    readonly installer: Installer;
     readonly lifecycle: Lifecycle;
     /** Loads and starts what is enabled; resolves when every journey has ended, which may take as long as the slowest hangs. Never rejects. */
     open(): Promise<void>;
@@ -98,14 +103,20 @@ export async function createPlugins({ config, db, keyring, clock, log, ports, ti
     let good: NodeJS.Timeout | undefined;
     let opened = false;
     const safeMode = (): string | null => safe;
+    const prover = new Prover(keyring);
     const service = createPluginService({
-        lifecycle, prover: new Prover(keyring), db, clock, safeMode,
+        lifecycle, prover, db, clock, safeMode, dataMoved: () => data.reload(),
         async collectHealth(plugin) {
             for await (const outcome of ports.hooks.collect('health.collect', async () => ({}), { only: [plugin] })) {
                 return outcome.ok ? outcome.result as never : [{ name: 'health.collect', state: 'failed', evidence: outcome.message }];
             }
             return [];
         }
+    });
+
+    const installer = createInstaller({
+        lifecycle, data, db, clock, log, prover, safeMode, gateway: { park: (name) => ports.gateway.park(name) }, tasks: ports.tasks, recorder: ports.http.recorder, kept: options.kept, runningDependants: (name) => service.runningDependants(name),
+        ...(options.reached === undefined ? {} : { reached: options.reached })
     });
 
     const load = async (): Promise<void> => {
@@ -135,7 +146,7 @@ export async function createPlugins({ config, db, keyring, clock, log, ports, ti
     };
 
     return {
-        service, lifecycle, safeMode,
+        service, installer, lifecycle, safeMode,
         async open() {
             try {
                 await load();

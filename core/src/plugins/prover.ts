@@ -29,6 +29,12 @@ export class Prover {
         return sealSettings(merged, secrets, label, this.#keyring);
     }
 
+    /** Settings on top of what is kept, not proven: for code that nobody may run yet. */
+    keep({ manifest, package: packageName }: PluginPackage, kept: Values, { settings, secrets }: { readonly settings: Values; readonly secrets: Values }): Values {
+        const label = labelOf(manifest.name, packageName);
+        return sealSettings(mergeSettings(openSettings(kept, label, this.#keyring), { ...settings, ...secrets }), Object.keys(secrets), label, this.#keyring);
+    }
+
     /** The same settings for another package of the same name. */
     reseal(name: string, kept: Values, from: string, to: string): Values {
         const paths = sealedPaths(kept);

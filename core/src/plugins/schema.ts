@@ -23,10 +23,33 @@ export const pluginUpdate = joi.object({
     enabled: joi.boolean().description('`true` also tries again what failed, and takes a plugin out of quarantine'),
     settings: joi.record(joi.any()).description('What is not named stays, null takes a setting back to its default, and `{ "set": true }` keeps a secret'),
     grants: joi.typed<Capabilities>(manifest.extract('capabilities').description('What it may of what it asks for. Needs a fresh session')),
-    version: joi.string().max(100).description('Another version of what was installed'),
     adopt: joi.boolean().valid(true).description('Takes over the record, the settings and the data of another package that had this name. Needs a fresh session'),
+    version: joi.string().min(1).max(100).description('Another version than the present one: upgrades or rolls back, as a task. A version, a range or a tag of the registry'),
+    force: joi.boolean().description('With `version`: requests that do not end within 8 s are cut'),
+    restoreData: joi.boolean().valid(true).description('With `version`: goes back to the data as that version left them, and gives up every change since. Needs a fresh session'),
     name: joi.any(), package: joi.any(), title: joi.any(), state: joi.any(), origin: joi.any(), sdk: joi.any(), requires: joi.any(), optional: joi.any(), permissions: joi.any(), capabilities: joi.any(),
     health: joi.any(), bootMs: joi.any(), failure: joi.any(), quarantinedAt: joi.any(), deprecations: joi.any(), available: joi.any(), adoptable: joi.any(), settingsSchema: joi.any(), released: joi.any(), refused: joi.any()
+});
+
+const flag = (described: string) => joi.string().valid('true', 'false').description(described);
+
+export const pluginInstall = joi.object({
+    package: joi.string().min(1).max(214).required(),
+    version: joi.string().min(1).max(100).description('A version, a range or a tag; default: the newest that works with this panel'),
+    integrity: joi.string().max(200).description('What the archive must be, as `sha512-…`'),
+    enabled: joi.boolean().description('Default true: a plugin that asks for no more than it is granted runs at once, another one stays disabled'),
+    grants: joi.typed<Capabilities>(manifest.extract('capabilities').description('What it may of what it asks for. Needs a fresh session'))
+});
+
+/** What an uploaded archive cannot say itself. */
+export const pluginInstallQuery = joi.object({
+    enabled: flag('For an archive: as `enabled` in the body'),
+    integrity: joi.string().max(200).description('For an archive: what it must be, as `sha512-…`')
+});
+
+export const pluginRemoveQuery = joi.object({
+    purge: flag('`true`: its data are deleted, too'),
+    cascade: flag('`true`: what requires the plugin is disabled before it')
 });
 
 const health = joi.object({

@@ -24,6 +24,8 @@ export interface PluginServiceOptions {
     readonly clock: Clock;
     /** Why no plugin is loaded; null when they are. */
     safeMode(): string | null;
+    /** Data were moved from one package to another. */
+    dataMoved(): Promise<void>;
     /** What a plugin's taps of `health.collect` know, as checks. */
     collectHealth(plugin: string): Promise<readonly { readonly name: string; readonly state: 'ok' | 'degraded' | 'failed'; readonly evidence?: string }[]>;
 }
@@ -37,6 +39,8 @@ export interface PluginService {
     get(name: string): Promise<Reply<PluginDetail>>;
     /** @throws PLUGIN_NOT_FOUND, VERSION_STALE, VALIDATION_FAILED, CONSENT_REQUIRED 40910, IN_USE 40901, STEP_UP_REQUIRED, FORBIDDEN, PLUGIN_FAILED for one without a readable manifest */
     update(name: string, change: PluginUpdate, call: Call, options: { readonly cascade: boolean }): Promise<Reply<PluginDetail>>;
+    /** The version that is there; null when none is. */
+    versionOf(name: string): string | null;
     /** Names of what runs and requires a plugin, also through others, each before what it requires. */
     runningDependants(name: string): readonly string[];
 }
@@ -202,12 +206,14 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
                 await lifecycle.settle(other);
             }
             if (change.adopt === true) {
+                await options.dataMoved();
                 await lifecycle.withPlugin(name, () => lifecycle.stop(runtime, 'it takes over other data'));
             }
             const retry = change.enabled === true || decision.settings !== before.settings || decision.grants !== before.grants;
             await lifecycle.refresh(name, before, { retry });
             return answer(runtime, options.safeMode() ?? (by.length === 0 ? undefined : `Disabled with what requires it: ${by.join(', ')}`));
         },
+        versionOf: (name) => lifecycle.runtime(name)?.plugin?.version ?? null,
         runningDependants
     };
 }

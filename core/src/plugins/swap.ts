@@ -109,8 +109,8 @@ export async function place(ports: SwapPorts, runtime: Runtime, next: Omit<NextC
     await settleCommit(ports, runtime, data, next, also);
 }
 
-/** Migrates a copy, sets up and asks every health check, and starts nothing. A check that fails under the old one too keeps nobody out. */
-async function probe({ lifecycle, data }: SwapPorts, runtime: Runtime, { found, definition, source, decision }: NextCode, signal: AbortSignal): Promise<void> {
+/** Migrates a copy of the data, sets up and asks every health check, and starts nothing. A check that fails under the old one too keeps nobody out. */
+export async function probe({ lifecycle, data }: SwapPorts, runtime: Runtime, { found, definition, source, decision }: NextCode, signal: AbortSignal): Promise<void> {
     const copy = await data.probe(runtime.name, source, signal);
     try {
         signal.throwIfAborted();

@@ -5,17 +5,19 @@ import { isFailure, type HookName } from '@portico/sdk';
 import { createGuest, Scope, within, type GenerationDocument, type Guest, type Release } from '@portico/sdk/host';
 import { createHttpServer, type HttpServer } from '../../http/server.ts';
 import type { Route } from '../../http/route.ts';
+import type { Confine } from '../blame.ts';
 import { sandboxHeaders } from './answer-headers.ts';
 import { assetRoutes } from './assets.ts';
 import { confinedDoors, confinedGuest } from './confined.ts';
 import { Contracts } from './contracts.ts';
 import { openPluginDatabase, type PluginDatabase } from './database.ts';
 import { checkTaps, createDoors, requirePages } from './doors.ts';
-import { createFiles } from './files.ts';
 import { GenerationFault, type Generation, type GenerationOptions, type GenerationTiming, type HealthReport, type PluginHost, type Refusal, type ReleaseReport } from './generation.ts';
 import { Grants } from './grants.ts';
 import { Handles } from './handles.ts';
 import { createJournal, type Journal } from './journal.ts';
+import { Leftovers } from './leftovers.ts';
+import { createLocalDoors } from './local-doors.ts';
 import { Network } from './network.ts';
 import type { PluginHostPorts } from './ports.ts';
 import { Programs } from './programs.ts';
@@ -65,6 +67,7 @@ class Building implements Generation {
     readonly #programs: Programs;
     readonly #network: Network;
     readonly #uses: Uses;
+    readonly #leftovers: Leftovers;
     readonly #publishers = new Map<string, { run(payload: never): Promise<unknown> }>();
     #database!: PluginDatabase;
     #guest!: Guest;
@@ -96,6 +99,7 @@ class Building implements Generation {
         this.#grants = new Grants(this.name, manifest.capabilities ?? {}, options.grants, (capability) => this.#uses.refused(capability));
         this.#schedules = new Schedules({ plugin: this.name, clock: ports.clock, db: ports.db, log: this.#log(), signal: this.#ending.signal });
         this.#tickets = new PluginTickets(ports.clock, (caller) => ports.renew(caller));
+        this.#leftovers = new Leftovers(ports.http.checkReturns);
         this.#uses = new Uses({ plugin: this.name, recorder: ports.http.recorder, log: this.#log(), clock: ports.clock });
         const local = { grants: this.#grants, scope: this.#localScope, forbidden: () => ports.forbidden() };
         this.#programs = new Programs({ ...local, folder: options.dataDir, used: (file, args, user) => this.#uses.exec(file, args, user) });
@@ -150,7 +154,7 @@ class Building implements Generation {
 
     async start(): Promise<void> {
         try {
-            await within(this.#timing.startMs, () => this.#guest.start({ signal: this.#ending.signal }));
+            await this.#leftovers.looking(() => within(this.#timing.startMs, () => this.#guest.start({ signal: this.#ending.signal })));
         }
         catch (error) {
             throw new GenerationFault('running', isFailure(error) ? 'START_FAILED' : 'START_TIMEOUT', messageOf(error), { cause: error });
@@ -182,7 +186,7 @@ class Building implements Generation {
         this.#raw = openSettings(settings, labelOf(this.name, plugin.package), this.#shared.ports.keyring);
         const { values } = await this.#guest.readSettings({ values: this.#raw });
         this.#settings = values;
-        await within(this.#timing.startMs, () => this.#guest.settings({ values }));
+        await this.#leftovers.looking(() => within(this.#timing.startMs, () => this.#guest.settings({ values })));
     }
     /** Accepted settings without their defaults. */
     #raw: Readonly<Record<string, unknown>> | null = null;
@@ -251,6 +255,7 @@ class Building implements Generation {
             await attempt('guest', async () => note(await this.#guest.end({})));
         }
         await attempt('audit', () => this.#uses.close());
+        leaked.push(...(await this.#leftovers.end()).map((left) => ({ ...left, error: 'The plugin left it behind; it was ended' })));
         this.#handles.clear();
         if (leaked.length > 0 || failures.length > 0) {
             this.#log().warn('A plugin did not end cleanly', { leaked, failures });
@@ -262,36 +267,33 @@ class Building implements Generation {
         const { plugin, definition, dataDir } = this.#options;
         const { ports } = this.#shared;
         const permissions = permissionsOf(this.#options);
-        const { confine } = this.#options;
+        const confine = this.#confine();
         const ownDoors = createDoors({
             ports, plugin: this.name, label: labelOf(this.name, plugin.package), grants: this.#grants, handles: this.#handles, scope: this.#scope, schedules: this.#schedules, tickets: this.#tickets,
             contracts: this.#shared.contracts, log: this.#log(), signal: this.#ending.signal, permissions,
             runHook: async (name, payload) => this.#publishers.get(name)?.run(payload as never)
         });
-        const doors = confine === undefined ? ownDoors : confinedDoors(ownDoors, confine);
+        const doors = confinedDoors(ownDoors, confine);
         if (this.#options.realm !== undefined) {
             return this.#options.realm(doors);
         }
-        const guest = createGuest({
+        return confinedGuest(createGuest({
             name: this.name, version: plugin.version, dataDir, definition, checkReturns: ports.http.checkReturns, doors,
-            local: {
-                db: { read: (work) => this.#database.read(work), write: (work) => this.#write(work) },
-                fetch: this.#network.fetch,
-                dial: (target) => this.#network.dial(target),
-                files: (root) => createFiles(root, { grants: this.#grants, scope: this.#localScope, own: dataDir, forbidden: () => ports.forbidden() }),
-                exec: (file, args, options) => this.#programs.exec(file, args, options),
-                spawn: (file, args, options) => this.#programs.spawn(file, args, options),
-                release: async () => {
-                    const release = await this.#localScope.release();
-                    if (this.#database === undefined) {
-                        return release;
-                    }
-                    await this.#database.close();
-                    return { ...release, released: [...release.released, { kind: 'database', name: 'data.db' }] };
-                }
-            }
-        });
-        return confine === undefined ? guest : confinedGuest(guest, confine);
+            local: createLocalDoors({
+                ...confine, grants: this.#grants, scope: this.#localScope, dataDir, network: this.#network, programs: this.#programs, forbidden: () => ports.forbidden(),
+                database: () => this.#database, write: (work) => this.#write(work)
+            })
+        }), confine);
+    }
+
+    /** Both ways in which it is known what is the plugin's: to blame it, and to clean up behind it. */
+    #confine(): Confine {
+        const { confine } = this.#options;
+        const left = this.#leftovers;
+        return {
+            enter: (work) => left.enter(() => (confine === undefined ? work() : confine.enter(work))),
+            leave: (work) => left.leave(() => (confine === undefined ? work() : confine.leave(work)))
+        };
     }
 
     async #readSettings(values: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>> {
@@ -315,7 +317,7 @@ class Building implements Generation {
             timer = setTimeout(() => resolve(overdue), this.#timing.setupMs);
         });
         try {
-            const document = await Promise.race([this.#guest.setup({ settings: this.#settings, partners }), late]);
+            const document = await this.#leftovers.looking(() => Promise.race([this.#guest.setup({ settings: this.#settings, partners }), late]));
             if (document === overdue) {
                 throw new GenerationFault('mounted', 'SETUP_TIMEOUT', `setup did not return within ${this.#timing.setupMs / 1000} s`);
             }
@@ -359,7 +361,7 @@ class Building implements Generation {
 
     #partner(name: string, present: boolean): void {
         if (this.definition.optional.includes(name) || this.definition.requires.includes(name)) {
-            this.#guest.partner({ name, present }).catch((error: unknown) => this.#log().warn('A plugin failed to hear of a partner', { partner: name, present, error }));
+            this.#leftovers.looking(() => this.#guest.partner({ name, present })).catch((error: unknown) => this.#log().warn('A plugin failed to hear of a partner', { partner: name, present, error }));
         }
     }
 

@@ -6,6 +6,7 @@ import type { Call, Caller } from '../../call.ts';
 import type { Clock } from '../../clock.ts';
 import type { Database } from '../../db/database.ts';
 import type { Gate } from '../../gateway/gate.ts';
+import type { Parking } from '../../gateway/gateway.ts';
 import type { HttpPorts } from '../../http/ports.ts';
 import type { HttpServer } from '../../http/server.ts';
 import type { Keyring } from '../../keyring.ts';
@@ -19,6 +20,8 @@ export interface PluginGateway {
     mount(name: string, server: HttpServer): Promise<void>;
     /** Resolves with how many requests had to be cut. */
     unmount(name: string): Promise<number>;
+    /** Parks its gate while its generation is swapped. */
+    park(name: string): Parking;
     /** Everything that reaches a plugin from outside passes its gate. */
     gate(name: string): Gate;
     servers(): readonly HttpServer[];
