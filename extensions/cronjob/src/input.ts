@@ -106,7 +106,8 @@ export async function checkDraft(draft: Draft, before: Draft | null, accounts: A
     checkTime(draft, now, fault);
     checkProgram(draft, fault);
     checkEnv(draft.env, before?.env ?? {}, fault);
-    if (draft.user !== null) {
+    // An account that is gone keeps nobody from changing, or disabling, the task that had it.
+    if (draft.user !== null && draft.user !== before?.user) {
         const account = await accounts.find(draft.user);
         if (account === null) {
             fault('user', 'is no account of this machine');

@@ -178,8 +178,14 @@ function wantedAt(task: TaskRow, dueAt: number, now: number): Wanted | null {
     return task.missed === 'run-once' ? { trigger: 'missed', dueAt, attempt: 1 } : null;
 }
 
+/** What was understood once may not be any more: another machine may know other zones. One such task must not hold up all others. */
 function scheduleOf({ schedule, timezone }: TaskRow): Schedule {
-    return parseSchedule(schedule, timezone);
+    try {
+        return parseSchedule(schedule, timezone);
+    }
+    catch {
+        return { reboot: false, next: () => null };
+    }
 }
 
 /** The newest time that anything is known to have happened at. */

@@ -9,7 +9,7 @@ import { runRoutes } from './routes/runs.ts';
 import { taskRoutes } from './routes/tasks.ts';
 import { Runs } from './runs.ts';
 import { settings, type Ctx } from './settings.ts';
-import { entities, migrations, TaskEntity } from './store.ts';
+import { entities, findTasks, migrations, TaskEntity } from './store.ts';
 import { Tasks } from './tasks.ts';
 import { Turns } from './turns.ts';
 
@@ -40,7 +40,13 @@ export function createCronjob(machine: Machine = real): PluginDefinition {
 }
 
 async function health(ctx: Ctx): Promise<Health> {
-    const [all, overdue] = await ctx.db.read(async (em) => [await em.count(TaskEntity, { enabled: true }), await em.find(TaskEntity, { overdueSince: { $ne: null } }, { orderBy: { id: 'asc' }, limit: 10 })] as const);
+    const [all, overdue, undue] = await ctx.db.read(async (em) => [
+        await em.count(TaskEntity, { enabled: true }), await findTasks(em, { overdueSince: { $ne: null } }, { limit: 10 }), await findTasks(em, { enabled: true, dueAt: null })
+    ] as const);
+    const never = undue.filter(({ schedule }) => schedule.toLowerCase() !== '@reboot').slice(0, 10);
+    if (never.length > 0) {
+        return { state: 'degraded', evidence: `These are never due: ${never.map(({ name }) => name).join(', ')}`, remedy: { text: 'Give them a schedule and a time zone that this machine knows', route: '/api/plugins/cronjob/tasks' } };
+    }
     return overdue.length === 0
         ? { state: 'ok', evidence: `${all} tasks are enabled` }
         : { state: 'degraded', evidence: `These have not succeeded in time: ${overdue.map(({ name }) => name).join(', ')}`, remedy: { text: 'See how their last runs ended', route: '/api/plugins/cronjob/runs' } };

@@ -145,6 +145,22 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
         expect(queued[1].startedAt >= queued[0].finishedAt && queued[2].startedAt >= queued[1].finishedAt).to.be.true();
     });
 
+    it('runs no more at once than the settings allow', async () => {
+        const few = await Harness.start({ settings: { concurrentRuns: 2 } });
+        try {
+            const id = await few.task({ command: ['sleep', '600'], overlap: 'allow' });
+            const states = [];
+            for (let index = 0; index < 3; index += 1) {
+                const { state, reason } = (await few.ask('POST', `/tasks/${id}/run`)).data;
+                states.push([state, reason]);
+            }
+            expect(states).to.equal([['running', null], ['running', null], ['skipped', 'LIMIT']]);
+        }
+        finally {
+            await few.close();
+        }
+    });
+
     it('tries again with growing pauses, and tells once that it failed', async () => {
         const told = cron.rig.notified.length;
         const id = await cron.task({ name: 'flaky', command: ['false'], retries: 2, backoffSeconds: 1 });
