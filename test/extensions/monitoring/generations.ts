@@ -1,9 +1,11 @@
+import { fork, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
 import { openPluginDatabase } from '../../../core/src/plugins/host/database.ts';
+import { History } from '../../../extensions/monitoring/src/history/history.ts';
 import { Monitor } from '../../../extensions/monitoring/src/monitor.ts';
 import type { Ctx } from '../../../extensions/monitoring/src/settings.ts';
 import { createMachine } from '../../../extensions/monitoring/src/sources/machine.ts';
@@ -47,6 +49,24 @@ describe('monitoring over generations', () => {
             const points = (await rig.get('/metrics/history?metric=memory.usedPercent&from=2026-03-01T12:00:00Z&step=60')).data.points;
             expect(points[0]).to.include({ min: 10, max: 75 });
             expect(points.slice(2, 100).every(({ avg }: { avg: number | null }) => avg === null)).to.be.true();
+        }
+        finally {
+            await rig.end();
+        }
+    });
+
+    it('does not take a clock that jumps for time that has passed', async () => {
+        const rig = await createMonitoringRig();
+        try {
+            await rig.rig.ask('op', 'POST', `${base}/rules`, { name: 'Held', metric: 'memory.usedPercent', threshold: 50, forSeconds: 20 });
+            await rig.machine.tick();
+            rig.machine.time += 86_400_000;
+            await rig.machine.tick();
+            expect((await rig.get('/alerts')).data).to.equal([]);
+            rig.machine.time -= 2 * 86_400_000;
+            await rig.machine.tick();
+            const { data } = await rig.get('/alerts');
+            expect(data.map(({ name, state, firedAt }: { name: string; state: string; firedAt: string }) => [name, state, firedAt])).to.equal([['Held', 'firing', '2026-02-28T12:00:30.100Z']]);
         }
         finally {
             await rig.end();
@@ -157,6 +177,55 @@ describe('Monitor', () => {
         finally {
             await monitor.stop();
             await db.close();
+            rmSync(folder, { recursive: true, force: true });
+        }
+    });
+
+    it('is killed again and again, and loses no more than its open step, and no alert', { timeout: 120_000 }, async () => {
+        const folder = mkdtempSync(join(tmpdir(), 'portico-killed-'));
+        const told: string[] = [];
+        const victims: ChildProcess[] = [];
+        try {
+            let tick = 0;
+            for (let round = 0; round < 4; round += 1) {
+                const victim = fork(new URL('victim.ts', import.meta.url), [folder, String(tick)], { execArgv: ['--conditions=portico-source', '--disable-warning=ExperimentalWarning'], stdio: 'ignore' });
+                victims.push(victim);
+                const from = tick;
+                const gone = new Promise((resolve) => {
+                    victim.once('exit', resolve);
+                });
+                victim.on('message', (message: { readonly tick?: number; readonly told?: string }) => {
+                    tick = message.tick ?? tick;
+                    if (message.told !== undefined) {
+                        told.push(message.told);
+                    }
+                    if (tick >= from + 45 + round * 7) {
+                        victim.kill('SIGKILL');
+                    }
+                });
+                await gone;
+                expect(tick).to.be.at.least(from + 45);
+            }
+            const db = await openPluginDatabase({ dataDir: folder, entities, migrations });
+            const machine = new TestMachine();
+            const end = machine.time + (tick + 1) * 10_000;
+            const history = new History(db, { retentionDays: 365, maxSeries: 400 });
+            await history.load(end);
+            const plan = history.plan({ from: machine.time - 100, to: end, step: 600_000, now: end, interval: 10_000 });
+            const [points] = await db.read((em) => em.execute<{ rows: number }[]>('select count(*) as rows from history where id < 1000000'));
+            expect(points?.rows ?? -1).to.be.within(tick - 8, tick + 1);
+            const aggregates = await history.points('memory.usedPercent', plan);
+            expect([aggregates[0]?.min, aggregates[0]?.max, Math.abs((aggregates[0]?.avg ?? 0) - 67) < 4]).to.equal([40, 95, true]);
+            // One alert for each time that it was too much, however often the watcher was killed during it; what was being said at such a moment is said again.
+            const times = Math.floor((tick - 10) / 20) + 1;
+            const [state] = await db.read((em) => em.execute<{ open: number; all: number }[]>('select sum(ended_at is null) as open, count(*) as "all" from alerts'));
+            expect([state?.all === times || state?.all === times + 1, (state?.open ?? 0) <= 1]).to.equal([true, true]);
+            expect(told.filter((title) => title === 'Short').length).to.be.within(times - 4, times + 5);
+            expect((await db.read((em) => em.execute<{ integrity_check: string }[]>('pragma integrity_check')))[0]?.integrity_check).to.equal('ok');
+            await db.close();
+        }
+        finally {
+            victims.forEach((victim) => victim.kill('SIGKILL'));
             rmSync(folder, { recursive: true, force: true });
         }
     });
