@@ -26,10 +26,12 @@ export function bodyOf(route: Route, name: (schema: JsonSchema) => JsonSchema): 
     if (!hasJsonBody(route) || schema === undefined) {
         return undefined;
     }
-    const required = (schema as unknown as Joi.Schema).validate({}, { convert: false }).error !== undefined;
+    const json = at('payload', () => jsonSchemaOf(schema, { side: 'body', defaults: route.method !== 'PUT' }));
+    // A plugin's schema judges in the plugin's own realm: here it can only be described.
+    const required = (schema as unknown as Joi.Schema).validate({}, { convert: false }).error !== undefined || ((json['required'] ?? []) as readonly string[]).length > 0;
     return {
         required,
-        content: { 'application/json': { schema: name(at('payload', () => jsonSchemaOf(schema, { side: 'body', defaults: route.method !== 'PUT' }))) }, ...Object.fromEntries((route.bytes?.types ?? []).map((type) => [type, {}])) },
+        content: { 'application/json': { schema: name(json) }, ...Object.fromEntries((route.bytes?.types ?? []).map((type) => [type, {}])) },
         ...(route.maxBytes === undefined ? {} : { 'x-max-bytes': route.maxBytes })
     };
 }
