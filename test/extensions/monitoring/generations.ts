@@ -188,7 +188,7 @@ describe('Monitor', () => {
         try {
             let tick = 0;
             for (let round = 0; round < 4; round += 1) {
-                const victim = fork(new URL('victim.ts', import.meta.url), [folder, String(tick)], { execArgv: ['--conditions=portico-source', '--disable-warning=ExperimentalWarning'], stdio: 'ignore' });
+                const victim = fork(new URL('victim.mjs', import.meta.url), [folder, String(tick)], { execArgv: ['--conditions=portico-source', '--disable-warning=ExperimentalWarning'], stdio: 'ignore' });
                 victims.push(victim);
                 const from = tick;
                 const gone = new Promise((resolve) => {

@@ -1,18 +1,18 @@
 /** A monitor in a process of its own, to be killed: ticks as fast as it can, and says how far it is. Arguments: the folder of its database, the number of the first tick. */
+import process from 'node:process';
 import { openPluginDatabase } from '../../../core/src/plugins/host/database.ts';
 import { Monitor } from '../../../extensions/monitoring/src/monitor.ts';
-import type { Ctx } from '../../../extensions/monitoring/src/settings.ts';
 import { entities, migrations } from '../../../extensions/monitoring/src/store.ts';
 import { memoryOf, TestMachine } from './machine.ts';
 
 const [, , folder = '', first = '0'] = process.argv;
 const db = await openPluginDatabase({ dataDir: folder, entities, migrations });
 const settings = { intervalSeconds: 10, retentionDays: 365, maxSeries: 400, excludeDisks: [], excludeDevices: [], excludeInterfaces: [], remoteDisks: false, containers: false, diskFullPercent: 95, alertsKept: 1000 };
-const quiet = (): void => undefined;
+const quiet = () => undefined;
 const machine = new TestMachine();
 machine.time += Number(first) * 10_000;
-const ctx = { settings, name: 'monitoring', db, log: { error: quiet, warn: quiet }, notify: async ({ title }: { readonly title: string }) => void process.send?.({ told: title }) } as unknown as Ctx;
-const memory = (tick: number): number => (tick % 20 < 10 ? 40 : 95);
+const ctx = { settings, name: 'monitoring', db, log: { error: quiet, warn: quiet }, notify: async ({ title }) => void process.send?.({ told: title }) };
+const memory = (tick) => (tick % 20 < 10 ? 40 : 95);
 machine.files.set('/proc/meminfo', memoryOf(memory(Number(first))));
 const monitor = new Monitor(ctx, machine);
 await monitor.start();
