@@ -103,7 +103,9 @@ async function run(job: Job, file: string, args: readonly string[], account: Acc
     child.stdin.close().catch(() => undefined);
     const exit = await child.exited;
     const stuck = await ended(child);
-    await Promise.race([Promise.all(pumps.map(({ done }) => done)), wait(pipeGraceMs, undefined, { ref: false })]);
+    const read = new AbortController();
+    await Promise.race([Promise.all(pumps.map(({ done }) => done)), wait(pipeGraceMs, undefined, { ref: false, signal: read.signal }).catch(() => undefined)]);
+    read.abort();
     await Promise.all(pumps.map(({ stop }) => stop()));
     const how = { exitCode: exit.code, signal: exit.signal, reason: stuck === null ? null : 'DOES_NOT_END', message: stuck };
     if (exit.timedOut) {

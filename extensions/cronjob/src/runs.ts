@@ -49,6 +49,8 @@ const flushMs = 5_000;
 const longestBackoffMs = 24 * 60 * 60_000;
 /** Runs by hand that wait for one to end, of one task. */
 const mostQueued = 20;
+/** Waiting runs that are looked at when one has ended. */
+const mostLooked = 500;
 /** Reason of the abort that somebody asked for. */
 const byHand = 'STOPPED';
 /** Reason of the abort by the end of the generation. */
@@ -223,16 +225,17 @@ export class Runs {
 
     async #verdict(em: EntityManager, task: TaskRow, { trigger }: Wanted): Promise<Verdict> {
         const skipped = (reason: string, message: string): Verdict => ({ state: 'skipped', reason, message });
-        const busy = this.#of(task.id).length > 0;
+        const waiting = await findRuns(em, { taskId: task.id, state: 'queued' });
+        const busy = waiting.length > 0 || this.#of(task.id).length > 0;
         if (busy && task.overlap === 'skip') {
             return skipped('OVERLAP', 'The run before was not over');
         }
-        if (busy && task.overlap === 'queue') {
-            const waiting = await findRuns(em, { taskId: task.id, state: 'queued' });
-            const full = trigger === 'manual' ? waiting.length >= mostQueued : waiting.some((run) => run.trigger !== 'manual');
-            return full ? skipped('QUEUE_FULL', 'Enough runs wait for the one before') : { state: 'queued', reason: null, message: null };
+        const isRoom = this.#active.size < this.#options.ctx.settings.concurrentRuns;
+        if (isRoom && !(busy && task.overlap === 'queue')) {
+            return { state: 'running', reason: null, message: null };
         }
-        return this.#active.size >= this.#options.ctx.settings.concurrentRuns ? skipped('LIMIT', 'As many runs as the settings allow were under way') : { state: 'running', reason: null, message: null };
+        const enough = trigger === 'manual' ? waiting.length >= mostQueued : waiting.some((run) => run.trigger !== 'manual');
+        return enough ? skipped('QUEUE_FULL', 'Enough runs wait already') : { state: 'queued', reason: null, message: null };
     }
 
     async #run(task: TaskRow, run: RunRow, output: Output, signal: AbortSignal): Promise<void> {
@@ -249,12 +252,10 @@ export class Runs {
                     this.#active.delete(run.id);
                     await em.flush();
                     await prune(em, ctx.settings, this.#options.now(), task.id);
-                    return { notices: told, next: await this.#next(em, task.id) };
+                    return { notices: told, next: await this.#next(em) };
                 });
                 void this.tell(notices);
-                if (next !== null) {
-                    this.launch(next.task, next.run);
-                }
+                next.forEach((each) => this.launch(each.task, each.run));
             });
         }
         catch (error) {
@@ -272,18 +273,22 @@ export class Runs {
         }
     }
 
-    /** The oldest that waits, if its turn has come. */
-    async #next(em: EntityManager, taskId: number): Promise<{ readonly task: TaskRow; readonly run: RunRow } | null> {
-        if (this.#ending || this.#of(taskId).length > 0) {
-            return null;
+    /** Those that waited longest, as far as there is room and their tasks allow it. */
+    async #next(em: EntityManager): Promise<readonly { readonly task: TaskRow; readonly run: RunRow }[]> {
+        const begun: { readonly task: TaskRow; readonly run: RunRow }[] = [];
+        const room = this.#options.ctx.settings.concurrentRuns - this.#active.size;
+        if (this.#ending || room <= 0) {
+            return begun;
         }
-        const [run] = await findRuns(em, { taskId, state: 'queued' }, { limit: 1 });
-        const [task] = await findTasks(em, { id: taskId });
-        if (run === undefined || task === undefined) {
-            return null;
+        for (const run of await findRuns(em, { state: 'queued' }, { limit: mostLooked })) {
+            const [task] = await findTasks(em, { id: run.taskId });
+            const alone = this.#of(run.taskId).length === 0 && !begun.some((each) => each.run.taskId === run.taskId);
+            if (task !== undefined && begun.length < room && (alone || task.overlap === 'allow')) {
+                Object.assign(run, { state: 'running', startedAt: this.#options.now(), version: run.version + 1 });
+                begun.push({ task, run });
+            }
         }
-        Object.assign(run, { state: 'running', startedAt: this.#options.now(), version: run.version + 1 });
-        return { task, run };
+        return begun;
     }
 
     /** What a killed panel had captured is at most this old. */

@@ -154,7 +154,14 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
                 const { state, reason } = (await few.ask('POST', `/tasks/${id}/run`)).data;
                 states.push([state, reason]);
             }
-            expect(states).to.equal([['running', null], ['running', null], ['skipped', 'LIMIT']]);
+            expect(states).to.equal([['running', null], ['running', null], ['queued', null]]);
+            const other = await few.task({ command: ['true'], overlap: 'skip' });
+            const { data: waits } = await few.ask('POST', `/tasks/${other}/run`);
+            expect([waits.state, (await few.ask('POST', `/tasks/${other}/run`)).data.state]).to.equal(['queued', 'skipped']);
+            await few.ask('DELETE', `/runs/${(await few.runs(id))[0].id}`);
+            expect((await few.runs(id)).map(({ state }) => state)).to.equal(['stopped', 'running', 'running']);
+            await few.ask('DELETE', `/runs/${(await few.runs(id))[2].id}`);
+            expect((await few.over(waits.id)).state).to.equal('succeeded');
         }
         finally {
             await few.close();
