@@ -102,6 +102,8 @@ async function run(job: Job, file: string, args: readonly string[], account: Acc
     const pumps = [pump(child.stdout, output), pump(child.stderr, output)];
     child.stdin.close().catch(() => undefined);
     const exit = await child.exited;
+    // What is asked of a program that has ended already did not stop it.
+    const stopped = signal.aborted;
     const stuck = await ended(child);
     const read = new AbortController();
     await Promise.race([Promise.all(pumps.map(({ done }) => done)), wait(pipeGraceMs, undefined, { ref: false, signal: read.signal }).catch(() => undefined)]);
@@ -111,7 +113,7 @@ async function run(job: Job, file: string, args: readonly string[], account: Acc
     if (exit.timedOut) {
         return { ...how, state: 'timeout', reason: how.reason ?? 'TIMEOUT', message: stuck ?? `It took longer than ${job.timeoutSeconds ?? 0} s, and was ended with everything that it had started` };
     }
-    if (signal.aborted) {
+    if (stopped) {
         return { ...how, state: 'stopped' };
     }
     const state = exit.code === 0 ? 'succeeded' : 'failed';

@@ -145,6 +145,7 @@ describe('the clock of cronjob', () => {
             cron.boot = boot;
             await cron.begin();
             await looks();
+            await until('its runs to end', async () => (await cron.runs(id)).every(({ finishedAt }) => finishedAt !== null));
         };
         await restart('boot-1');
         expect(await cron.runs(id)).to.equal([]);
