@@ -3,6 +3,7 @@
  * engine, and then written in one short transaction: row and engine change together or not at all.
  */
 import type { Transaction } from '../db/database.ts';
+import type { EngineFragments } from './fragments.ts';
 import type { EngineConfig, EngineProcess, EngineUpstream } from './port.ts';
 import type { EngineSettings, Site, SiteCertificate } from './site.ts';
 
@@ -44,7 +45,10 @@ export interface Author {
 /** What a change does. A host, certificate or setting that is not named stays. */
 export interface Plan {
     readonly hosts?: readonly { readonly id: number; readonly row: HostRow | null }[];
+    /** Their fragments count for nothing. */
     readonly settings?: EngineSettings;
+    /** Of all plugins. */
+    readonly fragments?: EngineFragments;
     /** `pem`: the texts of a certificate that is not committed yet, which the store therefore does not have. */
     readonly certificates?: readonly { readonly id: number; readonly certificate: SiteCertificate | null; readonly pem?: CertificatePem }[];
 }

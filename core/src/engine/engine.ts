@@ -5,12 +5,13 @@ import type { Call } from '../call.ts';
 import { fail } from '../errors.ts';
 import { applyBatch } from './apply/apply.ts';
 import type { ApplyPorts, Waiter } from './apply/ports.ts';
-import { hashOf } from './render/canonical.ts';
+import { canonicalJson, hashOf } from './render/canonical.ts';
 import type { Change, Draft, HostRow, HostState, Outcome } from './change.ts';
 import { createControl } from './control.ts';
 import type { Control } from './control.ts';
 import { Sketch } from './apply/draft.ts';
 import { findDrift } from './drift.ts';
+import { createFragments, createFragmentStore, fragmentHandlers, type Fragments } from './fragments.ts';
 import { Keeper } from './apply/keeper.ts';
 import { advancedOf } from './mask.ts';
 import type { EngineConfig, EngineProcess, EngineUpstream } from './port.ts';
@@ -36,13 +37,16 @@ class ProxyEngine implements EngineService {
     readonly #keeper: Keeper;
     readonly #queue: ApplyQueue<Waiter>;
     readonly #control: Control;
+    readonly fragments: Fragments;
     #checking = false;
     #closed = false;
 
     constructor(options: EngineOptions) {
         this.#options = options;
         this.#revisions = createRevisions(options.db, options.sealer);
-        const keeper = new Keeper(options, this.#revisions);
+        const store = createFragmentStore(options.db, options.sealer);
+        const keeper = new Keeper(options, this.#revisions, store);
+        this.fragments = createFragments(this, store, () => options.places?.() ?? []);
         const ports: ApplyPorts = {
             db: options.db,
             hosts: options.hosts,
@@ -222,7 +226,8 @@ class ProxyEngine implements EngineService {
             },
             commit: async (tx, outcome) => {
                 if (plan.settings !== undefined) {
-                    await settings.write?.(tx, plan.settings);
+                    const { fragments: _kept, ...own } = plan.settings;
+                    await settings.write?.(tx, own);
                 }
 
                 const data: RestoreResult = { revision: outcome.revision, applied: outcome.applied, reload: outcome.reloaded, changed: plan.hosts?.length ?? 0 };
@@ -244,7 +249,7 @@ class ProxyEngine implements EngineService {
 
     advanced(): ReadonlySet<string> {
         const served = [...this.#keeper.behind.values()].filter((row) => row !== null);
-        return advancedOf([...this.#keeper.rows.hosts.values(), ...served].map((row) => row.site));
+        return new Set([...advancedOf([...this.#keeper.rows.hosts.values(), ...served].map((row) => row.site)), ...fragmentHandlers(this.#keeper.rows.settings).map((handler) => canonicalJson(handler))]);
     }
 
     #alone<T>(work: () => Promise<T>): Promise<T> {
@@ -264,7 +269,7 @@ class ProxyEngine implements EngineService {
             }
         }
 
-        const staged = serving.stage(projected(plan));
+        const staged = serving.stage(projected(plan, sketch.settings));
         try {
             return { config: this.#keeper.provable() ? await serving.proof() : null, reloaded: serving.needsReload };
         }

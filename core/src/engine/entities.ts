@@ -34,7 +34,14 @@ export const EngineStateEntity = defineEntity({
     })
 });
 
-export const engineEntities = [RevisionEntity, EngineStateEntity] as const;
+/** What each plugin has in the configuration; sealed JSON. */
+export const EngineFragmentEntity = defineEntity({
+    name: 'EngineFragment',
+    tableName: 'engine_fragment',
+    properties: (p) => ({ plugin: p.string().primary(), fragments: p.text() })
+});
+
+export const engineEntities = [RevisionEntity, EngineStateEntity, EngineFragmentEntity] as const;
 
 class CreateEngineTables extends Migration {
     override up(): void {
@@ -61,4 +68,10 @@ class CreateEngineTables extends Migration {
     }
 }
 
-export const engineMigrations: readonly MigrationObject[] = [{ name: '0001-engine-revisions', class: CreateEngineTables }];
+class CreateFragments extends Migration {
+    override up(): void {
+        this.addSql('create table engine_fragment (plugin text primary key not null, fragments text not null) without rowid');
+    }
+}
+
+export const engineMigrations: readonly MigrationObject[] = [{ name: '0001-engine-revisions', class: CreateEngineTables }, { name: '0002-engine-fragments', class: CreateFragments }];

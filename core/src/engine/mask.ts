@@ -57,8 +57,12 @@ export const maskRow = (row: HostRow): HostRow => {
     };
 };
 
-/** A copy of the settings without the EAB. */
-export const maskSettings = (settings: EngineSettings): EngineSettings => settings.acmeEab === null ? settings : { ...settings, acmeEab: { keyId: MASKED, macKey: MASKED } };
+/** A copy of the settings without the EAB and the texts of plugins. */
+export const maskSettings = ({ fragments, ...settings }: EngineSettings): EngineSettings => ({
+    ...settings,
+    ...(settings.acmeEab === null ? {} : { acmeEab: { keyId: MASKED, macKey: MASKED } }),
+    ...(fragments === undefined ? {} : { fragments: Object.fromEntries(Object.entries(fragments).map(([plugin, { handlers, apps }]) => [plugin, { handlers: handlers.map(() => ({ handler: MASKED })), apps: Object.fromEntries(Object.keys(apps).map((name) => [name, MASKED])) }])) })
+});
 
 const masked = (value: unknown, key: string, secret: boolean, advanced: ReadonlySet<string>): unknown => {
     if (typeof value === 'string') {

@@ -2,6 +2,7 @@
 import type { Call } from '../call.ts';
 import { fail } from '../errors.ts';
 import { canonicalJson } from './render/canonical.ts';
+import { withFragments } from './fragments.ts';
 import type { Draft, HostRow, Plan, SettingsSource } from './change.ts';
 import type { RevisionDetail } from './revisions.ts';
 import type { EngineSettings } from './site.ts';
@@ -63,7 +64,8 @@ const settingsOf = ({ target, draft, settings }: Restore): EngineSettings | null
         return null;
     }
 
-    const wanted = { ...target.settings, ...settings.fixed?.() };
+    // What plugins have in the configuration stays as it is: a revision of before would serve sites without their protection.
+    const wanted = withFragments({ ...target.settings, ...settings.fixed?.() }, draft.settings.fragments ?? {});
     return canonicalJson(wanted) === canonicalJson(draft.settings) ? null : wanted;
 };
 

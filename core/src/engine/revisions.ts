@@ -5,6 +5,7 @@
 import type { Database, Transaction } from '../db/database.ts';
 import type { Author, HostRow } from './change.ts';
 import { EngineStateEntity, RevisionEntity } from './entities.ts';
+import type { EngineFragments } from './fragments.ts';
 import type { EngineSettings } from './site.ts';
 
 /** Seals what the database must not show. The core's keyring fits. */
@@ -111,16 +112,24 @@ export const createRevisions = (db: Database, sealer: Sealer): Revisions => {
     let lastSealed: { readonly settings: EngineSettings; readonly text: string } | null = null;
     const sealSettings = (settings: EngineSettings): string => {
         if (lastSealed?.settings !== settings) {
-            const eab = settings.acmeEab;
-            lastSealed = { settings, text: JSON.stringify(eab === null ? settings : { ...settings, acmeEab: { ...eab, macKey: sealer.seal(LABEL, eab.macKey) } }) };
+            const { acmeEab: eab, fragments } = settings;
+            lastSealed = { settings, text: JSON.stringify({
+                ...settings,
+                ...(eab === null ? {} : { acmeEab: { ...eab, macKey: sealer.seal(LABEL, eab.macKey) } }),
+                ...(fragments === undefined ? {} : { fragments: sealer.seal(LABEL, JSON.stringify(fragments)) })
+            }) };
         }
 
         return lastSealed.text;
     };
     const openSettings = (text: string): EngineSettings => {
-        const settings = JSON.parse(text) as EngineSettings;
+        const { fragments, ...settings } = JSON.parse(text) as Omit<EngineSettings, 'fragments'> & { readonly fragments?: string };
         const eab = settings.acmeEab;
-        return eab === null ? settings : { ...settings, acmeEab: { ...eab, macKey: sealer.open(LABEL, eab.macKey) } };
+        return {
+            ...settings,
+            ...(eab === null ? {} : { acmeEab: { ...eab, macKey: sealer.open(LABEL, eab.macKey) } }),
+            ...(fragments === undefined ? {} : { fragments: JSON.parse(sealer.open(LABEL, fragments)) as EngineFragments })
+        };
     };
 
     return {

@@ -6,6 +6,7 @@ import type { Database } from '../db/database.ts';
 import type { Logger } from '../log.ts';
 import type { CertificateStore, Engine, HostRow, HostStore, SettingsSource } from './change.ts';
 import type { Difference } from './differences.ts';
+import type { Fragments } from './fragments.ts';
 import type { EngineFolders } from './files/home.ts';
 import type { EngineConfig, EngineDriver, EngineState } from './port.ts';
 import type { RevisionDetail, RevisionSummary, Sealer } from './revisions.ts';
@@ -80,6 +81,8 @@ export interface RestoreResult {
 }
 
 export interface EngineService extends Engine {
+    /** What plugins have in the configuration. */
+    readonly fragments: Fragments;
     /** Loads the rows, and brings the engine to them unless that is held back. Fails only when the database does; the engine's troubles are in `status`. */
     boot(): Promise<void>;
     /** Ends the queue and lets go of the engine, which keeps running. */
@@ -132,6 +135,8 @@ export interface EngineOptions {
     readonly log: Logger;
     readonly clock: Clock;
     readonly hooks?: EngineHooks;
+    /** Where nothing of a plugin's fragment may lead. Absolute. */
+    readonly places?: () => readonly string[];
     /** The one address that sites are served on; left out: all of them. */
     readonly address?: string;
     /** Judges a row that a restore brings back, as any other way in does. Throws to refuse. */

@@ -3,6 +3,8 @@
  * A site is immutable; a change is a new object. All names are lower-case A-labels, already validated and normalised.
  */
 
+import type { EngineFragments } from './fragments.ts';
+
 export type SiteType = 'proxy' | 'redirect' | 'static' | 'php';
 export type SslMode = 'auto' | 'internal' | 'certificate';
 
@@ -127,6 +129,8 @@ export interface EngineSettings {
     /** Directory URL of the ACME server; null: the engine's own default. */
     readonly acmeDirectory: string | null;
     readonly acmeEab: { readonly keyId: string; readonly macKey: string } | null;
+    /** What plugins have in the configuration, by plugin; left out where none has anything. Only the engine service sets it. */
+    readonly fragments?: EngineFragments;
 }
 
 /** A certificate that the engine serves by SNI. The PEM texts are in the engine's folder as `<id>-<fingerprint>.crt` and `.key`, 0600. */

@@ -119,7 +119,7 @@ class BatchRun {
                 }
             }
 
-            this.#steps.push({ waiter, plan, staged: this.#serving.stage(projected(plan)), mark });
+            this.#steps.push({ waiter, plan, staged: this.#serving.stage(projected(plan, this.#sketch.settings)), mark });
         }
         catch (error) {
             this.#sketch.back(mark);
@@ -343,7 +343,7 @@ class BatchRun {
 
 const deltasOf = (rows: Rows, sketch: Sketch, steps: readonly Step[]): { readonly deltas: readonly HostDelta[]; readonly beyondHosts: boolean } => ({
     deltas: [...sketch.hosts.changes()].map(([id, after]) => ({ id, before: rows.hosts.get(id) ?? null, after: after ?? null })).filter(({ before, after }) => before !== after),
-    beyondHosts: steps.some(({ plan }) => plan.settings !== undefined || (plan.certificates ?? []).length > 0)
+    beyondHosts: steps.some(({ plan }) => plan.settings !== undefined || plan.fragments !== undefined || (plan.certificates ?? []).length > 0)
 });
 
 const authorsOf = (steps: readonly Step[]): readonly Author[] => steps.flatMap(({ waiter }) => waiter.change.by === undefined ? [] : [waiter.change.by]);

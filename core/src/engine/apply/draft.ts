@@ -1,5 +1,6 @@
 /** The rows as the apply queue sees them: what is committed, and over it what the changes at hand would make of it. */
 import type { Draft, HostRow, Plan } from '../change.ts';
+import { withFragments } from '../fragments.ts';
 import type { EngineSettings, SiteCertificate } from '../site.ts';
 
 /** A map over another one that is not touched; each write can be taken back. */
@@ -232,9 +233,10 @@ export class Sketch implements Draft {
             this.certificates.put(id, certificate ?? undefined);
         }
 
-        if (plan.settings !== undefined && plan.settings !== this.#settings) {
-            const before = this.#settings;
-            this.#settings = plan.settings;
+        const before = this.#settings;
+        const after = plan.settings === before && plan.fragments === undefined ? before : withFragments(plan.settings ?? before, plan.fragments ?? before.fragments ?? {});
+        if ((plan.settings !== undefined || plan.fragments !== undefined) && after !== before) {
+            this.#settings = after;
             this.#undo.push(() => {
                 this.#settings = before;
             });

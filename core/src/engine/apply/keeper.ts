@@ -7,6 +7,7 @@ import { waitsForReload } from '../../pending.ts';
 import type { CertificatePem, HostRow, HostState } from '../change.ts';
 import { Rows } from './draft.ts';
 import { prepareHome } from '../files/home.ts';
+import { withFragments, type FragmentStore } from '../fragments.ts';
 import type { EngineFolders } from '../files/home.ts';
 import { EngineRejected } from '../port.ts';
 import { startConfig } from '../caddy/process.ts';
@@ -20,6 +21,7 @@ export class Keeper {
     readonly pems = new Map<number, CertificatePem>();
     readonly #options: EngineOptions;
     readonly #revisions: Revisions;
+    readonly #fragments: Pick<FragmentStore, 'load'>;
     /** Rows as the engine serves them, where they are not the rows of now; null: it serves no such host. */
     readonly #served = new Map<number, HostRow | null>();
     /** What the engine said of hosts that wait. */
@@ -33,8 +35,9 @@ export class Keeper {
     /** What the engine said of what waits. */
     #refusal: string | null = null;
 
-    constructor(options: EngineOptions, revisions: Revisions) {
+    constructor(options: EngineOptions, revisions: Revisions, fragments: Pick<FragmentStore, 'load'>) {
         this.#options = options;
+        this.#fragments = fragments;
         this.#revisions = revisions;
     }
 
@@ -82,7 +85,7 @@ export class Keeper {
     async load(): Promise<void> {
         const { hosts, certificates, settings } = this.#options;
         const memory = this.#revisions.memory();
-        const now = settings.engine();
+        const now = withFragments(settings.engine(), this.#fragments.load());
         this.#rows = new Rows(await hosts.load(), await certificates.load(), now, memory.lastHostId);
         this.#memory = canonicalJson(memory.settings) === canonicalJson(now) ? { ...memory, settings: now } : memory;
         const { applied, revision } = memory;

@@ -113,10 +113,10 @@ export const createWorks = (options: EngineOptions, home: EngineFolders | null, 
 export const writeCopies = (options: EngineOptions, folders: EngineFolders, rows: Rows): Promise<void> =>
     copiesOf(options, folders).write(rows.certificates.values(), (id) => options.certificates.pem(id), true);
 
-/** What of a plan the engine is concerned with. */
-export const projected = (plan: Plan): ProjectionChange => ({
+/** What of a plan the engine is concerned with, once it is laid over the rows: `settings` as they are then. */
+export const projected = (plan: Plan, settings: EngineSettings): ProjectionChange => ({
     ...(plan.hosts === undefined ? {} : { sites: plan.hosts.map(({ id, row }) => ({ id, site: row?.site ?? null })) }),
-    ...(plan.settings === undefined ? {} : { settings: plan.settings }),
+    ...(plan.settings === undefined && plan.fragments === undefined ? {} : { settings }),
     ...(plan.certificates === undefined ? {} : { certificates: plan.certificates.map(({ id, certificate }) => ({ id, certificate })) })
 });
 

@@ -1,4 +1,5 @@
 /** From a request's Host to a profile: one look-up in the file table, then a few comparisons. */
+import { fragmentHandlers } from '../fragments.ts';
 import type { CompileContext, Part } from './compile-context.ts';
 
 /** A plain lower-case DNS name. Nothing that is not one is ever looked up. Groups: the name, and what is behind its first label. */
@@ -27,6 +28,9 @@ const idOfPause = '{http.regexp.portico_pause.1}';
 /** The routes of the server that serves all sites. */
 export const siteRoutes = (profiles: readonly CompiledProfile[], context: CompileContext): readonly Part[] => {
     const look = '{http.regexp.portico_name.1}';
+    // Only in front of hosts that are served: the engine's questions to itself are no business of plugins.
+    const handlers = fragmentHandlers(context.settings);
+    const guards = handlers.length === 0 ? [] : [{ handle: handlers }];
     return [
         {
             match: [{ header_regexp: { Host: { name: 'portico_name', pattern: `^${plainName}(?::[0-9]*)?$` } } }],
@@ -38,7 +42,7 @@ export const siteRoutes = (profiles: readonly CompiledProfile[], context: Compil
                         try_files: [`/${look}/*`, `/${look}/*`, '/+.{http.regexp.portico_name.2}/*', '/+.{http.regexp.portico_name.2}/*']
                     }
                 }],
-                handle: [subroute(entryRoutes(profiles))],
+                handle: [subroute([...guards, ...entryRoutes(profiles)])],
                 terminal: true
             }])]
         },

@@ -5,6 +5,7 @@ import type { CompiledProfile } from './compile-dispatch.ts';
 import { connectionPolicies, tlsApps } from './compile-tls.ts';
 import type { TlsNames } from './compile-tls.ts';
 import { adminConfig } from '../files/home.ts';
+import { fragmentApps } from '../fragments.ts';
 import type { EngineConfig } from '../port.ts';
 import { plainError } from './profile-chain.ts';
 
@@ -27,6 +28,7 @@ export const compile = (profiles: readonly CompiledProfile[], names: TlsNames, c
         } } },
         storage: { module: 'file_system', root: folders.storage },
         apps: {
+            ...fragmentApps(settings),
             http: {
                 http_port: settings.httpPort,
                 https_port: settings.httpsPort,
