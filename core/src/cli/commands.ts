@@ -7,9 +7,10 @@ import { doctor } from './doctor.ts';
 import { exportCommand } from './export.ts';
 import { importCommand } from './import.ts';
 import { pluginCreate } from './plugin-create.ts';
+import { pluginDev } from './plugin-dev.ts';
 import { pluginTest } from './plugin-test.ts';
 import { pluginValidate } from './plugin-validate.ts';
 import { start } from './start.ts';
 import { tokenCreate } from './token-create.ts';
 
-export const commands: readonly Command[] = [start, adminResetPassword, adminCreate, tokenCreate, auditVerify, exportCommand, importCommand, doctor, pluginCreate, pluginValidate, pluginTest];
+export const commands: readonly Command[] = [start, adminResetPassword, adminCreate, tokenCreate, auditVerify, exportCommand, importCommand, doctor, pluginCreate, pluginDev, pluginValidate, pluginTest];

@@ -1,5 +1,6 @@
 /** The fault switch: any door fails or hangs when a test says so. */
 import { createFailure } from '../errors.ts';
+import type { TestFaults } from './controls.ts';
 
 /** Doors of the context, by the names that a plugin's code calls them by. */
 export type Door =
@@ -17,7 +18,7 @@ interface Fault {
 }
 
 /** What is wrong with which door now. */
-export class Faults {
+export class FaultSwitch implements TestFaults {
     readonly #faults = new Map<Door, Fault>();
     #cleared = new AbortController();
 

@@ -10,19 +10,13 @@ import { labelOf, mergeSettings, openSettings, sealSettings, viewSettings } from
 import type { Db, Health, Notification } from '../context.ts';
 import { isDefinition, type PluginDefinition, type Remote } from '../definition.ts';
 import type { Who } from './actors.ts';
-import type { TestApi } from './api.ts';
 import { createClient, type TestClient } from './client.ts';
-import type { Faults } from './faults.ts';
+import type { TestApi, TestFaults, TestHooks, TestNetwork, TestPartners, TestPrograms, TestSchedules, TestServing, TestTasks } from './controls.ts';
 import { Front, type AuditRecord } from './front.ts';
 import { TestGeneration, type Boundary, type StopReport, type TestTiming } from './generation.ts';
-import type { TestHooks } from './hooks.ts';
 import { readTestPackage, type TestManifest, type TestPackage } from './manifest.ts';
-import type { TestNetwork } from './network.ts';
-import type { FakeContract, TestPartners } from './partners.ts';
-import type { TestPrograms } from './programs.ts';
-import type { TestClock, TestSchedules } from './schedules.ts';
-import type { TestServing } from './serving.ts';
-import type { TestTasks } from './tasks.ts';
+import type { FakeContract } from './partners.ts';
+import type { TestClock } from './schedules.ts';
 import { World, type LogLine } from './world.ts';
 
 /** What a test's panel is made of; everything may be left out. */
@@ -60,8 +54,8 @@ export interface TestHost extends AsyncDisposable {
     as(who: Who): TestClient;
     readonly api: TestApi;
     readonly clock: TestClock;
-    readonly schedules: Pick<TestSchedules, 'names' | 'next' | 'run'>;
-    readonly faults: Faults;
+    readonly schedules: TestSchedules;
+    readonly faults: TestFaults;
     readonly hooks: TestHooks;
     readonly network: TestNetwork;
     readonly partners: TestPartners;
@@ -202,11 +196,11 @@ class Host implements TestHost {
         return this.#world.clock;
     }
 
-    get schedules(): TestHost['schedules'] {
+    get schedules(): TestSchedules {
         return this.#world.clock;
     }
 
-    get faults(): Faults {
+    get faults(): TestFaults {
         return this.#world.faults;
     }
 

@@ -3,20 +3,20 @@ import type { Grants } from '../boundary/grants.ts';
 import type { LocalDoors } from '../boundary/protocol.ts';
 import { Scope } from '../boundary/scope.ts';
 import type { TestDatabase } from './database.ts';
-import type { Faults } from './faults.ts';
+import type { FaultSwitch } from './faults.ts';
 import { createTestFiles } from './files.ts';
 import type { Watch } from './leftovers.ts';
-import { createNetworkDoors, type TestNetwork } from './network.ts';
-import { createProgramDoors, type TestPrograms } from './programs.ts';
+import { createNetworkDoors, type NetworkFake } from './network.ts';
+import { createProgramDoors, type ProgramsFake } from './programs.ts';
 
 export interface LocalOptions {
     readonly grants: Grants;
     readonly dataDir: string;
     /** What the plugin thinks is the machine's root. */
     readonly machine: string;
-    readonly network: TestNetwork;
-    readonly programs: TestPrograms;
-    readonly faults: Faults;
+    readonly network: NetworkFake;
+    readonly programs: ProgramsFake;
+    readonly faults: FaultSwitch;
     readonly watch: Watch;
     /** Aborts when the generation ends. */
     readonly signal: AbortSignal;

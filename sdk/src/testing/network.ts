@@ -2,28 +2,30 @@
 import { Socket, type NetConnectOpts } from 'node:net';
 import type { Grants } from '../boundary/grants.ts';
 import type { Scope } from '../boundary/scope.ts';
+import type { TestNetwork } from './controls.ts';
 
-type Answer = Response | string | object;
-type Script = (request: Request) => Answer | Promise<Answer>;
+/** What a host answers. */
+export type NetworkAnswer = Response | string | object;
+type Script = (request: Request) => NetworkAnswer | Promise<NetworkAnswer>;
 /** Where a socket really leads. */
-type Target = { readonly port: number } | { readonly path: string };
+export type NetworkTarget = { readonly port: number } | { readonly path: string };
 
 const mostRedirects = 20;
 
 /** What the test says of the network, and what the plugin did with it. */
-export class TestNetwork {
+export class NetworkFake implements TestNetwork {
     /** Every request that was let through, in order; bodies are read from clones. */
     readonly requests: Request[] = [];
     readonly #hosts = new Map<string, Script>();
-    readonly #targets = new Map<string, Target>();
+    readonly #targets = new Map<string, NetworkTarget>();
 
     /** Says what a host answers. A text or an object is a 200; an object goes as JSON. A function may throw: then the connection fails. */
-    answer(host: string, answer: Answer | Script): void {
+    answer(host: string, answer: NetworkAnswer | Script): void {
         this.#hosts.set(host, typeof answer === 'function' ? answer as Script : () => answer);
     }
 
     /** Leads `dial` to a socket of the test's: `lead('db.example:5432', { port })` to 127.0.0.1, or `lead('/run/docker.sock', { path })`. */
-    lead(address: string, target: Target): void {
+    lead(address: string, target: NetworkTarget): void {
         this.#targets.set(address, target);
     }
 
@@ -35,7 +37,7 @@ export class TestNetwork {
         return script;
     }
 
-    targetOf(address: string): Target {
+    targetOf(address: string): NetworkTarget {
         const target = this.#targets.get(address);
         if (target === undefined) {
             throw new Error(`The plugin dials ${address}, of which the test says nothing: network.lead('${address}', …)`);
@@ -45,7 +47,7 @@ export class TestNetwork {
 }
 
 /** The doors `fetch` and `dial` over what the test says. */
-export function createNetworkDoors(network: TestNetwork, { grants, scope, signal }: { readonly grants: Grants; readonly scope: Scope; readonly signal: AbortSignal }): { readonly fetch: typeof globalThis.fetch; dial(target?: NetConnectOpts): Socket; revoke(): void } {
+export function createNetworkDoors(network: NetworkFake, { grants, scope, signal }: { readonly grants: Grants; readonly scope: Scope; readonly signal: AbortSignal }): { readonly fetch: typeof globalThis.fetch; dial(target?: NetConnectOpts): Socket; revoke(): void } {
     const isNamed = (host: string): boolean => {
         const name = host.toLowerCase().replace(/\.$/, '');
         return grants.list('network').some((entry) => entry === '*' || entry.toLowerCase() === name || (entry.startsWith('*.') && name.endsWith(entry.slice(1).toLowerCase())));

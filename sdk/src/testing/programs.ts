@@ -6,6 +6,7 @@ import type { Grants } from '../boundary/grants.ts';
 import type { Scope } from '../boundary/scope.ts';
 import { errors } from '../plugin-errors.ts';
 import type { Child, ExecOptions, ExecResult, Exit, SpawnOptions } from '../process.ts';
+import type { TestPrograms } from './controls.ts';
 
 /** One use of a program. */
 export interface ProgramCall {
@@ -26,7 +27,7 @@ const refusedNames = /^(PATH|NODE_OPTIONS|LD_.*|PORTICO_.*)$/;
 const execSeconds = 60;
 
 /** What the test says of programs, and what the plugin did with them. */
-export class TestPrograms {
+export class ProgramsFake implements TestPrograms {
     /** Every use that was let through, in order. */
     readonly calls: Omit<ProgramCall, 'stdin' | 'signal'>[] = [];
     readonly #scripts = new Map<string, Script>();
@@ -56,7 +57,7 @@ export class TestPrograms {
 }
 
 /** The doors `exec` and `spawn` over what the test says. */
-export function createProgramDoors(programs: TestPrograms, { grants, scope, folder }: { readonly grants: Grants; readonly scope: Scope; readonly folder: string }): { readonly exec: (file: string, args: readonly string[], options?: ExecOptions) => Promise<ExecResult>; readonly spawn: (file: string, args: readonly string[], options?: SpawnOptions) => Promise<Child> } {
+export function createProgramDoors(programs: ProgramsFake, { grants, scope, folder }: { readonly grants: Grants; readonly scope: Scope; readonly folder: string }): { readonly exec: (file: string, args: readonly string[], options?: ExecOptions) => Promise<ExecResult>; readonly spawn: (file: string, args: readonly string[], options?: SpawnOptions) => Promise<Child> } {
     const spawn = async (file: string, args: readonly string[], options: ExecOptions & SpawnOptions = {}): Promise<Child> => {
         check(file, args, options);
         grants.require('exec', file);

@@ -3,11 +3,12 @@ import type { Grants } from '../boundary/grants.ts';
 import { errors } from '../plugin-errors.ts';
 import type { AppliedHost, Certificate, Host, UpstreamState } from '../serving.ts';
 import type { Caller } from './actors.ts';
+import type { TestServing } from './controls.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What the panel serves. The test puts rows in, and sees what the plugin made of them. */
-export class TestServing {
+export class ServingFake implements TestServing {
     readonly hosts: Host[] = [];
     readonly certificates: Certificate[] = [];
     /** What the engine says of each upstream; what is not here has nothing in flight and is healthy. */
@@ -43,7 +44,7 @@ export class TestServing {
 }
 
 /** The doors of hosts and certificates, for one plugin. */
-export function createServingDoors(serving: TestServing, grants: Grants) {
+export function createServingDoors(serving: ServingFake, grants: Grants) {
     const list = ({ owner, domain }: { readonly owner?: string; readonly domain?: string }): readonly Host[] => {
         if (grants.hosts === null) {
             throw grants.missing('hosts');

@@ -7,11 +7,11 @@ import { createLink } from '../boundary/link.ts';
 import type { HostDoors } from '../boundary/protocol.ts';
 import type { PluginDefinition } from '../definition.ts';
 import { openTestDatabase, type TestDatabase } from './database.ts';
-import { Faults } from './faults.ts';
+import { FaultSwitch } from './faults.ts';
 import { watchLeftovers } from './leftovers.ts';
 import { createLocalDoors } from './locals.ts';
-import { TestNetwork } from './network.ts';
-import { TestPrograms } from './programs.ts';
+import { NetworkFake } from './network.ts';
+import { ProgramsFake } from './programs.ts';
 
 /** What the thread is told. */
 export interface WorkerPlugin {
@@ -37,7 +37,7 @@ const methods: Record<string, unknown> = {};
 const link = createLink<HostDoors>(parentPort as never, methods);
 let database: Promise<TestDatabase> | null = null;
 const { local } = createLocalDoors({
-    grants: new Grants(name, capabilities, () => capabilities), dataDir, machine, network: new TestNetwork(), programs: new TestPrograms(), faults: new Faults(), watch: watchLeftovers(), signal: new AbortController().signal,
+    grants: new Grants(name, capabilities, () => capabilities), dataDir, machine, network: new NetworkFake(), programs: new ProgramsFake(), faults: new FaultSwitch(), watch: watchLeftovers(), signal: new AbortController().signal,
     database: () => database ??= openTestDatabase(dataDir, definition)
 });
 Object.assign(methods, createGuest({ name, version, dataDir, definition, doors: link.remote, local, checkReturns: true }));

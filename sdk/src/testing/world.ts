@@ -5,17 +5,17 @@ import type { Capabilities } from '../boundary/grants.ts';
 import type { Sealer } from '../boundary/settings.ts';
 import type { Notification } from '../context.ts';
 import { People } from './actors.ts';
-import { TestApi } from './api.ts';
-import { Faults } from './faults.ts';
+import { ApiFake } from './api.ts';
+import { FaultSwitch } from './faults.ts';
 import type { AuditRecord } from './front.ts';
-import { TestHooks } from './hooks.ts';
+import { HooksFake } from './hooks.ts';
 import type { TestPackage } from './manifest.ts';
-import { TestNetwork } from './network.ts';
-import { TestPartners, type FakeContract } from './partners.ts';
-import { TestPrograms } from './programs.ts';
-import { TestSchedules } from './schedules.ts';
-import { TestServing } from './serving.ts';
-import { TestTasks } from './tasks.ts';
+import { NetworkFake } from './network.ts';
+import { PartnersFake, type FakeContract } from './partners.ts';
+import { ProgramsFake } from './programs.ts';
+import { SchedulesFake } from './schedules.ts';
+import { ServingFake } from './serving.ts';
+import { TasksFake } from './tasks.ts';
 import { TestTickets } from './tickets.ts';
 
 /** A line of the plugin's log. */
@@ -32,15 +32,15 @@ export class World {
     /** What the plugin thinks is the machine's root. */
     readonly machine: string;
     readonly people: People;
-    readonly api = new TestApi();
-    readonly faults = new Faults();
-    readonly hooks = new TestHooks();
-    readonly network = new TestNetwork();
-    readonly partners: TestPartners;
-    readonly programs = new TestPrograms();
-    readonly serving = new TestServing();
-    readonly clock: TestSchedules;
-    readonly tasks: TestTasks;
+    readonly api = new ApiFake();
+    readonly faults = new FaultSwitch();
+    readonly hooks = new HooksFake();
+    readonly network = new NetworkFake();
+    readonly partners: PartnersFake;
+    readonly programs = new ProgramsFake();
+    readonly serving = new ServingFake();
+    readonly clock: SchedulesFake;
+    readonly tasks: TasksFake;
     readonly tickets: TestTickets;
     readonly sealer: Sealer = createSealer();
     readonly log: LogLine[] = [];
@@ -58,9 +58,9 @@ export class World {
         this.machine = join(root, 'machine');
         this.granted = pkg.manifest.capabilities ?? {};
         this.people = new People(pkg.manifest, () => this.api.permissions());
-        this.partners = new TestPartners(options.partners);
-        this.clock = new TestSchedules(options.now, (name, error) => this.write({ level: 'error', message: 'Scheduled work failed', fields: { schedule: name, error } }));
-        this.tasks = new TestTasks(() => this.clock.now());
+        this.partners = new PartnersFake(options.partners);
+        this.clock = new SchedulesFake(options.now, (name, error) => this.write({ level: 'error', message: 'Scheduled work failed', fields: { schedule: name, error } }));
+        this.tasks = new TasksFake(() => this.clock.now());
         this.tickets = new TestTickets(() => this.clock.now());
     }
 
