@@ -24,7 +24,8 @@ import { openApiRoutes } from './http/openapi-routes.ts';
 import type { HttpPorts } from './http/ports.ts';
 import { createHttpServer } from './http/server.ts';
 import { unknownPath } from './http/unknown.ts';
-import { createKeptPlugins } from './import-export/plugins.ts';
+import { createKeptPlugins } from './import-export/kept-plugins.ts';
+import type { PluginCatalogue } from './import-export/ports.ts';
 import { importExportRoutes } from './import-export/routes.ts';
 import { createKeyring } from './keyring.ts';
 import type { Log } from './log.ts';
@@ -39,12 +40,13 @@ import { certificatesPort, hostsPort, networkPort } from './plugin-ports.ts';
 import type { PluginHostPorts } from './plugins/host/ports.ts';
 import type { Lifecycle } from './plugins/lifecycle.ts';
 import { createPlugins, type PluginsOptions } from './plugins/plugins.ts';
+import { Prover } from './plugins/prover.ts';
 import { pluginRoutes } from './plugins/routes.ts';
 import { openStorage } from './storage.ts';
 import { createSystemCall } from './http/system-call.ts';
 import { taskRoutes } from './tasks/routes.ts';
 import { createTasks } from './tasks/tasks.ts';
-import { createTransfer } from './transfer.ts';
+import { createPluginCatalogue, createTransfer, pluginHooks } from './transfer.ts';
 import { Accounts } from './users/accounts.ts';
 import { Console } from './users/console.ts';
 import { createPasswords } from './users/passwords.ts';
@@ -130,7 +132,11 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
         config, db, keyring, settings, hooks, clock, log: log.child({ part: 'engine' }), driver: options.driver, tasks, outbound, systemCall: () => createSystemCall(audit)
     });
     const { driver, engine, hosts, certificates, dnsProviders } = serving;
-    const transfer = createTransfer({ db, keyring, clock, audit, tasks, settings, roles, accounts, auth, serving, version });
+    const kept = createKeptPlugins({ db, clock, keyring });
+    let catalogue: PluginCatalogue;
+    const transfer = createTransfer({
+        db, keyring, clock, log, audit, tasks, settings, roles, accounts, auth, serving, version, kept, plugins: () => catalogue, hooks: pluginHooks(hooks.host), notify: (notification) => notifications.notify(notification)
+    });
     settings.onChange((keys) => notifyLater(hooks.settingsChanged, () => ({ keys })));
 
     const ports: HttpPorts = {
@@ -148,7 +154,11 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
         engineRoutes(engine), auditRoutes(audit), settingsRoutes(settings), notificationRoutes(notifications), taskRoutes(tasks), importExportRoutes(transfer)
     ].flat();
     const plugins = await createPlugins({
-        config, db, keyring, clock, log, permissions, reserved: reservedNames(featureRoutes), host: { sdk: sdkVersion, node: process.versions.node },
+        config, db, keyring, clock, log, permissions, forgetArea: async (tx, area) => {
+            await roles.forgetArea(tx, area);
+            await auth.apiTokens.forgetArea(tx, area);
+        },
+        reserved: reservedNames(featureRoutes), host: { sdk: sdkVersion, node: process.versions.node },
         ports: {
             http: ports, hooks: hooks.host, db, tasks, keyring, clock, log,
             get gateway() {
@@ -158,15 +168,19 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
             renew: (caller) => auth.authenticator.renew(caller),
             hosts: hostsPort(hosts, engine), certificates: certificatesPort(certificates), network: networkPort(log), forbidden: () => serving.forbidden()
         } satisfies PluginHostPorts,
-        kept: createKeptPlugins({ db, keyring }),
+        kept,
         ...(options.reached === undefined ? {} : { reached: options.reached }),
         changed(plugin, state, before, failure) {
             notifyLater(hooks.pluginStateChanged, () => ({ plugin, state, before }));
             alertOfPlugin(notifications, { plugin, state, failure });
+            if (state === 'running') {
+                transfer.started(plugin);
+            }
         },
         routesChanged: (plugin) => notifyLater(hooks.routesChanged, () => ({ plugin })),
         ...(options.pluginTiming === undefined ? {} : { timing: options.pluginTiming })
     });
+    catalogue = createPluginCatalogue({ lifecycle: plugins.lifecycle, installer: plugins.installer, prover: new Prover(keyring), keyring, db, log, tasks, audit });
     const core = createHttpServer({ name: 'core', prefix: '', ports, unknown: unknownPath((plugin) => plugins.refusal(plugin)), routes: [...featureRoutes, ...pluginRoutes(plugins.service, plugins.installer)] });
     gateway = await createGateway({ core, log, ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs }) });
 
@@ -196,6 +210,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
             await plugins.close();
             certificates.stop();
             await tasks.close();
+            await transfer.close();
             if (stopEngine) {
                 await driver.stop();
             }

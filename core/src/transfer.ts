@@ -1,11 +1,20 @@
 /** Import and export, put together: every section of a document, in the order in which they are planned and written. */
+import type { HookHost } from '@portico/sdk/host';
 import type { Audit } from './audit/audit.ts';
 import type { Auth } from './auth/auth.ts';
+import type { Call } from './call.ts';
 import type { Clock } from './clock.ts';
 import type { Database } from './db/database.ts';
-import { createPluginSection, noPlugins, type PluginCatalogue } from './import-export/plugins.ts';
+import { collectContributions, noHooks, type Given } from './import-export/contributions.ts';
+import type { KeptPlugins } from './import-export/kept-plugins.ts';
+import { createPluginSection, pluginsOfPanel } from './import-export/plugins.ts';
+import type { MovedPlugin, PluginCatalogue, PluginHooks } from './import-export/ports.ts';
+import { Restorer, type RestorerOptions } from './import-export/restorer.ts';
 import { createImportExport, type ImportExport } from './import-export/service.ts';
 import type { Keyring } from './keyring.ts';
+import type { Logger } from './log.ts';
+import { Catalogue, type CatalogueOptions } from './plugins/catalogue.ts';
+import type { Installer } from './plugins/installer.ts';
 import type { Serving } from './serving.ts';
 import type { Settings } from './settings/settings.ts';
 import { createSettingsSection } from './settings/transfer.ts';
@@ -19,6 +28,7 @@ export interface TransferParts {
     readonly db: Database;
     readonly keyring: Keyring;
     readonly clock: Clock;
+    readonly log: Logger;
     readonly audit: Audit;
     readonly tasks: Tasks;
     readonly settings: Settings;
@@ -26,16 +36,105 @@ export interface TransferParts {
     readonly accounts: Accounts;
     readonly auth: Auth;
     readonly serving: Pick<Serving, 'engine' | 'sections' | 'adapt'>;
-    /** Default: none are there. */
-    readonly plugins?: PluginCatalogue;
+    readonly kept: KeptPlugins;
+    /** Asked when it is needed: plugins are built after this. */
+    plugins(): PluginCatalogue;
+    /** Default: no plugin runs. */
+    readonly hooks?: PluginHooks;
+    readonly notify: RestorerOptions['notify'];
     /** Of the panel. */
     readonly version: string;
 }
 
-export function createTransfer({ db, keyring, clock, audit, tasks, settings, roles, accounts, auth, serving, plugins = noPlugins, version }: TransferParts): ImportExport {
+export function createTransfer({ db, keyring, clock, log, audit, tasks, settings, roles, accounts, auth, serving, kept, hooks = noHooks, notify, version, ...parts }: TransferParts): ImportExport {
     const { dnsProviders, certificates, hosts } = serving.sections;
+    const plugins = later(parts.plugins);
+    const restorer = new Restorer({ db, clock, log, keyring, recorder: audit, hooks, notify, running: (name) => plugins.running(name) });
     return createImportExport({
-        sections: [createSettingsSection(settings), createRoleSection({ roles, clock }), createUserSection({ db, clock, accounts, roles, logins: auth, factors: auth }), dnsProviders, certificates, hosts, createPluginSection({ db, clock, keyring, plugins })],
-        engine: serving.engine, db, tasks, recorder: audit, clock, version, foreign: { adapt: serving.adapt }
+        sections: [createSettingsSection(settings), createRoleSection({ roles, clock }), createUserSection({ db, clock, accounts, roles, logins: auth, factors: auth }), dnsProviders, certificates, hosts, createPluginSection({ plugins, kept, restorer })],
+        engine: serving.engine, db, tasks, recorder: audit, clock, version, foreign: { adapt: serving.adapt }, restorer,
+        async contributions({ isSealed, signal }) {
+            const running = new Set(hooks.givers());
+            const waiting = restorer.waiting();
+            const silent = pluginsOfPanel({ plugins, kept }).filter(({ name, package: packageName }) => !running.has(name) && (waiting.has(name) || plugins.find(name, packageName)?.gives === true)).map(({ name }) => name);
+            if (!isSealed) {
+                return { given: new Map(), leftOut: [...running, ...silent].sort().map((name) => ({ name, why: 'its own data is left out, since there is no passphrase to seal it under' })) };
+            }
+            const live = await collectContributions(hooks, (name) => plugins.running(name)?.package ?? null, signal);
+            return withWaiting(live, waiting, silent);
+        }
     });
+}
+
+/** What waits for its plugin belongs to the panel as well. */
+function withWaiting({ given, leftOut }: Given, waiting: Given['given'], silent: readonly string[]): Given {
+    return {
+        given: new Map([...waiting, ...given]),
+        leftOut: [
+            ...leftOut.map(({ name, why }) => ({ name, why: `its own data is left out: ${why}` })),
+            ...silent.filter((name) => !waiting.has(name)).map((name) => ({ name, why: 'its own data is left out, since it does not run' }))
+        ]
+    };
+}
+
+/** The taps of plugins at exports and imports. */
+export function pluginHooks(hooks: Pick<HookHost, 'taps' | 'collect'>): PluginHooks {
+    return {
+        givers: () => [...new Set(hooks.taps().flatMap(({ hook, plugin }) => (hook === 'export.collect' ? [plugin] : [])))],
+        give: (payload, signal) => hooks.collect('export.collect', async () => payload, { signal }),
+        restore: (plugin, payload, signal) => hooks.collect('import.restore', async () => payload, { only: [plugin], signal })
+    };
+}
+
+function later(plugins: () => PluginCatalogue): PluginCatalogue {
+    return {
+        ready: () => plugins().ready(), list: () => plugins().list(), find: (name, packageName) => plugins().find(name, packageName), prove: (plugin, keeps) => plugins().prove(plugin, keeps),
+        store: (tx, plugin, revision) => plugins().store(tx, plugin, revision), follow: (names) => plugins().follow(names), running: (name) => plugins().running(name), state: (name) => plugins().state(name),
+        requiredBy: (name) => plugins().requiredBy(name), install: (plugin, call, signal) => plugins().install(plugin, call, signal)
+    };
+}
+
+/** What is known of plugins, and the installer, whose tasks an import waits for. */
+export interface PluginCatalogueParts extends CatalogueOptions {
+    readonly installer: Pick<Installer, 'install'>;
+    readonly tasks: Tasks;
+    readonly audit: Audit;
+}
+
+export function createPluginCatalogue({ installer, tasks, audit, ...options }: PluginCatalogueParts): PluginCatalogue {
+    const catalogue = new Catalogue(options);
+    const install = async ({ name, package: packageName, version, enabled }: MovedPlugin, call: Call, signal: AbortSignal): Promise<void> => {
+        const own = callOf(call, audit, signal);
+        const { id } = await installer.install({ package: packageName, version }, { enabled }, own);
+        for await (const event of tasks.events(id, call.actor, { signal })) {
+            if (event.event === 'end') {
+                break;
+            }
+        }
+        const { state, error } = signal.aborted ? await tasks.cancel(id, own) : tasks.get(id, call.actor);
+        if (state !== 'succeeded') {
+            throw new Error((error as { readonly message?: string } | null)?.message ?? 'it was cancelled');
+        }
+        if (catalogue.find(name, packageName)?.isInstalled !== true) {
+            throw new Error(`${packageName} ${version} is installed, and is not called ${name}`);
+        }
+    };
+    return {
+        ready: () => catalogue.ready(), list: () => catalogue.list(), find: (name, packageName) => catalogue.find(name, packageName), prove: (plugin, keeps) => catalogue.prove(plugin, keeps),
+        store: (tx, plugin, revision) => catalogue.store(tx, plugin, revision), follow: (names) => catalogue.follow(names), running: (name) => catalogue.running(name), state: (name) => catalogue.state(name),
+        requiredBy: (name) => catalogue.requiredBy(name), install
+    };
+}
+
+/** The import has answered its own call: what it starts goes on record beside that. */
+function callOf({ id, actor, ip, userAgent }: Call, audit: Audit, signal: AbortSignal): Call {
+    return {
+        id, actor, ip, userAgent, ifMatch: null, signal,
+        async complete(tx, { reply, action = 'start', resource = 'plugins', resourceId = null, before, after }) {
+            await audit.record(tx, {
+                actor: { id: actor.id, username: actor.username, tokenId: actor.tokenId, plugin: actor.plugin }, action, resource, resourceId, before, after, outcome: 'success', status: null, code: 0, ip, userAgent, requestId: id
+            });
+            return reply;
+        }
+    };
 }

@@ -9,6 +9,7 @@ import { readPassword } from './secret-input.ts';
 interface Document {
     readonly sections: Readonly<Record<string, unknown>>;
     readonly secrets?: unknown;
+    readonly notes?: readonly string[] | undefined;
 }
 
 const patienceMs = 15 * 60_000;
@@ -20,17 +21,19 @@ export const exportCommand: Command = {
     summary: 'Write the whole panel into one document',
     details: [
         'Without a file the document goes to standard output. A file that exists is left alone; a new one can only be read by its owner.',
-        'With a passphrase the secrets are in it, sealed: password hashes, second factors, keys and credentials. Without one they are left out, and users arrive disabled where it is imported.'
+        'With a passphrase the secrets are in it, sealed: password hashes, second factors, keys and credentials. Without one they are left out, and users arrive disabled where it is imported.',
+        'Plugins give data of their own only while the panel runs, and only with a passphrase.'
     ],
     options: {
         'password-stdin': { type: 'boolean', description: 'Take the passphrase from standard input, at least 8 characters' },
+        complete: { type: 'boolean', description: 'Rather nothing than a document without the own data of a plugin' },
         sections: { type: 'string', value: 'list', description: 'Only these, separated by commas, as hosts,users' }
     },
     async run({ config, output, positionals, text, flag }) {
         const [file] = positionals;
         const list = text('sections')?.split(',').map((name) => name.trim()).filter((name) => name !== '');
         const passphrase = flag('password-stdin') ? await readPassword() : undefined;
-        const request = { ...(list === undefined ? {} : { sections: list }), ...(passphrase === undefined ? {} : { passphrase }) };
+        const request = { ...(list === undefined ? {} : { sections: list }), ...(passphrase === undefined ? {} : { passphrase }), ...(flag('complete') ? { complete: true } : {}) };
         const target = file === undefined ? null : openNew(resolve(file));
         const forget = (error: unknown): never => {
             rmSync(resolve(file ?? ''), { force: true });
@@ -40,6 +43,7 @@ export const exportCommand: Command = {
             online: async (client) => (await client.call<Document>('POST', '/api/import-export/export', request, patienceMs, longestDocument)).data,
             offline: (offline) => offline.exportDocument(request)
         }).catch((error: unknown) => (target === null ? Promise.reject(error as Error) : forget(error)));
+        document.notes?.forEach((note) => output.say(note));
         const content = `${JSON.stringify(document)}\n`;
         if (target === null) {
             output.result(document, content.trimEnd());

@@ -10,6 +10,7 @@ import { readPassword } from './secret-input.ts';
 
 interface Result {
     readonly sections: Readonly<Record<string, { readonly counts: Readonly<Record<string, number>>; readonly notes: readonly { readonly name: string; readonly message: string }[] }>>;
+    readonly plugins: readonly { readonly name: string; readonly install: string | null; readonly data: string | null; readonly state: string | null; readonly notes: readonly string[] }[];
     readonly notes: readonly string[];
     readonly applied: boolean | null;
 }
@@ -34,6 +35,7 @@ export const importCommand: Command = {
     ],
     options: {
         replace: { type: 'boolean', description: 'Remove what the sections of the document do not have' },
+        'install-plugins': { type: 'boolean', description: 'Install plugins that are missing, from the npm registry and without any grant' },
         'dry-run': { type: 'boolean', description: 'Show what would happen, and change nothing' },
         'password-stdin': { type: 'boolean', description: 'Take the passphrase of the document from standard input' },
         ...jsonOption
@@ -42,7 +44,7 @@ export const importCommand: Command = {
         const document = documentOf(positionals[0] ?? '');
         const passphrase = flag('password-stdin') ? { passphrase: await readPassword() } : {};
         const dryRun = flag('dry-run');
-        const body = { document, ...passphrase, mode: flag('replace') ? 'replace' : 'merge', dryRun };
+        const body = { document, ...passphrase, mode: flag('replace') ? 'replace' : 'merge', dryRun, ...(flag('install-plugins') ? { installPlugins: true } : {}) };
         const result = await reach<Result>(config, {
             async online(client) {
                 const { data } = await client.call<Result | Task>('POST', '/api/import-export/import', body, patienceMs);
@@ -95,10 +97,14 @@ async function follow(client: Client, id: number): Promise<Result> {
     }
 }
 
-function show({ sections, notes }: Result, output: Output): void {
+function show({ sections, plugins, notes }: Result, output: Output): void {
     for (const [name, { counts, notes: own }] of Object.entries(sections)) {
         output.say(`${name}: ${Object.entries(counts).map(([effect, count]) => `${effect} ${count}`).join(', ')}`);
         own.forEach((note) => output.say(`  ${note.name}: ${note.message}`));
+    }
+    for (const { name, install, data, state, notes: own } of plugins) {
+        output.say(`plugin ${name}: ${[...(install === null ? [] : [`install ${install}`]), ...(data === null ? [] : [`data ${data}`]), ...(state === null ? [] : [state])].join(', ')}`);
+        own.forEach((note) => output.say(`  ${note}`));
     }
     notes.forEach((note) => output.say(note));
 }

@@ -7,11 +7,15 @@ import { createDnsProviderSection } from '../dns-providers/transfer.ts';
 import type { Engine } from '../engine/change.ts';
 import { createHostStore } from '../hosts/store.ts';
 import { createHostSection } from '../hosts/transfer.ts';
+import { createKeptPlugins } from '../import-export/kept-plugins.ts';
+import type { PluginCatalogue } from '../import-export/ports.ts';
 import type { ExportRequest, ImportExport } from '../import-export/service.ts';
+import { knownFromRecords } from '../plugins/catalogue.ts';
+import { Records } from '../plugins/records.ts';
 import { createTransfer, type TransferParts } from '../transfer.ts';
 import type { Call } from '../call.ts';
 
-export type OfflineExportParts = Omit<TransferParts, 'serving' | 'tasks'>;
+export type OfflineExportParts = Omit<TransferParts, 'serving' | 'tasks' | 'plugins' | 'hooks' | 'kept' | 'notify'>;
 
 /** @throws VALIDATION_FAILED for a section that there is not */
 export async function exportOffline(parts: OfflineExportParts, request: ExportRequest, call: Call): Promise<Awaited<ReturnType<ImportExport['export']>>> {
@@ -31,5 +35,10 @@ export async function exportOffline(parts: OfflineExportParts, request: ExportRe
         hosts: createHostSection({ engine, clock, readable: absent, hooks: { beforeSave: absent, guard: absent, afterChange: absent }, safety: absent })
     };
     const tasks = { start: absent } as unknown as TransferParts['tasks'];
-    return createTransfer({ ...parts, tasks, serving: { engine: engine as never, sections, adapt: absent } }).export(request, call);
+    const known = knownFromRecords((await Records.open(db)).all(), keyring);
+    const plugins: PluginCatalogue = {
+        ready: () => Promise.resolve(), list: () => known, find: (name, packageName) => known.find((plugin) => plugin.name === name && plugin.package === packageName) ?? null,
+        prove: absent, store: absent, follow: absent, running: () => null, state: () => null, requiredBy: () => [], install: absent
+    };
+    return createTransfer({ ...parts, tasks, serving: { engine: engine as never, sections, adapt: absent }, kept: createKeptPlugins({ db, clock, keyring }), plugins: () => plugins, notify: absent }).export(request, call);
 }

@@ -94,7 +94,7 @@ async function build(db: Database, config: Config, keyring: Keyring, lock: DataL
         users,
         accounts,
         console: new Console({ db, accounts, users, logins: auth }),
-        exportDocument: (request) => exportOffline({ db, clock, keyring, audit, settings, roles, accounts, auth, version }, request, createSystemCall(audit, undefined, userAgent)),
+        exportDocument: (request) => exportOffline({ db, clock, keyring, log, audit, settings, roles, accounts, auth, version }, request, createSystemCall(audit, undefined, userAgent)),
         call: () => createSystemCall(audit, undefined, userAgent),
         async close() {
             await auth.stop();

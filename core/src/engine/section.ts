@@ -53,6 +53,25 @@ export interface Ground {
     readonly sections: ReadonlySet<string>;
 }
 
+/** What becomes of a plugin beside its settings, or became of it. */
+export interface PluginOutcome {
+    readonly name: string;
+    /** `planned` in a dry run; null: nothing is to be installed. */
+    readonly install: 'planned' | 'installed' | 'failed' | null;
+    /** Of its own data; `waiting` until it runs. Null: the document has none. */
+    readonly data: 'planned' | 'waiting' | 'restored' | 'failed' | null;
+    /** Its state after that; null in a dry run, and where it is not there. */
+    readonly state: string | null;
+    /** Why it is so. */
+    readonly notes: readonly string[];
+}
+
+/** What follows once everything is durable. */
+export interface Following {
+    readonly signal: AbortSignal;
+    log(text: string): void;
+}
+
 /** A section's part of the change. */
 export interface Step {
     readonly entries: readonly Entry[];
@@ -62,6 +81,10 @@ export interface Step {
     commit?(tx: Transaction): Promise<void>;
     /** Called once when everything is durable. */
     done?(): void;
+    /** What `follow` will be about. */
+    readonly outcomes?: readonly PluginOutcome[];
+    /** Once everything is durable: work that takes its time, and undoes nothing when it fails. Never rejects. */
+    follow?(run: Following): Promise<readonly PluginOutcome[]>;
 }
 
 /** A section of a document that was read and found right by itself. */
@@ -77,6 +100,8 @@ export interface Reading {
     readonly mode: ImportMode;
     /** Nothing will come of it: no number may be used up. */
     readonly dryRun: boolean;
+    /** Plugins that are missing are installed. */
+    readonly installPlugins: boolean;
     /** Null: the document has no secrets. */
     readonly secrets: Secrets | null;
     /** Where the section stands, for messages. */
@@ -91,6 +116,8 @@ export interface Section {
     readonly permissions: { readonly read: string; readonly write: string; readonly secrets: string };
     /** Sections without which it makes no sense; they are exported along. */
     readonly needs?: readonly string[];
+    /** Awaited before anything is collected. */
+    ready?(): Promise<void>;
     collect(sink: SecretSink | null): unknown;
     /** Reads its part of a document. What is wrong with it goes to `faults`; what comes back is not used then. */
     read(part: unknown, reading: Reading): Incoming | Promise<Incoming>;

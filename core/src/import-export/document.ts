@@ -14,6 +14,7 @@ const shape = joi.object({
     createdAt: joi.string().isoDate().required(),
     generator: joi.string().max(100).description('What wrote it, with its version'),
     sections: joi.record(joi.any()).required(),
+    notes: joi.array().items(joi.string().max(2_000)).max(1_000).description('What is not in it, and why'),
     secrets: sealedShape
 });
 export type ExportDocument = Value<typeof shape>;

@@ -1,4 +1,4 @@
-/** What import and export keep: plugins of a document that are not installed here, until they are. */
+/** What import and export keep: plugins of a document that are not installed here, until they are, and data of plugins until they have taken it back. */
 import { defineEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
@@ -16,7 +16,29 @@ export const KeptPluginEntity = defineEntity({
     })
 });
 
-export const importExportEntities = [KeptPluginEntity] as const;
+/** Data of a plugin that it has not taken back yet. */
+export const PluginRestoreEntity = defineEntity({
+    name: 'PluginRestore',
+    tableName: 'plugin_restores',
+    properties: (p) => ({
+        id: p.integer().primary(),
+        name: p.string().unique(),
+        package: p.string(),
+        /** The version that gave it. */
+        version: p.string(),
+        /** Of the import. */
+        mode: p.string(),
+        /** How often it was begun. */
+        attempts: p.integer(),
+        /** JSON of the items, sealed. */
+        sealed: p.text(),
+        /** JSON of who imported it. */
+        importer: p.text(),
+        keptAt: p.integer()
+    })
+});
+
+export const importExportEntities = [KeptPluginEntity, PluginRestoreEntity] as const;
 
 class CreateKeptPlugins extends Migration {
     override up(): void {
@@ -31,4 +53,20 @@ class CreateKeptPlugins extends Migration {
     }
 }
 
-export const importExportMigrations: readonly MigrationObject[] = [{ name: '0001-import-export', class: CreateKeptPlugins }];
+class CreatePluginRestores extends Migration {
+    override up(): void {
+        this.addSql(`create table plugin_restores (
+            id integer primary key autoincrement not null,
+            name text not null unique,
+            package text not null,
+            version text not null,
+            mode text not null,
+            attempts integer not null,
+            sealed text not null,
+            importer text not null,
+            kept_at integer not null
+        )`);
+    }
+}
+
+export const importExportMigrations: readonly MigrationObject[] = [{ name: '0001-import-export', class: CreateKeptPlugins }, { name: '0002-import-export-plugin-data', class: CreatePluginRestores }];

@@ -1,5 +1,5 @@
 /** What an import would do or did, as it is read: names by what becomes of them, section by section. */
-import type { Entry, ImportMode } from '../engine/section.ts';
+import type { Entry, ImportMode, PluginOutcome } from '../engine/section.ts';
 
 export interface SectionResult {
     readonly create: readonly string[];
@@ -18,6 +18,8 @@ export interface ImportResult {
     /** Whether the document has secrets. */
     readonly secrets: boolean;
     readonly sections: Readonly<Record<string, SectionResult>>;
+    /** Plugins of which more becomes than their settings. */
+    readonly plugins: readonly PluginOutcome[];
     /** Whether the engine has to load a configuration, or had to. */
     readonly reload: boolean;
     /** False: stored, and waiting for the engine. Null in a dry run. */

@@ -7,12 +7,15 @@ import type { Call } from '../call.ts';
 import type { Clock } from '../clock.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import type { Draft, Engine, Outcome, Plan } from '../engine/change.ts';
-import type { Ground, ImportMode, Incoming, SecretSink, Section, Step } from '../engine/section.ts';
+import type { Following, Ground, ImportMode, Incoming, SecretSink, Section, Step } from '../engine/section.ts';
 import { fail, invalid, type Invalid } from '../errors.ts';
+import type { Given } from './contributions.ts';
 import { format, formatVersion, readDocument, type ExportDocument } from './document.ts';
 import { foreignSource, type Foreign } from './foreign.ts';
 import { bounded, sectionResult, summary, type ImportResult, type SectionResult } from './plan.ts';
 import type { Recorder, Tasks, TaskView } from './ports.ts';
+import { dataPath } from './plugins.ts';
+import type { Restorer } from './restorer.ts';
 import { open, seal, Unsealed, type SecretMap } from './vault.ts';
 
 export interface ImportExportOptions {
@@ -26,12 +29,17 @@ export interface ImportExportOptions {
     /** Of the panel. */
     readonly version: string;
     readonly foreign: Foreign;
+    readonly restorer: Pick<Restorer, 'hold' | 'started' | 'close'>;
+    /** What plugins give of their own data; with `isSealed` false only what there would be is told. */
+    contributions(options: { readonly isSealed: boolean; readonly signal: AbortSignal }): Promise<Given>;
 }
 
 export interface ExportRequest {
     /** Default: all that the caller may read. */
     readonly sections?: readonly string[] | undefined;
     readonly passphrase?: string | undefined;
+    /** Rather none than one without a plugin's own data. */
+    readonly complete?: boolean | undefined;
 }
 
 export interface ImportRequest {
@@ -39,15 +47,21 @@ export interface ImportRequest {
     readonly passphrase?: string | undefined;
     readonly mode: ImportMode;
     readonly dryRun: boolean;
+    /** Installs plugins that are missing; default false. */
+    readonly installPlugins?: boolean | undefined;
 }
 
 export interface ImportExport {
-    /** @throws VALIDATION_FAILED, FORBIDDEN; STEP_UP_REQUIRED with a passphrase */
+    /** @throws VALIDATION_FAILED, FORBIDDEN; STEP_UP_REQUIRED with a passphrase; PLUGIN_FAILED when it is to be complete and is not */
     export(request: ExportRequest, call: Call): Promise<ExportDocument>;
     /** What an import would do. @throws what the import would throw */
     plan(request: ImportRequest, call: Call): Promise<ImportResult>;
     /** @throws BAD_REQUEST, VALIDATION_FAILED, FORBIDDEN, STEP_UP_REQUIRED, IN_USE, before anything is begun */
     import(request: ImportRequest, call: Call): Promise<TaskView>;
+    /** A plugin runs: data that waits for it comes back. */
+    started(plugin: string): void;
+    /** Leaves what is under way to the next start. */
+    close(): Promise<void>;
 }
 
 /** A document that was read, on its way into the panel. */
@@ -87,11 +101,11 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
         for (const section of sections) {
             const own = opened?.get(section.name) ?? new Map<string, string>();
             incoming.set(section.name, await section.read(document.sections[section.name], {
-                call, mode: request.mode, dryRun: request.dryRun, faults, path: `document.sections.${section.name}`, secrets: opened === null ? null : { get: (path) => own.get(path), json: (path) => plainOf(own.get(path)) }
+                call, mode: request.mode, dryRun: request.dryRun, installPlugins: request.installPlugins === true, faults, path: `document.sections.${section.name}`, secrets: opened === null ? null : { get: (path) => own.get(path), json: (path) => plainOf(own.get(path)) }
             }));
         }
         faults.throw();
-        return { mode: request.mode, secrets: opened !== null, incoming, notes: foreign?.notes ?? [], hostNotes: foreign?.hostNotes ?? [] };
+        return { mode: request.mode, secrets: opened !== null, incoming, notes: foreign?.notes ?? (document.notes ?? []).map((note) => `Of the document: ${note}`), hostNotes: foreign?.hostNotes ?? [] };
     }
 
     /** Every section against the rows as they are. */
@@ -111,10 +125,10 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
 
     function resultOf(prepared: Prepared, steps: ReadonlyMap<string, Step>, rest: Pick<ImportResult, 'dryRun' | 'reload' | 'applied'>): ImportResult {
         const sections = Object.fromEntries([...steps].map(([name, { entries }]): [string, SectionResult] => [name, sectionResult(entries, name === 'hosts' ? prepared.hostNotes : [])]));
-        return { mode: prepared.mode, secrets: prepared.secrets, sections, notes: prepared.notes, ...rest };
+        return { mode: prepared.mode, secrets: prepared.secrets, sections, plugins: [...steps.values()].flatMap(({ outcomes = [] }) => outcomes), notes: prepared.notes, ...rest };
     }
 
-    async function apply(prepared: Prepared, call: Call): Promise<ImportResult> {
+    async function apply(prepared: Prepared, call: Call, run: Following): Promise<ImportResult> {
         let steps = planAll(prepared, engine.draft(), call);
         await guard(prepared, steps);
         const commit = async (tx: Transaction, outcome: Pick<Outcome, 'applied' | 'reloaded'>): Promise<ImportResult> => {
@@ -136,27 +150,59 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
             commit
         })).value : await db.write((tx) => commit(tx, { applied: true, reloaded: false }));
         steps.forEach((step) => step.done?.());
+        run.log('Everything is written');
+        const followed = [];
+        for (const step of steps.values()) {
+            followed.push(...await step.follow?.(run) ?? []);
+        }
+        return { ...result, plugins: followed };
+    }
+
+    /** @throws PLUGIN_FAILED, VALIDATION_FAILED when all of it is wanted, and something is missing */
+    async function contributed(sections: readonly Section[], { passphrase, complete }: ExportRequest, signal: AbortSignal): Promise<Given> {
+        if (!sections.some(({ name }) => name === 'plugins')) {
+            return { given: new Map(), leftOut: [] };
+        }
+        const result = await options.contributions({ isSealed: passphrase !== undefined, signal });
+        const [first] = complete === true ? result.leftOut : [];
+        if (first !== undefined) {
+            throw passphrase === undefined ? invalid({ path: 'passphrase', message: `passphrase is required: ${first.name} has data of its own, which is only exported sealed` })
+                : fail.PLUGIN_FAILED({ plugin: first.name, stage: 'running', cause: 'EXPORT_FAILED' }, { message: `The export would not be complete: ${first.name}: ${first.why}` });
+        }
         return result;
     }
 
     return {
-        async export({ sections: names, passphrase }, call) {
+        async export(request, call) {
+            const { sections: names, passphrase } = request;
             const sections = chosen(options.sections, names, call);
             if (passphrase !== undefined && !call.actor.fresh) {
                 throw fail.STEP_UP_REQUIRED();
             }
-            const secrets = new Map<string, Map<string, string>>();
-            const collected = sections.map(({ name, permissions, collect }) => {
+            for (const { permissions } of sections) {
                 require(call, permissions.read);
+                if (passphrase !== undefined) {
+                    require(call, permissions.secrets);
+                }
+            }
+            for (const section of sections) {
+                await section.ready?.();
+            }
+            const { given, leftOut } = await contributed(sections, request, call.signal);
+            const secrets = new Map<string, Map<string, string>>();
+            const collected = sections.map(({ name, collect }) => {
                 if (passphrase === undefined) {
                     return [name, collect(null)] as const;
                 }
-                require(call, permissions.secrets);
                 const own = new Map<string, string>();
                 secrets.set(name, own);
                 return [name, collect(sinkOf(own))] as const;
             });
-            const plain = { format, formatVersion, createdAt: new Date(clock.now()).toISOString(), generator: `portico ${options.version}`, sections: Object.fromEntries(collected) } as const;
+            given.forEach((contribution, plugin) => secrets.get('plugins')?.set(dataPath(plugin), JSON.stringify(contribution)));
+            const notes = leftOut.map(({ name, why }) => `${name}: ${why}`);
+            const plain = {
+                format, formatVersion, createdAt: new Date(clock.now()).toISOString(), generator: `portico ${options.version}`, sections: Object.fromEntries(collected), ...(notes.length === 0 ? {} : { notes })
+            } as const;
             // What leaves is on record before it does.
             await db.write((tx) => call.complete(tx, { action: 'export', resource, after: { sections: sections.map(({ name }) => name), secrets: passphrase !== undefined }, reply: null }));
             return passphrase === undefined ? plain : { ...plain, secrets: await seal(secrets, passphrase, plain) };
@@ -179,16 +225,22 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
                 kind: 'import', title: `Import (${request.mode})`, access: 'import:run', call, key: 'import', audit: { action: 'import', resource, after: summary(expected) },
                 async work(run) {
                     run.log('The document was read and found right');
+                    const release = options.restorer.hold();
                     try {
-                        return bounded(await apply(prepared, call));
+                        return bounded(await apply(prepared, call, run));
                     }
                     catch (error) {
                         await options.recorder.recordAlone(entryOf(call, { status: null, code: isFailure(error) ? error.code : 50000, after: summary(expected) }));
                         throw error;
                     }
+                    finally {
+                        release();
+                    }
                 }
             });
-        }
+        },
+        started: (plugin) => options.restorer.started(plugin),
+        close: () => options.restorer.close()
     };
 }
 
