@@ -36,12 +36,12 @@ export function apiPages(): readonly ApiPage[] {
     return entries.map(({ name, source }) => ({ file: join(sdk, 'api', `${name.split('/').at(-1)}.api.md`), text: pageOf(name, program.getSourceFile(declarationName(source)), program.getTypeChecker()) }));
 }
 
-/** As package.json lists them. */
+/** As package.json lists them, without the one that is for hosts of plugins and promises nothing to authors. */
 function entryPoints(): readonly { readonly name: string; readonly source: string }[] {
     const { exports } = JSON.parse(readFileSync(join(sdk, 'package.json'), 'utf8')) as { exports: Readonly<Record<string, { readonly 'portico-source'?: string } | string>> };
     return Object.entries(exports).flatMap(([path, target]) => {
         const source = typeof target === 'string' ? undefined : target['portico-source'];
-        return source === undefined ? [] : [{ name: path === '.' ? '@portico/sdk' : `@portico/${join('sdk', path)}`, source: join(sdk, source) }];
+        return source === undefined || path === './host' ? [] : [{ name: path === '.' ? '@portico/sdk' : `@portico/${join('sdk', path)}`, source: join(sdk, source) }];
     });
 }
 

@@ -6,7 +6,6 @@ import { isFailure, type Failure } from '../errors.ts';
 import { isReply } from '../reply.ts';
 import type { Actor, Effect } from '../route.ts';
 import { actorOf, type Caller } from './actors.ts';
-import type { TestApi } from './controls.ts';
 
 /** A route of the panel, or of another plugin, that a test puts there. */
 export interface PanelRoute {
@@ -31,7 +30,7 @@ const deepest = 4;
 const effects = { GET: 'read', POST: 'write', PUT: 'write', DELETE: 'destructive' } as const;
 
 /** What is mounted beside the plugin. */
-export class ApiFake implements TestApi {
+export class ApiFake {
     /** Every call that came, refused ones included. */
     readonly calls: (ApiCall & { readonly username: string | null; readonly answer: ApiAnswer })[] = [];
     readonly #routes = new Map<string, PanelRoute>();

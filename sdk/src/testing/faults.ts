@@ -1,6 +1,5 @@
 /** The fault switch: any door fails or hangs when a test says so. */
 import { createFailure } from '../errors.ts';
-import type { TestFaults } from './controls.ts';
 
 /** Doors of the context, by the names that a plugin's code calls them by. */
 export type Door =
@@ -18,7 +17,7 @@ interface Fault {
 }
 
 /** What is wrong with which door now. */
-export class FaultSwitch implements TestFaults {
+export class FaultSwitch {
     readonly #faults = new Map<Door, Fault>();
     #cleared = new AbortController();
 

@@ -2,7 +2,6 @@
 import { createHookHost, type HookHost, type Published } from '../boundary/hook-host.ts';
 import type { HookRun } from '../context.ts';
 import type { HookKind, HookName, Hooks, Tap } from '../hooks.ts';
-import type { TestHooks } from './controls.ts';
 
 /** Hooks that a plugin hangs on only with the capability `taps`, whatever their kind. */
 const watched = new Set(['settings.changed', 'audit.recorded']);
@@ -20,7 +19,7 @@ export interface TestTapFailure {
     readonly error: unknown;
 }
 
-export class HooksFake implements TestHooks {
+export class HooksFake {
     readonly host: HookHost;
     /** Taps that failed, in order. */
     readonly failures: TestTapFailure[] = [];

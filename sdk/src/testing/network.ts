@@ -2,7 +2,6 @@
 import { Socket, type NetConnectOpts } from 'node:net';
 import type { Grants } from '../boundary/grants.ts';
 import type { Scope } from '../boundary/scope.ts';
-import type { TestNetwork } from './controls.ts';
 
 /** What a host answers. */
 export type NetworkAnswer = Response | string | object;
@@ -13,7 +12,7 @@ export type NetworkTarget = { readonly port: number } | { readonly path: string 
 const mostRedirects = 20;
 
 /** What the test says of the network, and what the plugin did with it. */
-export class NetworkFake implements TestNetwork {
+export class NetworkFake {
     /** Every request that was let through, in order; bodies are read from clones. */
     readonly requests: Request[] = [];
     readonly #hosts = new Map<string, Script>();

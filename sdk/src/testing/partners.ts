@@ -3,12 +3,11 @@ import { boundaryErrors, failureOf } from '../boundary/failures.ts';
 import { plainCopy } from '../boundary/plain.ts';
 import type { ContractAnswer } from '../boundary/protocol.ts';
 import type { Call } from '../definition.ts';
-import type { TestPartners } from './controls.ts';
 
 /** Functions of one plain input and the call. */
 export type FakeContract = Readonly<Record<string, (input: never, call: Call) => unknown>>;
 
-export class PartnersFake implements TestPartners {
+export class PartnersFake {
     readonly #contracts = new Map<string, FakeContract>();
     #changed: (name: string, present: boolean) => Promise<void> = async () => undefined;
 

@@ -6,7 +6,6 @@ import type { Grants } from '../boundary/grants.ts';
 import type { Scope } from '../boundary/scope.ts';
 import { errors } from '../plugin-errors.ts';
 import type { Child, ExecOptions, ExecResult, Exit, SpawnOptions } from '../process.ts';
-import type { TestPrograms } from './controls.ts';
 
 /** One use of a program. */
 export interface ProgramCall {
@@ -27,7 +26,7 @@ const refusedNames = /^(PATH|NODE_OPTIONS|LD_.*|PORTICO_.*)$/;
 const execSeconds = 60;
 
 /** What the test says of programs, and what the plugin did with them. */
-export class ProgramsFake implements TestPrograms {
+export class ProgramsFake {
     /** Every use that was let through, in order. */
     readonly calls: Omit<ProgramCall, 'stdin' | 'signal'>[] = [];
     readonly #scripts = new Map<string, Script>();

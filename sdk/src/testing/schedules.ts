@@ -1,6 +1,5 @@
 /** Scheduled work and the clock that it runs by: both stand still until the test moves them. */
 import type { When } from '../context.ts';
-import type { TestSchedules } from './controls.ts';
 import { cronOf } from './cron.ts';
 
 /** The clock of the test. The plugin's own `Date.now()` is the machine's: what depends on the time takes it from its run, or from a setting. */
@@ -28,7 +27,7 @@ interface Entry {
 /** What is later than this when it is looked at was missed. */
 const lateMs = 5 * 60_000;
 
-export class SchedulesFake implements TestClock, TestSchedules {
+export class SchedulesFake implements TestClock {
     #now: number;
     readonly #entries = new Map<string, Entry>();
     /** When work with `missed: 'run-once'` is due, kept over a restart as the panel keeps it. */

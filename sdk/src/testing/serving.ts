@@ -3,12 +3,11 @@ import type { Grants } from '../boundary/grants.ts';
 import { errors } from '../plugin-errors.ts';
 import type { AppliedHost, Certificate, Host, UpstreamState } from '../serving.ts';
 import type { Caller } from './actors.ts';
-import type { TestServing } from './controls.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What the panel serves. The test puts rows in, and sees what the plugin made of them. */
-export class ServingFake implements TestServing {
+export class ServingFake {
     readonly hosts: Host[] = [];
     readonly certificates: Certificate[] = [];
     /** What the engine says of each upstream; what is not here has nothing in flight and is healthy. */

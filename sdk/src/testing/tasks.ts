@@ -2,7 +2,6 @@
 import { errors } from '../plugin-errors.ts';
 import { failureOf } from '../boundary/failures.ts';
 import type { TaskView } from '../reply.ts';
-import type { TestTasks } from './controls.ts';
 
 /** A task with all that only its readers see. */
 export interface TestTask extends TaskView {
@@ -22,7 +21,7 @@ export interface TaskStart {
 
 type Row = { -readonly [K in keyof TestTask]: TestTask[K] } & { log: string[] };
 
-export class TasksFake implements TestTasks {
+export class TasksFake {
     readonly #rows = new Map<number, { readonly row: Row; readonly key: string | null; readonly controller: AbortController; readonly over: Promise<void> }>();
     readonly #now: () => Date;
 
