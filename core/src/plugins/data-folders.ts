@@ -117,7 +117,7 @@ export class PluginData implements DataFolders {
     /** Makes the folder of other code, a copy of `source`. Nothing of the plugin may have it open. */
     async next({ name, package: packageName }: Owner, source: PluginDataRow | null, code: { readonly folder: string; readonly version: string }): Promise<NextData> {
         const n = await this.#free(name);
-        let row: PluginDataRow = { name, package: packageName, n, ...code, createdAt: this.#options.clock.now(), current: false, pending: true, accepted: false, decision: null };
+        let row: PluginDataRow = { name, package: packageName, n, folder: code.folder, version: code.version, createdAt: this.#options.clock.now(), current: false, pending: true, accepted: false, decision: null };
         const path = this.pathOf(row);
         const isKnown = (): boolean => this.#rows.some((each) => each.name === name && each.n === n);
         await mkdir(join(this.#root, name), { recursive: true, mode: 0o700 });
