@@ -108,6 +108,16 @@ export class ApiTokens {
         this.#listeners.push(listener);
     }
 
+    /** Takes an area's permissions out of every token: what was given was given to another plugin of that name. */
+    async forgetArea(tx: Transaction, area: string): Promise<void> {
+        const named = (permission: string): boolean => permission.startsWith(`${area}:`);
+        for (const token of [...this.#byHash.values()].filter(({ permissions }) => permissions.some(named))) {
+            const permissions = token.permissions.filter((permission) => !named(permission));
+            await tx.em.nativeUpdate(ApiTokenEntity, { id: token.id }, { permissions });
+            tx.afterCommit(() => this.#byHash.set(token.hash, { ...token, permissions }));
+        }
+    }
+
     list(userId: number): ApiTokenView[] {
         return [...this.#byHash.values()].filter((token) => token.userId === userId && token.revokedAt === null).sort((a, b) => a.id - b.id).map(viewOf);
     }

@@ -20,6 +20,8 @@ export const PluginEntity = defineEntity({
         /** JSON of the last failure; null when it runs, or never failed. */
         failure: p.text().nullable(),
         quarantinedAt: p.integer().nullable(),
+        /** Roles and tokens name permissions of this package, and of no other one of its name. */
+        holdsArea: p.boolean(),
         /** JSON of the package as it was last seen. */
         seen: p.text(),
         firstSeenAt: p.integer(),
@@ -67,7 +69,7 @@ class CreatePluginTables extends Migration {
     override up(): void {
         this.addSql(`create table plugins (
             name text not null, package text not null, enabled integer not null, grants text not null, decided text not null, settings text not null, failures text not null,
-            failure text null, quarantined_at integer null, seen text not null, first_seen_at integer not null, version integer not null, primary key (name, package)
+            failure text null, quarantined_at integer null, holds_area integer not null, seen text not null, first_seen_at integer not null, version integer not null, primary key (name, package)
         )`);
         this.addSql(`create table plugin_data (
             name text not null, package text not null, n integer not null, folder text not null, version text not null, created_at integer not null, current integer not null,

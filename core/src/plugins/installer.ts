@@ -331,6 +331,9 @@ export function createInstaller(ports: InstallerPorts): Installer {
                     for (const each of owners) {
                         await records.remove(tx, each);
                     }
+                    if (owners.some(({ holdsArea }) => holdsArea)) {
+                        await lifecycle.forgetArea(tx, name);
+                    }
                     await call.complete(tx, {
                         action: 'uninstall', resource, resourceId: name, before: { package: record?.package ?? null, version: runtime.plugin?.version ?? null },
                         after: { purge, ...(by.length === 0 ? {} : { disabled: by }), released: released?.released.length ?? 0, leaked: released?.leaked ?? [], cut: released?.cut ?? 0 }, reply: null

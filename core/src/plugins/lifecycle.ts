@@ -5,6 +5,7 @@
  */
 import type { Found, Place, PluginPackage, Registry, Skipped } from '@portico/registry';
 import type { Clock } from '../clock.ts';
+import type { Transaction } from '../db/database.ts';
 import type { Logger } from '../log.ts';
 import type { Blame } from './blame.ts';
 import { bindsSetup } from './capabilities.ts';
@@ -36,6 +37,8 @@ export interface LifecycleOptions {
     readonly log: Logger;
     readonly places: readonly Place[];
     readonly events: LifecycleEvents;
+    /** Takes a name's permissions out of roles and tokens: they were given to another package. */
+    readonly forgetArea: (tx: Transaction, area: string) => Promise<void>;
     readonly timing?: Partial<GenerationTiming>;
 }
 
@@ -46,6 +49,7 @@ export class Lifecycle {
     readonly registry: Registry;
     readonly host: PluginHost;
     readonly records: Records;
+    readonly forgetArea: LifecycleOptions['forgetArea'];
     readonly #options: LifecycleOptions;
     readonly #road: Road;
     readonly #runtimes = new Map<string, Runtime>();
@@ -62,6 +66,7 @@ export class Lifecycle {
         this.registry = registry;
         this.host = host;
         this.records = records;
+        this.forgetArea = options.forgetArea;
         this.#options = options;
         this.#turns = new Turns((error) => options.log.error('Work on a plugin failed', { error }));
         this.#road = {
@@ -322,13 +327,14 @@ export class Lifecycle {
     async #settle(runtime: Runtime, retry: boolean): Promise<ReleaseReport | null> {
         const rest = restOf(runtime, this.recordOf(runtime), (name) => this.runtime(name), this.#phase === 'safe');
         if (rest !== null) {
+            const record = this.recordOf(runtime);
             const report = await this.stop(runtime, rest.fault?.message ?? `it is ${rest.state}`);
             const stays = rest.state === runtime.state && isSame(rest.fault, runtime.failure);
             if (rest.state === 'failed' && rest.fault !== null && !stays) {
                 await this.fall(runtime, rest.fault);
             }
             else if (!stays) {
-                this.#show(runtime, rest.state, this.recordOf(runtime)?.quarantinedAt === null ? null : this.recordOf(runtime)?.failure ?? null);
+                this.#show(runtime, rest.state, record?.quarantinedAt === null ? null : record?.failure ?? null);
             }
             return report;
         }
@@ -340,20 +346,19 @@ export class Lifecycle {
     }
 
     async #start(runtime: Runtime): Promise<void> {
+        const record = this.recordOf(runtime);
+        await (record === null ? null : this.records.takeArea(record, this.forgetArea));
         try {
             await journey(runtime, this.#road);
-            const record = this.recordOf(runtime);
             if (record !== null && record.failure !== null) {
                 await this.records.note(record.name, record.package, { failure: null });
             }
             this.#options.events.routes(runtime.name);
         }
         catch (error) {
-            if (!(error instanceof Stopped)) {
-                throw error;
-            }
-            if (this.#phase !== 'closing' && error.failure.code !== interruptedCode) {
-                await this.fall(runtime, error.failure);
+            const fault = error instanceof Stopped ? error.failure : { stage: 'running' as const, code: 'INTERNAL', message: String(error) };
+            if (this.#phase !== 'closing' && fault.code !== interruptedCode) {
+                await this.fall(runtime, fault);
             }
         }
     }

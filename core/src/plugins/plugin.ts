@@ -35,6 +35,8 @@ export interface PluginRecord {
     readonly failures: readonly number[];
     readonly failure: PluginFailure | null;
     readonly quarantinedAt: number | null;
+    /** Roles and tokens that name its permissions mean this package, and no other one of its name. */
+    readonly holdsArea: boolean;
     /** The package as it was last seen: what is shown when it is gone. */
     readonly seen: PluginPackage;
     readonly firstSeenAt: number;

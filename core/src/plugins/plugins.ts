@@ -14,7 +14,7 @@ import { createPluginHost } from './host/host.ts';
 import type { GenerationTiming } from './host/generation.ts';
 import type { PluginHostPorts } from './host/ports.ts';
 import { createInstaller, type Installer, type InstallerPorts, type KeptSettings } from './installer.ts';
-import { Lifecycle, type LifecycleEvents } from './lifecycle.ts';
+import { Lifecycle, type LifecycleEvents, type LifecycleOptions } from './lifecycle.ts';
 import { npmSetting } from './npm-setting.ts';
 import { permissionsOf, type DeclaredPermission } from './permissions.ts';
 import { Prover } from './prover.ts';
@@ -30,6 +30,8 @@ export interface PluginsOptions {
     readonly ports: PluginHostPorts;
     /** The role catalogue. */
     readonly permissions: { register(plugin: string, permissions: readonly DeclaredPermission[]): () => void };
+    /** Takes a name's permissions out of roles and tokens. */
+    readonly forgetArea: LifecycleOptions['forgetArea'];
     /** Names that no plugin may have. */
     readonly reserved: ReadonlySet<string>;
     /** Versions that plugins' ranges are held against. */
@@ -77,7 +79,7 @@ export async function createPlugins({ config, db, keyring, clock, log, ports, ti
     const records = await Records.open(db);
     const registered = new Map<string, () => void>();
     const lifecycle = new Lifecycle({
-        registry, host, records, data, blame, clock, log, places, timing: generationTiming,
+        registry, host, records, data, blame, clock, log, places, timing: generationTiming, forgetArea: options.forgetArea,
         events: {
             changed: options.changed,
             routes: options.routesChanged,

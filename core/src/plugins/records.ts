@@ -61,6 +61,26 @@ export class Records {
         }
     }
 
+    /** From now on a package's permissions are those that its name has. `forget` is called when another package had them. */
+    async takeArea({ name, package: packageName }: PluginRecord, forget: (tx: Transaction, area: string) => Promise<void>): Promise<void> {
+        if (this.get(name, packageName)?.holdsArea !== false) {
+            return;
+        }
+        await this.#db.write(async (tx) => {
+            const others = this.of(name).filter((record) => record.package !== packageName && record.holdsArea);
+            for (const other of others) {
+                await this.put(tx, { ...other, holdsArea: false });
+            }
+            const own = this.get(name, packageName);
+            if (own !== null) {
+                await this.put(tx, { ...own, holdsArea: true });
+            }
+            if (others.length > 0) {
+                await forget(tx, name);
+            }
+        });
+    }
+
     /** Forgets one. */
     async remove(tx: Transaction, { name, package: packageName }: Pick<PluginRecord, 'name' | 'package'>): Promise<void> {
         await tx.em.nativeDelete(PluginEntity, { name, package: packageName });
@@ -84,7 +104,7 @@ export class Records {
 /** A record of a package that is seen for the first time: disabled and empty, until somebody decides. */
 export function newRecord(plugin: PluginPackage, at: number): PluginRecord {
     return {
-        name: plugin.manifest.name, package: plugin.package, enabled: false, grants: {}, decided: {}, settings: {}, failures: [], failure: null, quarantinedAt: null, seen: plugin, firstSeenAt: at, version: 1
+        name: plugin.manifest.name, package: plugin.package, enabled: false, grants: {}, decided: {}, settings: {}, failures: [], failure: null, quarantinedAt: null, holdsArea: false, seen: plugin, firstSeenAt: at, version: 1
     };
 }
 
@@ -92,7 +112,7 @@ const keyOf = (name: string, packageName: string): string => `${name}\n${package
 
 function recordOf({ grants, decided, settings, failures, failure, seen, ...row }: PluginRow): PluginRecord {
     return {
-        ...row, enabled: Boolean(row.enabled), quarantinedAt: row.quarantinedAt ?? null, grants: parse(grants), decided: parse(decided), settings: parse(settings), failures: parse(failures), seen: parse(seen),
+        ...row, enabled: Boolean(row.enabled), holdsArea: Boolean(row.holdsArea), quarantinedAt: row.quarantinedAt ?? null, grants: parse(grants), decided: parse(decided), settings: parse(settings), failures: parse(failures), seen: parse(seen),
         failure: failure === null || failure === undefined ? null : parse(failure)
     };
 }

@@ -5,6 +5,8 @@ import type Joi from 'joi';
 import type { Capabilities } from './host/generation.ts';
 
 const manifest = manifestSchema as unknown as Joi.ObjectSchema;
+/** What a registry is asked for is one line of plain text. */
+const printable = /^[\x20-\x7e]+$/;
 const range = () => joi.string().description('A semver range');
 const time = () => joi.string().allow(null).required();
 
@@ -24,7 +26,7 @@ export const pluginUpdate = joi.object({
     settings: joi.record(joi.any()).description('What is not named stays, null takes a setting back to its default, and `{ "set": true }` keeps a secret'),
     grants: joi.typed<Capabilities>(manifest.extract('capabilities').description('What it may of what it asks for. Needs a fresh session')),
     adopt: joi.boolean().valid(true).description('Takes over the record, the settings and the data of another package that had this name. Needs a fresh session'),
-    version: joi.string().min(1).max(100).description('Another version than the present one: upgrades or rolls back, as a task. A version, a range or a tag of the registry'),
+    version: joi.string().pattern(printable).max(100).description('Another version than the present one: upgrades or rolls back, as a task. A version, a range or a tag of the registry'),
     force: joi.boolean().description('With `version`: requests that do not end within 8 s are cut'),
     restoreData: joi.boolean().valid(true).description('With `version`: goes back to the data as that version left them, and gives up every change since. Needs a fresh session'),
     name: joi.any(), package: joi.any(), title: joi.any(), state: joi.any(), origin: joi.any(), sdk: joi.any(), requires: joi.any(), optional: joi.any(), permissions: joi.any(), capabilities: joi.any(),
@@ -34,9 +36,9 @@ export const pluginUpdate = joi.object({
 const flag = (described: string) => joi.string().valid('true', 'false').description(described);
 
 export const pluginInstall = joi.object({
-    package: joi.string().min(1).max(214).required(),
-    version: joi.string().min(1).max(100).description('A version, a range or a tag; default: the newest that works with this panel'),
-    integrity: joi.string().max(200).description('What the archive must be, as `sha512-…`'),
+    package: joi.string().pattern(printable).max(214).required(),
+    version: joi.string().pattern(printable).max(100).description('A version, a range or a tag; default: the newest that works with this panel'),
+    integrity: joi.string().pattern(printable).max(200).description('What the archive must be, as `sha512-…`'),
     enabled: joi.boolean().description('Default true: a plugin that asks for no more than it is granted runs at once, another one stays disabled'),
     grants: joi.typed<Capabilities>(manifest.extract('capabilities').description('What it may of what it asks for. Needs a fresh session'))
 });
@@ -44,7 +46,7 @@ export const pluginInstall = joi.object({
 /** What an uploaded archive cannot say itself. */
 export const pluginInstallQuery = joi.object({
     enabled: flag('For an archive: as `enabled` in the body'),
-    integrity: joi.string().max(200).description('For an archive: what it must be, as `sha512-…`')
+    integrity: joi.string().pattern(printable).max(200).description('For an archive: what it must be, as `sha512-…`')
 });
 
 export const pluginRemoveQuery = joi.object({

@@ -191,10 +191,11 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
                         await records.put(tx, { ...dependant, enabled: false, version: dependant.version + 1 });
                     }
                 }
-                if (change.adopt === true) {
-                    await adopt(tx, records, before, adoptable(before) as PluginRecord);
+                const other = change.adopt === true ? adoptable(before) : null;
+                if (other !== null) {
+                    await adopt(tx, records, before, other);
                 }
-                const after: PluginRecord = { ...present, ...decision, version: present.version + (isSame ? 0 : 1), ...(isFreed ? { quarantinedAt: null, failures: [] } : {}) };
+                const after: PluginRecord = { ...present, ...decision, holdsArea: present.holdsArea || (other?.holdsArea ?? false), version: present.version + (isSame ? 0 : 1), ...(isFreed ? { quarantinedAt: null, failures: [] } : {}) };
                 await records.put(tx, after);
                 const action = change.enabled === undefined || change.enabled === before.enabled ? 'update' : change.enabled ? 'enable' : 'disable';
                 await call.complete(tx, { action, resource, resourceId: name, before: shown(before), after: { ...shown(after), ...(by.length === 0 ? {} : { disabled: by }) }, reply: null });

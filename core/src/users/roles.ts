@@ -2,7 +2,7 @@
 import { reply, type Reply } from '@portico/sdk';
 import type { Call, Caller } from '../call.ts';
 import type { Clock } from '../clock.ts';
-import type { Database } from '../db/database.ts';
+import type { Database, Transaction } from '../db/database.ts';
 import { fail, invalid } from '../errors.ts';
 import { requireAll, requireProof } from './authority.ts';
 import { RoleEntity, UserEntity } from './entities.ts';
@@ -169,6 +169,15 @@ export class Roles {
         }
         requireAll(actor, wanted);
         return [...new Set(wanted)].sort();
+    }
+
+    /** Takes an area's permissions out of every role: what was given was given to another plugin of that name. */
+    async forgetArea(tx: Transaction, area: string): Promise<void> {
+        const named = (permission: string): boolean => permission.startsWith(`${area}:`);
+        for (const row of (await tx.em.find(RoleEntity, {})).filter(({ permissions }) => permissions.some(named))) {
+            await tx.em.nativeUpdate(RoleEntity, { name: row.name }, { permissions: row.permissions.filter((permission) => !named(permission)), version: row.version + 1, updatedAt: this.#clock.now() });
+        }
+        tx.afterCommit(() => this.reload());
     }
 
     /** Follows the rows after a transaction that wrote several of them. */

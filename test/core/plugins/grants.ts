@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -140,6 +140,26 @@ describe('PUT /api/plugins/{name} with grants', { timeout: limitMs }, () => {
         const adopted = await put('modest', { adopt: true, enabled: true });
         expect([adopted.data.state, adopted.data.settings, adopted.data.adoptable]).to.equal(['running', { key: { set: true }, n: 7 }, null]);
         expect((await get('/api/plugins/modest/all')).data).to.equal({ key: secret, n: 7 });
+    });
+
+    it('keeps what roles were given of a name for the package that it was given of, or that adopts it', async () => {
+        const role = async (): Promise<readonly string[]> => (await get('/api/users/roles')).data.find(({ name }: { name: string }) => name === 'reader').permissions;
+        const replaceBy = async (name: string, change: object): Promise<string> => {
+            place('modest', pluginModule(helloRoute), {}, { package: `@${name}/modest`, folder: `modest-${name}` });
+            for (const folderName of readdirSync(join(panel.config.dataDir, 'extensions')).filter((each) => each.startsWith('modest') && each !== `modest-${name}`)) {
+                rmSync(join(panel.config.dataDir, 'extensions', folderName), { recursive: true });
+            }
+            await restart();
+            return (await put('modest', change)).data.state;
+        };
+        await panel.client.post('/api/users/roles', { name: 'reader', permissions: ['hosts:read', 'modest:read', 'modest:write'] });
+        expect(await replaceBy('adopting', { adopt: true, enabled: true })).to.equal('failed'); // it has other settings
+        expect((await put('modest', { settings: { key: null, n: null } })).data.state).to.equal('running');
+        expect(await role()).to.equal(['hosts:read', 'modest:read', 'modest:write']);
+        expect(await replaceBy('stranger', {})).to.equal('disabled');
+        expect(await role()).to.equal(['hosts:read', 'modest:read', 'modest:write']); // nothing of it runs
+        expect((await put('modest', { enabled: true })).data.state).to.equal('running');
+        expect(await role()).to.equal(['hosts:read']);
     });
 
     it('has every decision on record', async () => {
