@@ -11,6 +11,8 @@ export interface CoreHooks {
     readonly beforeLogin: Published<'auth.beforeLogin'>;
     readonly afterLogin: Published<'auth.afterLogin'>;
     readonly auditRecorded: Published<'audit.recorded'>;
+    /** Asked by the host of plugins itself, of one plugin at a time. */
+    readonly engineCollect: Published<'engine.collect'>;
     readonly engineApplied: Published<'engine.applied'>;
     readonly engineFailed: Published<'engine.failed'>;
     readonly certificateIssued: Published<'certificate.issued'>;
@@ -23,6 +25,9 @@ export interface CoreHooks {
     readonly healthCollect: Published<'health.collect'>;
     readonly exportCollect: Published<'export.collect'>;
     readonly importRestore: Published<'import.restore'>;
+    /** Run by a plugin that makes backups. */
+    readonly backupCollect: Published<'backup.collect'>;
+    readonly backupRestore: Published<'backup.restore'>;
     readonly panelStarted: Published<'panel.started'>;
     readonly panelStopping: Published<'panel.stopping'>;
 }
@@ -30,8 +35,16 @@ export interface CoreHooks {
 /** Reading a plugin's data and writing it takes longer than an opinion. */
 const exportSeconds = 30;
 const restoreSeconds = 120;
+/** Writing all data of a plugin into a folder. */
+const backupSeconds = 3_600;
 
-export function createCoreHooks(log: Logger): CoreHooks {
+/** Seconds that a plugin may take; for tests. */
+export interface HookTiming {
+    readonly exportSeconds?: number;
+    readonly restoreSeconds?: number;
+}
+
+export function createCoreHooks(log: Logger, timing: HookTiming = {}): CoreHooks {
     const host = createHookHost(({ plugin, version, hook, error, milliseconds }) => log.warn('A tap failed', { plugin, version, hook, error, milliseconds }));
     return {
         host,
@@ -41,6 +54,7 @@ export function createCoreHooks(log: Logger): CoreHooks {
         beforeLogin: host.define('auth.beforeLogin', 'guard', { failOpen: true, timeoutSeconds: 3 }),
         afterLogin: host.define('auth.afterLogin', 'notify'),
         auditRecorded: host.define('audit.recorded', 'notify'),
+        engineCollect: host.define('engine.collect', 'collect'),
         engineApplied: host.define('engine.applied', 'notify'),
         engineFailed: host.define('engine.failed', 'notify'),
         certificateIssued: host.define('certificate.issued', 'notify'),
@@ -51,8 +65,10 @@ export function createCoreHooks(log: Logger): CoreHooks {
         routesChanged: host.define('routes.changed', 'notify'),
         pluginStateChanged: host.define('plugin.stateChanged', 'notify'),
         healthCollect: host.define('health.collect', 'collect', { timeoutSeconds: 5 }),
-        exportCollect: host.define('export.collect', 'collect', { timeoutSeconds: exportSeconds }),
-        importRestore: host.define('import.restore', 'collect', { timeoutSeconds: restoreSeconds }),
+        exportCollect: host.define('export.collect', 'collect', { timeoutSeconds: timing.exportSeconds ?? exportSeconds }),
+        importRestore: host.define('import.restore', 'collect', { timeoutSeconds: timing.restoreSeconds ?? restoreSeconds }),
+        backupCollect: host.define('backup.collect', 'collect', { timeoutSeconds: backupSeconds }),
+        backupRestore: host.define('backup.restore', 'collect', { timeoutSeconds: backupSeconds }),
         panelStarted: host.define('panel.started', 'notify'),
         panelStopping: host.define('panel.stopping', 'notify')
     };

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { joi, type ExportItem, type Outcome, type RestoredItem } from '@portico/sdk';
 import type Joi from 'joi';
+import { fail } from '../errors.ts';
 import type { PluginHooks } from './ports.ts';
 
 /** One plugin's part of a document. It goes back only to the same package. */
@@ -21,6 +22,7 @@ const mostBytes = 8 * 1024 * 1024;
 const mostOfAll = 64 * 1024 * 1024;
 const mostItems = 1_000;
 const longestMessage = 500;
+const unknown = fail.INTERNAL().message;
 
 /** A plugin whose data is not in a document, and why, to be read after its name. */
 export interface LeftOut {
@@ -82,7 +84,7 @@ export function judgeRestore(outcomes: readonly Outcome<unknown>[]): { readonly 
     }
     const notes = outcomes.flatMap((outcome): readonly string[] => {
         if (!outcome.ok) {
-            return [outcome.message];
+            return [messageOf(outcome)];
         }
         const answer = outcome.result ?? [];
         if (!Array.isArray(answer) || !answer.every(isRestored)) {
@@ -95,7 +97,7 @@ export function judgeRestore(outcomes: readonly Outcome<unknown>[]): { readonly 
 
 function itemsOf(outcome: Outcome<unknown>): readonly ExportItem[] {
     if (!outcome.ok) {
-        throw new Error(outcome.message);
+        throw new Error(messageOf(outcome));
     }
     if (outcome.result !== undefined && outcome.result !== null && !Array.isArray(outcome.result)) {
         throw new Error('it gave no list of items');
@@ -125,6 +127,11 @@ function checked(items: readonly ExportItem[]): number {
 function isRestored(value: unknown): value is RestoredItem {
     const { item, ok, message } = (typeof value === 'object' && value !== null ? value : {}) as Partial<RestoredItem>;
     return typeof item === 'string' && typeof ok === 'boolean' && (message === undefined || typeof message === 'string');
+}
+
+/** What a plugin's own mistake says is nobody's business but its author's. */
+function messageOf({ message }: { readonly message: string }): string {
+    return message === unknown ? 'it failed; the log says why' : message;
 }
 
 function shortened(text: string): string {

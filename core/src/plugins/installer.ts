@@ -11,6 +11,7 @@ import { requireAuthority } from './consent.ts';
 import type { Decision } from './data-folders.ts';
 import { installFailed } from './failures.ts';
 import type { Capabilities } from './host/generation.ts';
+import type { MovedSettings } from './moved-settings.ts';
 import { emptyRuntime, type PluginRecord, type Runtime } from './plugin.ts';
 import type { Prover } from './prover.ts';
 import { newRecord } from './records.ts';
@@ -22,8 +23,7 @@ type Values = Readonly<Record<string, unknown>>;
 
 /** Settings that wait for a plugin: an import brought them before it was installed. */
 export interface KeptSettings {
-    /** `secrets` are those of the settings that are secret, by their names. */
-    find(name: string, packageName: string): { readonly enabled: boolean; readonly settings: Values; readonly secrets: Values } | null;
+    find(name: string, packageName: string): ({ readonly enabled: boolean } & MovedSettings) | null;
     /** They are taken over. */
     forget(name: string): Promise<void>;
 }
@@ -166,9 +166,10 @@ export function createInstaller(ports: InstallerPorts): Installer {
         let swapped: object = {};
         if (runs) {
             const definition = await loaded(name, found);
-            const change = { ...waiting?.settings, ...waiting?.secrets, ...wish.settings };
-            if (Object.keys(change).length > 0) {
-                decision = { ...decision, settings: await prover.seal(plugin, definition, decision.settings, change) };
+            const { settings = decision.settings, refused = null } = waiting === null ? {} : await prover.take(plugin, definition, decision.settings, waiting);
+            decision = { ...decision, settings: wish.settings === undefined ? settings : await prover.seal(plugin, definition, settings, wish.settings) };
+            if (refused !== null) {
+                swapped = { settingsLeftOut: refused };
             }
             const next = { found, plugin, definition, entry, source, decision };
             if (isUpgrade) {
@@ -190,7 +191,8 @@ export function createInstaller(ports: InstallerPorts): Installer {
             if (wish.settings !== undefined) {
                 throw invalid({ path: 'settings', message: 'settings are judged by the code, which is not loaded while the plugin does not run: change them afterwards' });
             }
-            await place(ports, runtime, { found, plugin, entry, source, decision: waiting === null ? decision : { ...decision, settings: prover.keep(plugin, decision.settings, waiting) } }, { phase, also });
+            const settings = waiting === null ? decision.settings : (await prover.take(plugin, null, decision.settings, waiting)).settings;
+            await place(ports, runtime, { found, plugin, entry, source, decision: { ...decision, settings } }, { phase, also });
         }
         if (waiting !== null) {
             await kept.forget(name);

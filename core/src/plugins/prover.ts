@@ -1,7 +1,8 @@
 /** Settings of a plugin whose code was imported: what they are, whether a change holds, and what is kept of it. Nothing of the plugin runs but its schema. */
-import type { PluginDefinition } from '@portico/sdk';
+import { isFailure, type PluginDefinition } from '@portico/sdk';
 import type { PluginPackage } from '@portico/registry';
 import { createGuest, type DefinitionDocument, type Guest } from '@portico/sdk/host';
+import { joinMoved, sealMoved, type MovedSettings } from './moved-settings.ts';
 import { labelOf, mergeSettings, openSettings, sealSettings } from './host/settings.ts';
 import type { Keyring } from '../keyring.ts';
 
@@ -29,10 +30,30 @@ export class Prover {
         return sealSettings(merged, secrets, label, this.#keyring);
     }
 
-    /** Settings on top of what is kept, not proven: for code that nobody may run yet. */
-    keep({ manifest, package: packageName }: PluginPackage, kept: Values, { settings, secrets }: { readonly settings: Values; readonly secrets: Values }): Values {
-        const label = labelOf(manifest.name, packageName);
-        return sealSettings(mergeSettings(openSettings(kept, label, this.#keyring), { ...settings, ...secrets }), Object.keys(secrets), label, this.#keyring);
+    /**
+     * Settings that came before the code did, on top of what is kept. Code that nobody may run yet (`definition` null) judges them when it starts.
+     *
+     * @returns also why the code does not take them, and they are left out; what is merely missing can be given later
+     */
+    async take(plugin: PluginPackage, definition: PluginDefinition | null, kept: Values, moved: MovedSettings): Promise<{ readonly settings: Values; readonly refused: string | null }> {
+        const owner = { name: plugin.manifest.name, package: plugin.package };
+        if (definition === null) {
+            return { settings: { ...kept, ...sealMoved(moved, owner, this.#keyring) }, refused: null };
+        }
+        const label = labelOf(owner.name, owner.package);
+        const guest = guestOf(plugin, definition);
+        const { secrets } = await guest.define({});
+        const values = { ...openSettings(kept, label, this.#keyring), ...joinMoved(moved) };
+        try {
+            await guest.readSettings({ values });
+        }
+        catch (error) {
+            const faults = (isFailure(error) ? error.data?.['errors'] : null) as readonly { readonly message: string }[] | null | undefined ?? [];
+            if (!faults.every(({ message }) => message.endsWith('is required'))) {
+                return { settings: kept, refused: faults.map(({ message }) => message).join('; ') };
+            }
+        }
+        return { settings: sealSettings(values, secrets, label, this.#keyring), refused: null };
     }
 
     /** The same settings for another package of the same name. */
