@@ -48,9 +48,9 @@ export const reply = {
     created<T>(location: string, data: T, options: ReplyOptions = {}): Reply<T> {
         return make(201, data, { ...options, headers: { ...options.headers, location } });
     },
-    /** 202 with the task that does the work. */
-    accepted<T extends TaskView>(task: T): Reply<T> {
-        return make(202, task, {});
+    /** 202 with what does the work from now on: a task, or a plugin's own record of it, where `Location` says how to follow it. */
+    accepted<T extends object>(work: T, options: ReplyOptions = {}): Reply<T> {
+        return make(202, work, options);
     },
     /** 200 with one page of a list. */
     list<T>(rows: readonly T[], page: Page = {}): Reply<T[]> {

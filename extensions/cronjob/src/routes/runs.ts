@@ -56,8 +56,7 @@ export function runRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
 
 /** 202 with a run that was just made. */
 export async function startedRun(ctx: Ctx, runs: Runs, run: RunRow, actor: Actor): Promise<Reply<WholeRunView>> {
-    const data = await whole(ctx, runs, run, actor);
-    return { '~portico': 'reply', status: 202, message: 'ok', headers: { location: `/api/plugins/${ctx.name}/runs/${run.id}`, etag: `"${run.version}"` }, data };
+    return reply.accepted(await whole(ctx, runs, run, actor), { headers: { location: `/api/plugins/${ctx.name}/runs/${run.id}` }, version: run.version });
 }
 
 async function list(ctx: Ctx, { limit, cursor, state, trigger, from, to }: Filters, taskId: number | null, actor: Actor): Promise<Reply<RunView[]>> {
