@@ -8,7 +8,7 @@ import semver from 'semver';
 
 const name = /^[a-z][a-z0-9-]{1,39}$/;
 const permission = /^[a-z][a-z0-9-]{0,39}$/;
-const range = joi.string().max(200).custom((value: string, { error }) => (semver.validRange(value) === null ? error('any.invalid') : value));
+const range = joi.string().max(200).custom((value: string, { error }) => (semver.validRange(value) === null ? error('any.invalid') : value), 'As npm writes ranges: ^1.2.0');
 const texts = joi.array().items(joi.string().min(1).max(1024)).unique().max(200);
 
 /** What a plugin says of itself. */
@@ -29,7 +29,7 @@ export const manifestSchema = joi.object({
         network: texts.description('Hosts that it connects to; `*` means any'),
         sockets: texts.description('Unix sockets that it connects to, absolute'),
         hosts: joi.string().valid('own', 'read', 'write').description('Hosts that it may see and make'),
-        certificates: joi.string().valid('read', 'write'),
+        certificates: joi.string().valid('read', 'write').description('Certificates that it may see, or also upload and remove'),
         api: joi.object({ read: texts, write: texts }).description('Routes that it calls as the asking user, by id; `*` means whatever the user may'),
         collect: texts.description('Collecting hooks of the core that it runs'),
         taps: texts.description('Guards, waterfalls and collecting hooks that it taps'),

@@ -189,8 +189,11 @@ export type HookRun<K extends HookName> = Hooks[K]['kind'] extends 'waterfall' ?
  * from `onStart` to `onStop`; after the end it rejects with `GENERATION_ENDED` 50304.
  */
 export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record<never, never>>> {
+    /** As in the manifest. */
     readonly name: string;
+    /** Of the package. */
     readonly version: string;
+    /** Lines carry the plugin's name and version; secrets of its settings are masked. */
     readonly log: Logger;
     /** Aborts when this generation ends. */
     readonly signal: AbortSignal;
@@ -215,6 +218,7 @@ export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record
     http<VP extends Schema = undefined, VQ extends Schema = undefined>(route: PluginHttp<VP, VQ>): void;
     /** Serves static files of the package, public and immutable by hash. */
     assets(files: Assets): void;
+    /** Taps hooks, publishes hooks of the plugin's own, and runs collecting ones. */
     readonly hooks: HookDoor;
     /** Names a check that the plugin list shows; 5 seconds at most. */
     health(name: string, check: (signal: AbortSignal) => Awaitable<Health>): void;
@@ -227,9 +231,13 @@ export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record
     /** Hears when an optional partner comes, changes its generation, or goes (`undefined`). */
     onPartner<K extends keyof P>(name: K, work: (partner: P[K]) => Awaitable<void>): void;
 
+    /** The plugin's own SQLite file: `read` and `write`, each with an entity manager of its own. */
     readonly db: Db;
+    /** The catalogue of what is mounted, and calls of it as the asking user; needs the capability `api`. */
     readonly api: ApiDoor;
+    /** Hosts of the proxy; needs the capability `hosts`. What the plugin makes stays and serves when the plugin goes. */
     readonly hosts: HostsDoor;
+    /** Certificates; needs the capability `certificates`. */
     readonly certificates: CertificatesDoor;
     /** Files below an absolute folder; needs the capability `files`. */
     files(root: string): Files;
@@ -251,6 +259,7 @@ export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record
     schedule(name: string, when: When, work: (run: ScheduledRun) => Awaitable<void>): Promise<Scheduled>;
     /** Tells people, by the channels that the admin set up. */
     notify(message: Notification): Promise<void>;
+    /** Adds an entry to the audit log, beyond those that every route leaves by itself. */
     audit(entry: PluginAuditEntry): Promise<void>;
     /** Makes the generation's end dispose of something. */
     use<T extends Disposable | AsyncDisposable>(owned: T): T;

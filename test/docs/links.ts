@@ -41,7 +41,7 @@ describe('docs', () => {
 
     it('shows the examples that are there as files as they are', () => {
         const shown = pages().flatMap((page) => blocksOf(readPage(page)).filter(({ name }) => name?.startsWith('docs/') === true));
-        expect(shown.map(({ name }) => name)).to.equal(['docs/examples/login.mjs']);
+        expect(shown.map(({ name }) => name)).to.equal(['docs/examples/login.mjs', 'docs/examples/hello/src/index.ts', 'docs/examples/hello/test/hello.test.ts']);
         for (const { name, text } of shown) {
             expect(text, name ?? '').to.equal(readPage(name ?? ''));
         }

@@ -47,7 +47,8 @@ function entryPoints(): readonly { readonly name: string; readonly source: strin
 
 function declarationsOf(sources: readonly string[], options: ts.CompilerOptions): ReadonlyMap<string, string> {
     const declared = new Map<string, string>();
-    const program = ts.createProgram(sources, { ...options, composite: false, incremental: false, emitDeclarationOnly: true, removeComments: true, sourceMap: false, inlineSources: false, tsBuildInfoFile: undefined });
+    const { tsBuildInfoFile: _incremental, ...rest } = options;
+    const program = ts.createProgram(sources, { ...rest, composite: false, incremental: false, emitDeclarationOnly: true, removeComments: true, sourceMap: false, inlineSources: false });
     const { diagnostics } = program.emit(undefined, (path, text) => {
         declared.set(path.replace(join(sdk, 'dist'), memory), text.replaceAll(/(from '\.[^']*)\.ts'/g, '$1.js\''));
     });

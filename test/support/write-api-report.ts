@@ -1,9 +1,10 @@
-/** Writes the pages of the SDK's API that are stale: `npm run api`. */
+/** Writes what is made of the SDK and is stale: the pages of its API, the manifest's JSON Schema, the tables for authors. `npm run api`. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { apiPages } from './api-report.ts';
+import { pluginPages } from './plugin-reference.ts';
 
-for (const { file, text } of apiPages()) {
+for (const { file, text } of [...apiPages(), ...pluginPages()]) {
     mkdirSync(dirname(file), { recursive: true });
     if (!existsSync(file) || readFileSync(file, 'utf8') !== text) {
         writeFileSync(file, text);
