@@ -15,7 +15,7 @@ import { dnsProviderRoutes } from './dns-providers/routes.ts';
 import type { EngineDriver } from './engine/port.ts';
 import { engineRoutes } from './engine/routes.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
-import { createCoreHooks, loginHooks, notifyLater, recordedHook, type CoreHooks } from './hooks.ts';
+import { createCoreHooks, loginHooks, notifyLater, recordedHook, type CoreHooks, type HookTiming } from './hooks.ts';
 import { hostRoutes } from './hosts/routes.ts';
 import { healthRoutes, type Readiness } from './http/health.ts';
 import { createIdempotency } from './http/idempotency.ts';
@@ -85,6 +85,8 @@ export interface PanelOptions {
     readonly reached?: PluginsOptions['reached'];
     /** How long plugins may take, milliseconds. */
     readonly pluginTiming?: PluginsOptions['timing'];
+    /** How long plugins may take with their data at an export and an import. */
+    readonly hookTiming?: HookTiming;
 }
 
 /** Version of the core, as its package says. */
@@ -106,7 +108,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
     removePanelAddress(config.dataDir); // of a panel that was killed: somebody else may have its port now
     const keyring = createKeyring(config.dataDir, { fresh: !existsSync(join(config.dataDir, databaseName)) });
     const db = await openStorage(config.dataDir);
-    const hooks = createCoreHooks(log);
+    const hooks = createCoreHooks(log, options.hookTiming);
     let gateway: Gateway;
     let readiness: Readiness = 'starting';
 

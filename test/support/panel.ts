@@ -31,7 +31,7 @@ export interface TestPanel {
     close(): Promise<void>;
 }
 
-export interface TestPanelOptions extends Partial<Pick<PanelOptions, 'driver' | 'clock' | 'drainMs' | 'pluginTiming'>> {
+export interface TestPanelOptions extends Partial<Pick<PanelOptions, 'driver' | 'clock' | 'drainMs' | 'pluginTiming' | 'hookTiming'>> {
     readonly environment?: Readonly<Record<string, string>>;
     readonly watch?: Watch;
     /** A folder that exists already, with its panel ended; kept at the end. */
@@ -53,7 +53,7 @@ export async function startPanel(options: TestPanelOptions = {}): Promise<TestPa
         const panel = await createPanel({
             config: { ...config, port }, log: createLog({ level: config.logLevel, write: (line) => lines.push(line) }), show: (text) => shown.push(text), checkReturns: true, drainMs: 2_000,
             ...(options.driver === undefined ? {} : { driver: options.driver }), ...(options.clock === undefined ? {} : { clock: options.clock }), ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs }),
-            ...(options.pluginTiming === undefined ? {} : { pluginTiming: options.pluginTiming })
+            ...(options.pluginTiming === undefined ? {} : { pluginTiming: options.pluginTiming }), ...(options.hookTiming === undefined ? {} : { hookTiming: options.hookTiming })
         });
         ({ port } = await panel.start());
         return panel;

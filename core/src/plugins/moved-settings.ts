@@ -82,7 +82,7 @@ function together(settings: Values, secrets: Readonly<Record<string, string>>, p
         const place = placeOf(pointer);
         const container = valueAt(copy, place.slice(0, -1));
         const key = place.at(-1) ?? '';
-        if (!isContainer(container) || (Array.isArray(container) && !Object.hasOwn(container, key))) {
+        if (!isContainer(container) || (Array.isArray(container) && !(/^\d+$/.test(key) && Object.hasOwn(container, key)))) {
             throw new Misplaced(`the secret ${pointer} has no place in them`);
         }
         Object.defineProperty(container, key, { value: put(secret), configurable: true, enumerable: true, writable: true });

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { panelFolder, portico, removeFolder, startPanel, type RunningPanel } from '../../support/console.ts';
+import { journalCapabilities, journalCode } from '../../support/journal-plugin.ts';
+import { createPluginFolder } from '../../support/plugin-folder.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
@@ -57,5 +59,49 @@ describe('portico export and portico import', () => {
         const refused = await run(['import', join(dataDir, 'Caddyfile')]);
         expect([refused.code, refused.stderr]).to.equal([1, 'portico: The panel does not run: start it, so that the proxy engine can prove what is imported\n']);
         panel = await startPanel(dataDir);
+    });
+});
+
+describe('portico export and portico import with plugins', { timeout: 120_000 }, () => {
+    it('carry their own data while the panel runs, and say what is left out where it does not', async () => {
+        const folder = createPluginFolder();
+        folder.write('journal', journalCode, { manifest: { capabilities: journalCapabilities } });
+        const dataDir = await panelFolder();
+        const panel = await startPanel(dataDir, { env: { PORTICO_PLUGIN_DIRS: folder.path } });
+        const run = (args: string[], input = ''): ReturnType<typeof portico> => portico([...args, '--data-dir', dataDir], { input });
+        try {
+            const sealed = ['export', '--sections', 'plugins', '--password-stdin'];
+            let online = await run([...sealed, '--complete'], `${passphrase}\n`);
+            for (const end = performance.now() + 30_000; online.code !== 0 && performance.now() < end;) {
+                expect(online.stderr).to.contain('its own data is left out, since it does not run');
+                online = await run([...sealed, '--complete'], `${passphrase}\n`);
+            }
+            expect([online.code, online.stderr]).to.equal([0, '']);
+            const plain = await run(['export', '--sections', 'plugins']);
+            expect([plain.code, plain.stderr]).to.equal([0, 'journal: its own data is left out, since there is no passphrase to seal it under\n']);
+            const refused = await run(['export', '--sections', 'plugins', '--complete']);
+            expect([refused.code, refused.stdout, refused.stderr.includes('passphrase is required')]).to.equal([1, '', true]);
+
+            const file = join(dataDir, 'moved.json');
+            writeFileSync(file, online.stdout);
+            const back = await run(['import', file, '--password-stdin', '--replace'], `${passphrase}\n`);
+            expect([back.code, back.stderr]).to.equal([0, 'plugins: create 0, update 0, delete 0, unchanged 1\nplugin journal: data restored, running\nDone.\n']);
+            const document = JSON.parse(plain.stdout) as { sections: { plugins: object[] } };
+            writeFileSync(file, JSON.stringify({ ...document, notes: undefined, sections: { plugins: [{ name: 'nowhere', package: '@acme/portico-plugin-nowhere', version: '9.9.9', enabled: true, settings: {} }] } }));
+            const looked = await run(['import', file, '--install-plugins', '--dry-run']);
+            expect([looked.code, looked.stderr]).to.equal([0, [
+                'plugins: create 1, update 0, delete 0, unchanged 0', '  nowhere: not installed: @acme/portico-plugin-nowhere 9.9.9; it is installed from the registry', 'plugin nowhere: install planned', 'Nothing was changed.', ''
+            ].join('\n')]);
+
+            await panel.stop();
+            const offline = await run(sealed, `${passphrase}\n`);
+            expect([offline.code, offline.stderr]).to.equal([0, 'journal: its own data is left out, since it does not run\n']);
+            expect((JSON.parse(offline.stdout) as { sections: object }).sections).to.equal((JSON.parse(online.stdout) as { sections: object }).sections);
+        }
+        finally {
+            await panel.stop();
+            removeFolder(dataDir);
+            folder.remove();
+        }
     });
 });
