@@ -168,7 +168,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
             },
             notify: (notification) => notifications.notify(notification),
             renew: (caller) => auth.authenticator.renew(caller),
-            hosts: hostsPort(hosts, engine), certificates: certificatesPort(certificates), network: networkPort(log), forbidden: () => serving.forbidden()
+            hosts: hostsPort(hosts, engine), certificates: certificatesPort(certificates), network: networkPort(log), fragments: engine.fragments, forbidden: () => serving.forbidden()
         } satisfies PluginHostPorts,
         kept,
         ...(options.reached === undefined ? {} : { reached: options.reached }),

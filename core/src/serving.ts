@@ -76,6 +76,7 @@ export function createServing({ config, db, keyring, settings, hooks, clock, log
     const engine = createEngine({
         driver, db, clock, home, settings, log, hosts: hostStore, certificates: certificateStore, sealer: keyring,
         vet: (call, before, after) => hosts.vet(call, before, after),
+        places: () => forbidden(config.dataDir, home).folders,
         hooks: {
             applied: ({ revision, reloaded }) => notifyLater(hooks.engineApplied, () => ({ revision, reloaded })),
             failed: ({ message }) => notifyLater(hooks.engineFailed, () => ({ message }))

@@ -30,6 +30,12 @@ export interface Hooks {
         readonly action: string; readonly resource: string; readonly resourceId: string | number | null; readonly outcome: 'success' | 'failure'; readonly code: number;
         readonly ip: string | null; readonly requestId: string | null;
     }>;
+    /**
+     * What this plugin has for the engine's configuration: a tap gives all of it, each time. Asked when the plugin starts, when its settings
+     * change, and when it asks by `ctx.hooks.collect('engine.collect', …)`; proven by one apply, and kept when the plugin fails or is
+     * replaced. Needs the capability `taps`.
+     */
+    'engine.collect': Collect<Readonly<Record<string, never>>, EngineFragment>;
     /** A configuration or table is now what the engine serves. */
     'engine.applied': Notify<{ readonly revision: number; readonly reloaded: boolean }>;
     /** The engine refused a change, or does not answer. */
@@ -70,6 +76,15 @@ export interface Hooks {
     'panel.started': Notify<Readonly<Record<string, never>>>;
     'panel.stopping': Notify<Readonly<Record<string, never>>>;
 }
+
+/**
+ * A part of the engine's configuration, in its own language (Caddy's JSON). `handlers`: every request to a host that is served passes them,
+ * in this order, before what the host itself says. `apps`: an app beside the engine's own, such as what a handler of the same module needs.
+ * Refused are listeners, sockets, files, logging, storage, the administration, and placeholders of anything but the request.
+ */
+export type EngineFragment =
+    | { readonly slot: 'handlers'; readonly handlers: readonly Readonly<Record<string, unknown>>[] }
+    | { readonly slot: 'apps'; readonly name: string; readonly config: Readonly<Record<string, unknown>> };
 
 /** `path` lies in the lent folder (what a tap wrote), or is absolute and inside the plugin's own capability `files` (taken where it lies). */
 export interface BackupItem {

@@ -12,7 +12,7 @@ export type { AppliedHost, Certificate, CertificatesDoor, Host, HostsDoor, Upstr
 export { errors } from './plugin-errors.ts';
 export { createHookHost } from './boundary/hook-host.ts';
 export type { HookHost, HookOptions, Published, TapFailure, TapGate, TapOwner } from './boundary/hook-host.ts';
-export type { BackupItem, Collect, ExportItem, Guard, HookKind, HookName, Hooks, Notify, Outcome, RestoredItem, Tap, TapOrder, Waterfall } from './hooks.ts';
+export type { BackupItem, Collect, EngineFragment, ExportItem, Guard, HookKind, HookName, Hooks, Notify, Outcome, RestoredItem, Tap, TapOrder, Waterfall } from './hooks.ts';
 export { joi } from './joi.ts';
 export type { AnySchema, ArrayMethods, ObjectMethods, ObjectOf, SchemaOf, Shape, Typed, TypedJoi, Value } from './joi.ts';
 export { isReply, nextCursorHeader, reply } from './reply.ts';

@@ -117,6 +117,7 @@ export async function createPluginRig({ clock = { now: () => Date.now() }, route
         hosts: { all: () => [], create: () => Promise.reject(fail.NOT_READY()), update: () => Promise.reject(fail.NOT_READY()), remove: () => Promise.reject(fail.NOT_READY()), upstreams: async () => [], revision: () => 0 },
         certificates: { all: async () => [], upload: () => Promise.reject(fail.NOT_READY()), remove: () => Promise.reject(fail.NOT_READY()) },
         network: networkPort(http.log),
+        fragments: { put: async () => null, drop: async () => [] },
         forbidden: () => [join(root, 'forbidden')],
         ...more
     });

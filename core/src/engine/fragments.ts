@@ -22,9 +22,6 @@ export interface PluginFragments {
 /** By plugin. */
 export type EngineFragments = Readonly<Record<string, PluginFragments>>;
 
-/** What a plugin gives for one slot. */
-export type Fragment = { readonly slot: 'handlers'; readonly handlers: readonly object[] } | { readonly slot: 'apps'; readonly name: string; readonly config: object };
-
 /** Fragments as the rest of the panel uses them. */
 export interface Fragments {
     /** Those that are kept, by plugin. */

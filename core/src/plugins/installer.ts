@@ -35,6 +35,8 @@ export interface InstallerPorts extends SwapPorts {
     readonly kept: KeptSettings;
     /** Why no plugin is loaded; null when they are. */
     safeMode(): string | null;
+    /** Takes what plugins, which go, gave for the engine out of it. Resolves with a sentence for each that had given anything. */
+    dropFragments(plugins: readonly string[]): Promise<readonly string[]>;
     /** Names of what runs and requires a plugin. */
     runningDependants(name: string): readonly string[];
     /** Where a swap is, before it goes on; for tests that end the process there. */
@@ -349,7 +351,8 @@ export function createInstaller(ports: InstallerPorts): Installer {
             await lifecycle.survey();
             await registry.collect();
             await lifecycle.settle(name);
-            const said = [...(by.length === 0 ? [] : [`Disabled what requires it: ${by.join(', ')}`]), ...(report === null ? [] : [`${report.released.length} released, ${report.leaked.length} leaked, ${report.cut} cut`])];
+            const dropped = await ports.dropFragments([name, ...by]);
+            const said = [...(by.length === 0 ? [] : [`Disabled what requires it: ${by.join(', ')}`]), ...dropped, ...(report === null ? [] : [`${report.released.length} released, ${report.leaked.length} leaked, ${report.cut} cut`])];
             return reply.with(null, { message: said.length === 0 ? 'ok' : said.join('. ') });
         }
     };

@@ -10,6 +10,7 @@ import type { Log } from '../log.ts';
 import { Blame } from './blame.ts';
 import { Boots } from './boots.ts';
 import { PluginData } from './data-folders.ts';
+import { fragmentDrop } from './fragment-drop.ts';
 import { createPluginHost } from './host/host.ts';
 import type { GenerationTiming } from './host/generation.ts';
 import type { PluginHostPorts } from './host/ports.ts';
@@ -106,8 +107,9 @@ export async function createPlugins({ config, db, keyring, clock, log, ports, ti
     let opened = false;
     const safeMode = (): string | null => safe;
     const prover = new Prover(keyring);
+    const dropFragments = fragmentDrop(ports.fragments, log);
     const service = createPluginService({
-        lifecycle, prover, db, clock, safeMode, dataMoved: () => data.reload(),
+        lifecycle, prover, db, clock, safeMode, dataMoved: () => data.reload(), dropFragments,
         async collectHealth(plugin) {
             for await (const outcome of ports.hooks.collect('health.collect', async () => ({}), { only: [plugin] })) {
                 return outcome.ok ? outcome.result as never : [{ name: 'health.collect', state: 'failed', evidence: outcome.message }];
@@ -117,7 +119,7 @@ export async function createPlugins({ config, db, keyring, clock, log, ports, ti
     });
 
     const installer = createInstaller({
-        lifecycle, data, db, clock, log, prover, safeMode, gateway: { park: (name) => ports.gateway.park(name) }, tasks: ports.tasks, recorder: ports.http.recorder, kept: options.kept, runningDependants: (name) => service.runningDependants(name),
+        lifecycle, data, db, clock, log, prover, safeMode, gateway: { park: (name) => ports.gateway.park(name) }, tasks: ports.tasks, recorder: ports.http.recorder, kept: options.kept, runningDependants: (name) => service.runningDependants(name), dropFragments,
         ...(options.reached === undefined ? {} : { reached: options.reached })
     });
 

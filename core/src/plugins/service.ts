@@ -26,6 +26,8 @@ export interface PluginServiceOptions {
     safeMode(): string | null;
     /** Data were moved from one package to another. */
     dataMoved(): Promise<void>;
+    /** Takes what plugins, which an admin switched off, gave for the engine out of it. Resolves with a sentence for each that had given anything. */
+    dropFragments(plugins: readonly string[]): Promise<readonly string[]>;
     /** What a plugin's taps of `health.collect` know, as checks. */
     collectHealth(plugin: string): Promise<readonly { readonly name: string; readonly state: 'ok' | 'degraded' | 'failed'; readonly evidence?: string }[]>;
 }
@@ -212,7 +214,8 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
             }
             const retry = change.enabled === true || decision.settings !== before.settings || decision.grants !== before.grants;
             await lifecycle.refresh(name, before, { retry });
-            return answer(runtime, options.safeMode() ?? (by.length === 0 ? undefined : `Disabled with what requires it: ${by.join(', ')}`));
+            const said = [...(by.length === 0 ? [] : [`Disabled with what requires it: ${by.join(', ')}`]), ...await options.dropFragments(decision.enabled ? [] : [name, ...by])];
+            return answer(runtime, options.safeMode() ?? (said.length === 0 ? undefined : said.join('. ')));
         },
         versionOf: (name) => lifecycle.runtime(name)?.plugin?.version ?? null,
         runningDependants

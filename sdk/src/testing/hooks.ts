@@ -9,7 +9,7 @@ const watched = new Set(['settings.changed', 'audit.recorded']);
 const kinds: Readonly<Record<string, HookKind>> = {
     'host.beforeSave': 'waterfall', 'host.guard': 'guard', 'host.afterChange': 'notify', 'auth.beforeLogin': 'guard', 'auth.afterLogin': 'notify', 'audit.recorded': 'notify', 'engine.applied': 'notify', 'engine.failed': 'notify',
     'certificate.issued': 'notify', 'certificate.expiring': 'notify', 'certificate.failed': 'notify', 'settings.changed': 'notify', 'notification.raised': 'notify', 'routes.changed': 'notify', 'plugin.stateChanged': 'notify',
-    'backup.collect': 'collect', 'backup.restore': 'collect', 'export.collect': 'collect', 'import.restore': 'collect', 'health.collect': 'collect', 'panel.started': 'notify', 'panel.stopping': 'notify'
+    'engine.collect': 'collect', 'backup.collect': 'collect', 'backup.restore': 'collect', 'export.collect': 'collect', 'import.restore': 'collect', 'health.collect': 'collect', 'panel.started': 'notify', 'panel.stopping': 'notify'
 };
 
 /** A tap that threw, was too slow, or refused by failing. */

@@ -5,6 +5,7 @@ import type { Call, Caller } from '../../call.ts';
 import type { Logger } from '../../log.ts';
 import { callRoute, listRoutes } from './catalogue.ts';
 import type { Contracts } from './contracts.ts';
+import { fragmentHook } from './fragments.ts';
 import type { Grants } from './grants.ts';
 import { onBehalf, type Handles, type Held } from './handles.ts';
 import { createPluginCall, pluginCaller } from './plugin-call.ts';
@@ -28,6 +29,8 @@ export interface DoorsOptions {
     /** Aborts when the generation ends. */
     readonly signal: AbortSignal;
     readonly permissions: ReadonlySet<string>;
+    /** Asks this plugin, and no other, for what it has for the engine. */
+    collectFragments(): Promise<Outcome<unknown> | null>;
     /** Runs a hook that this plugin published. */
     runHook(name: string, payload: unknown): Promise<unknown>;
 }
@@ -160,6 +163,10 @@ export function createDoors(options: DoorsOptions): HostDoors {
         },
         runHook: async ({ name, payload }) => ({ result: await options.runHook(name, payload) }),
         async collect({ name, only, signal: stop, payload }) {
+            if (name === fragmentHook) {
+                grants.require('taps', name);
+                return { outcomes: outcomesOf(options.collectFragments()) };
+            }
             grants.require('collect', name);
             return { outcomes: ports.hooks.collect(name, async (who) => (await payload({ plugin: who })).payload, { only, signal: stop === null ? signal : AbortSignal.any([signal, stop]) }) as AsyncIterable<Outcome<unknown>> };
         },
@@ -177,6 +184,13 @@ export function createDoors(options: DoorsOptions): HostDoors {
         uploadCertificate: caused(doors.uploadCertificate), removeCertificate: caused(doors.removeCertificate),
         runHook: caused(doors.runHook), collect: caused(doors.collect), partner: caused(doors.partner)
     };
+}
+
+async function* outcomesOf(one: Promise<Outcome<unknown> | null>): AsyncGenerator<Outcome<unknown>> {
+    const outcome = await one;
+    if (outcome !== null) {
+        yield outcome;
+    }
 }
 
 /** Hooks that a plugin hangs on only with the capability `taps`: they can change, refuse or watch what others do. */

@@ -12,6 +12,7 @@ import { confinedDoors, confinedGuest } from './confined.ts';
 import { Contracts } from './contracts.ts';
 import { openPluginDatabase, type PluginDatabase } from './database.ts';
 import { checkTaps, createDoors, requirePages } from './doors.ts';
+import { FragmentTaps } from './fragments.ts';
 import { GenerationFault, type Generation, type GenerationOptions, type GenerationTiming, type HealthReport, type PluginHost, type Refusal, type ReleaseReport } from './generation.ts';
 import { Grants } from './grants.ts';
 import { Handles } from './handles.ts';
@@ -69,6 +70,7 @@ class Building implements Generation {
     readonly #uses: Uses;
     readonly #leftovers: Leftovers;
     readonly #publishers = new Map<string, { run(payload: never): Promise<unknown> }>();
+    #fragments!: FragmentTaps;
     #database!: PluginDatabase;
     #guest!: Guest;
     #settings: Readonly<Record<string, unknown>> = {};
@@ -121,6 +123,7 @@ class Building implements Generation {
             throw new GenerationFault('mounted', 'MIGRATION_FAILED', messageOf(error), { cause: error });
         }
         this.document = await this.#setup();
+        this.#fragments = new FragmentTaps({ plugin: this.name, version: this.version, guest: this.#guest, document: this.document, port: ports.fragments, log: this.#log(), signal: this.#ending.signal });
         try {
             checkTaps(this.document.taps, this.#grants, (hook) => ports.hooks.kindOf(hook));
             requirePages(this.document.assets, this.#grants);
@@ -150,6 +153,7 @@ class Building implements Generation {
         }));
         this.#scope.own('contract', this.name, withdraw);
         this.#scope.own('partners', this.name, contracts.watch((name, present) => this.#partner(name, present)));
+        await this.#fragments.collect();
     }
 
     async start(): Promise<void> {
@@ -162,14 +166,14 @@ class Building implements Generation {
     }
 
     async health(): Promise<readonly HealthReport[]> {
-        return Promise.all(this.document.health.map(async (name): Promise<HealthReport> => {
+        return [...this.#fragments.health(), ...await Promise.all(this.document.health.map(async (name): Promise<HealthReport> => {
             try {
                 return { ...await within(this.#timing.healthMs, (signal) => this.#guest.health({ name, signal: AbortSignal.any([signal, this.#ending.signal]) })), name };
             }
             catch (error) {
                 return { name, state: 'failed', evidence: messageOf(error) };
             }
-        }));
+        }))];
     }
 
     async seal(change: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>> {
@@ -187,6 +191,7 @@ class Building implements Generation {
         const { values } = await this.#guest.readSettings({ values: this.#raw });
         this.#settings = values;
         await this.#leftovers.looking(() => within(this.#timing.startMs, () => this.#guest.settings({ values })));
+        await this.#fragments.collect();
     }
     /** Accepted settings without their defaults. */
     #raw: Readonly<Record<string, unknown>> | null = null;
@@ -271,6 +276,7 @@ class Building implements Generation {
         const ownDoors = createDoors({
             ports, plugin: this.name, label: labelOf(this.name, plugin.package), grants: this.#grants, handles: this.#handles, scope: this.#scope, schedules: this.#schedules, tickets: this.#tickets,
             contracts: this.#shared.contracts, log: this.#log(), signal: this.#ending.signal, permissions,
+            collectFragments: () => this.#fragments.collect(),
             runHook: async (name, payload) => this.#publishers.get(name)?.run(payload as never)
         });
         const doors = confinedDoors(ownDoors, confine);

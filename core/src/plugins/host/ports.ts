@@ -14,6 +14,7 @@ import type { Logger } from '../../log.ts';
 import type { Outbound } from '../../outbound/client.ts';
 import type { TaskStart } from '../../tasks/tasks.ts';
 import type { TaskView } from '../../tasks/task.ts';
+import type { FragmentsPort } from './fragments.ts';
 
 /** The gateway, as plugins need it. */
 export interface PluginGateway {
@@ -71,6 +72,7 @@ export interface PluginHostPorts {
     readonly hosts: HostsPort;
     readonly certificates: CertificatesPort;
     readonly network: NetworkPort;
+    readonly fragments: FragmentsPort;
     /** Folders and sockets that are in no grant, whatever it says: the panel's data folder, the engine's home and socket. Absolute. */
     forbidden(): readonly string[];
 }
