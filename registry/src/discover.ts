@@ -3,6 +3,7 @@ import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readManifest } from './manifest.ts';
 import type { Found, Place, Skipped } from './ports.ts';
+import { unsafe } from './writers.ts';
 
 const keyword = 'portico-plugin';
 /** A package.json larger than this is none. */
@@ -29,25 +30,15 @@ export async function discover(places: readonly Place[], reserved: ReadonlySet<s
             if (packageJson === undefined || (place.origin === 'node_modules' && !hasKeyword(packageJson))) {
                 continue;
             }
+            const danger = await unsafe(real);
+            if (danger !== null) {
+                skipped.push({ path: folder, reason: danger });
+                continue;
+            }
             found.set(real, { origin: place.origin, folder: real, lock: null, result: readManifest(packageJson, reserved, hostSdk) });
         }
     }
     return { found: [...found.values()], skipped };
-}
-
-/** Whoever may write to a folder of plugins owns the panel, so nobody else may. */
-async function unsafe(path: string): Promise<string | null> {
-    try {
-        const { mode, uid } = await stat(path);
-        const self = process.getuid?.() ?? uid;
-        if ((mode & 0o002) !== 0 || (uid !== self && uid !== 0)) {
-            return 'others may write to it';
-        }
-        return null;
-    }
-    catch (error) {
-        return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'missing' : (error as Error).message;
-    }
 }
 
 async function packagesIn(path: string): Promise<string[]> {

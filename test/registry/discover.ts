@@ -1,9 +1,10 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { discover } from '../../registry/src/index.ts';
+import { unsafe } from '../../registry/src/writers.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
@@ -49,5 +50,45 @@ describe('discover', () => {
         chmodSync(join(root, 'open'), 0o777);
         const { found, skipped } = await discover([{ origin: 'folder', path: join(root, 'open') }], new Set());
         expect([found, skipped]).to.equal([[], [{ path: join(root, 'open'), reason: 'others may write to it' }]]);
+    });
+
+    it('passes over a package that others may write to, also where a link leads to it', async () => {
+        write('own/sound', plugin('sound'));
+        chmodSync(write('own/open', plugin('open')), 0o757);
+        chmodSync(write('elsewhere/linked', plugin('linked')), 0o777);
+        symlinkSync(join(root, 'elsewhere/linked'), join(root, 'own/linked'));
+        const { found, skipped } = await discover([{ origin: 'folder', path: join(root, 'own') }], new Set());
+        expect(found.map(({ folder }) => basename(folder))).to.equal(['sound']);
+        expect(skipped).to.equal(['linked', 'open'].map((name) => ({ path: join(root, 'own', name), reason: 'others may write to it' })));
+    });
+});
+
+describe('unsafe', () => {
+    const self = process.getuid?.() ?? 0;
+
+    beforeEach(() => {
+        root = mkdtempSync(join(tmpdir(), 'portico-discover-'));
+    });
+    afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+    it('lets the group of the panel\'s own account write, and no group that somebody else is in', async () => {
+        const folder = write('own', plugin('own'));
+        chmodSync(folder, 0o775);
+        const files = { group: join(root, 'group'), passwd: join(root, 'passwd') };
+        const reason = async (group: string, passwd: string): Promise<string | null> => {
+            writeFileSync(files.group, group);
+            writeFileSync(files.passwd, passwd);
+            return unsafe(folder, files);
+        };
+        const { gid } = statSync(folder);
+        const own = `me:x:${self}:${gid}::/:/bin/sh\n`;
+        const refused = 'its group may write to it';
+        expect(await reason(`me:x:${gid}:\n`, own)).to.be.null();
+        expect(await reason(`me:x:${gid}:me\n`, own)).to.be.null();
+        expect(await reason(`me:x:${gid}:me,eve\n`, own)).to.equal(refused);
+        expect(await reason(`me:x:${gid}:\n`, `${own}eve:x:4711:${gid}::/:/bin/sh\n`)).to.equal(refused);
+        expect(await reason('', own)).to.equal(refused); // whoever is in there is written down elsewhere
+        chmodSync(folder, 0o755);
+        expect(await reason(`me:x:${gid}:eve\n`, own)).to.be.null();
     });
 });

@@ -112,8 +112,8 @@ export class Programs {
         const child = start(command.path, command.args, {
             cwd: options.cwd ?? folder,
             env: {
-                ...(terminal === null ? {} : { TERM: 'xterm-256color' }), ...options.env, PATH: fixedPath, HOME: options.env?.['HOME'] ?? account?.home ?? folder, LANG: options.env?.['LANG'] ?? 'C.UTF-8',
-                ...(process.env['TZ'] === undefined ? {} : { TZ: process.env['TZ'] }), [marker]: mark
+                ...(terminal === null ? {} : { TERM: 'xterm-256color' }), ...(process.env['TZ'] === undefined ? {} : { TZ: process.env['TZ'] }), ...options.env, PATH: fixedPath, HOME: options.env?.['HOME'] ?? account?.home ?? folder, LANG: options.env?.['LANG'] ?? 'C.UTF-8',
+                [marker]: mark
             },
             detached: true,
             shell: false,

@@ -1,4 +1,5 @@
 /** Work that runs again and again: by the clock on the wall, however it jumps, and never after its generation. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Cron } from 'croner';
 import type { When } from '@portico/sdk';
 import type { Clock } from '../../clock.ts';
@@ -43,6 +44,8 @@ const shortestSeconds = 1;
 export class Schedules {
     readonly #options: SchedulesOptions;
     readonly #entries = new Map<string, Entry>();
+    /** The run from within which something is asked: it cannot be waited for there. */
+    readonly #within = new AsyncLocalStorage<Entry>();
 
     constructor(options: SchedulesOptions) {
         this.#options = options;
@@ -51,29 +54,44 @@ export class Schedules {
     /** The same name replaces. @throws TypeError for a pattern or a time zone that nobody knows */
     async add(name: string, when: When, run: Entry['run']): Promise<void> {
         const next = nextOf(when);
-        await this.remove(name);
+        await this.stop(name);
         const now = this.#options.clock.now();
         const entry: Entry = { name, when, next, run, ending: new AbortController(), due: next(new Date(now)), running: null, queued: null, timer: null, looked: now };
         this.#entries.set(name, entry);
+        const kept = await this.#kept(name);
+        if (this.#entries.get(name) !== entry) {
+            return; // replaced or removed meanwhile
+        }
         if (when.missed === 'run-once') {
-            const kept = await this.#kept(name);
             if (kept !== null && kept <= now) {
                 this.#begin(entry, new Date(kept), true);
             }
             await this.#keep(entry);
         }
+        else if (kept !== null) {
+            await this.#forget(name);
+        }
         this.#arm(entry);
     }
 
-    /** Stops it and waits for a run under way. */
+    /** It is no longer wanted: should it be added again, nothing of it was missed. Waits for a run under way. */
     async remove(name: string): Promise<void> {
+        const isKept = this.#entries.get(name)?.when.missed === 'run-once';
+        await this.stop(name);
+        if (isKept && !this.#entries.has(name)) {
+            await this.#forget(name);
+        }
+    }
+
+    /** Stops it and waits for a run under way. What is due is still known to the next generation. */
+    async stop(name: string): Promise<void> {
         const entry = this.#entries.get(name);
         if (entry !== undefined) {
             this.#entries.delete(name);
             clearTimeout(entry.timer ?? undefined);
             entry.queued = null;
             entry.ending.abort(new Error('The schedule ended'));
-            await entry.running;
+            await (this.#within.getStore() === entry ? null : entry.running);
         }
     }
 
@@ -98,6 +116,9 @@ export class Schedules {
 
     /** A timer counts its own time: only the clock says whether something is due. */
     #look(entry: Entry): void {
+        if (this.#entries.get(entry.name) !== entry) {
+            return;
+        }
         const now = this.#options.clock.now();
         const { due } = entry;
         if (now < entry.looked - jumpMs) {
@@ -109,6 +130,9 @@ export class Schedules {
             entry.due = entry.next(new Date(now), due);
             if (!late || entry.when.missed === 'run-once') {
                 this.#begin(entry, due, late);
+            }
+            else {
+                this.#options.log.warn('A schedule was missed, and is skipped', { schedule: entry.name, due: due.toISOString(), next: entry.due?.toISOString() ?? null });
             }
             if (entry.when.missed === 'run-once') {
                 void this.#keep(entry).catch((error: unknown) => this.#options.log.error('A schedule could not be kept', { schedule: entry.name, error }));
@@ -125,7 +149,7 @@ export class Schedules {
         const signal = AbortSignal.any([entry.ending.signal, this.#options.signal]);
         entry.running = (async () => {
             try {
-                await entry.run({ at, missed, signal });
+                await this.#within.run(entry, () => entry.run({ at, missed, signal }));
             }
             catch (error) {
                 if (!signal.aborted) {
@@ -149,13 +173,15 @@ export class Schedules {
     }
 
     async #keep({ name, due }: Entry): Promise<void> {
-        await this.#options.db.write(async ({ em }) => {
-            if (due === null) {
-                await em.execute('delete from plugin_schedules where plugin = ? and name = ?', [this.#options.plugin, name], 'run');
-                return;
-            }
-            await em.execute('insert into plugin_schedules (plugin, name, due_at) values (?, ?, ?) on conflict (plugin, name) do update set due_at = excluded.due_at', [this.#options.plugin, name, due.getTime()], 'run');
-        });
+        if (due === null) {
+            await this.#forget(name);
+            return;
+        }
+        await this.#options.db.write(({ em }) => em.execute('insert into plugin_schedules (plugin, name, due_at) values (?, ?, ?) on conflict (plugin, name) do update set due_at = excluded.due_at', [this.#options.plugin, name, due.getTime()], 'run'));
+    }
+
+    async #forget(name: string): Promise<void> {
+        await this.#options.db.write(({ em }) => em.execute('delete from plugin_schedules where plugin = ? and name = ?', [this.#options.plugin, name], 'run'));
     }
 }
 
