@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Found } from '@portico/registry';
 import type { Config } from '../config.ts';
+import { engineHome } from '../engine/files/home.ts';
 import { createLog } from '../log.ts';
 import { createPanel, type Panel } from '../panel.ts';
 import { Complaint } from './complaint.ts';
@@ -32,6 +33,8 @@ export async function develop({ config, output, folder, port, keep }: DevelopOpt
         throw new Complaint(`There is no folder ${resolve(folder)}`);
     });
     const root = await mkdtemp(join(tmpdir(), 'portico-dev-'));
+    // Heard from the beginning: a panel that is just starting must not be left behind.
+    const ended = new Promise<void>((done) => ['SIGINT', 'SIGTERM', 'SIGHUP'].forEach((signal) => process.on(signal, () => done())));
     try {
         const stage = new Stage(plugin, join(root, 'stage'));
         const place = await stage.copy();
@@ -54,11 +57,16 @@ export async function develop({ config, output, folder, port, keep }: DevelopOpt
             await panel.settled();
             const workshop = new Workshop(panel, stage, place, own, output);
             await workshop.greet(address.port);
-            await untilSignal(plugin, stage, () => workshop.reload());
+            await reloadUntil(ended, plugin, stage, () => workshop.reload());
             return 0;
         }
         finally {
             await panel.stop({ engine: !keep });
+            if (!keep) {
+                // Under root the engine lives outside the data folder.
+                const { persistent, runtime } = engineHome(own.dataDir, own.engineUser);
+                await Promise.all([persistent, runtime].map((place) => rm(place, { recursive: true, force: true })));
+            }
         }
     }
     finally {
@@ -193,7 +201,7 @@ function nameOf({ result }: Found): string {
 }
 
 /** Calls `saved` after each save, one at a time, until somebody ends the command. */
-async function untilSignal(plugin: string, stage: Stage, saved: () => Promise<void>): Promise<void> {
+async function reloadUntil(ended: Promise<void>, plugin: string, stage: Stage, saved: () => Promise<void>): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     let running: Promise<void> = Promise.resolve();
     const watcher = watch(plugin, { recursive: true }, (_event, path) => {
@@ -204,7 +212,7 @@ async function untilSignal(plugin: string, stage: Stage, saved: () => Promise<vo
             }, settleMs);
         }
     });
-    await new Promise<void>((done) => ['SIGINT', 'SIGTERM'].forEach((signal) => process.once(signal, () => done())));
+    await ended;
     clearTimeout(timer);
     watcher.close();
     await running;
