@@ -16,7 +16,7 @@ import { emptyRuntime, type PluginRecord, type Runtime } from './plugin.ts';
 import type { Prover } from './prover.ts';
 import { newRecord } from './records.ts';
 import { lackOf } from './rest.ts';
-import { place, probe, swap, swapPhases, type SwapPhase, type SwapPorts } from './swap.ts';
+import { place, probe, swap, type SwapPhase, type SwapPorts } from './swap.ts';
 import { sourceOf } from './way-back.ts';
 
 type Values = Readonly<Record<string, unknown>>;
@@ -196,9 +196,6 @@ export function createInstaller(ports: InstallerPorts): Installer {
             const settings = waiting === null ? decision.settings : (await prover.take(plugin, null, decision.settings, waiting)).settings;
             await place(ports, runtime, { found, plugin, entry, source, decision: { ...decision, settings } }, { phase, also });
         }
-        if (waiting !== null) {
-            await kept.forget(name);
-        }
         return { plugin: name, package: plugin.package, version: plugin.version, from: before, ...(missing === null ? {} : { missing }), ...swapped };
     };
 
@@ -228,6 +225,9 @@ export function createInstaller(ports: InstallerPorts): Installer {
                 const { stage, code, message } = runtime.failure ?? { stage: 'running', code: 'UNKNOWN', message: '' };
                 await undo(name, plugin);
                 throw fail.PLUGIN_FAILED({ plugin: name, stage, cause: code }, { message: `It did not start, and is not installed: ${message}` });
+            }
+            if (kept.find(name, plugin.package) !== null) {
+                await kept.forget(name);
             }
             await registry.collect().catch((error: unknown) => log.warn('Folders of versions that nobody needs could not be deleted', { error }));
             return { ...result, state: runtime?.state ?? null, ...(runtime?.failure == null ? {} : { failure: { stage: runtime.failure.stage, code: runtime.failure.code, message: runtime.failure.message } }) };
@@ -361,6 +361,3 @@ export function createInstaller(ports: InstallerPorts): Installer {
 function entryOf({ actor, ip, userAgent, id }: Call, run: TaskRun): Pick<Parameters<Recorder['recordAlone']>[0], 'actor' | 'ip' | 'userAgent' | 'requestId'> {
     return { actor: { id: actor.id, username: actor.username, tokenId: actor.tokenId, plugin: actor.plugin }, ip, userAgent, requestId: id === '' ? `task-${run.id}` : id };
 }
-
-/** For documentation: the phases that a task reports, in their order. */
-export const taskPhases: readonly string[] = ['resolve', 'fetch', 'verify', 'unpack', 'inspect', 'commit', ...swapPhases];

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { archiveOf, packageArchive } from '../../support/archive.ts';
+import { packageArchive, type ArchiveEntry } from '../../support/archive.ts';
 import { startNpmRegistry, type NpmRegistry } from '../../support/npm-registry.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';
 import { ended } from '../../support/plugin-panel.ts';
@@ -124,7 +124,7 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
 
     it('refuses what is tampered with, hostile or unknown, in words that tell which', async () => {
         const evil = '@acme/portico-plugin-evil';
-        const cases: readonly [string, readonly Parameters<typeof archiveOf>[0][number][], string][] = [
+        const cases: readonly [string, readonly ArchiveEntry[], string][] = [
             ['0.0.1', [{ path: 'package/../../escape', content: 'x' }], 'ARCHIVE_REFUSED'],
             ['0.0.2', [{ path: 'package/link', type: '2', link: '/etc/passwd' }], 'ARCHIVE_REFUSED'],
             ['0.0.3', [{ path: 'package/bomb', content: Buffer.alloc(300 * 1024 * 1024) }], 'ARCHIVE_REFUSED']
