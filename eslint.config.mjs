@@ -84,7 +84,7 @@ export default typescript.config(
             'no-undef': 'off', // tsc knows better
 
             // The mistakes that only types can show: a promise that nobody waits for fails where nobody looks.
-            '@typescript-eslint/no-floating-promises': ['error', { allowForKnownSafeCalls: [{ from: 'package', package: '@hapi/lab', name: ['it', 'describe', 'test'] }] }],
+            '@typescript-eslint/no-floating-promises': ['error', { allowForKnownSafeCalls: [{ from: 'package', package: '@hapi/lab', name: ['it', 'describe', 'test'] }, { from: 'package', package: 'node:test', name: ['test'] }] }],
             '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { arguments: false, attributes: false } }],
             '@typescript-eslint/await-thenable': 'error',
             '@typescript-eslint/return-await': ['error', 'in-try-catch'],
