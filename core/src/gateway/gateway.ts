@@ -19,8 +19,12 @@ import { createGate, type Gate, type GateLimits, type Leave } from './gate.ts';
 import { createMount, type Mount } from './mount.ts';
 
 export interface Gateway {
-    /** Serves `/api/plugins/<name>/*` with this server from now on. One that was there before drains and is stopped. */
-    mount(name: string, server: HttpServer): Promise<void>;
+    /**
+     * Serves `/api/plugins/<name>/*` with this server from now on. One that was there before drains and is stopped.
+     * @param root - reads of every path that is neither below `/api` nor the core's
+     * @throws Error when another plugin serves the root
+     */
+    mount(name: string, server: HttpServer, root?: HttpServer | null): Promise<void>;
     /** Takes a server away: new requests go to the core at once (or wait, while the gate is parked), those under way finish. Resolves with how many had to be cut. */
     unmount(name: string): Promise<number>;
     /** The gate of a plugin: one for all of its generations. */
@@ -61,6 +65,8 @@ export interface GatewayOptions {
 interface Door {
     readonly gate: Gate;
     mount: Mount | null;
+    /** What it serves at the root of the site. */
+    root: Mount | null;
     /** While the gate is parked: whose routes those are that will be there again. */
     last: HttpServer | null;
 }
@@ -81,6 +87,8 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
     const coreMount = createMount(core);
     const doors = new Map<string, Door>();
     const leaving = new Set<Promise<number>>();
+    /** Whose the root of the site is; also while its gate is parked. */
+    let rootName: string | null = null;
     const front = createServer({
         maxHeaderSize: maxHeaderBytes, headersTimeout: headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: keepAliveMs, requireHostHeader: false,
         // Clients that offer HTTP/2 on the way (RFC 9110, section 7.8) are answered in HTTP/1.1, as if they had not.
@@ -91,7 +99,7 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
     const doorOf = (name: string): Door => {
         let door = doors.get(name);
         if (door === undefined) {
-            door = { gate: createGate(name, waiting), mount: null, last: null };
+            door = { gate: createGate(name, waiting), mount: null, root: null, last: null };
             doors.set(name, door);
         }
         return door;
@@ -105,6 +113,19 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
         }
         return null;
     };
+    /** The plugin that serves this path at the root of the site. */
+    const rootOf = (request: IncomingMessage): Door | null => {
+        const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
+        if (rootName === null || (request.method !== 'GET' && request.method !== 'HEAD') || !path.startsWith('/') || path === '/api' || path.startsWith('/api/')) {
+            return null;
+        }
+        try {
+            return core.resolve(path) === null ? doors.get(rootName) ?? null : null;
+        }
+        catch {
+            return null; // no path at all: the core says so
+        }
+    };
     const serverOf = (door: Door | null): HttpServer => door?.mount?.server ?? door?.last ?? core;
     const serve = (request: IncomingMessage, response: ServerResponse, expecting: boolean): void => {
         if (lacksHost(request)) {
@@ -112,14 +133,15 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
             return;
         }
         liftTicket(request);
-        const door = ownerOf(request.url ?? '/');
+        const own = ownerOf(request.url ?? '/');
+        const door = own ?? rootOf(request);
         if (door === null) {
             coreMount.request(request, response, expecting);
             return;
         }
         const enter = (leave: Leave): void => {
             response.once('close', leave);
-            (door.mount ?? coreMount).request(request, response, expecting);
+            ((own === null ? door.root : door.mount) ?? coreMount).request(request, response, expecting);
         };
         const leave = door.gate.pass();
         if (leave !== null) {
@@ -171,15 +193,18 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
         return cut;
     };
     return {
-        async mount(name, server) {
-            await server.start();
-            const door = doorOf(name);
-            const before = door.mount;
-            door.mount = createMount(server);
-            door.last = null;
-            if (before !== null) {
-                await leave(before);
+        async mount(name, server, root = null) {
+            if (root !== null && rootName !== null && rootName !== name) {
+                throw new Error(`The plugin ${rootName} serves the root of the site already`);
             }
+            rootName = root === null && rootName === name ? null : root === null ? rootName : name;
+            await Promise.all([server.start(), root?.start()]);
+            const door = doorOf(name);
+            const before = [door.mount, door.root].filter((mount) => mount !== null);
+            door.mount = createMount(server);
+            door.root = root === null ? null : createMount(root);
+            door.last = null;
+            await Promise.all(before.map(leave));
         },
         async unmount(name) {
             const door = doors.get(name);
@@ -187,9 +212,14 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
             if (door === undefined || mount === null) {
                 return 0;
             }
-            door.mount = null;
+            const { root } = door;
+            [door.mount, door.root] = [null, null];
             door.last = door.gate.isParked ? mount.server : null;
-            return leave(mount);
+            if (rootName === name && !door.gate.isParked) {
+                rootName = null;
+            }
+            const cuts = await Promise.all([mount, ...(root === null ? [] : [root])].map(leave));
+            return cuts.reduce((sum, cut) => sum + cut, 0);
         },
         gate: (name) => doorOf(name).gate,
         park(name) {
@@ -204,6 +234,9 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
                 cut: () => before?.cut() ?? 0,
                 open() {
                     door.last = null;
+                    if (rootName === name && door.root === null) {
+                        rootName = null;
+                    }
                     if (door.mount === before) {
                         before?.server.resumeStreams();
                     }
@@ -231,7 +264,7 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
             const { closed } = await stopListening(front);
             doors.forEach(({ gate }) => gate.close());
             const sweep = setInterval(() => front.closeIdleConnections(), 100);
-            const cuts = await Promise.all([...[...[...doors.values()].flatMap(({ mount }) => mount ?? []), coreMount].map((mount) => leave(mount)), ...leaving]);
+            const cuts = await Promise.all([...[...[...doors.values()].flatMap(({ mount, root }) => [mount, root].filter((each) => each !== null)), coreMount].map((mount) => leave(mount)), ...leaving]);
             clearInterval(sweep);
             front.closeAllConnections();
             await closed;

@@ -15,7 +15,8 @@ const mostBytes = 64 * 1024 * 1024;
 /** Names with a hash in them never change what they mean. */
 const hashed = /[.-][A-Za-z0-9_-]{8,}\.[a-z0-9]+$/;
 
-interface Asset {
+/** One file. */
+export interface Asset {
     readonly bytes: Buffer;
     readonly type: string;
     readonly tag: string;
@@ -28,24 +29,34 @@ export async function assetRoutes(packageFolder: string, folders: readonly { rea
     if (below.length === 0) {
         return [];
     }
-    const files = new Map<string, Asset>();
-    let fallback: string | undefined;
-    for (const assets of below) {
-        await collect(await inside(packageFolder, assets.folder), files);
-        fallback ??= assets.fallback;
-    }
+    const files = await readAssets(packageFolder, below);
+    const fallback = below.find((assets) => assets.fallback !== undefined)?.fallback;
     return [http({
         id: 'assets', methods: ['GET', 'HEAD'], path: '/assets/{path*}', access: { public: 'static files of the package' }, raw: 'files as they are', maxBytes: 0, summary: 'Static files of the package',
-        validate: { params: joi.object({ path: joi.string().allow('').max(1024).required() }) },
+        validate: { params: joi.object({ path: joi.string().allow('').max(1024).required() }), query: joi.object({ v: joi.any() }).unknown() },
         handler(request, { params }) {
             const asset = files.get(params.path) ?? (fallback === undefined ? undefined : files.get(fallback));
             if (asset === undefined) {
                 throw fail.NOT_FOUND();
             }
-            const headers = { etag: asset.tag, 'cache-control': asset.cache, 'content-type': asset.type };
-            return request.headers.get('if-none-match')?.includes(asset.tag) === true ? new Response(null, { status: 304, headers }) : new Response(new Uint8Array(asset.bytes), { headers });
+            return answerOf(asset, request);
         }
     })];
+}
+
+/** Files of folders by their paths; the first of two with one path counts. @throws Error when a folder is not inside the package, or too much */
+export async function readAssets(packageFolder: string, folders: readonly { readonly folder: string }[]): Promise<ReadonlyMap<string, Asset>> {
+    const files = new Map<string, Asset>();
+    for (const { folder } of [...folders].reverse()) {
+        await collect(await inside(packageFolder, folder), files);
+    }
+    return files;
+}
+
+/** A file, or that it is the one that the client has. */
+export function answerOf({ bytes, type, tag, cache }: Asset, request: Request): Response {
+    const headers = { etag: tag, 'cache-control': cache, 'content-type': type };
+    return request.headers.get('if-none-match')?.includes(tag) === true ? new Response(null, { status: 304, headers }) : new Response(new Uint8Array(bytes), { headers });
 }
 
 async function inside(packageFolder: string, folder: string): Promise<string> {

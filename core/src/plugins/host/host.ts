@@ -11,6 +11,7 @@ import { assetRoutes } from './assets.ts';
 import { confinedDoors, confinedGuest } from './confined.ts';
 import { Contracts } from './contracts.ts';
 import { openPluginDatabase, type PluginDatabase } from './database.ts';
+import { checkPartners, permissionsOf } from './declared.ts';
 import { checkTaps, createDoors, requirePages } from './doors.ts';
 import { FragmentTaps } from './fragments.ts';
 import { GenerationFault, type Generation, type GenerationOptions, type GenerationTiming, type HealthReport, type PluginHost, type Refusal, type ReleaseReport } from './generation.ts';
@@ -21,6 +22,7 @@ import { Leftovers } from './leftovers.ts';
 import { createLocalDoors } from './local-doors.ts';
 import { Network } from './network.ts';
 import type { PluginHostPorts } from './ports.ts';
+import { createPages } from './pages.ts';
 import { Programs } from './programs.ts';
 import { providerOf } from './provider.ts';
 import { routesOf } from './routes.ts';
@@ -70,6 +72,8 @@ class Building implements Generation {
     readonly #uses: Uses;
     readonly #leftovers: Leftovers;
     readonly #publishers = new Map<string, { run(payload: never): Promise<unknown> }>();
+    /** Its server of the site's root. */
+    #pages: HttpServer | null = null;
     #fragments!: FragmentTaps;
     #database!: PluginDatabase;
     #guest!: Guest;
@@ -128,6 +132,7 @@ class Building implements Generation {
             checkTaps(this.document.taps, this.#grants, (hook) => ports.hooks.kindOf(hook));
             requirePages(this.document.assets, this.#grants);
             this.server = this.#createServer(await assetRoutes(this.#options.folder, this.document.assets));
+            this.#pages = await createPages({ name: `${this.name} ${this.version}`, folder: this.#options.folder, assets: this.document.assets, http: ports.http });
         }
         catch (error) {
             throw new GenerationFault('mounted', 'REGISTRATION_INVALID', messageOf(error), { cause: error });
@@ -146,7 +151,12 @@ class Building implements Generation {
             const untap = ports.hooks.tap(owner, hook as HookName, (async (payload: unknown, { signal }: { signal: AbortSignal }) => (await this.#guest.tap({ tap, payload, signal })).result) as never, order);
             this.#scope.own('tap', hook, untap);
         }
-        await ports.gateway.mount(this.name, this.server);
+        try {
+            await ports.gateway.mount(this.name, this.server, this.#pages);
+        }
+        catch (error) {
+            throw new GenerationFault('mounted', 'REGISTRATION_INVALID', messageOf(error), { cause: error });
+        }
         this.#mounted = () => ports.gateway.unmount(this.name);
         const withdraw = contracts.provide(this.name, providerOf({
             methods: this.document.contract ?? [], guest: this.#guest, handles: this.#handles, ending: this.#ending.signal, accept: () => this.#accept()
@@ -243,7 +253,7 @@ class Building implements Generation {
         this.#ending.abort(new Error(`The plugin ${this.name} ends: ${reason}`));
         for (const name of this.#schedules.names()) {
             await attempt('schedule', async () => {
-                await within(this.#timing.stopMs, () => this.#schedules.remove(name));
+                await within(this.#timing.stopMs, () => this.#schedules.stop(name));
                 released.push({ kind: 'schedule', name });
             });
         }
@@ -373,21 +383,6 @@ class Building implements Generation {
 
     #log(): ReturnType<PluginHostPorts['log']['child']> {
         return this.#shared.ports.log.child({ plugin: this.#options.plugin.manifest.name, version: this.#options.plugin.version });
-    }
-}
-
-/** `read` and `write` always exist. */
-function permissionsOf({ plugin }: GenerationOptions): ReadonlySet<string> {
-    return new Set(['read', 'write', ...Object.keys(plugin.manifest.permissions ?? {})]);
-}
-
-/** What the code says must be what the manifest says: an admin saw only that. */
-function checkPartners({ plugin, definition }: GenerationOptions): void {
-    for (const side of ['requires', 'optional'] as const) {
-        const stray = definition[side].find((name) => !Object.hasOwn(plugin.manifest[side] ?? {}, name));
-        if (stray !== undefined) {
-            throw new GenerationFault('mounted', 'REGISTRATION_INVALID', `The definition names ${stray} in ${side}, and the manifest does not`);
-        }
     }
 }
 

@@ -18,7 +18,8 @@ import type { FragmentsPort } from './fragments.ts';
 
 /** The gateway, as plugins need it. */
 export interface PluginGateway {
-    mount(name: string, server: HttpServer): Promise<void>;
+    /** @throws Error when `root` is given, and another plugin serves the root of the site */
+    mount(name: string, server: HttpServer, root?: HttpServer | null): Promise<void>;
     /** Resolves with how many requests had to be cut. */
     unmount(name: string): Promise<number>;
     /** Parks its gate while its generation is swapped. */
