@@ -182,7 +182,7 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
         routesChanged: (plugin) => notifyLater(hooks.routesChanged, () => ({ plugin })),
         ...(options.pluginTiming === undefined ? {} : { timing: options.pluginTiming })
     });
-    catalogue = createPluginCatalogue({ lifecycle: plugins.lifecycle, installer: plugins.installer, prover: new Prover(keyring), keyring, db, log, tasks, audit });
+    catalogue = createPluginCatalogue({ lifecycle: plugins.lifecycle, installer: plugins.installer, kept, prover: new Prover(keyring), keyring, db, log, tasks, audit });
     const core = createHttpServer({ name: 'core', prefix: '', ports, unknown: unknownPath((plugin) => plugins.refusal(plugin)), routes: [...featureRoutes, ...pluginRoutes(plugins.service, plugins.installer)] });
     gateway = await createGateway({ core, log, ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs }) });
 

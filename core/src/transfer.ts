@@ -97,12 +97,20 @@ function later(plugins: () => PluginCatalogue): PluginCatalogue {
 /** What is known of plugins, and the installer, whose tasks an import waits for. */
 export interface PluginCatalogueParts extends CatalogueOptions {
     readonly installer: Pick<Installer, 'install'>;
+    readonly kept: KeptPlugins;
     readonly tasks: Tasks;
     readonly audit: Audit;
 }
 
-export function createPluginCatalogue({ installer, tasks, audit, ...options }: PluginCatalogueParts): PluginCatalogue {
+export function createPluginCatalogue({ installer, kept, tasks, audit, ...options }: PluginCatalogueParts): PluginCatalogue {
     const catalogue = new Catalogue(options);
+    options.lifecycle.records.inheritFrom({
+        find(name, packageName) {
+            const moved = kept.find(name, packageName);
+            return moved === null ? null : catalogue.sealed(moved);
+        },
+        forget: (tx, name) => kept.forgetIn(tx, name)
+    });
     const install = async ({ name, package: packageName, version, enabled }: MovedPlugin, call: Call, signal: AbortSignal): Promise<void> => {
         const own = callOf(call, audit, signal);
         const { id } = await installer.install({ package: packageName, version }, { enabled }, own);

@@ -34,7 +34,7 @@ const never = () => new Promise(() => undefined);
 export default definePlugin({
     settings: joi.object({
         greeting: joi.string().max(20).default('Hello'),
-        token: joi.secret(),
+        token: joi.secret().pattern(/^[a-z0-9-]+$/),
         mail: joi.object({ host: joi.string().required(), password: joi.secret() }),
         accounts: joi.array().items(joi.object({ name: joi.string().required(), key: joi.secret().required() })).default([])
     }),

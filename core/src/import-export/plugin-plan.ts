@@ -1,6 +1,7 @@
 /** What an import does with plugins, against what is here. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Entry, ImportMode, PluginOutcome } from '../engine/section.ts';
+import { fail } from '../errors.ts';
 import type { Contribution } from './contributions.ts';
 import type { KnownPlugin, MovedPlugin, PluginCatalogue } from './ports.ts';
 
@@ -11,6 +12,8 @@ export interface ReadPlugin {
     readonly faults: readonly string[];
     /** Its own data; null when the document has none. */
     readonly data: Contribution | null;
+    /** Of its record when it was read; null: there was none. */
+    readonly revision: number | null;
 }
 
 export type PluginChange =
@@ -38,6 +41,7 @@ interface Part {
     readonly outcome: PluginOutcome;
 }
 
+/** @throws VERSION_STALE when somebody changed a plugin since it was read */
 export function planPlugins(read: readonly ReadPlugin[], { plugins, kept, mode, installs }: Ground): PluginPlan {
     const holders = new Map(plugins.list().filter(({ isInstalled }) => isInstalled).map((plugin) => [plugin.name, plugin.package]));
     const waiting = new Map(kept.map((plugin) => [plugin.name, plugin]));
@@ -45,6 +49,9 @@ export function planPlugins(read: readonly ReadPlugin[], { plugins, kept, mode, 
     const parts = read.map((each): Part => {
         const { plugin } = each;
         const here = plugins.find(plugin.name, plugin.package);
+        if ((here?.revision ?? null) !== each.revision) {
+            throw fail.VERSION_STALE({ version: here?.revision ?? 0 }, { message: `${plugin.name} was changed meanwhile` });
+        }
         const holder = holders.get(plugin.name) ?? null;
         const isMissing = holder === null;
         const absence = here?.isInstalled === true ? null : isMissing ? `not installed: ${plugin.package} ${plugin.version}${installs ? '; it is installed from the registry' : '; its settings are kept until it is'}`

@@ -62,14 +62,15 @@ async function readOne(written: Written, at: number, reading: Reading, plugins: 
     const own = secrets?.json(written.name) ?? {};
     if (!isTexts(own)) {
         faults.add(`${path}.${at}`, 'its secret settings are damaged');
-        return { plugin: { ...written, secrets: {} }, faults: [], data: null };
+        return { plugin: { ...written, secrets: {} }, faults: [], data: null, revision: null };
     }
     const given = secrets?.json(dataPath(written.name));
     const data = given === undefined ? null : readContribution(given);
     if (given !== undefined && data?.package !== written.package) {
         faults.add(`${path}.${at}`, 'its own data is damaged');
     }
-    return { ...await plugins.prove({ ...written, secrets: own }, secrets === null), data };
+    const revision = plugins.find(written.name, written.package)?.revision ?? null;
+    return { revision, ...await plugins.prove({ ...written, secrets: own }, secrets === null), data };
 }
 
 function isTexts(value: unknown): value is Readonly<Record<string, string>> {

@@ -128,9 +128,21 @@ export class Catalogue {
         names.forEach((name) => this.#before.delete(name));
     }
 
+    /** Settings that waited for a package, as its record keeps them; null when they have no form. */
+    sealed(moved: Moved): PluginRecord['settings'] | null {
+        try {
+            return sealMoved(moved, moved, this.#options.keyring);
+        }
+        catch (error) {
+            this.#options.log.warn('Settings that waited for a plugin cannot be used', { plugin: moved.name, error });
+            return null;
+        }
+    }
+
     /** What of a name runs; `generation` is another one after every start. */
     running(name: string): { readonly package: string; readonly generation: object } | null {
-        const runtime = this.#options.lifecycle.runtime(name);
+        const { lifecycle } = this.#options;
+        const runtime = lifecycle.phase === 'closing' ? null : lifecycle.runtime(name); // what is closed with the panel keeps its state
         return runtime?.generation != null && runtime.plugin !== null && runtime.state === 'running' ? { package: runtime.plugin.package, generation: runtime.generation } : null;
     }
 

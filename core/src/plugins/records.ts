@@ -5,8 +5,16 @@ import { askedOf } from './capabilities.ts';
 import { PluginEntity, type PluginRow } from './entities.ts';
 import type { PluginRecord } from './plugin.ts';
 
+/** Settings that wait for a package until it is seen. */
+export interface Heritage {
+    /** As they are kept on a record; null when nothing waits. */
+    find(name: string, packageName: string): PluginRecord['settings'] | null;
+    forget(tx: Transaction, name: string): Promise<void>;
+}
+
 export class Records {
     readonly #db: Database;
+    #heritage: Heritage = { find: () => null, forget: () => Promise.resolve() };
     readonly #records = new Map<string, PluginRecord>();
 
     static async open(db: Database): Promise<Records> {
@@ -19,6 +27,11 @@ export class Records {
 
     private constructor(db: Database) {
         this.#db = db;
+    }
+
+    /** From now on, packages that are seen for the first time have the settings that wait for them. */
+    inheritFrom(heritage: Heritage): void {
+        this.#heritage = heritage;
     }
 
     /** The record of a package under a name; null when it was never seen. */
@@ -50,12 +63,15 @@ export class Records {
                 return JSON.stringify(known.seen) === JSON.stringify(plugin) ? [] : [{ ...known, seen: plugin }];
             }
             const asked = askedOf(plugin.manifest);
-            return [{ ...newRecord(plugin, at), ...(trusted && this.of(name).length === 0 ? { enabled: true, grants: asked, decided: asked } : {}) }];
+            return [{ ...newRecord(plugin, at), settings: this.#heritage.find(name, plugin.package) ?? {}, ...(trusted && this.of(name).length === 0 ? { enabled: true, grants: asked, decided: asked } : {}) }];
         });
         if (changed.length > 0) {
             await this.#db.write(async (tx) => {
                 for (const record of changed) {
                     await this.put(tx, record);
+                    if (this.get(record.name, record.package) === null && Object.keys(record.settings).length > 0) {
+                        await this.#heritage.forget(tx, record.name);
+                    }
                 }
             });
         }
@@ -67,23 +83,27 @@ export class Records {
             return;
         }
         await this.#db.write(async (tx) => {
-            const others = this.of(name).filter((record) => record.package !== packageName && record.holdsArea);
-            for (const other of others) {
-                await this.put(tx, { ...other, holdsArea: false });
-            }
             const own = this.get(name, packageName);
-            if (own !== null) {
-                await this.put(tx, { ...own, holdsArea: true });
-            }
-            if (others.length > 0) {
-                await forget(tx, name);
-            }
+            await (own === null ? null : this.putRunning(tx, own, forget));
         });
     }
 
-    /** Forgets one. */
+    /** Writes the record of a package that runs: it takes its name's permissions. */
+    async putRunning(tx: Transaction, record: PluginRecord, forget: (tx: Transaction, area: string) => Promise<void>): Promise<void> {
+        const others = this.of(record.name).filter((other) => other.package !== record.package && other.holdsArea);
+        for (const other of others) {
+            await this.put(tx, { ...other, holdsArea: false });
+        }
+        await this.put(tx, { ...record, holdsArea: true });
+        if (others.length > 0) {
+            await forget(tx, record.name);
+        }
+    }
+
+    /** Forgets one, and what its schedules waited for: whoever has the name next missed nothing. */
     async remove(tx: Transaction, { name, package: packageName }: Pick<PluginRecord, 'name' | 'package'>): Promise<void> {
         await tx.em.nativeDelete(PluginEntity, { name, package: packageName });
+        await tx.em.execute('delete from plugin_schedules where plugin = ?', [name], 'run');
         tx.afterCommit(() => this.#records.delete(keyOf(name, packageName)));
     }
 

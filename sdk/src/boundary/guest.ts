@@ -15,7 +15,7 @@ import { describe, Registration, type GuestRoute } from './registration.ts';
 import { Scope } from './scope.ts';
 import { secretPaths } from './secrets.ts';
 import { serialise } from './serialise.ts';
-import { faultsOf, validate } from './validation.ts';
+import { bodyOptions, faultsOf, validate } from './validation.ts';
 
 export interface GuestOptions {
     readonly name: string;
@@ -85,7 +85,7 @@ class Realm implements Guest {
             return { values: {} };
         }
         const schema = this.#definition.settings as unknown as Joi.Schema;
-        const { error, value } = schema.validate(values, { abortEarly: false, convert: false, errors: { wrap: { label: false } } }) as { error?: Joi.ValidationError; value: Record<string, unknown> };
+        const { error, value } = schema.validate(values, bodyOptions) as { error?: Joi.ValidationError; value: Record<string, unknown> };
         if (error !== undefined) {
             throw errors.invalid(faultsOf(error));
         }

@@ -13,7 +13,8 @@ interface Fault {
 
 /** joi's own would repeat the value, which may be a secret, and show a regular expression to people. */
 const messages = { 'string.pattern.base': '{{#label}} is not of the documented form', 'string.pattern.name': '{{#label}} is not a valid {{#name}}' };
-const bodyOptions: Joi.ValidationOptions = { abortEarly: false, convert: false, errors: { wrap: { label: false } }, messages };
+/** For a body, and for settings. */
+export const bodyOptions: Joi.ValidationOptions = { abortEarly: false, convert: false, errors: { wrap: { label: false } }, messages };
 const changeOptions: Joi.ValidationOptions = { ...bodyOptions, noDefaults: true };
 const textOptions: Joi.ValidationOptions = { abortEarly: false, convert: true, errors: { wrap: { label: false } }, messages };
 

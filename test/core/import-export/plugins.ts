@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import { seal } from '../../../core/src/import-export/vault.ts';
 import type { Answer } from '../../support/client.ts';
 import { journalCapabilities, journalCode, setJournalFault, type JournalFault } from '../../support/journal-plugin.ts';
 import { startNpmRegistry, type NpmRegistry } from '../../support/npm-registry.ts';
@@ -211,6 +212,53 @@ describe('the plugins of an import', { timeout: 120_000 }, () => {
         expect(await settingsOf(target)).to.equal(untouched);
         expect((await exported(target)).sections.plugins.map((each: { package: string }) => each.package)).to.equal([journal.package]);
         await imported(target, { document: { ...here({}), sections: { plugins: [] } }, mode: 'replace' });
+        const forged = async (entries: Readonly<Record<string, unknown>>): Promise<Answer> => {
+            const plain = here({});
+            const secrets = await seal(new Map([['plugins', new Map(Object.entries(entries).map(([path, value]) => [path, JSON.stringify(value)]))]]), passphrase, plain);
+            return on(target, (client) => client.post(`${base}/import`, { document: { ...plain, secrets }, passphrase, mode: 'merge', dryRun: false }));
+        };
+        const item = { name: 'notes', data: [] };
+        const faults: readonly (readonly [Readonly<Record<string, unknown>>, string])[] = [
+            [{ journal: ['x'] }, 'its secret settings are damaged'], [{ journal: { '/token': 7 } }, 'its secret settings are damaged'],
+            [{ 'journal/data': { package: '@evil/journal', version: '1.0.0', items: [item] } }, 'its own data is damaged'], [{ 'journal/data': { package: journal.package, version: '1.0.0', items: [item, item] } }, 'its own data is damaged'],
+            [{ 'journal/data': 'none' }, 'its own data is damaged']
+        ];
+        for (const [entries, message] of faults) {
+            const refused = await forged(entries);
+            expect([refused.code, refused.data.errors]).to.equal([40001, [{ path: 'document.sections.plugins.0', message }]]);
+        }
+        const misplaced = await forged({ journal: { '/mail/host/x': 'S', '/token': 'an Unfit Secret' } });
+        const { result } = await ended(target.panel.client, misplaced);
+        expect(result.sections.plugins.notes).to.equal([{ name: 'journal', message: 'its settings are left as they are: the secret /mail/host/x has no place in them' }]);
+        const unfit = await ended(target.panel.client, await forged({ journal: { '/token': 'an Unfit Secret' } }));
+        expect(unfit.result.sections.plugins.notes.map(({ message }: { message: string }) => message)).to.include('its settings are left as they are: token is not of the documented form');
+        expect(await settingsOf(target)).to.equal(untouched);
+    });
+});
+
+describe('a panel that ends while a plugin takes its data back', { timeout: 60_000 }, () => {
+    it('gives it to the plugin after the next start', async () => {
+        const document = await exported(source);
+        const folder = createPluginFolder();
+        const path = folder.write('journal', journalCode, { manifest: { capabilities: journalCapabilities } });
+        const panel = await startPanel({ environment: { PORTICO_PLUGIN_DIRS: folder.path } });
+        const there = { panel, folder, path };
+        try {
+            await panel.panel.settled();
+            setJournalFault(path, { restore: 'hangs' });
+            const accepted = await panel.client.post(`${base}/import`, { document, passphrase, mode: 'replace', dryRun: false });
+            await until(async () => (JSON.stringify(await settingsOf(there)).includes(secrets[0]) ? true : null), 'the settings are taken');
+            setJournalFault(path, {});
+            await panel.restart();
+            await panel.panel.settled();
+            await until(async () => ((await notesOf(there)).length > 0 ? true : null), 'the data is back');
+            expect(await notesOf(there)).to.equal(await notesOf(source));
+            const { data: task } = await panel.client.get(`/api/tasks/${accepted.data.id}`);
+            expect([task.state, task.result.plugins[0].data, task.result.plugins[0].notes]).to.equal(['succeeded', 'waiting', ['its data is kept until it runs']]);
+        }
+        finally {
+            await end(there);
+        }
     });
 });
 
@@ -239,6 +287,21 @@ describe('the plugins of an import that are not installed', { timeout: 180_000 }
             expect(await notesOf(there)).to.equal(await notesOf(source));
             expect(await settingsOf(there)).to.equal(settings);
             expect((await planned(there, { document, passphrase, mode: 'replace' })).sections.plugins.counts).to.equal({ create: 0, update: 0, delete: 0, unchanged: 1 });
+        }
+        finally {
+            await end(there);
+        }
+    });
+
+    it('have their settings when their package comes by itself', async () => {
+        const there = await place(false);
+        try {
+            await imported(there, { document: await exported(source), passphrase });
+            there.folder.write('journal', journalCode, { manifest: { capabilities: journalCapabilities } });
+            await there.panel.restart();
+            await there.panel.panel.settled();
+            await until(async () => ((await notesOf(there)).length > 0 ? true : null), 'the data is back');
+            expect([await notesOf(there), await settingsOf(there)]).to.equal([await notesOf(source), settings]);
         }
         finally {
             await end(there);
