@@ -5,33 +5,19 @@
 import { AsyncParallelHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable';
 import { createFailure } from '../errors.ts';
 import type { HookKind, HookName, Hooks, Outcome, Tap, TapOrder } from '../hooks.ts';
-import { isThenable, TapCall, within } from './tap-call.ts';
+import { deepFreeze } from './plain.ts';
+import { snapshotOf } from './snapshot.ts';
+import { TapDeadline } from './tap-call.ts';
 import { sortTaps } from './tap-order.ts';
+import { TapRun, type Judge, type Next, type RunHost, type TapGate, type TapOwner, type TapRecord } from './tap-run.ts';
 
-/** Who taps: a plugin's generation. */
-export interface TapOwner {
-    readonly plugin: string;
-    readonly version: string;
-}
-
-/**
- * The way to a plugin's taps while its generation is swapped: a run that comes to one of them waits and then asks the taps that are there, so
- * that none is skipped. Hooks of all four kinds do.
- */
-export interface TapGate {
-    readonly isParked: boolean;
-    /** Goes in and counts until what it returns is called; null when one has to wait. */
-    pass(): (() => void) | null;
-    /** @throws Error when it takes too long; the signal's reason */
-    wait(options: { readonly signal?: AbortSignal; readonly patienceMs?: number }): Promise<() => void>;
-    /** Calls once, when the parked gate opens. */
-    onOpen(listener: () => void): void;
-}
+export type { TapGate, TapOwner } from './tap-run.ts';
 
 /** A tap that failed, was too slow, or refused by failing. */
 export interface TapFailure extends TapOwner {
     readonly hook: string;
     readonly error: unknown;
+    /** For about how long it was waited for; 0 where it failed at once. */
     readonly milliseconds: number;
 }
 
@@ -71,26 +57,10 @@ export interface Published<K extends HookName> {
     /** Whether anybody taps: an unused hook costs its caller this one look. */
     readonly used: boolean;
     /** @throws REFUSED_BY_PLUGIN 40920 when a guard refuses */
-    run(payload: Hooks[K]['payload']): Promise<Run<K>>;
+    run(payload: Hooks[K]['payload']): Promise<RunResult<K>>;
 }
 
-type Run<K extends HookName> = Hooks[K]['kind'] extends 'waterfall' ? Hooks[K]['payload'] : Hooks[K]['kind'] extends 'collect' ? readonly Outcome<Hooks[K]['result']>[] : void;
-
-interface TapRecord {
-    readonly owner: TapOwner;
-    readonly plugin: string;
-    readonly order: TapOrder;
-    /** Null where nobody swaps. */
-    readonly gate: TapGate | null;
-    /** Null once the gate is closed: what the plugin handed over is let go of at once. */
-    call: ((payload: unknown, call: { readonly signal: AbortSignal }) => unknown) | null;
-}
-
-/** Asks one tap; `lost` is why it could not be asked. */
-type Step = (payload: unknown, record: TapRecord, lost?: unknown) => Promise<unknown>;
-
-/** Plugins whose taps of now were asked in place of those that the run began with. */
-type Served = Set<string>;
+type RunResult<K extends HookName> = Hooks[K]['kind'] extends 'waterfall' ? Hooks[K]['payload'] : Hooks[K]['kind'] extends 'collect' ? readonly Outcome<Hooks[K]['result']>[] : void;
 
 const defaultTimeoutSeconds = 10;
 
@@ -122,7 +92,8 @@ class Hook {
     readonly name: string;
     readonly #report: (failure: TapFailure) => void;
     #kind: HookKind | null = null;
-    #options: HookOptions = {};
+    #failOpen = false;
+    #host: RunHost | null = null;
     #taps: TapRecord[] = [];
     #call: ((payload: unknown) => Promise<unknown>) | null = null;
 
@@ -143,10 +114,20 @@ class Hook {
         if (this.#kind !== null) {
             throw new TypeError(`The hook ${this.name} is published already`);
         }
+        const { timeoutSeconds = defaultTimeoutSeconds, failOpen = false } = options;
         this.#kind = kind;
-        this.#options = options;
-        const run = (payload: unknown): Promise<unknown> => (this.#call ??= this.#compile())(payload);
-        return Object.defineProperty({ run }, 'used', { get: () => this.used });
+        this.#failOpen = failOpen;
+        this.#host = {
+            deadline: new TapDeadline(timeoutSeconds * 1000),
+            ...(failOpen ? { patienceMs: timeoutSeconds * 1000 } : {}),
+            tapsOf: (plugin) => this.#taps.filter((record) => record.plugin === plugin && record.call !== null),
+            failed: (record, error, milliseconds) => this.#report({ ...record.owner, hook: this.name, error, milliseconds })
+        };
+        return new Publication(this);
+    }
+
+    run(payload: unknown): Promise<unknown> {
+        return (this.#call ??= this.#compile())(payload);
     }
 
     withdraw(): void {
@@ -158,21 +139,21 @@ class Hook {
         if (this.#kind !== 'collect') {
             throw new TypeError(`Nobody publishes the collecting hook ${this.name}`);
         }
+        const host = this.#host as RunHost;
         const done: Outcome<unknown>[] = [];
         let wake = (): void => undefined;
         const hook = new AsyncParallelHook<[]>([]);
         const taps = this.#taps.filter(({ plugin }) => only?.includes(plugin) ?? true);
-        const served: Served = new Set();
+        const run = new TapRun(host, collecting(done), signal);
         let ended = 0;
         taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, async () => {
-            const outcomes: Outcome<unknown>[] = [];
             try {
-                await this.#visit(frozen(await payload(record.plugin)), record, served, this.#collecting(outcomes, signal), signal);
+                const given = snapshotOf(await payload(record.plugin));
+                await new Promise<void>((resolve, reject) => run.visit(given, record, (error) => (error === null ? resolve() : reject(error))));
             }
             catch (error) {
-                outcomes.push(failed(record, error));
+                done.push(failed(record, error));
             }
-            done.push(...outcomes);
             ended += 1;
             wake();
         }));
@@ -226,133 +207,40 @@ class Hook {
     /** A fresh tapable hook over the taps of now; calls under way keep the one they began with. */
     #compile(): (payload: unknown) => Promise<unknown> {
         const taps = this.#taps;
+        const host = this.#host as RunHost;
         if (this.#kind === 'collect') {
-            const hook = new AsyncParallelHook<[unknown, Served, Outcome<unknown>[]]>(['payload', 'served', 'outcomes']);
-            taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload, served, outcomes) => this.#visit(payload, record, served, this.#collecting(outcomes)).then(() => undefined)));
+            const hook = new AsyncParallelHook<[unknown, TapRun]>(['payload', 'run']);
+            taps.forEach((record, stage) => hook.tapAsync({ name: record.plugin, stage }, (payload, run, next) => run.visit(payload, record, next as Next)));
             return async (payload) => {
                 const outcomes: Outcome<unknown>[] = [];
-                await hook.promise(frozen(payload), new Set(), outcomes);
+                await hook.promise(snapshotOf(payload), new TapRun(host, collecting(outcomes)));
                 return outcomes;
             };
         }
         if (this.#kind === 'waterfall') {
-            const hook = new AsyncSeriesWaterfallHook<[unknown, Served]>(['payload', 'served']);
-            taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload, served) => this.#visit(payload, record, served, this.#pass)));
-            return (payload) => hook.promise(frozen(payload), new Set());
+            const hook = new AsyncSeriesWaterfallHook<[unknown, TapRun]>(['payload', 'run']);
+            taps.forEach((record, stage) => hook.tapAsync({ name: record.plugin, stage }, (payload, run, next) => run.visit(payload, record, next as Next)));
+            return (payload) => hook.promise(snapshotOf(payload), new TapRun(host, passing));
         }
-        const hook = new AsyncSeriesHook<[unknown, Served]>(['payload', 'served']);
-        const step = this.#kind === 'guard' ? this.#guard : this.#notify;
-        taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload, served) => this.#visit(payload, record, served, step) as Promise<void>));
-        return (payload) => hook.promise(frozen(payload), new Set());
+        const hook = new AsyncSeriesHook<[unknown, TapRun]>(['payload', 'run']);
+        const judge = this.#kind === 'guard' ? this.#guarding : hearing;
+        taps.forEach((record, stage) => hook.tapAsync({ name: record.plugin, stage }, (payload, run, next) => run.visit(payload, record, next as Next)));
+        return (payload) => hook.promise(snapshotOf(payload), new TapRun(host, judge));
     }
 
-    readonly #notify: Step = async (payload, record, lost) => {
-        await this.#attempt(payload, record, lost);
-    };
-
-    readonly #guard: Step = async (payload, record, lost) => {
-        const attempt = await this.#attempt(payload, record, lost);
-        if (!attempt.ok) {
-            if (this.#options.failOpen === true) {
-                return;
+    readonly #guarding: Judge = (record, payload, isGood, value) => {
+        if (!isGood) {
+            if (this.#failOpen) {
+                return payload;
             }
-            throw this.#refusal(record, `The plugin ${record.plugin} failed while it was asked, so nothing was done`, attempt.error);
+            throw this.#refusal(record, `The plugin ${record.plugin} failed while it was asked, so nothing was done`, value);
         }
-        const refuse = (attempt.result as { refuse?: unknown } | undefined)?.refuse;
+        const refuse = (value as { refuse?: unknown } | undefined)?.refuse;
         if (typeof refuse === 'string') {
             throw this.#refusal(record, refuse);
         }
+        return payload;
     };
-
-    readonly #pass: Step = async (payload, record, lost) => {
-        const attempt = await this.#attempt(payload, record, lost);
-        return attempt.ok && attempt.result !== undefined && attempt.result !== null ? frozen(attempt.result) : payload;
-    };
-
-    #collecting(outcomes: Outcome<unknown>[], signal?: AbortSignal): Step {
-        return async (payload, record, lost) => {
-            const attempt = await this.#attempt(payload, record, lost, signal);
-            outcomes.push(attempt.ok ? { ...record.owner, ok: true, result: attempt.result } : failed(record, attempt.error));
-        };
-    }
-
-    /**
-     * Comes to one tap of the list that the run began with. Where the plugin is being swapped, or was since, its taps of now are asked in place
-     * of that one, all of them and once.
-     */
-    #visit(payload: unknown, record: TapRecord, served: Served, step: Step, signal?: AbortSignal): Promise<unknown> {
-        const { gate, call } = record;
-        return gate === null ? step(payload, record) : this.#visitGated(gate, call !== null, payload, record, served, step, signal);
-    }
-
-    async #visitGated(gate: TapGate, isThere: boolean, payload: unknown, record: TapRecord, served: Served, step: Step, signal?: AbortSignal): Promise<unknown> {
-        if (served.has(record.plugin)) {
-            return payload;
-        }
-        const wasParked = gate.isParked; // whoever passes then is led here by the plugin itself
-        const leave = isThere ? gate.pass() : null;
-        if (leave !== null) {
-            try {
-                const result = await step(payload, record);
-                if (record.call !== null || wasParked) {
-                    return result;
-                }
-            }
-            finally {
-                leave();
-            }
-        }
-        let leaveNow: () => void;
-        try {
-            leaveNow = gate.pass() ?? await gate.wait({ ...(signal === undefined ? {} : { signal }), ...(this.#options.failOpen === true ? { patienceMs: this.#timeoutMs } : {}) });
-        }
-        catch (error) {
-            return served.has(record.plugin) ? payload : step(payload, record, error);
-        }
-        try {
-            let value = payload;
-            if (!served.has(record.plugin)) {
-                served.add(record.plugin);
-                for (const tap of this.#taps.filter(({ plugin, call }) => plugin === record.plugin && call !== null)) {
-                    value = await step(value, tap);
-                }
-            }
-            return value;
-        }
-        finally {
-            leaveNow();
-        }
-    }
-
-    get #timeoutMs(): number {
-        return (this.#options.timeoutSeconds ?? defaultTimeoutSeconds) * 1000;
-    }
-
-    /** One tap within its time. A gate that closed meanwhile makes the outcome that of a tap that was never there. */
-    async #attempt(payload: unknown, record: TapRecord, lost: unknown, outer?: AbortSignal): Promise<{ ok: true; result: unknown } | { ok: false; error: unknown }> {
-        const { call } = record;
-        if (lost !== undefined) {
-            this.#report({ ...record.owner, hook: this.name, error: lost, milliseconds: 0 });
-            return { ok: false, error: lost };
-        }
-        if (call === null) {
-            return { ok: true, result: undefined };
-        }
-        const began = performance.now();
-        const lent = new TapCall();
-        try {
-            const given = call(payload, lent);
-            const result = isThenable(given) ? await within(given, this.#timeoutMs, lent, outer) : given;
-            return { ok: true, result: record.call === null ? undefined : plain(result) };
-        }
-        catch (error) {
-            if (record.call === null) {
-                return { ok: true, result: undefined };
-            }
-            this.#report({ ...record.owner, hook: this.name, error, milliseconds: performance.now() - began });
-            return { ok: false, error };
-        }
-    }
 
     #refusal(record: TapRecord, message: string, cause?: unknown): Error {
         return createFailure({ code: 40920, reason: 'REFUSED_BY_PLUGIN', message, data: { plugin: record.plugin, hook: this.name } }, cause);
@@ -363,19 +251,28 @@ function failed(record: TapRecord, error: unknown): Outcome<unknown> {
     return { ...record.owner, ok: false, reason: 'TAP_FAILED', message: error instanceof Error ? error.message : String(error) };
 }
 
-/** What a tap returns is copied: it could be changed later. What cannot be copied is not plain, which is the tap's failure. */
-function plain(value: unknown): unknown {
-    return typeof value === 'object' && value !== null ? structuredClone(value) : value;
+const hearing: Judge = (_record, payload) => payload;
+
+const passing: Judge = (_record, payload, isGood, value) => (isGood && value !== undefined && value !== null ? deepFreeze(value) : payload); // the copy is the run's own
+
+function collecting(outcomes: Outcome<unknown>[]): Judge {
+    return (record, payload, isGood, value) => {
+        outcomes.push(isGood ? { ...record.owner, ok: true, result: value } : failed(record, value));
+        return payload;
+    };
 }
 
-function frozen<T>(value: T): T {
-    return freeze(structuredClone(value));
-}
+/** What a publisher holds of a hook. */
+class Publication {
+    readonly #hook: Hook;
 
-function freeze<T>(value: T): T {
-    if (typeof value === 'object' && value !== null && !ArrayBuffer.isView(value)) {
-        Object.values(value).forEach(freeze);
-        Object.freeze(value);
+    constructor(hook: Hook) {
+        this.#hook = hook;
     }
-    return value;
+
+    get used(): boolean {
+        return this.#hook.used;
+    }
+
+    readonly run = (payload: unknown): Promise<unknown> => this.#hook.run(payload);
 }
