@@ -3,9 +3,8 @@
  * engine, and then written in one short transaction: row and engine change together or not at all.
  */
 import type { Transaction } from '../db/database.ts';
-import type { EngineFragments } from './fragments.ts';
 import type { EngineConfig, EngineProcess, EngineUpstream } from './port.ts';
-import type { EngineSettings, Site, SiteCertificate } from './site.ts';
+import type { EngineFragments, EngineSettings, Site, SiteCertificate } from './site.ts';
 
 /** A host as the panel keeps it: what the engine serves, and what only the panel needs. Immutable. */
 export interface HostRow {

@@ -9,18 +9,7 @@ import type { Author, Engine, Outcome } from './change.ts';
 import { EngineFragmentEntity } from './entities.ts';
 import { canonicalJson } from './render/canonical.ts';
 import type { Sealer } from './revisions.ts';
-import type { EngineSettings } from './site.ts';
-
-/** One plugin's. */
-export interface PluginFragments {
-    /** Handlers in the engine's own language. Every request to a host that is served passes them, before whatever the host itself says. */
-    readonly handlers: readonly Readonly<Record<string, unknown>>[];
-    /** Apps of the engine by name: what a handler of the same module needs beside it. */
-    readonly apps: Readonly<Record<string, unknown>>;
-}
-
-/** By plugin. */
-export type EngineFragments = Readonly<Record<string, PluginFragments>>;
+import type { EngineFragments, EngineSettings, PluginFragments } from './site.ts';
 
 /** Fragments as the rest of the panel uses them. */
 export interface Fragments {

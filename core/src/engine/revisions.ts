@@ -5,8 +5,7 @@
 import type { Database, Transaction } from '../db/database.ts';
 import type { Author, HostRow } from './change.ts';
 import { EngineStateEntity, RevisionEntity } from './entities.ts';
-import type { EngineFragments } from './fragments.ts';
-import type { EngineSettings } from './site.ts';
+import type { EngineFragments, EngineSettings } from './site.ts';
 
 /** Seals what the database must not show. The core's keyring fits. */
 export interface Sealer {

@@ -3,8 +3,6 @@
  * A site is immutable; a change is a new object. All names are lower-case A-labels, already validated and normalised.
  */
 
-import type { EngineFragments } from './fragments.ts';
-
 export type SiteType = 'proxy' | 'redirect' | 'static' | 'php';
 export type SslMode = 'auto' | 'internal' | 'certificate';
 
@@ -120,6 +118,17 @@ export interface Site {
     /** Engine-native handlers, put before the site's own handler. */
     readonly advanced: readonly Readonly<Record<string, unknown>>[];
 }
+
+/** What one plugin has in the engine's configuration. */
+export interface PluginFragments {
+    /** Handlers in the engine's own language. Every request to a host that is served passes them, before whatever the host itself says. */
+    readonly handlers: readonly Readonly<Record<string, unknown>>[];
+    /** Apps of the engine by name: what a handler of the same module needs beside it. */
+    readonly apps: Readonly<Record<string, unknown>>;
+}
+
+/** By plugin. */
+export type EngineFragments = Readonly<Record<string, PluginFragments>>;
 
 /** The settings that the engine's configuration is rendered from. */
 export interface EngineSettings {

@@ -8,10 +8,12 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { definePlugin, type Context, type FailureError } from '@portico/sdk';
 import type { Capabilities, Generation } from '../../../core/src/plugins/host/generation.ts';
+import { itUnless } from '../../support/skip.ts';
 import { createPluginRig, type PluginRig, type RigOptions } from '../../support/plugin-host.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
+const itAsRoot = itUnless(process.getuid?.() === 0 ? undefined : 'only root can run programs as somebody else', it as never);
 
 let rig: PluginRig;
 let generation: Generation;
@@ -52,6 +54,16 @@ const isAlive = (pid: number): boolean => {
     }
 };
 
+const nobody = (): number => Number(/^nobody:[^:]*:(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))?.[1]);
+
+/** Ends after the first line, whoever holds the pipe. */
+const firstLine = (): TransformStream<Uint8Array, Uint8Array> => new TransformStream({
+    transform(chunk, controller) {
+        controller.enqueue(chunk);
+        controller.terminate();
+    }
+});
+
 async function start(options: RigOptions = {}): Promise<void> {
     rig = await createPluginRig(options);
 }
@@ -85,6 +97,32 @@ describe('ctx.exec and ctx.spawn', () => {
         await generation.revoke();
         expect((await child.exited).signal).to.equal('SIGTERM');
         expect((await failureOf(ctx.spawn('sleep', ['1']))).reason).to.equal('CAPABILITY_MISSING');
+    });
+
+    itAsRoot('run as another account with nothing of the panel\'s: no group, no home, no descriptor', async () => {
+        const ctx = await contextWith({ exec: ['id', 'sh', 'sleep'], users: ['nobody'] });
+        const { stdout } = await ctx.exec('sh', ['-c', 'id -u; id -G; echo $HOME; ls /proc/self/fd | wc -l; cat /etc/shadow 2>&1 | head -c 40'], { user: 'nobody', cwd: '/' });
+        const [uid, groups, home, files, shadow] = stdout.split('\n');
+        expect([uid, groups?.split(' ').length, Number(files) <= 5]).to.equal([String(nobody()), 1, true]);
+        expect(home).to.not.equal(process.env['HOME']);
+        expect(shadow).to.match(/denied/);
+        for (const user of ['root', 'daemon', 'nobody; id', '-x', '']) {
+            expect((await failureOf(ctx.exec('id', [], { user }))).reason, user).to.equal('CAPABILITY_MISSING');
+        }
+        const child = await ctx.spawn('sleep', ['600'], { user: 'nobody', cwd: '/' });
+        expect(readFileSync(`/proc/${child.pid}/status`, 'utf8')).to.match(new RegExp(`^Uid:\\s+${nobody()}\\s+${nobody()}`, 'm'));
+        await generation.close('test');
+        expect(isAlive(child.pid)).to.be.false();
+    });
+
+    it('stay the plugin\'s when they leave somebody behind, until its end', async () => {
+        const ctx = await contextWith({ exec: ['sh'] });
+        const child = await ctx.spawn('sh', ['-c', 'setsid sleep 600 & echo $!']);
+        const pid = Number(await new Response(child.stdout.pipeThrough(firstLine())).text());
+        expect((await child.exited).code).to.equal(0);
+        expect([isAlive(pid), generation.held().some(({ kind }) => kind === 'process')]).to.equal([true, true]);
+        expect((await generation.close('test')).leaked).to.equal([]);
+        expect(isAlive(pid)).to.be.false();
     });
 
     it('say which program is missing, and do not take an exit code for a failure', async () => {
