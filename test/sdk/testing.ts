@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { contract, definePlugin, errors, joi, type Actor, type Call, type Context, type PluginDefinition } from '@portico/sdk';
 import { createTestHost, LeakError, PluginFailure, type TestHost, type TestHostOptions } from '@portico/sdk/testing';
+import { root } from '../support/markdown.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
@@ -333,6 +334,18 @@ describe('createTestHost', () => {
             await host.stop();
             expect(host.hooks.taps().map(({ plugin: owner }) => owner)).to.equal(['other']);
             await host.start();
+        });
+    });
+
+    it('publishes every hook of the core', async () => {
+        const names = [...readFileSync(join(root, 'sdk/src/hooks.ts'), 'utf8').matchAll(/^    '([\w.]+)': (Notify|Guard|Waterfall|Collect)</gm)].map(([, name = '', kind = '']) => [name, kind.toLowerCase()] as const);
+        expect(names.length).to.be.above(15);
+        await hosting(plugin(() => undefined), {}, async (host) => {
+            for (const [name, kind] of names) {
+                const outcome = await host.hooks.run(name as 'panel.started', {}) as unknown;
+                expect([name, outcome]).to.equal([name, kind === 'collect' ? [] : kind === 'waterfall' ? {} : undefined]);
+            }
+            expect((await failed(host.hooks.run('no.such' as 'panel.started', {}))).message).to.equal('Nobody publishes the hook no.such');
         });
     });
 

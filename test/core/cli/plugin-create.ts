@@ -9,6 +9,7 @@ import { reservedNames } from '../../../core/src/cli/plugin-names.ts';
 import { portico } from '../../support/console.ts';
 import { root as repository } from '../../support/markdown.ts';
 import { startPanel } from '../../support/panel.ts';
+import { ended } from '../../support/plugin-panel.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -52,6 +53,23 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
             expect((JSON.parse(stdout) as { checked: string[] }).checked).to.equal(['package', 'manifest', 'import', 'start', 'routes', 'readme', 'cycles', 'threads']);
         }
         expect(await portico(['plugin', 'validate', plugin], { env })).to.include({ code: 0, stderr: '' });
+    });
+
+    it('writes what a panel installs and runs', async () => {
+        const panel = await startPanel();
+        try {
+            await panel.panel.settled();
+            const archive = readFileSync(join(plugin, 'portico-plugin-bottles-0.1.0.tgz'));
+            const answer = await fetch(`http://127.0.0.1:${panel.port}/api/plugins`, { method: 'POST', headers: { authorization: `Bearer ${panel.client.token}`, 'content-type': 'application/gzip' }, body: new Uint8Array(archive) });
+            const { data } = await answer.json() as { readonly data: never };
+            expect(answer.status, JSON.stringify(data)).to.equal(202);
+            const task = await ended(panel.client, { status: answer.status, headers: {}, code: 0, message: 'ok', data, text: '' });
+            expect(task.result).to.include({ plugin: 'bottles', version: '0.1.0', state: 'running' });
+            expect((await panel.client.get('/api/plugins/bottles/hello/Ann')).data).to.equal({ text: 'Hello, Ann' });
+        }
+        finally {
+            await panel.close();
+        }
     });
 
     it('says what is wrong with a plugin, and how to mend it', async () => {
