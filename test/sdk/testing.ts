@@ -338,7 +338,7 @@ describe('createTestHost', () => {
     });
 
     it('publishes every hook of the core', async () => {
-        const names = [...readFileSync(join(root, 'sdk/src/hooks.ts'), 'utf8').matchAll(/^    '([\w.]+)': (Notify|Guard|Waterfall|Collect)</gm)].map(([, name = '', kind = '']) => [name, kind.toLowerCase()] as const);
+        const names = [...readFileSync(join(root, 'sdk/src/hooks.ts'), 'utf8').matchAll(/^ {4}'([\w.]+)': (Notify|Guard|Waterfall|Collect)</gm)].map(([, name = '', kind = '']) => [name, kind.toLowerCase()] as const);
         expect(names.length).to.be.above(15);
         await hosting(plugin(() => undefined), {}, async (host) => {
             for (const [name, kind] of names) {
