@@ -2,7 +2,7 @@
 export { discover } from './discover.ts';
 export { InstallFailure } from './failure.ts';
 export type { InstallCode, LoadCode, Stage, StageFailure } from './failure.ts';
-export { manifestSchema, readManifest } from './manifest.ts';
+export { isNewer, manifestSchema, readManifest } from './manifest.ts';
 export type { Manifest, ManifestFault, PluginPackage } from './manifest.ts';
 export type {
     Catalogue, Found, InstallLimits, InstallOptions, InstallPhase, InstallSource, Installed, Lock, LockEntry, Offer, Origin, Outcome, Place, Registry, RegistryAddress, RegistryLog, RegistryOptions, Signature, Skipped

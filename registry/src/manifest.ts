@@ -57,6 +57,9 @@ export interface PluginPackage {
     readonly node: string | null;
 }
 
+/** Whether a version comes after another one. */
+export const isNewer = (version: string, than: string): boolean => semver.gt(version, than);
+
 /** Why a package is not a plugin that can be used; `code` is stable. */
 export interface ManifestFault {
     readonly code: 'MANIFEST_MISSING' | 'MANIFEST_INVALID' | 'MANIFEST_UNKNOWN_KEY' | 'SDK_RANGE_MISSING' | 'SDK_RANGE' | 'NAME_RESERVED' | 'PACKAGE_INVALID' | 'TREE_MISSING' | 'TREE_CHANGED';

@@ -27,6 +27,8 @@ export interface Gateway {
     mount(name: string, server: HttpServer, root?: HttpServer | null): Promise<void>;
     /** Takes a server away: new requests go to the core at once (or wait, while the gate is parked), those under way finish. Resolves with how many had to be cut. */
     unmount(name: string): Promise<number>;
+    /** What is under way on a server that goes, now or next, gets no time to finish. */
+    hurry(name: string): void;
     /** The gate of a plugin: one for all of its generations. */
     gate(name: string): Gate;
     /** Parks a plugin's gate. @throws TypeError when it is parked already */
@@ -69,6 +71,8 @@ interface Door {
     root: Mount | null;
     /** While the gate is parked: whose routes those are that will be there again. */
     last: HttpServer | null;
+    /** Servers that were taken away and still have something under way. */
+    readonly leaving: Set<Mount>;
 }
 
 const pluginPrefix = '/api/plugins/';
@@ -99,7 +103,7 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
     const doorOf = (name: string): Door => {
         let door = doors.get(name);
         if (door === undefined) {
-            door = { gate: createGate(name, waiting), mount: null, root: null, last: null };
+            door = { gate: createGate(name, waiting), mount: null, root: null, last: null, leaving: new Set() };
             doors.set(name, door);
         }
         return door;
@@ -183,10 +187,14 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
     front.on('clientError', answerClientError);
     await core.start();
 
-    const leave = async (mount: Mount): Promise<number> => {
+    const leave = async (mount: Mount, door: Door | null = null): Promise<number> => {
         const draining = mount.drain(drainMs);
         leaving.add(draining);
-        const cut = await draining.finally(() => leaving.delete(draining));
+        door?.leaving.add(mount);
+        const cut = await draining.finally(() => {
+            leaving.delete(draining);
+            door?.leaving.delete(mount);
+        });
         if (cut > 0) {
             log.warn('Requests were cut when their server was taken away', { server: mount.server.name, cut });
         }
@@ -204,7 +212,7 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
             door.mount = createMount(server);
             door.root = root === null ? null : createMount(root);
             door.last = null;
-            await Promise.all(before.map(leave));
+            await Promise.all(before.map((each) => leave(each, door)));
         },
         async unmount(name) {
             const door = doors.get(name);
@@ -218,8 +226,12 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
             if (rootName === name && !door.gate.isParked) {
                 rootName = null;
             }
-            const cuts = await Promise.all([mount, ...(root === null ? [] : [root])].map(leave));
+            const cuts = await Promise.all([mount, ...(root === null ? [] : [root])].map((each) => leave(each, door)));
             return cuts.reduce((sum, cut) => sum + cut, 0);
+        },
+        hurry(name) {
+            const door = doors.get(name);
+            [door?.mount, door?.root, ...door?.leaving ?? []].forEach((mount) => mount?.hurry());
         },
         gate: (name) => doorOf(name).gate,
         park(name) {

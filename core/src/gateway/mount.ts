@@ -18,13 +18,20 @@ export interface Mount {
      * Resolves with how many had to be cut. Nothing new must reach the mount any more.
      */
     drain(milliseconds: number): Promise<number>;
+    /** Somebody decided not to wait: the drain, now or later, is short. */
+    hurry(): void;
 }
+
+/** What is about to end may still do so. */
+const hurriedMs = 250;
 
 export function createMount(server: HttpServer): Mount {
     const responses = new Set<ServerResponse>();
     const sockets = new Set<Duplex>();
     let injected = 0;
     let isCut = false;
+    let isHurried = false;
+    let giveUp: (milliseconds: number) => void = () => undefined;
     let idle: () => void = () => undefined;
     const inFlight = (): number => responses.size + sockets.size + injected;
     const tell = (): void => {
@@ -77,16 +84,26 @@ export function createMount(server: HttpServer): Mount {
             server.endStreams();
             if (inFlight() > 0 && !isCut) {
                 await new Promise<void>((resolve) => {
-                    const timer = setTimeout(resolve, milliseconds);
+                    let timer: NodeJS.Timeout | undefined;
+                    giveUp = (patience) => {
+                        clearTimeout(timer);
+                        timer = setTimeout(resolve, patience);
+                    };
+                    giveUp(isHurried ? Math.min(hurriedMs, milliseconds) : milliseconds);
                     idle = () => {
                         clearTimeout(timer);
                         resolve();
                     };
                 });
+                giveUp = () => undefined;
             }
             const late = isCut ? 0 : cut();
             await server.stop();
             return late;
+        },
+        hurry() {
+            isHurried = true;
+            giveUp(hurriedMs);
         }
     };
 }

@@ -37,6 +37,8 @@ export interface InstallerPorts extends SwapPorts {
     safeMode(): string | null;
     /** Takes what plugins, which go, gave for the engine out of it. Resolves with a sentence for each that had given anything. */
     dropFragments(plugins: readonly string[]): Promise<readonly string[]>;
+    /** What a plugin that goes has under way gets no time to finish. */
+    hurry(plugin: string): void;
     /** Names of what runs and requires a plugin. */
     runningDependants(name: string): readonly string[];
     /** Where a swap is, before it goes on; for tests that end the process there. */
@@ -61,7 +63,7 @@ export interface Installer {
     /** Another version of a plugin that is installed. @throws also DATA_AHEAD 40911, CONSENT_REQUIRED 40910 and VERSION_STALE 41200, as far as it is known already */
     change(name: string, wish: ChangeWish, call: Call): Promise<TaskView>;
     /** @throws PLUGIN_NOT_FOUND 40410, IN_USE 40901, VERSION_STALE 41200 */
-    remove(name: string, options: { readonly purge: boolean; readonly cascade: boolean }, call: Call): Promise<Reply<null>>;
+    remove(name: string, options: { readonly purge: boolean; readonly cascade: boolean; readonly force?: boolean }, call: Call): Promise<Reply<null>>;
 }
 
 /** What one task is about. */
@@ -299,7 +301,7 @@ export function createInstaller(ports: InstallerPorts): Installer {
                 source: { package: record.package, version }, entry: plugin === null ? null : entry
             }, call);
         },
-        async remove(name, { purge, cascade }, call) {
+        async remove(name, { purge, cascade, force = false }, call) {
             const runtime = lifecycle.runtime(name);
             if (runtime === null) {
                 throw fail.PLUGIN_NOT_FOUND({ plugin: name });
@@ -324,6 +326,8 @@ export function createInstaller(ports: InstallerPorts): Installer {
                     }
                 }
             });
+            runtime.interrupt?.();
+            (force ? [name, ...by] : []).forEach((each) => ports.hurry(each));
             for (const other of by) {
                 await lifecycle.settle(other);
             }

@@ -43,11 +43,16 @@ export async function journey(runtime: Runtime, road: Road): Promise<void> {
     const began = performance.now();
     const { promise: interrupted, reject: interrupt } = Promise.withResolvers<never>();
     interrupted.catch(() => undefined);
-    runtime.interrupt = () => interrupt(new Stopped({ stage: 'running', code: interruptedCode, message: 'It is no longer to run' }));
+    const unwanted = new AbortController();
+    runtime.interrupt = () => {
+        const reason = new Stopped({ stage: 'running', code: interruptedCode, message: 'It is no longer to run' });
+        interrupt(reason);
+        unwanted.abort(reason);
+    };
     try {
         const found = resolved(runtime, road);
         const definition = await loaded(runtime, found, road);
-        const generation = await mounted(runtime, found, definition, road);
+        const generation = await mounted(runtime, found, definition, unwanted.signal, road);
         await running(runtime, generation, interrupted, road);
         runtime.bootMs = Math.round(performance.now() - began);
     }
@@ -55,7 +60,7 @@ export async function journey(runtime: Runtime, road: Road): Promise<void> {
         const { generation } = runtime;
         runtime.generation = null;
         await generation?.close('it could not be started');
-        throw error instanceof Stopped ? error : new Stopped(failureOf(error), { cause: error });
+        throw unwanted.signal.aborted ? unwanted.signal.reason as Stopped : error instanceof Stopped ? error : new Stopped(failureOf(error), { cause: error });
     }
     finally {
         runtime.interrupt = null;
@@ -87,8 +92,8 @@ async function loaded(runtime: Runtime, found: Found, { registry, confine, reach
 }
 
 /** Its settings hold, its data is migrated, and `setup` has registered everything, behind a closed gate. */
-async function mounted(runtime: Runtime, found: Found, definition: PluginDefinition, road: Road): Promise<Generation> {
-    runtime.generation = await prepareGeneration(found, definition, { dataDir: await road.dataDir(found), accepted: road.accepted(found), settings: road.record(runtime).settings, grants: () => road.record(runtime).grants }, road);
+async function mounted(runtime: Runtime, found: Found, definition: PluginDefinition, signal: AbortSignal, road: Road): Promise<Generation> {
+    runtime.generation = await prepareGeneration(found, definition, { dataDir: await road.dataDir(found), accepted: road.accepted(found), settings: road.record(runtime).settings, grants: () => road.record(runtime).grants, signal }, road);
     road.reached(runtime, 'mounted');
     return runtime.generation;
 }
@@ -101,7 +106,7 @@ async function running(runtime: Runtime, generation: Generation, interrupted: Pr
 }
 
 /** Makes a generation of code that was imported. @throws GenerationFault */
-export function prepareGeneration(found: Found, definition: PluginDefinition, options: Pick<GenerationOptions, 'dataDir' | 'settings' | 'grants' | 'accepted'>, { host, timing, confine }: Pick<Road, 'host' | 'timing' | 'confine'>): Promise<Generation> {
+export function prepareGeneration(found: Found, definition: PluginDefinition, options: Pick<GenerationOptions, 'dataDir' | 'settings' | 'grants' | 'accepted' | 'signal'>, { host, timing, confine }: Pick<Road, 'host' | 'timing' | 'confine'>): Promise<Generation> {
     if ('fault' in found.result) {
         return Promise.reject(new GenerationFault('loaded', found.result.fault.code, found.result.fault.message));
     }

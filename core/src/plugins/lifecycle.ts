@@ -203,7 +203,7 @@ export class Lifecycle {
         if (generation === null) {
             return null;
         }
-        runtime.generation = null;
+        Object.assign(runtime, { generation: null, health: null });
         const report = await generation.close(reason);
         runtime.released = { at: this.#options.clock.now(), report };
         this.#options.events.routes(runtime.name);

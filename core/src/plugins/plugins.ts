@@ -11,6 +11,7 @@ import { Blame } from './blame.ts';
 import { Boots } from './boots.ts';
 import { PluginData } from './data-folders.ts';
 import { fragmentDrop } from './fragment-drop.ts';
+import { checksOf, PluginHealth } from './health.ts';
 import { createPluginHost } from './host/host.ts';
 import type { GenerationTiming } from './host/generation.ts';
 import type { PluginHostPorts } from './host/ports.ts';
@@ -42,7 +43,7 @@ export interface PluginsOptions {
     readonly reached?: InstallerPorts['reached'];
     readonly changed: LifecycleEvents['changed'];
     readonly routesChanged: LifecycleEvents['routes'];
-    readonly timing?: Partial<GenerationTiming> & { readonly importMs?: number; readonly goodMs?: number };
+    readonly timing?: Partial<GenerationTiming> & { readonly importMs?: number; readonly goodMs?: number; readonly healthEveryMs?: number };
 }
 
 export interface Plugins {
@@ -65,7 +66,7 @@ export interface Plugins {
 const usualGoodMs = 10_000;
 
 export async function createPlugins({ config, db, keyring, clock, log, ports, timing = {}, ...options }: PluginsOptions): Promise<Plugins> {
-    const { importMs, goodMs = usualGoodMs, ...generationTiming } = timing;
+    const { importMs, goodMs = usualGoodMs, healthEveryMs, ...generationTiming } = timing;
     const places: readonly Place[] = [
         { origin: 'data', path: join(config.dataDir, 'extensions') }, ...config.pluginDirs.map((path): Place => ({ origin: 'folder', path })), { origin: 'node_modules', path: config.nodeModules }
     ];
@@ -107,19 +108,22 @@ export async function createPlugins({ config, db, keyring, clock, log, ports, ti
     let opened = false;
     const safeMode = (): string | null => safe;
     const prover = new Prover(keyring);
-    const dropFragments = fragmentDrop(ports.fragments, log);
-    const service = createPluginService({
-        lifecycle, prover, db, clock, safeMode, dataMoved: () => data.reload(), dropFragments,
-        async collectHealth(plugin) {
+    const health = new PluginHealth({
+        lifecycle, clock, log, ...(healthEveryMs === undefined ? {} : { everyMs: healthEveryMs }),
+        async collect(plugin) {
             for await (const outcome of ports.hooks.collect('health.collect', async () => ({}), { only: [plugin] })) {
-                return outcome.ok ? outcome.result as never : [{ name: 'health.collect', state: 'failed', evidence: outcome.message }];
+                return outcome.ok ? checksOf(outcome.result) : [{ name: 'health.collect', state: 'failed', evidence: outcome.message }];
             }
             return [];
         }
     });
+    const dropFragments = fragmentDrop(ports.fragments, log);
+    const service = createPluginService({
+        lifecycle, prover, db, clock, safeMode, dataMoved: () => data.reload(), dropFragments, health, hurry: (plugin) => ports.gateway.hurry(plugin)
+    });
 
     const installer = createInstaller({
-        lifecycle, data, db, clock, log, prover, safeMode, gateway: { park: (name) => ports.gateway.park(name) }, tasks: ports.tasks, recorder: ports.http.recorder, kept: options.kept, runningDependants: (name) => service.runningDependants(name), dropFragments,
+        lifecycle, data, db, clock, log, prover, safeMode, gateway: { park: (name) => ports.gateway.park(name) }, tasks: ports.tasks, recorder: ports.http.recorder, kept: options.kept, runningDependants: (name) => service.runningDependants(name), dropFragments, hurry: (plugin) => ports.gateway.hurry(plugin),
         ...(options.reached === undefined ? {} : { reached: options.reached })
     });
 
@@ -144,6 +148,7 @@ export async function createPlugins({ config, db, keyring, clock, log, ports, ti
             log.warn('A folder of plugins was not looked into', { path, reason });
         }
         if (safe === null && lifecycle.phase === 'open') {
+            health.start();
             good = setTimeout(() => void boots.good().catch((error: unknown) => log.error('A good start could not be noted', { error })), goodMs).unref();
         }
         opened = true;
@@ -180,6 +185,7 @@ export async function createPlugins({ config, db, keyring, clock, log, ports, ti
         },
         async close() {
             clearTimeout(good);
+            health.close();
             await lifecycle.close();
             if (opened && safe === null) {
                 await boots.good();

@@ -1,7 +1,7 @@
 /** `/api/plugins`: what is there, what is decided about it, and what the registry offers. */
 import { joi, reply } from '@portico/sdk';
 import type { Call } from '../call.ts';
-import { invalid } from '../errors.ts';
+import { fail, invalid } from '../errors.ts';
 import { json, type Route } from '../http/route.ts';
 import { taskView } from '../tasks/schema.ts';
 import type { Installer } from './installer.ts';
@@ -29,6 +29,9 @@ export function pluginRoutes(plugins: PluginService, installer: Installer): Rout
         if (adopt === true || enabled === false) {
             throw invalid({ path: adopt === true ? 'adopt' : 'enabled', message: `${adopt === true ? 'adopt' : 'enabled'} and version are two changes, which do not go together` });
         }
+        if (request.actor.kind !== 'system' && !request.actor.fresh) {
+            throw fail.STEP_UP_REQUIRED(); // other code is an install
+        }
         return installer.change(request.params.name, { version, enabled, grants, settings, force, restoreData }, request).then((task) => reply.accepted(task));
     };
     return [
@@ -55,7 +58,7 @@ export function pluginRoutes(plugins: PluginService, installer: Installer): Rout
             }
         }),
         json({
-            method: 'POST', path: base, id: 'plugins.install', access: 'plugins:manage', summary: 'Install a plugin', answers: [202], bytes: archives, timeoutSeconds: offersSeconds, fails: ['STEP_UP_REQUIRED', 'IN_USE'],
+            method: 'POST', path: base, id: 'plugins.install', access: 'plugins:manage', stepUp: true, summary: 'Install a plugin', answers: [202], bytes: archives, timeoutSeconds: offersSeconds, fails: ['IN_USE'],
             description: 'From the npm registry, or an archive that is the body itself. Installing the version that is there again brings its package anew, without one failed request',
             validate: { query: pluginInstallQuery, payload: pluginInstall }, returns: taskView,
             handler: async (request) => {
@@ -74,7 +77,7 @@ export function pluginRoutes(plugins: PluginService, installer: Installer): Rout
             validate: { params: pluginParams, query: pluginRemoveQuery }, returns: joi.any().valid(null),
             handler(request) {
                 request.audit({ resourceId: request.params.name });
-                return installer.remove(request.params.name, { purge: request.query.purge === 'true', cascade: request.query.cascade === 'true' }, request) as never;
+                return installer.remove(request.params.name, { purge: request.query.purge === 'true', cascade: request.query.cascade === 'true', force: request.query.force === 'true' }, request) as never;
             }
         })
     ];

@@ -26,8 +26,8 @@ export const pluginUpdate = joi.object({
     settings: joi.record(joi.any()).description('What is not named stays, null takes a setting back to its default, and `{ "set": true }` keeps a secret'),
     grants: joi.typed<Capabilities>(manifest.extract('capabilities').description('What it may of what it asks for. Needs a fresh session')),
     adopt: joi.boolean().valid(true).description('Takes over the record, the settings and the data of another package that had this name. Needs a fresh session'),
-    version: joi.string().pattern(printable).max(100).description('Another version than the present one: upgrades or rolls back, as a task. A version, a range or a tag of the registry'),
-    force: joi.boolean().description('With `version`: requests that do not end within 8 s are cut'),
+    version: joi.string().pattern(printable).max(100).description('Another version than the present one: upgrades or rolls back, as a task. A version, a range or a tag of the registry. Needs a fresh session'),
+    force: joi.boolean().description('With `version`: requests that do not end within 8 s are cut. With `enabled: false`: requests that are under way are cut'),
     restoreData: joi.boolean().valid(true).description('With `version`: goes back to the data as that version left them, and gives up every change since. Needs a fresh session'),
     name: joi.any(), package: joi.any(), title: joi.any(), state: joi.any(), origin: joi.any(), sdk: joi.any(), requires: joi.any(), optional: joi.any(), permissions: joi.any(), capabilities: joi.any(),
     health: joi.any(), bootMs: joi.any(), failure: joi.any(), quarantinedAt: joi.any(), deprecations: joi.any(), available: joi.any(), adoptable: joi.any(), settingsSchema: joi.any(), released: joi.any(), refused: joi.any()
@@ -51,7 +51,8 @@ export const pluginInstallQuery = joi.object({
 
 export const pluginRemoveQuery = joi.object({
     purge: flag('`true`: its data are deleted, too'),
-    cascade: flag('`true`: what requires the plugin is disabled before it')
+    cascade: flag('`true`: what requires the plugin is disabled before it'),
+    force: flag('`true`: requests that are under way are cut')
 });
 
 const health = joi.object({

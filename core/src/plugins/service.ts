@@ -1,6 +1,6 @@
 /** What an admin sees of plugins and decides about them. A decision is durable before anything follows from it; the answer says what came of it. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Catalogue } from '@portico/registry';
+import { isNewer, type Catalogue } from '@portico/registry';
 import { reply, type Reply } from '@portico/sdk';
 import type { Call } from '../call.ts';
 import type { Clock } from '../clock.ts';
@@ -10,6 +10,7 @@ import { jsonSchemaOf } from '../http/json-schema.ts';
 import { adopt } from './adopt.ts';
 import { askedOf, beyond } from './capabilities.ts';
 import { requireAuthority } from './consent.ts';
+import type { PluginHealth } from './health.ts';
 import { viewSettings } from './host/settings.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { PluginRecord, Runtime } from './plugin.ts';
@@ -28,8 +29,9 @@ export interface PluginServiceOptions {
     dataMoved(): Promise<void>;
     /** Takes what plugins, which an admin switched off, gave for the engine out of it. Resolves with a sentence for each that had given anything. */
     dropFragments(plugins: readonly string[]): Promise<readonly string[]>;
-    /** What a plugin's taps of `health.collect` know, as checks. */
-    collectHealth(plugin: string): Promise<readonly { readonly name: string; readonly state: 'ok' | 'degraded' | 'failed'; readonly evidence?: string }[]>;
+    readonly health: Pick<PluginHealth, 'ask'>;
+    /** What a plugin that goes has under way gets no time to finish. */
+    hurry(plugin: string): void;
 }
 
 export interface PluginService {
@@ -50,12 +52,11 @@ export interface PluginService {
 type Decision = Pick<PluginRecord, 'enabled' | 'grants' | 'decided' | 'settings'>;
 
 const resource = 'plugins';
-/** Health that is younger is not asked for again. */
-const healthMs = 10_000;
 
 export function createPluginService({ lifecycle, prover, db, clock, ...options }: PluginServiceOptions): PluginService {
     const { records } = lifecycle;
-    let upgrades: ReadonlyMap<string, string> = new Map();
+    /** The newest version of each package that works with this panel, as of the last look. */
+    let newest: ReadonlyMap<string, string> = new Map();
 
     const known = async (name: string): Promise<Runtime> => {
         await lifecycle.surveyed;
@@ -69,7 +70,8 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
     const adoptable = (record: PluginRecord | null): PluginRecord | null => (record === null ? null : records.of(record.name).filter((each) => each.package !== record.package).at(-1) ?? null);
     const viewed = (runtime: Runtime): Viewed => {
         const record = lifecycle.recordOf(runtime);
-        return { runtime, record, available: upgrades.get(record?.package ?? '') ?? null, adoptable: adoptable(record)?.package ?? null };
+        const [offered = null, present = null] = [newest.get(record?.package ?? ''), (runtime.plugin ?? record?.seen)?.version];
+        return { runtime, record, available: offered !== null && present !== null && isNewer(offered, present) ? offered : null, adoptable: adoptable(record)?.package ?? null };
     };
     const schemaOf = async ({ plugin, definition }: Runtime): Promise<object | null> => {
         if (plugin === null || definition === null) {
@@ -83,15 +85,8 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
             return { type: 'object' }; // joi says more than JSON Schema can
         }
     };
-    const askHealth = async (runtime: Runtime): Promise<void> => {
-        const { generation, health, name } = runtime;
-        if (generation !== null && runtime.state === 'running' && (health === null || clock.now() - health.at > healthMs)) {
-            const [own, collected] = await Promise.all([generation.health(), options.collectHealth(name)]);
-            runtime.health = { at: clock.now(), reports: [...own, ...collected] };
-        }
-    };
     const answer = async (runtime: Runtime, message?: string): Promise<Reply<PluginDetail>> => {
-        await askHealth(runtime);
+        await options.health.ask(runtime);
         const shown = viewed(runtime);
         return reply.with(detailOf(shown, await schemaOf(runtime)), { version: shown.record?.version ?? 0, ...(message === undefined ? {} : { message }) });
     };
@@ -142,7 +137,8 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
             await lifecycle.ensureLoaded(runtime.name);
         }
         if (runtime.definition === null || runtime.plugin === null) {
-            throw invalid({ path: 'settings', message: 'settings cannot be judged before the code is loaded: enable the plugin first' });
+            const why = options.safeMode() !== null ? 'no code is loaded in safe mode' : enabled ? 'its code could not be loaded' : 'its code was not loaded yet: send `enabled: true` with them';
+            throw invalid({ path: 'settings', message: `settings cannot be judged: ${why}` });
         }
         return prover.seal(runtime.plugin, runtime.definition, settings, change);
     };
@@ -162,7 +158,7 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
             const { offers, searchable, failures } = await lifecycle.registry.available(installed, { signal }).catch((error: unknown) => {
                 throw isNamed(error) ? fail.NOT_READY({ cause: error.code }, { message: error.message, cause: error }) : error;
             });
-            upgrades = new Map(offers.flatMap(({ package: name, version, upgrade }) => (upgrade && version !== null ? [[name, version]] : [])));
+            newest = new Map(offers.flatMap(({ package: name, version }) => (version === null ? [] : [[name, version]])));
             const notes = [...(searchable ? [] : ['The registry answers no search: only what is there was looked for']), ...failures.map(({ package: name, message }) => `${name}: ${message}`)];
             return reply.with(offers, notes.length === 0 ? {} : { message: notes.join('. ') });
         },
@@ -204,6 +200,7 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
             });
             if (!decision.enabled) {
                 runtime.interrupt?.();
+                (change.force === true ? [name, ...by] : []).forEach((each) => options.hurry(each));
             }
             for (const other of by) {
                 await lifecycle.settle(other);

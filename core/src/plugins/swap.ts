@@ -189,7 +189,8 @@ async function begin({ lifecycle }: SwapPorts, { found, plugin, definition, deci
 async function settleCommit({ lifecycle, db, clock, log }: SwapPorts, runtime: Runtime, data: NextData | null, { plugin, decision }: Pick<NextCode, 'plugin' | 'decision'>, also: SwapOptions['also']): Promise<void> {
     const finish = async (tx: Transaction): Promise<void> => {
         const record = lifecycle.records.get(runtime.name, plugin.package) ?? { ...newRecord(plugin, clock.now()), version: 0 };
-        await lifecycle.records.put(tx, { ...record, ...decision, seen: plugin, failure: null, version: record.version + 1 });
+        const after = { ...record, ...decision, seen: plugin, failure: null, version: record.version + 1 };
+        await (runtime.generation === null ? lifecycle.records.put(tx, after) : lifecycle.records.putRunning(tx, after, lifecycle.forgetArea));
         await also?.(tx);
     };
     try {

@@ -25,6 +25,8 @@ export interface GenerationOptions {
     readonly realm?: (doors: HostDoors) => Guest | Promise<Guest>;
     /** Around every call of the plugin's code, and of the panel's by it; default: nothing. */
     readonly confine?: Confine;
+    /** Aborts when it is no longer wanted: a `setup` that hangs is not waited for. */
+    readonly signal?: AbortSignal;
     /** Milliseconds; defaults: setup 10 s, start 30 s, stop 8 s, one health check 5 s. */
     readonly timing?: Partial<GenerationTiming>;
 }

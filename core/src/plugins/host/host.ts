@@ -329,11 +329,15 @@ class Building implements Generation {
         const partners = this.definition.optional.filter((name) => contracts.has(name));
         const overdue = Symbol('overdue');
         let timer: NodeJS.Timeout | undefined;
+        const { signal } = this.#options;
         const late = new Promise<typeof overdue>((resolve) => {
             timer = setTimeout(() => resolve(overdue), this.#timing.setupMs);
+            signal?.addEventListener('abort', () => resolve(overdue), { once: true });
         });
         try {
+            signal?.throwIfAborted();
             const document = await this.#leftovers.looking(() => Promise.race([this.#guest.setup({ settings: this.#settings, partners }), late]));
+            signal?.throwIfAborted();
             if (document === overdue) {
                 throw new GenerationFault('mounted', 'SETUP_TIMEOUT', `setup did not return within ${this.#timing.setupMs / 1000} s`);
             }

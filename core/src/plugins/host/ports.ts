@@ -22,6 +22,7 @@ export interface PluginGateway {
     mount(name: string, server: HttpServer, root?: HttpServer | null): Promise<void>;
     /** Resolves with how many requests had to be cut. */
     unmount(name: string): Promise<number>;
+    hurry(name: string): void;
     /** Parks its gate while its generation is swapped. */
     park(name: string): Parking;
     /** Everything that reaches a plugin from outside passes its gate. */
