@@ -34,7 +34,7 @@ describe('/api/plugins', { timeout: limitMs }, () => {
     before({ timeout: limitMs }, async () => {
         folder = createPluginFolder();
         npm = await startNpmRegistry();
-        folder.write('hello', pluginModule(`${helloRoute}\nctx.route({ method: 'POST', path: '/slow', access: 'write', handler: ({ signal }) => new Promise((resolve) => { inside += 1; signal.addEventListener('abort', () => resolve(null)); }) });\nctx.route({ method: 'GET', path: '/inside', access: 'read', handler: () => inside });\nctx.health('disk', () => ({ state: 'ok', evidence: 'there is room' }));`, {
+        folder.write('hello', pluginModule(`${helloRoute}\nctx.route({ method: 'POST', path: '/slow', access: 'write', handler: ({ signal }) => new Promise((resolve) => { inside += 1; signal.addEventListener('abort', () => resolve(null)); }) });\nctx.route({ method: 'GET', path: '/inside', access: 'read', handler: () => inside });\nctx.route({ method: 'GET', path: '/inside', access: 'read', handler: () => inside });\nctx.health('disk', () => ({ state: 'ok', evidence: 'there is room' }));`, {
             head: 'let inside = 0;', more: 'settings: joi.object({ word: joi.string().default(\'Hello\'), key: joi.secret() }),'
         }), { manifest: { title: 'Hello', permissions: { wave: { title: 'Wave', roles: ['operator'] } } } });
         folder.write('asks', pluginModule(helloRoute), { manifest: { capabilities } });
