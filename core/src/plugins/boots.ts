@@ -15,9 +15,14 @@ export class Boots {
         this.#clock = clock;
     }
 
+    /** Whether the starts until now were so bad that the next one is to load no plugin. */
+    async areBad(): Promise<boolean> {
+        return await this.#db.read((em) => em.count(PluginBootEntity, {})) >= mostBadStarts;
+    }
+
     /** Whether the starts before this one were so bad that no plugin is to be loaded now. The next start tries again. */
     async tooBad(): Promise<boolean> {
-        const bad = await this.#db.read((em) => em.count(PluginBootEntity, {})) >= mostBadStarts;
+        const bad = await this.areBad();
         if (bad) {
             await this.good();
         }

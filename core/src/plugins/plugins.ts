@@ -1,6 +1,5 @@
 /** Plugins, put together: the registry, the host, their records, the lifecycle, and what an admin sees of all that. */
-import { join } from 'node:path';
-import { createRegistry, type Place } from '@portico/registry';
+import { createRegistry } from '@portico/registry';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../db/database.ts';
@@ -19,6 +18,7 @@ import { createInstaller, type Installer, type InstallerPorts, type KeptSettings
 import { Lifecycle, type LifecycleEvents, type LifecycleOptions } from './lifecycle.ts';
 import { npmSetting } from './npm-setting.ts';
 import { permissionsOf, type DeclaredPermission } from './permissions.ts';
+import { placesOf } from './places.ts';
 import { Prover } from './prover.ts';
 import { Records } from './records.ts';
 import { createPluginService, type PluginService } from './service.ts';
@@ -67,9 +67,7 @@ const usualGoodMs = 10_000;
 
 export async function createPlugins({ config, db, keyring, clock, log, ports, timing = {}, ...options }: PluginsOptions): Promise<Plugins> {
     const { importMs, goodMs = usualGoodMs, healthEveryMs, ...generationTiming } = timing;
-    const places: readonly Place[] = [
-        { origin: 'data', path: join(config.dataDir, 'extensions') }, ...config.pluginDirs.map((path): Place => ({ origin: 'folder', path })), { origin: 'node_modules', path: config.nodeModules }
-    ];
+    const places = placesOf(config);
     const registry = await createRegistry({
         dataDir: config.dataDir, registryUrl: () => npmSetting(config.npmRegistry, (secret) => log.hide(secret)), hmacKey: keyring.derive('plugins lock'), reserved: options.reserved, host: options.host,
         log: { info: (detail, message) => log.info(message, detail), warn: (detail, message) => log.warn(message, detail) }, ...(importMs === undefined ? {} : { importMs })
