@@ -29,7 +29,7 @@ export interface HttpServer {
     /** A request that waits for `100 Continue`. */
     handleExpecting(request: IncomingMessage, response: ServerResponse): void;
     upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-    /** The route that a GET of this path (no query) reaches; null when there is none. */
+    /** The route that a GET of this path (no query) reaches; null when there is none. @throws BAD_REQUEST 40000 for a path that cannot be decoded */
     resolve(path: string): Route | null;
     /** Sends a request past the network, through everything else. */
     inject(options: ServerInjectOptions): Promise<ServerInjectResponse>;
@@ -89,7 +89,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         handle: (request, response) => void listener.emit('request', request, response),
         handleExpecting: (request, response) => void listener.emit('checkContinue', request, response),
         upgrade: (request, socket, head) => void upgrade({ hapi, ports, request, socket, head }),
-        resolve: (path) => declared.get(hapi.match('get', path)?.settings.id ?? '') ?? null,
+        resolve: (path) => declared.get(match(hapi, path) ?? '') ?? null,
         inject: (request) => hapi.inject(request),
         start: () => hapi.start(),
         endStreams: () => ending.abort(),
@@ -105,6 +105,16 @@ function createEnding(): AbortController {
     const ending = new AbortController();
     setMaxListeners(0, ending.signal);
     return ending;
+}
+
+/** The id of what a GET of this path reaches. @throws BAD_REQUEST 40000 for what is no path, which hapi takes for a mistake in the code */
+function match(hapi: Server, path: string): string | undefined {
+    try {
+        return hapi.match('get', path)?.settings.id;
+    }
+    catch (error) {
+        throw fail.BAD_REQUEST(null, { message: 'The path cannot be decoded', cause: error });
+    }
 }
 
 function authenticateWith(hapi: Server, ports: HttpPorts, ending: () => AbortSignal): void {
