@@ -200,7 +200,7 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
         expect((await install({ package: rows })).result.state).to.equal('running');
         await npm.publish({ ...versionedPackage('1.0.0')[0], name: '@other/rows' }, { 'index.js': versionedPackage('1.0.0', { word: 'other' })[1]['index.js'] ?? '' });
         const taken = await install({ package: '@other/rows' });
-        expect([taken.state, taken.error.code, taken.error.data]).to.equal(['failed', 40900, { reason: 'CONFLICT', field: 'name', by: rows }]);
+        expect([taken.state, taken.error.code, taken.error.reason, taken.error.data]).to.equal(['failed', 40900, 'CONFLICT', { field: 'name', by: rows }]);
         expect((await client.get('/api/plugins/rows/word')).data.word).to.equal('1.1.0');
         await client.put('/api/plugins/rows', { enabled: false });
         const stranger = await install({ package: '@other/rows' });
