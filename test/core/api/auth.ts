@@ -306,7 +306,7 @@ describe('tickets', () => {
     it('are not for what is not there, is elsewhere, or may not be read', async () => {
         expect(outcome(await panel.client.post('/api/auth/tickets', { path: '/api/nope' }))).to.equal([404, 40400, 'NOT_FOUND']);
         expect((await panel.client.post('/api/auth/tickets', { path: 'http://x/api/hosts' })).code).to.equal(40001);
-        expect(outcome(await panel.client.post('/api/auth/tickets', { path: '/%zz' }))).to.equal([400, 40000, 'BAD_REQUEST']);
+        expect(outcome(await panel.client.post('/api/auth/tickets', { path: '/api/%zz' }))).to.equal([400, 40000, 'BAD_REQUEST']);
         const viewer = await panel.tokenOf('viewer');
         expect(outcome(await panel.client.post('/api/auth/tickets', { path: '/api/proxyengine/logs' }, { token: viewer }))).to.equal(forbidden);
     });
