@@ -34,7 +34,7 @@ describe('/api/plugins', { timeout: limitMs }, () => {
     before({ timeout: limitMs }, async () => {
         folder = createPluginFolder();
         npm = await startNpmRegistry();
-        folder.write('hello', pluginModule(`${helloRoute}\nctx.route({ method: 'POST', path: '/slow', access: 'write', handler: ({ signal }) => new Promise((resolve) => { inside += 1; signal.addEventListener('abort', () => resolve(null)); }) });\nctx.route({ method: 'GET', path: '/inside', access: 'read', handler: () => inside });\nctx.route({ method: 'GET', path: '/inside', access: 'read', handler: () => inside });\nctx.health('disk', () => ({ state: 'ok', evidence: 'there is room' }));`, {
+        folder.write('hello', pluginModule(`${helloRoute}\nctx.route({ method: 'POST', path: '/slow', access: 'write', handler: ({ signal }) => new Promise((resolve) => { inside += 1; signal.addEventListener('abort', () => resolve(null)); }) });\nctx.route({ method: 'GET', path: '/inside', access: 'read', handler: () => ({ inside }) });\nctx.health('disk', () => ({ state: 'ok', evidence: 'there is room' }));`, {
             head: 'let inside = 0;', more: 'settings: joi.object({ word: joi.string().default(\'Hello\'), key: joi.secret() }),'
         }), { manifest: { title: 'Hello', permissions: { wave: { title: 'Wave', roles: ['operator'] } } } });
         folder.write('asks', pluginModule(helloRoute), { manifest: { capabilities } });
@@ -135,7 +135,7 @@ describe('/api/plugins', { timeout: limitMs }, () => {
         expect(performance.now() - before).to.be.below(3_000);
         expect((await starting).data.enabled).to.be.false();
         const slow = panel.client.post('/api/plugins/hello/slow', {}).then(({ status }) => status, () => 'cut');
-        await until(async () => (await get('/api/plugins/hello/inside')).data > 0, 'the request to be inside');
+        await until(async () => (await get('/api/plugins/hello/inside')).data.inside > 0, 'the request to be inside');
         const from = performance.now();
         const forced = await put('hello', { enabled: false, force: true });
         expect([forced.data.state, forced.data.released.cut, performance.now() - from < 1_500]).to.equal(['disabled', 1, true]);
