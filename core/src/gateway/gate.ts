@@ -27,6 +27,9 @@ export interface Gate {
     readonly isParked: boolean;
     /** Goes in at once; null when one has to wait. What the plugin itself causes passes a parked gate: what it waits for would never end. */
     pass(): Leave | null;
+    /** The same, and nothing is made for it: true for whoever is in, and has to call `leave` once. */
+    enter(): boolean;
+    leave(): void;
     /** Goes in as soon as the gate is open. @throws NOT_READY 50300 when it stays parked for too long, or too many wait already; the signal's reason */
     wait(options?: Waiting): Promise<Leave>;
     /** Whatever this work causes, however far away, counts as caused by the plugin. */
@@ -69,17 +72,19 @@ export function createGate(plugin: string, limits: Partial<GateLimits> = {}): Ga
     let parked = false;
     let closed = false;
 
+    const leave = (): void => {
+        inside -= 1;
+        if (inside === 0 && emptied.size > 0) {
+            emptied.forEach((tell) => tell());
+        }
+    };
     const enter = (): Leave => {
         inside += 1;
         let left = false;
         return () => {
-            if (left) {
-                return;
-            }
-            left = true;
-            inside -= 1;
-            if (inside === 0) {
-                emptied.forEach((tell) => tell());
+            if (!left) {
+                left = true;
+                leave();
             }
         };
     };
@@ -101,6 +106,14 @@ export function createGate(plugin: string, limits: Partial<GateLimits> = {}): Ga
             return parked;
         },
         pass: () => (!parked || isWithin(gate) ? enter() : null),
+        enter() {
+            if (parked && !isWithin(gate)) {
+                return false;
+            }
+            inside += 1;
+            return true;
+        },
+        leave,
         wait: ({ signal, patienceMs: own = patienceMs } = {}) => new Promise<Leave>((resolve, reject) => {
             if (signal?.aborted === true) {
                 reject(signal.reason as Error);

@@ -2,14 +2,15 @@
  * The one facade over tapable. Every tap is attributed, timed, time-boxed and gone with its owner: its gate closes first, which is instant
  * and safe for calls under way, then the hook is rebuilt from the taps that are left. No tapable object leaves this file.
  */
-import { AsyncParallelHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable';
+import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable';
 import { createFailure } from '../errors.ts';
 import type { HookKind, HookName, Hooks, Outcome, Tap, TapOrder } from '../hooks.ts';
 import { deepFreeze } from './plain.ts';
+import { runQuickly, visit, type QuickCourse, type QuickRun } from './quick-run.ts';
 import { snapshotOf } from './snapshot.ts';
 import { TapDeadline } from './tap-call.ts';
 import { sortTaps } from './tap-order.ts';
-import { TapRun, type Judge, type Next, type RunHost, type TapGate, type TapOwner, type TapRecord } from './tap-run.ts';
+import { TapRun, type Judge, type RunHost, type TapGate, type TapOwner, type TapRecord } from './tap-run.ts';
 
 export type { TapGate, TapOwner } from './tap-run.ts';
 
@@ -148,8 +149,7 @@ class Hook {
         let ended = 0;
         taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, async () => {
             try {
-                const given = snapshotOf(await payload(record.plugin));
-                await new Promise<void>((resolve, reject) => run.visit(given, record, (error) => (error === null ? resolve() : reject(error))));
+                await run.visit(snapshotOf(await payload(record.plugin)), record);
             }
             catch (error) {
                 done.push(failed(record, error));
@@ -210,7 +210,7 @@ class Hook {
         const host = this.#host as RunHost;
         if (this.#kind === 'collect') {
             const hook = new AsyncParallelHook<[unknown, TapRun]>(['payload', 'run']);
-            taps.forEach((record, stage) => hook.tapAsync({ name: record.plugin, stage }, (payload, run, next) => run.visit(payload, record, next as Next)));
+            taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload, run) => run.visit(payload, record) as Promise<void>));
             return async (payload) => {
                 const outcomes: Outcome<unknown>[] = [];
                 await hook.promise(snapshotOf(payload), new TapRun(host, collecting(outcomes)));
@@ -219,13 +219,15 @@ class Hook {
         }
         if (this.#kind === 'waterfall') {
             const hook = new AsyncSeriesWaterfallHook<[unknown, TapRun]>(['payload', 'run']);
-            taps.forEach((record, stage) => hook.tapAsync({ name: record.plugin, stage }, (payload, run, next) => run.visit(payload, record, next as Next)));
+            taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload, run) => run.visit(payload, record)));
             return (payload) => hook.promise(snapshotOf(payload), new TapRun(host, passing));
         }
-        const hook = new AsyncSeriesHook<[unknown, TapRun]>(['payload', 'run']);
-        const judge = this.#kind === 'guard' ? this.#guarding : hearing;
-        taps.forEach((record, stage) => hook.tapAsync({ name: record.plugin, stage }, (payload, run, next) => run.visit(payload, record, next as Next)));
-        return (payload) => hook.promise(snapshotOf(payload), new TapRun(host, judge));
+        const isGuard = this.#kind === 'guard';
+        const judge = isGuard ? this.#guarding : hearing;
+        const hook = isGuard ? new AsyncSeriesBailHook<[QuickRun], unknown>(['run']) : new AsyncSeriesHook<[QuickRun]>(['run']);
+        taps.forEach((record, index) => hook.tapPromise({ name: record.plugin, stage: index }, (run) => visit(run, record, index) as Promise<never>));
+        const course: QuickCourse = { taps, deadline: host.deadline, through: (run, ended) => hook.callAsync(run, ended), careful: () => new TapRun(host, judge) };
+        return (payload) => runQuickly(snapshotOf(payload), course);
     }
 
     readonly #guarding: Judge = (record, payload, isGood, value) => {

@@ -22,10 +22,13 @@ function copy(value: unknown, isFixed: boolean, depth: number): unknown {
             const list: unknown[] = value.map((item) => copy(item, isFixed, depth + 1));
             return isFixed ? Object.freeze(list) : list;
         }
-        if (Object.getPrototypeOf(value) === Object.prototype && !Object.hasOwn(value, '__proto__')) {
-            const result: Record<string, unknown> = {};
-            for (const key in value) {
-                result[key] = copy((value as Record<string, unknown>)[key], isFixed, depth + 1);
+        if (Object.getPrototypeOf(value) === Object.prototype) {
+            const result: Record<string, unknown> = { ...value };
+            for (const key in result) {
+                const item = result[key];
+                if ((typeof item === 'object' && item !== null) || typeof item === 'function' || typeof item === 'symbol') {
+                    result[key] = copy(item, isFixed, depth + 1);
+                }
             }
             return isFixed ? Object.freeze(result) : result;
         }

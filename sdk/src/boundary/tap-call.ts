@@ -1,90 +1,83 @@
 /** One call of a tap: what it is lent, and how long it is waited for. */
-import type { AsyncResource } from 'node:async_hooks';
 
-/** What a tap is lent. Most taps never look at their signal, so it is made when one does. */
+const controllers = new WeakMap<TapCall, AbortController>();
+
+/** What a tap is lent. Most taps never look at their signal, so it is made when one does: until then the call is an empty object, the cheapest there is. */
 export class TapCall {
-    #controller: AbortController | null = null;
-    #reason: Error | null = null;
-
     get signal(): AbortSignal {
-        if (this.#controller === null) {
-            this.#controller = new AbortController();
-            if (this.#reason !== null) {
-                this.#controller.abort(this.#reason);
-            }
-        }
-        return this.#controller.signal;
+        return controllerOf(this).signal;
     }
+}
 
-    end(reason: Error): void {
-        this.#reason = reason;
-        this.#controller?.abort(reason);
+/** Tells the tap that nobody waits for it any more. */
+export function endCall(lent: TapCall, reason: Error): void {
+    controllerOf(lent).abort(reason);
+}
+
+function controllerOf(lent: TapCall): AbortController {
+    let controller = controllers.get(lent);
+    if (controller === undefined) {
+        controller = new AbortController();
+        controllers.set(lent, controller);
     }
+    return controller;
 }
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
     return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
-/** Hears once what became of a tap: what it gave, or why it failed, and for about how many milliseconds it was waited for. */
-type Settle = (isGood: boolean, value: unknown, milliseconds: number) => void;
-
-interface Waiting {
-    before: Waiting | null;
-    after: Waiting | null;
-    /** When the timer saw it first; 0 until then. */
+/** Somebody who waits for one tap after another. Made as a plain object, all in one: one comes with every run. */
+export interface TapWaiter {
+    before: TapWaiter | null;
+    after: TapWaiter | null;
+    /** Which tap it waits for. */
+    step: number;
+    /** When, and at which tap, it was seen first; 0 before that. */
     seenAt: number;
-    readonly lent: TapCall;
-    /** Where the run stands, to go on from there when the tap is given up. */
-    readonly context: AsyncResource;
-    readonly settle: Settle;
-    isOver: boolean;
+    seenStep: number;
+    isWaiting: boolean;
+    /** The tap's time is over. */
+    readonly giveUp: (waiter: never, reason: Error) => void;
 }
 
 /** The timer looks so often, milliseconds, or more often where the time is short. */
 const lookEveryMs = 100;
 
 /**
- * The time that each tap of a hook has. A timer for each call would cost several times what the call does, and so would looking at the clock;
- * most taps settle before any clock moves. So one timer, which runs only while somebody is waited for or was just now, passes all who wait: it
- * notes who is there, and gives up those whom it saw a whole time ago. A tap has its time and at most a tenth more.
+ * The time that each tap of a hook has. A timer for each call would cost several times what the call does, and so would a look at the clock;
+ * most taps settle before any clock moves. So one timer, which runs only while somebody waits or did just now, passes all who wait: it notes
+ * for which tap, and gives up those whom it saw at the same tap a whole time ago. A tap has its time and at most a tenth more.
  */
 export class TapDeadline {
     readonly #milliseconds: number;
-    #first: Waiting | null = null;
-    #last: Waiting | null = null;
+    #first: TapWaiter | null = null;
+    #last: TapWaiter | null = null;
     #timer: NodeJS.Timeout | null = null;
 
     constructor(milliseconds: number) {
         this.#milliseconds = milliseconds;
     }
 
-    /** @param signal - whoever waits gives up */
-    wait(promised: PromiseLike<unknown>, lent: TapCall, context: AsyncResource, settle: Settle, signal?: AbortSignal): void {
+    enter(waiter: TapWaiter): void {
         const last = this.#last;
-        const waiting: Waiting = { before: last, after: null, seenAt: 0, lent, context, settle: signal === undefined ? settle : heeding(signal, settle, (reason) => this.#giveUp(waiting, reason)), isOver: false };
+        waiter.before = last;
+        waiter.isWaiting = true;
         if (last === null) {
-            this.#first = waiting;
+            this.#first = waiter;
         }
         else {
-            last.after = waiting;
+            last.after = waiter;
         }
-        this.#last = waiting;
+        this.#last = waiter;
         this.#timer ??= this.#look();
-        try {
-            (promised instanceof Promise ? promised as Promise<unknown> : Promise.resolve(promised)).then((value) => this.#end(waiting, true, value), (error: unknown) => this.#end(waiting, false, error));
-        }
-        catch (error) {
-            this.#end(waiting, false, error);
-        }
     }
 
-    #end(waiting: Waiting, isGood: boolean, value: unknown): void {
-        if (waiting.isOver) {
+    leave(waiter: TapWaiter): void {
+        if (!waiter.isWaiting) {
             return;
         }
-        waiting.isOver = true;
-        const { before, after, seenAt } = waiting;
+        const { before, after } = waiter;
         if (before === null) {
             this.#first = after;
         }
@@ -97,31 +90,24 @@ export class TapDeadline {
         else {
             after.before = before;
         }
-        // A tap that never settles keeps its place in memory, and must not keep those that came after it.
-        waiting.before = null;
-        waiting.after = null;
-        waiting.settle(isGood, value, seenAt === 0 ? 0 : performance.now() - seenAt);
-    }
-
-    #giveUp(waiting: Waiting, reason: Error): void {
-        if (!waiting.isOver) {
-            waiting.context.runInAsyncScope(() => {
-                waiting.lent.end(reason);
-                this.#end(waiting, false, reason);
-            });
-        }
+        // A tap that never settles keeps its waiter in memory, which must not keep those that came after it.
+        waiter.before = null;
+        waiter.after = null;
+        waiter.isWaiting = false;
     }
 
     #look(): NodeJS.Timeout {
         return setTimeout(() => {
             const now = performance.now();
-            for (let waiting = this.#first, after: Waiting | null; waiting !== null; waiting = after) {
-                after = waiting.after;
-                if (waiting.seenAt === 0) {
-                    waiting.seenAt = now;
+            for (let waiter = this.#first, after: TapWaiter | null; waiter !== null; waiter = after) {
+                after = waiter.after;
+                if (waiter.seenAt === 0 || waiter.seenStep !== waiter.step) {
+                    waiter.seenAt = now;
+                    waiter.seenStep = waiter.step;
                 }
-                else if (now - waiting.seenAt >= this.#milliseconds) {
-                    this.#giveUp(waiting, new Error(`The tap took longer than ${this.#milliseconds / 1000} s`));
+                else if (now - waiter.seenAt >= this.#milliseconds) {
+                    this.leave(waiter);
+                    waiter.giveUp(waiter as never, new Error(`The tap took longer than ${this.#milliseconds / 1000} s`));
                 }
             }
             this.#timer = this.#first === null ? null : this.#look();
@@ -129,15 +115,33 @@ export class TapDeadline {
     }
 }
 
-/** Listens to a signal until the tap has settled. */
-function heeding(signal: AbortSignal, settle: Settle, giveUp: (reason: Error) => void): Settle {
-    const leave = (): void => giveUp(signal.reason instanceof Error ? signal.reason : new Error('Nobody waits for the tap any more'));
-    signal.addEventListener('abort', leave, { once: true });
-    if (signal.aborted) {
-        queueMicrotask(leave);
-    }
-    return (isGood, value, milliseconds) => {
-        signal.removeEventListener('abort', leave);
-        settle(isGood, value, milliseconds);
-    };
+/** For about how long somebody has waited for the present tap, milliseconds; 0 when no timer saw it. */
+export function waited({ step, seenAt, seenStep }: TapWaiter): number {
+    return seenAt === 0 || seenStep !== step ? 0 : performance.now() - seenAt;
+}
+
+/** What one tap promised, if it comes in time and somebody still waits. */
+export function within(promised: PromiseLike<unknown>, deadline: TapDeadline, lent: TapCall, signal: AbortSignal | undefined): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+        const give = (reason: Error): void => {
+            settle();
+            endCall(lent, reason);
+            reject(reason);
+        };
+        const leave = (): void => give(signal?.reason instanceof Error ? signal.reason : new Error('Nobody waits for the tap any more'));
+        const waiter: TapWaiter = { before: null, after: null, step: 0, seenAt: 0, seenStep: 0, isWaiting: false, giveUp: (_waiter, reason) => give(reason) };
+        const settle = (): void => {
+            deadline.leave(waiter);
+            signal?.removeEventListener('abort', leave);
+        };
+        deadline.enter(waiter);
+        signal?.addEventListener('abort', leave, { once: true });
+        promised.then((result) => {
+            settle();
+            resolve(result);
+        }, (error: unknown) => {
+            settle();
+            reject(error as Error);
+        });
+    });
 }

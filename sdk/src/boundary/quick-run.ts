@@ -1,0 +1,158 @@
+/**
+ * A run of taps that are all there and have nothing to say, as nearly all are: tapable's compiled code goes from the promise of one to the next, and
+ * nothing else waits, copies or looks. At the first tap that fails, answers, hangs or is swapped the run stops, and goes on tap by tap.
+ */
+import { AsyncResource } from 'node:async_hooks';
+import { endCall, TapCall, waited, type TapDeadline, type TapWaiter } from './tap-call.ts';
+import type { TapRecord, TapRun } from './tap-run.ts';
+
+/** Called by tapable at the end, or at the first tap that failed or answered. */
+type Ended = (error?: Error | null, answer?: unknown) => void;
+
+/** What all runs over the same taps share. */
+export interface QuickCourse {
+    readonly taps: readonly TapRecord[];
+    readonly deadline: TapDeadline;
+    /** tapable's compiled code, which calls `visit` for each tap. */
+    through(run: QuickRun, ended: Ended): void;
+    /** How it goes on, tap by tap. */
+    careful(): TapRun;
+}
+
+export interface QuickRun extends TapWaiter {
+    readonly course: QuickCourse;
+    readonly payload: unknown;
+    /** Of whoever runs the hook. */
+    readonly context: AsyncResource;
+    lent: TapCall | null;
+    /** It went through the gate of the present tap. */
+    isInside: boolean;
+    isOver: boolean;
+    readonly resolve: () => void;
+    readonly reject: (error: unknown) => void;
+}
+
+/** What became of the tap at which a run stopped. */
+interface Outcome {
+    readonly isGood: boolean;
+    readonly value: unknown;
+    readonly milliseconds: number;
+}
+
+/** Runs the hook. @throws what the careful run throws */
+export function runQuickly(payload: unknown, course: QuickCourse): Promise<void> {
+    return new Promise((resolve, reject) => {
+        const run: QuickRun = {
+            before: null, after: null, step: 0, seenAt: 0, seenStep: 0, isWaiting: false, giveUp,
+            course, payload, context: new AsyncResource('HookRun'), lent: null, isInside: false, isOver: false, resolve, reject
+        };
+        course.deadline.enter(run);
+        course.through(run, (error, answer) => {
+            if (error !== null && error !== undefined) {
+                stop(run, { isGood: false, value: error, milliseconds: waited(run) });
+            }
+            else if (answer !== undefined) {
+                stop(run, { isGood: true, value: answer, milliseconds: 0 });
+            }
+            else if (left(run)) {
+                end(run);
+                resolve();
+            }
+        });
+    });
+}
+
+/** Comes to a tap, as the one before it had nothing to say. */
+export function visit(run: QuickRun, record: TapRecord, index: number): Promise<unknown> {
+    if (run.isOver || !left(run)) {
+        return never();
+    }
+    const { call, gate } = record;
+    run.step = index;
+    if (gate !== null) {
+        if (call === null || gate.isParked || !gate.enter()) {
+            stop(run, null);
+            return never();
+        }
+        run.isInside = true;
+    }
+    if (call === null) {
+        return nothing;
+    }
+    try {
+        const given = call(run.payload, run.lent = new TapCall());
+        return given instanceof Promise ? given as Promise<unknown> : given === undefined ? nothing : Promise.resolve(given);
+    }
+    catch (error) {
+        return Promise.reject(error as Error);
+    }
+}
+
+function giveUp(run: QuickRun, reason: Error): void {
+    run.context.runInAsyncScope(() => {
+        if (run.lent !== null) {
+            endCall(run.lent, reason);
+        }
+        stop(run, { isGood: false, value: reason, milliseconds: waited(run) });
+    });
+}
+
+/** Leaves the tap before. False when its plugin was taken away meanwhile, and those that came in its place are to be asked. */
+function left(run: QuickRun): boolean {
+    if (!run.isInside) {
+        return true;
+    }
+    const { gate, call } = recordOf(run);
+    run.isInside = false;
+    gate?.leave();
+    if (call !== null) {
+        return true;
+    }
+    stop(run, { isGood: true, value: undefined, milliseconds: 0 });
+    return false;
+}
+
+function end(run: QuickRun): void {
+    run.isOver = true;
+    run.course.deadline.leave(run);
+    if (run.isInside) {
+        run.isInside = false;
+        recordOf(run).gate?.leave();
+    }
+}
+
+function stop(run: QuickRun, outcome: Outcome | null): void {
+    if (!run.isOver) {
+        end(run);
+        goOn(run, outcome).then(run.resolve, run.reject);
+    }
+}
+
+/** Takes up the run at the tap where it stopped; `outcome` is null where that one was not asked yet. */
+async function goOn({ course: { taps, careful }, step, payload }: QuickRun, outcome: Outcome | null): Promise<void> {
+    const run = careful();
+    const record = taps[step] as TapRecord;
+    if (outcome === null) {
+        await run.visit(payload, record);
+    }
+    else if (record.call !== null) {
+        run[outcome.isGood ? 'gave' : 'failed'](payload, record, outcome.value, outcome.milliseconds);
+    }
+    else if (record.gate !== null) {
+        await run.follow(record.gate, payload, record);
+    }
+    for (const next of taps.slice(step + 1)) {
+        await run.visit(payload, next);
+    }
+}
+
+function recordOf({ course, step }: QuickRun): TapRecord {
+    return course.taps[step] as TapRecord;
+}
+
+/** Tapable waits for it, and is let go of with it. */
+function never(): Promise<unknown> {
+    return new Promise(() => undefined);
+}
+
+const nothing = Promise.resolve();
