@@ -8,9 +8,16 @@ import { exportCommand } from './export.ts';
 import { importCommand } from './import.ts';
 import { pluginCreate } from './plugin-create.ts';
 import { pluginDev } from './plugin-dev.ts';
+import { pluginDisable } from './plugin-disable.ts';
+import { pluginEnable } from './plugin-enable.ts';
+import { pluginInstall } from './plugin-install.ts';
+import { pluginList } from './plugin-list.ts';
+import { pluginRemove } from './plugin-remove.ts';
 import { pluginTest } from './plugin-test.ts';
 import { pluginValidate } from './plugin-validate.ts';
 import { start } from './start.ts';
 import { tokenCreate } from './token-create.ts';
 
-export const commands: readonly Command[] = [start, adminResetPassword, adminCreate, tokenCreate, auditVerify, exportCommand, importCommand, doctor, pluginCreate, pluginDev, pluginValidate, pluginTest];
+export const commands: readonly Command[] = [
+    start, adminResetPassword, adminCreate, tokenCreate, auditVerify, exportCommand, importCommand, doctor, pluginList, pluginInstall, pluginEnable, pluginDisable, pluginRemove, pluginCreate, pluginDev, pluginValidate, pluginTest
+];

@@ -26,6 +26,7 @@ import { Complaint } from './complaint.ts';
 import { databaseOf } from './folder.ts';
 import { strangeMigrations } from './migrations.ts';
 import { exportOffline } from './offline-export.ts';
+import type { PluginDesk } from './plugin-desk.ts';
 
 export interface Offline {
     readonly audit: Audit;
@@ -35,6 +36,8 @@ export interface Offline {
     readonly console: Console;
     /** The panel as one document. */
     exportDocument(request: ExportRequest): Promise<ExportDocument>;
+    /** Its plugins, of which no code runs. */
+    plugins(): Promise<PluginDesk>;
     /** A call of the system, on record as the console's. */
     call(): Call;
     close(): Promise<void>;
@@ -95,6 +98,16 @@ async function build(db: Database, config: Config, keyring: Keyring, lock: DataL
         accounts,
         console: new Console({ db, accounts, users, logins: auth }),
         exportDocument: (request) => exportOffline({ db, clock, keyring, log, audit, settings, roles, accounts, auth, version }, request, createSystemCall(audit, undefined, userAgent)),
+        async plugins() {
+            const { openOfflinePlugins } = await import('./offline-plugins.ts');
+            return openOfflinePlugins({
+                config, db, keyring, clock, audit, call: () => createSystemCall(audit, undefined, userAgent),
+                async forgetArea(tx, area) {
+                    await roles.forgetArea(tx, area);
+                    await auth.apiTokens.forgetArea(tx, area);
+                }
+            });
+        },
         call: () => createSystemCall(audit, undefined, userAgent),
         async close() {
             await auth.stop();

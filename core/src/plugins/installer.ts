@@ -151,7 +151,7 @@ export function createInstaller(ports: InstallerPorts): Installer {
         const wanted = isUpgrade ? wish : { ...wish, enabled: !isStranger && (wish.enabled ?? waiting?.enabled ?? true) };
         const { decision: decided, missing } = decisionFor(plugin, wanted, record);
         if (isUpgrade && missing !== null) {
-            throw fail.CONSENT_REQUIRED({ missing, version: plugin.version });
+            throw fail.CONSENT_REQUIRED({ plugin: name, missing, version: plugin.version });
         }
         let decision: Decision = { ...decided, enabled: decided.enabled && missing === null };
         const runtime: Runtime = known ?? emptyRuntime(name);

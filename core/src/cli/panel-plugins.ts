@@ -1,0 +1,100 @@
+/** Plugins of the running panel, through its API. */
+import type { Offer } from '@portico/registry';
+import type { Capabilities } from '../plugins/host/generation.ts';
+import type { TaskView } from '../tasks/task.ts';
+import type { Client } from './client.ts';
+import { Refusal } from './complaint.ts';
+import { joined } from './plugin-consent.ts';
+import type { Changed, InstallOrder, PluginDesk, ShownPlugin, Source } from './plugin-desk.ts';
+import { followTask } from './task-follow.ts';
+
+/** What the task of an install answers. */
+interface Result {
+    readonly plugin: string;
+    readonly from: string | null;
+    readonly settingsLeftOut?: string;
+}
+
+const base = '/api/plugins';
+/** A plugin may take its time to stop and to start. */
+const changeMs = 200_000;
+const offersMs = 340_000;
+
+export function createPanelDesk(client: Client): PluginDesk {
+    const get = async (name: string): Promise<ShownPlugin> => (await client.call<ShownPlugin>('GET', `${base}/${encodeURIComponent(name)}`)).data;
+    const put = async (name: string, body: object, query = ''): Promise<Changed> => {
+        const { data, message } = await client.call<ShownPlugin>('PUT', `${base}/${encodeURIComponent(name)}${query}`, body, changeMs);
+        return { plugin: data, message: said(message) };
+    };
+    /** One attempt. @returns what the task answers */
+    const send = async (source: Source, enabled: boolean, grants: Capabilities | null, tell: InstallOrder['tell']): Promise<Result> => {
+        const { data } = 'tarball' in source
+            ? await client.call<TaskView>('POST', `${base}?${new URLSearchParams({ ...(enabled ? {} : { enabled: 'false' }), ...(source.integrity === undefined ? {} : { integrity: source.integrity }) })}`, source.tarball, changeMs)
+            : await client.call<TaskView>('POST', base, { ...source, ...(enabled ? {} : { enabled }), ...(grants === null ? {} : { grants }) }, changeMs);
+        return followTask<Result>(client, data, tell);
+    };
+    /** The body of an archive has no room for grants: they are given before it, and taken back when it is refused. */
+    const sendArchive = async (source: Source, enabled: boolean, name: string, wanted: Capabilities, tell: InstallOrder['tell']): Promise<Result> => {
+        const { capabilities: { granted } } = await get(name);
+        await put(name, { grants: wanted });
+        try {
+            return await send(source, enabled, null, tell);
+        }
+        catch (error) {
+            await put(name, { grants: granted });
+            throw error;
+        }
+    };
+
+    return {
+        isRunning: true,
+        async list() {
+            const { data, message, headers } = await client.call<readonly ShownPlugin[]>('GET', base);
+            return { isRunning: true, safeMode: headers['x-portico-safe-mode'] === '1', message: said(message), plugins: data };
+        },
+        async offers() {
+            const { data, message } = await client.call<readonly Offer[]>('GET', `${base}?available=true`, undefined, offersMs);
+            return { offers: data, message: said(message) };
+        },
+        change: (name, { enabled, grants }, { cascade }) => put(name, { enabled, ...(grants === null ? {} : { grants }) }, cascade && !enabled ? '?cascade=true' : ''),
+        async remove(name, { purge, cascade }) {
+            const query = [...(purge ? ['purge=true'] : []), ...(cascade ? ['cascade=true'] : [])].join('&');
+            const { message } = await client.call<null>('DELETE', `${base}/${encodeURIComponent(name)}${query === '' ? '' : `?${query}`}`, undefined, changeMs);
+            return said(message);
+        },
+        async install({ source, enabled, grants, tell }) {
+            const given = grants === 'all' ? null : grants;
+            let result: Result;
+            try {
+                result = await send(source, enabled, given, tell);
+            }
+            catch (error) {
+                const upgrade = upgradeOf(error, grants, source);
+                if (upgrade === null) {
+                    throw error;
+                }
+                const before = (await client.call<readonly ShownPlugin[]>('GET', base)).data.find(({ name }) => name === upgrade.plugin);
+                const wanted = given ?? joined(before?.capabilities.granted ?? {}, upgrade.missing);
+                result = 'tarball' in source ? await sendArchive(source, enabled, upgrade.plugin, wanted, tell) : await send(source, enabled, wanted, tell);
+            }
+            const plugin = await get(result.plugin);
+            const { missing, asked } = plugin.capabilities;
+            const isBehind = grants === 'all' ? missing !== null : given !== null && 'tarball' in source;
+            const settled = isBehind ? (await put(result.plugin, { grants: given ?? asked, ...(enabled && result.from === null ? { enabled } : {}) })).plugin : plugin;
+            return { plugin: settled, from: result.from, settingsLeftOut: result.settingsLeftOut ?? null };
+        }
+    };
+}
+
+/** What an upgrade lacks that somebody agreed to with the same words; null when it failed for something else. */
+function upgradeOf(error: unknown, grants: InstallOrder['grants'], source: Source): { readonly plugin: string; readonly missing: Capabilities } | null {
+    if (!(error instanceof Refusal) || error.reason !== 'CONSENT_REQUIRED' || grants === null || (grants !== 'all' && !('tarball' in source))) {
+        return null;
+    }
+    const { plugin, missing } = error.data;
+    return typeof plugin === 'string' ? { plugin, missing: missing as Capabilities } : null;
+}
+
+function said(message: string): string | null {
+    return message === 'ok' || message === '' ? null : message;
+}
