@@ -29,8 +29,8 @@ export const rowsOf = (count: number, upstream: string): readonly HostRow[] => A
 }));
 
 /** Starts it with `count` hosts that all lead to one upstream. */
-export async function startFleet(count: number, upstream: string, environment: Readonly<Record<string, string>> = {}): Promise<PanelProcess> {
-    const panel = await createPanelProcess({ environment });
+export async function startFleet(count: number, upstream: string, environment: Readonly<Record<string, string>> = {}, node: readonly string[] = []): Promise<PanelProcess> {
+    const panel = await createPanelProcess({ environment, node });
     try {
         mkdirSync(panel.dataDir, { mode: 0o700 });
         createKeyring(panel.dataDir);

@@ -84,8 +84,14 @@ export function failureHeaders(failure: Failure): Record<string, string> {
     };
 }
 
+/** Queries of nothing but letters that need no escape. */
+const simpleQuery = /^[\w.~=&-]+$/;
+
 function withCursor(url: string, cursor: string): string {
     const [path, query] = url.split('?', 2);
+    if (query !== undefined && simpleQuery.test(query) && simpleQuery.test(cursor) && !query.includes('cursor=')) {
+        return `${url}&cursor=${cursor}`;
+    }
     const parameters = new URLSearchParams(query);
     parameters.set('cursor', cursor);
     return `${path}?${parameters}`;

@@ -3,6 +3,7 @@ import type { Request } from '@hapi/hapi';
 import { fail } from '../errors.ts';
 import type { HttpCall } from './http-call.ts';
 import { parseJson } from './json.ts';
+import { knownQuery } from './known-queries.ts';
 import type { Route } from './route.ts';
 import { validate } from './validation.ts';
 
@@ -11,7 +12,7 @@ const mebibyte = 1024 * 1024;
 /** Path and query. @throws NOT_FOUND, VALIDATION_FAILED */
 export function readAddress(route: Route, call: HttpCall, request: Request): void {
     call.params = validate(route.validate?.params, request.params, 'params', route.method);
-    call.query = validate(route.validate?.query, request.query, 'query', route.method);
+    call.query = knownQuery(route, request.raw.req.url ?? '', () => validate(route.validate?.query, request.query, 'query', route.method));
 }
 
 /** A JSON body. @throws UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST, VALIDATION_FAILED */
