@@ -41,8 +41,17 @@ export function createLog(options: LogOptions): Log {
     });
 }
 
-/** Masks what stands under a telling key, at any depth; errors become plain, without what a library hung on them. */
+/** Masks what stands under a telling key, at any depth; errors become plain, without what a library hung on them. Never throws, whatever was thrown. */
 export function maskKeys(value: unknown, depth = 0): unknown {
+    try {
+        return plainOf(value, depth);
+    }
+    catch {
+        return '[cannot be shown]'; // a getter or a proxy that throws
+    }
+}
+
+function plainOf(value: unknown, depth: number): unknown {
     if (value instanceof Error) {
         const { code, reason } = value as { code?: unknown; reason?: unknown };
         return { name: value.name, message: value.message, code, reason, stack: value.stack, ...(value.cause === undefined || depth >= deepest ? {} : { cause: maskKeys(value.cause, depth + 1) }) };

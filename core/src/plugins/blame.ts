@@ -42,6 +42,14 @@ export class Blame {
     }
 }
 
+const departures = new Set(['ABORT_ERR', 'ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE']);
+
+/** It says only that somebody went away: any client could bring that about, so it ends nobody. */
+export function isDeparture(error: unknown): boolean {
+    const { name, code } = (typeof error === 'object' && error !== null ? error : {}) as { readonly name?: unknown; readonly code?: unknown };
+    return name === 'AbortError' || departures.has(String(code));
+}
+
 /** Files of a stack, the innermost first; Node's own are left out. */
 function framesOf(error: Error): readonly string[] {
     return [...String(error.stack).matchAll(/\(?(file:\/\/\/[^\s)]+?)(?::\d+){1,2}\)?$/gm)].flatMap(([, url = '']) => {

@@ -6,7 +6,7 @@ import type { Database } from '../db/database.ts';
 import { fail } from '../errors.ts';
 import type { Keyring } from '../keyring.ts';
 import type { Log } from '../log.ts';
-import { Blame } from './blame.ts';
+import { Blame, isDeparture } from './blame.ts';
 import { Boots } from './boots.ts';
 import { PluginData } from './data-folders.ts';
 import { fragmentDrop } from './fragment-drop.ts';
@@ -176,7 +176,10 @@ export async function createPlugins({ config, db, keyring, clock, log, ports, ti
         },
         blame(error) {
             const plugin = blame.of(error);
-            if (plugin !== null) {
+            if (plugin !== null && isDeparture(error)) {
+                log.warn('A plugin does not heed that a request was given up', { plugin, error });
+            }
+            else if (plugin !== null) {
                 blame.outside(() => lifecycle.crashed(plugin, error));
             }
             return plugin !== null;

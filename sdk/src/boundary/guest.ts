@@ -203,8 +203,8 @@ class Realm implements Guest {
     async socket({ messages, send, close, ...input }: Parameters<Guest['socket']>[0]): Promise<void> {
         const route = this.#route(input.route);
         const socket = {
-            send: (data: string | Uint8Array) => send({ data }),
-            close: (code?: number, reason?: string) => close({ ...(code === undefined ? {} : { code }), ...(reason === undefined ? {} : { reason }) }),
+            send: (data: string | Uint8Array) => unminded(send({ data })),
+            close: (code?: number, reason?: string) => unminded(close({ ...(code === undefined ? {} : { code }), ...(reason === undefined ? {} : { reason }) })),
             [Symbol.asyncIterator]: () => messages[Symbol.asyncIterator]()
         };
         await route.handler(...[socket, this.#request(route, input)] as never[]);
@@ -275,4 +275,10 @@ function setupFailure(error: unknown): Error {
 
 function errorFields(error: unknown): object {
     return error instanceof Error ? { name: error.name, message: error.message, stack: error.stack } : { message: String(error) };
+}
+
+/** Whoever awaits it hears of a failure. Whoever does not is not to blame for it: a client that went away must not end the plugin. */
+function unminded<T>(work: Promise<T>): Promise<T> {
+    work.catch(() => undefined);
+    return work;
 }

@@ -1,4 +1,5 @@
 /** Settings of plugins as they are kept: secrets sealed under a key of the plugin's name and package. */
+import { errors } from '../plugin-errors.ts';
 import { mapSecrets } from './secrets.ts';
 
 /** Seals texts under a label, and opens them under the same. */
@@ -31,29 +32,41 @@ export function viewSettings(kept: Values): Values {
     return mapSealed(kept, () => ({ set: true })) as Values;
 }
 
-/** A change on top of what is there: null takes a setting back to its default, and what a read shows of a secret keeps it. */
+/**
+ * A change on top of what is there: null takes a setting back to its default, and what a read shows of a secret keeps it.
+ *
+ * @throws VALIDATION_FAILED 40001 for what looks sealed
+ */
 export function mergeSettings(before: Values, change: Values): Values {
-    const merged: Record<string, unknown> = { ...before };
+    const merged = new Map(Object.entries(before));
     for (const [key, value] of Object.entries(change)) {
         if (value === null) {
-            delete merged[key];
+            merged.delete(key);
         }
         else {
-            merged[key] = withKept(value, before[key]);
+            merged.set(key, withKept(value, ownOf(before, key), key));
         }
     }
-    return merged;
+    return Object.fromEntries(merged);
 }
 
-function withKept(value: unknown, before: unknown): unknown {
+/** Only what it has itself: `constructor` is no setting of an empty object. */
+function ownOf(value: unknown, key: string): unknown {
+    return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+}
+
+function withKept(value: unknown, before: unknown, path: string): unknown {
     if (isMask(value)) {
         return before;
     }
     if (Array.isArray(value)) {
-        return value.map((item, index) => withKept(item, Array.isArray(before) ? (before as readonly unknown[])[index] : undefined));
+        return value.map((item, index) => withKept(item, Array.isArray(before) ? (before as readonly unknown[])[index] : undefined, `${path}.${index}`));
     }
     if (isObject(value)) {
-        return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withKept(item, isObject(before) ? before[key] : undefined)]));
+        if (Object.hasOwn(value, '~sealed')) {
+            throw errors.invalid([{ path, message: `${path} has a value that only the panel could have sealed` }]);
+        }
+        return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withKept(item, ownOf(before, key), `${path}.${key}`)]));
     }
     return value;
 }

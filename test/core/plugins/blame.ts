@@ -1,6 +1,6 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { Blame } from '../../../core/src/plugins/blame.ts';
+import { Blame, isDeparture } from '../../../core/src/plugins/blame.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
@@ -31,5 +31,11 @@ describe('Blame', () => {
         expect(blame.of(thrownAt('run (file:///panel/core/a.ts:1:1)', 'file:///plugins/one/index.js:3:7'))).to.be.null(); // the panel's own code threw
         expect(blame.of(thrownAt('file:///plugins/one-more/index.js:3:7'))).to.be.null();
         expect([blame.of(null), blame.of('text'), blame.of(thrownAt()), blame.of(thrownAt('file://%zz:1:1'))]).to.equal([null, null, null, null]);
+    });
+
+    it('tells that somebody merely went away from an error', async () => {
+        const aborted = await fetch('http://127.0.0.1:1', { signal: AbortSignal.abort() }).catch((error: unknown) => error);
+        expect([aborted, Object.assign(new Error(), { code: 'ECONNRESET' }), Object.assign(new Error(), { code: 'ERR_STREAM_PREMATURE_CLOSE' })].map(isDeparture)).to.equal([true, true, true]);
+        expect([new Error('AbortError'), null, undefined, 'AbortError', { code: 'ENOENT' }].map(isDeparture)).to.equal([false, false, false, false, false]);
     });
 });

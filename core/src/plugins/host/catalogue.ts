@@ -140,6 +140,9 @@ function urlOf(path: string, params: object, query: object): string | null {
             complete &&= multi === '*' && value !== undefined;
             return '';
         }
+        if (multi === '*' && String(value).split('/').some((segment) => /^\.{1,2}$/.test(segment))) {
+            complete = false; // it would lead to another route than the one that is named
+        }
         return multi === '*' ? String(value).split('/').map(encodeURIComponent).join('/') : encodeURIComponent(String(value));
     });
     const search = new URLSearchParams();

@@ -104,6 +104,8 @@ export function createDoors(options: DoorsOptions): HostDoors {
             const caller = behalf(handle) ?? own();
             let owned: Owned | null = null;
             const { promise: over, resolve: finish } = Promise.withResolvers<void>();
+            const { promise: abandoned, reject: abandon } = Promise.withResolvers<never>();
+            abandoned.catch(() => undefined);
             const stopping = new AbortController();
             const view = await ports.tasks.start({
                 kind: `${plugin}.${kind}`,
@@ -124,7 +126,7 @@ export function createDoors(options: DoorsOptions): HostDoors {
                             progress: async ({ fraction, text }) => task.progress(fraction, text),
                             log: async ({ line }) => task.log(line)
                         };
-                        return (await run(input)).result;
+                        return (await Promise.race([run(input), abandoned])).result;
                     }
                     finally {
                         clearTimeout(expire);
@@ -137,8 +139,9 @@ export function createDoors(options: DoorsOptions): HostDoors {
                 }
             });
             owned = scope.own('task', `${kind} ${view.id}`, async () => {
-                stopping.abort(boundaryErrors.GENERATION_ENDED({ plugin }));
-                await within(taskPatienceMs, () => over);
+                const reason = boundaryErrors.GENERATION_ENDED({ plugin });
+                stopping.abort(reason);
+                await within(taskPatienceMs, () => over).finally(() => abandon(reason)); // whatever it still does, as a task it is over
             });
             void over.then(() => owned?.drop());
             return view;

@@ -143,6 +143,9 @@ function handlersOf(id: string, host: RouteHost, route: () => Route) {
     };
     const answerOf = async (answering: ReturnType<Guest['json']>): Promise<Serialised> => {
         const { status, message, headers, json: text } = await answering;
+        if (!isEnvelopeStatus(status)) {
+            throw new Error(`Route ${id} answered with the status ${status}`);
+        }
         return serialised({ status, message, headers: allowedHeaders(headers), json: text });
     };
     const json = async (request: RouteRequest, run: (call: HttpCall, asker: Asker) => ReturnType<Guest['json']>): Promise<Serialised> => {
@@ -217,4 +220,9 @@ async function* lasting<T>(end: () => void, events: AsyncIterable<T>): AsyncGene
     finally {
         end();
     }
+}
+
+/** One that has a body, which the envelope needs. */
+function isEnvelopeStatus(status: number): boolean {
+    return Number.isInteger(status) && status >= 200 && status <= 599 && status !== 204 && status !== 205 && status !== 304;
 }
