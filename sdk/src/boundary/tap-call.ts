@@ -70,7 +70,9 @@ export class TapDeadline {
             last.after = waiter;
         }
         this.#last = waiter;
-        this.#timer ??= this.#look();
+        if (this.#timer === null) {
+            this.#timer = this.#look();
+        }
     }
 
     leave(waiter: TapWaiter): void {
