@@ -186,8 +186,12 @@ function foldersOf(roots: readonly string[]): string[] {
     return [...roots, ...entriesOf(roots)].filter((path) => lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true);
 }
 
+/** Everything below, without following links: the SDK that plugins are given is one. */
 function entriesOf(roots: readonly string[]): string[] {
-    return roots.flatMap((root) => readdirSync(root, { recursive: true, encoding: 'utf8' }).map((name) => join(root, name)));
+    return roots.flatMap((root) => readdirSync(root, { withFileTypes: true }).flatMap((entry) => {
+        const path = join(root, entry.name);
+        return entry.isDirectory() ? [path, ...entriesOf([path])] : [path];
+    }));
 }
 
 function parentOf(pid: number): number {
