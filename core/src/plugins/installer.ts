@@ -196,6 +196,7 @@ export function createInstaller(ports: InstallerPorts): Installer {
                 throw invalid({ path: 'settings', message: 'settings are judged by the code, which is not loaded while the plugin does not run: change them afterwards' });
             }
             const settings = waiting === null ? decision.settings : (await prover.take(plugin, null, decision.settings, waiting)).settings;
+            await lifecycle.stop(runtime, 'it is no longer to run');
             await place(ports, runtime, { found, plugin, entry, source, decision: { ...decision, settings } }, { phase, also });
         }
         return { plugin: name, package: plugin.package, version: plugin.version, from: before, ...(missing === null ? {} : { missing }), ...swapped };
@@ -237,6 +238,9 @@ export function createInstaller(ports: InstallerPorts): Installer {
         catch (error) {
             if (installed !== null) {
                 await registry.remove(installed.folder).catch(() => undefined); // the lock names it: it has taken over
+            }
+            if (label !== null) {
+                await lifecycle.settle(label); // what was stopped for it runs again
             }
             await recorder.recordAlone({
                 ...entryOf(call, run), action: order.kind, resource, resourceId: label, outcome: 'failure', status: null, code: isFailure(error) ? error.code : 50000, after: { title: order.title }

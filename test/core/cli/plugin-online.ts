@@ -93,6 +93,10 @@ describe('portico plugin with a running panel', { timeout: limitMs }, () => {
         expect(upgraded).to.include({ name: 'rows', version: '2.0.0', from: '1.0.0', state: 'running', enabled: true });
         expect((upgraded['capabilities'] as { missing: unknown }).missing).to.be.null();
         expect((await run('install', '@acme/portico-plugin-rows@9')).stderr).to.include('rows');
+        expect(await json('install', '@acme/portico-plugin-rows', '--disabled')).to.include({ from: '2.0.0', state: 'disabled', enabled: false });
+        const { code } = await (await fetch(`${panel.url}/api/plugins/rows/word`)).json() as { code: number };
+        expect(code).to.equal(40411);
+        expect(await json('enable', 'rows')).to.include({ state: 'running' });
         expect((await run('list', '--available')).stdout).to.match(/\nrows +2\.0\.0 +2\.0\.0 +@acme\/portico-plugin-rows/);
         expect(await run('remove', 'rows', '--purge')).to.include({ code: 0, stdout: '' });
         expect(await shown('rows')).to.be.undefined();
