@@ -11,6 +11,7 @@ export const SYSTEM_PACKAGES = [
     { command: 'openssl', package: 'openssl', for: 'test', what: 'what makes certificates for the tests' },
     { command: 'named', package: 'bind9', for: 'test', unit: 'named.service', what: 'the name server of the tests' },
     { command: 'lego', package: 'lego', for: 'test', what: 'the types of DNS providers beside rfc2136; the panel works without it and says what is missing' },
+    { command: 'promtool', package: 'prometheus', for: 'test', variable: 'PORTICO_PROMTOOL', unit: 'prometheus.service', what: 'what reads the exposition of the monitoring as Prometheus does' },
     { command: 'wrk', package: 'wrk', for: 'bench', what: 'the load of the benches' },
     { command: 'nginx', package: 'nginx-light', for: 'bench', unit: 'nginx.service', what: 'the floor that the benches compare with' }
 ];

@@ -97,8 +97,8 @@ describe('ensurePackages', () => {
     });
 
     it('installs what the benches need only for them', async () => {
-        expect((await ensure({ purpose: 'test' })).ran[0]).to.match(/recommends caddy pebble openssl bind9 lego frontend/);
-        expect((await ensure({ purpose: 'bench' })).ran.at(-1)).to.match(/recommends caddy pebble openssl bind9 lego wrk nginx-light frontend/);
+        expect((await ensure({ purpose: 'test' })).ran[0]).to.match(/recommends caddy pebble openssl bind9 lego prometheus frontend/);
+        expect((await ensure({ purpose: 'bench' })).ran.at(-1)).to.match(/recommends caddy pebble openssl bind9 lego prometheus wrk nginx-light frontend/);
     });
 
     async function program(name: string, source: string): Promise<void> {
