@@ -9,18 +9,21 @@ import semver from 'semver';
 const name = /^[a-z][a-z0-9-]{1,39}$/;
 const permission = /^[a-z][a-z0-9-]{0,39}$/;
 const range = joi.string().max(200).custom((value: string, { error }) => (semver.validRange(value) === null ? error('any.invalid') : value), 'As npm writes ranges: ^1.2.0');
-const texts = joi.array().items(joi.string().min(1).max(1024)).unique().max(200);
+/** An admin decides by what is shown: no control characters, and nothing that turns the direction of what stands beside it. */
+const shown = /^[^\p{Cc}\u200e\u200f\u2028-\u202e\u2066-\u2069]*$/u;
+const line = (longest: number) => joi.string().min(1).max(longest).pattern(shown);
+const texts = joi.array().items(line(1024)).unique().max(200);
 
 /** What a plugin says of itself. */
 export const manifestSchema = joi.object({
     name: joi.string().pattern(name).required().description('Mounted under `/api/plugins/<name>`; the area of its permissions'),
-    title: joi.string().min(1).max(80).description('Shown to people; default: the description of the package'),
+    title: line(80).description('Shown to people; default: the description of the package'),
     sdk: range.required().description('Versions of @portico/sdk that it works with, as a semver range'),
     requires: joi.record(range).description('Plugins that it cannot do without, by name, with their ranges'),
     optional: joi.record(range).description('Plugins that it makes use of when they are there'),
     permissions: joi.record(joi.alternatives(
-        joi.string().min(1).max(200),
-        joi.object({ title: joi.string().min(1).max(200).required(), roles: joi.array().items(joi.string().valid('viewer', 'operator')).unique().required() })
+        line(200),
+        joi.object({ title: line(200).required(), roles: joi.array().items(joi.string().valid('viewer', 'operator')).unique().required() })
     )).description('Permissions: a title, or a title with the fixed roles that get it. `read` (everybody) and `write` (admins) always exist'),
     capabilities: joi.object({
         exec: texts.description('Programs that it runs; `*` means any'),
@@ -39,7 +42,7 @@ export const manifestSchema = joi.object({
     }).description('What it asks for; an admin grants it'),
     contributes: joi.object({
         pages: joi.array().items(joi.object({
-            id: joi.string().pattern(permission).required(), title: joi.string().min(1).max(80).required(), icon: joi.string().max(80), access: joi.string().pattern(permission).required(), entry: joi.string().max(200).required()
+            id: joi.string().pattern(permission).required(), title: line(80).required(), icon: joi.string().max(80), access: joi.string().pattern(permission).required(), entry: joi.string().max(200).required()
         })).max(50)
     }).description('Data for a user interface')
 });
@@ -101,7 +104,7 @@ export function readManifest(packageJson: unknown, reserved: ReadonlySet<string>
         return fault('MANIFEST_INVALID', `portico names ${JSON.stringify(wrong)}, which cannot stand there`);
     }
     const node = isObject(engines) && typeof engines['node'] === 'string' ? engines['node'] : null;
-    return { plugin: { package: npmName, version: String(version), manifest: value, title: value.title ?? (typeof description === 'string' && description !== '' ? description.slice(0, 80) : value.name), node } };
+    return { plugin: { package: npmName, version: String(version), manifest: value, title: value.title ?? (typeof description === 'string' && description !== '' && shown.test(description) ? description.slice(0, 80) : value.name), node } };
 }
 
 function fault(code: ManifestFault['code'], message: string): { readonly fault: ManifestFault } {

@@ -34,6 +34,9 @@ describe('readManifest', () => {
         expect(faultOf(({ portico }) => Object.assign(portico, { permissions: { read: { title: 'x', roles: [] } } }))[0]).to.equal('MANIFEST_INVALID');
         expect(faultOf(({ portico }) => Object.assign(portico, { permissions: { run: { title: 'x', roles: ['admin'] } } }))[0]).to.equal('MANIFEST_INVALID');
         expect(faultOf(({ portico }) => Object.assign(portico, { name: 'hosts' }))).to.equal(['NAME_RESERVED', 'The name hosts belongs to the core']);
+        for (const title of ['Hello \u202e olleH', 'Hello\nroot', 'Hello \u001b[31m', '\u2066Hello']) {
+            expect([faultOf(({ portico }) => Object.assign(portico, { title }))[0], faultOf(({ portico }) => Object.assign(portico, { capabilities: { public: [title] } }))[0]]).to.equal(['MANIFEST_INVALID', 'MANIFEST_INVALID']);
+        }
         for (const odd of [null, 1, 'x', [], { name: 'x', version: '1.0.0', portico: [] }]) {
             expect('fault' in readManifest(odd, new Set())).to.be.true();
         }

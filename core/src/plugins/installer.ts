@@ -88,7 +88,8 @@ export function createInstaller(ports: InstallerPorts): Installer {
     const { lifecycle, data, tasks, prover, kept, recorder, db, log } = ports;
     const { registry, records } = lifecycle;
 
-    const ready = (): void => {
+    const ready = async (): Promise<void> => {
+        await lifecycle.surveyed; // whoever comes right after the start is not sent away
         const safe = ports.safeMode();
         if (safe !== null || lifecycle.phase !== 'open') {
             throw fail.NOT_READY(null, { message: safe ?? 'The panel still looks for its plugins' });
@@ -272,13 +273,13 @@ export function createInstaller(ports: InstallerPorts): Installer {
 
     return {
         async install(source, wish, call) {
-            ready();
+            await ready();
             authorise(call.actor, wish);
             const title = 'package' in source ? `${source.package}${source.version === undefined ? '' : ` ${source.version}`}` : `an archive of ${source.tarball.byteLength} bytes`;
             return begin({ kind: 'install', name: null, key: `plugin.install:${'package' in source ? source.package : 'archive'}`, title: `Install ${title}`, source, entry: null, wish }, call);
         },
         async change(name, { version, ...wish }, call) {
-            ready();
+            await ready();
             const runtime = lifecycle.runtime(name);
             const record = runtime === null ? null : lifecycle.recordOf(runtime);
             if (runtime === null || record === null) {

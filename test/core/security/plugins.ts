@@ -1,12 +1,17 @@
 /** Plugins that are badly written or mean harm, and people who come by way of plugins: the panel, its record and the other plugins stay what they are. */
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+import { packageArchive } from '../../support/archive.ts';
 import type { Answer } from '../../support/client.ts';
 import { adminPassword, startPanel, type TestPanel } from '../../support/panel.ts';
 import { createPluginFolder, helloRoute, pluginModule, type PluginFolder } from '../../support/plugin-folder.ts';
+import { ended } from '../../support/plugin-panel.ts';
 import { until } from '../../support/real-engine.ts';
+import { versionedPackage } from '../../support/versioned-plugin.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -282,5 +287,40 @@ describe('plugins', { timeout: limitMs }, () => {
         expect([off.data.state, off.data.released.cut]).to.equal(['disabled', 1]);
         expect((await endless).length).to.be.above(1_000);
         expect((await get('/api/plugins/good/hello')).status).to.equal(200);
+    });
+});
+
+describe('installed plugins', { timeout: limitMs }, () => {
+    let own: TestPanel;
+    const states = async (): Promise<Readonly<Record<string, readonly unknown[]>>> => Object.fromEntries((await own.client.get('/api/plugins')).data.map(({ name, state, failure }: { name: string; state: string; failure: { code: string } | null }) => [name, [state, failure?.code ?? null]]));
+    const lockFile = (): string => join(own.config.dataDir, 'plugins.lock.json');
+
+    before({ timeout: limitMs }, async () => {
+        own = await startPanel();
+        for (const name of ['first', 'second']) {
+            const accepted = await own.client.post('/api/plugins', packageArchive(...versionedPackage('1.0.0', { name })), { headers: { 'content-type': 'application/gzip' } });
+            expect((await ended(own.client, accepted)).state).to.equal('succeeded');
+        }
+    });
+    after({ timeout: limitMs }, () => own?.close());
+
+    it('are not run when their files are others, and nothing else suffers', async () => {
+        const [file] = readdirSync(own.config.dataDir, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('index.js') && path.includes('first') && !path.includes('node_modules/@portico'));
+        appendFileSync(join(own.config.dataDir, file ?? ''), '\nglobalThis.tampered = true;');
+        await own.restart();
+        await own.panel.settled();
+        const { first, second } = await states();
+        expect([first, second]).to.equal([['failed', 'TREE_CHANGED'], ['running', null]]);
+        expect((globalThis as { tampered?: boolean }).tampered).to.be.undefined();
+        expect((await own.client.get('/api/plugins/first/rows')).data.cause).to.equal('TREE_CHANGED');
+    });
+
+    it('are not run when the lock is not the panel\'s own', async () => {
+        writeFileSync(lockFile(), readFileSync(lockFile(), 'utf8').replace('"1.0.0"', '"1.0.1"'));
+        await own.restart();
+        await own.panel.settled();
+        expect(Object.values(await states()).filter(([state]) => state === 'running')).to.equal([]);
+        expect((await own.client.get('/api/plugins')).status).to.equal(200);
+        expect(own.lines.some((each) => each.includes('lock'))).to.be.true();
     });
 });

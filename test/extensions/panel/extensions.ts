@@ -27,7 +27,7 @@ let operator: CallOptions;
 let viewer: CallOptions;
 
 const call = (method: string, path: string, options: CallOptions = {}): Promise<Answer> => panel.client.call(method, path, options);
-const running = (): Promise<void> => until(async () => {
+const running = (): Promise<unknown> => until(async () => {
     const { data } = await panel.client.get('/api/plugins');
     return names.every((name) => data.find((each: { name: string }) => each.name === name)?.state === 'running');
 }, 'the extensions to run');
@@ -127,7 +127,7 @@ describe('the extensions in a panel', { timeout: limitMs }, () => {
         const run = await call('POST', `${cron}/tasks/${id}/run`, { ...operator });
         expect(run.status, run.text).to.equal(202);
         const output = await call('GET', `${cron}/runs/${run.data.id}/output`, operator); // the stream ends with the run
-        expect(output.headers['content-type']).to.startWith('text/event-stream');
+        expect(String(output.headers['content-type'])).to.startWith('text/event-stream');
         expect([output.text.includes('secretly one'), output.text.includes('two')]).to.equal([true, true]);
         expect(refused(await call('GET', `${cron}/runs/${run.data.id}/output`, viewer))).to.equal([40300, 'cronjob:output']);
         const done = (await call('GET', `${cron}/runs/${run.data.id}`, operator)).data;
