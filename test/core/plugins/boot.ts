@@ -113,8 +113,9 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
 
     it('still ends by an error of its own', async () => {
         folder.write('sound', pluginModule(helloRoute));
-        await start({ node: ['--import', 'data:text/javascript,setTimeout(() => { throw new Error("nobody\'s") }, 4000)'] });
+        await start({ node: ['--import', 'data:text/javascript,process.once("SIGUSR2", () => { setImmediate(() => { throw new Error("nobody\'s") }) })'] });
         await panel.start();
+        panel.signal('SIGUSR2');
         await until(() => !panel.running, 'its end', 30_000);
         expect(panel.output).to.contain('an error that nobody caught');
     });
