@@ -29,8 +29,9 @@ export async function installOffline(folder: Folder, order: InstallOrder): Promi
     let made: string | null = null;
     let label = 'package' in order.source ? order.source.package : 'an archive';
     try {
-        const { plugin, ...entry } = await registry.install(order.source, { signal: leaving.signal, onPhase: (phase) => order.tell(phase) }).catch(installFailed);
-        made = entry.folder;
+        const before = await keptVersion(folder, order);
+        const { plugin, ...entry } = before ?? await registry.install(order.source, { signal: leaving.signal, onPhase: (phase) => order.tell(phase) }).catch(installFailed);
+        made = before === null ? entry.folder : null;
         label = plugin.manifest.name;
         leaving.signal.throwIfAborted();
         return await place(folder, order, plugin, entry);
@@ -47,7 +48,23 @@ export async function installOffline(folder: Folder, order: InstallOrder): Promi
     }
 }
 
-async function place(folder: Folder, { enabled, grants }: InstallOrder, plugin: PluginPackage, entry: LockEntry): Promise<Placed> {
+/** The version that was there before, with its files as they were; null when it is another one that is wanted. */
+async function keptVersion({ registry }: Folder, { source, restoreData }: InstallOrder): Promise<LockEntry & { readonly plugin: PluginPackage } | null> {
+    const { lock } = registry;
+    const isOne = 'package' in source && source.integrity === undefined;
+    const there = isOne ? lock.current().find((entry) => entry.package === source.package) : undefined;
+    const entry = there === undefined || !isOne ? undefined : lock.kept(there.name).find(({ package: name, version }) => name === source.package && version === source.version);
+    const found = entry === undefined ? null : await registry.locate(entry);
+    if (entry !== undefined && found !== null && 'plugin' in found.result) {
+        return { ...entry, plugin: found.result.plugin };
+    }
+    if (restoreData) {
+        throw new Complaint('There is nothing to go back to: that is not the version that was there before');
+    }
+    return null;
+}
+
+async function place(folder: Folder, { enabled, grants, restoreData }: InstallOrder, plugin: PluginPackage, entry: LockEntry): Promise<Placed> {
     const { registry, records, data, kept, prover, db, clock, audit } = folder;
     const { name } = plugin.manifest;
     const { all } = await folder.look();
@@ -70,7 +87,7 @@ async function place(folder: Folder, { enabled, grants }: InstallOrder, plugin: 
         ...agreed, enabled: wanted && missing === null, settings: waiting === null ? base.settings : (await prover.take(plugin, null, base.settings, waiting)).settings
     };
     refuseMisfit(folder, all, plugin);
-    const source = sourceOf({ data, name, plugin, entry, restoreData: false });
+    const source = sourceOf({ data, name, plugin, entry, restoreData });
     const next = source === null ? null : await data.next({ name, package: plugin.package }, source, entry);
     try {
         await next?.prepare(decision);

@@ -34,5 +34,5 @@ export function createOutput({ stdout, stderr }: Streams, json: boolean): Output
 
 /** Text from elsewhere without what would steer a terminal. */
 export function plain(text: string): string {
-    return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/g, '\ufffd');
+    return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, '\ufffd');
 }

@@ -3,9 +3,9 @@ import type { Offer } from '@portico/registry';
 import type { Capabilities } from '../plugins/host/generation.ts';
 import type { TaskView } from '../tasks/task.ts';
 import type { Client } from './client.ts';
-import { Refusal } from './complaint.ts';
+import { Complaint, Refusal } from './complaint.ts';
 import { joined } from './plugin-consent.ts';
-import type { Changed, InstallOrder, PluginDesk, ShownPlugin, Source } from './plugin-desk.ts';
+import type { Changed, InstallOrder, PluginDesk, ShownPlugin } from './plugin-desk.ts';
 import { followTask } from './task-follow.ts';
 
 /** What the task of an install answers. */
@@ -27,18 +27,29 @@ export function createPanelDesk(client: Client): PluginDesk {
         return { plugin: data, message: said(message) };
     };
     /** One attempt. @returns what the task answers */
-    const send = async (source: Source, enabled: boolean, grants: Capabilities | null, tell: InstallOrder['tell']): Promise<Result> => {
+    const send = async ({ source, enabled, restoreData, tell }: InstallOrder, grants: Capabilities | null): Promise<Result> => {
+        const given = grants === null ? {} : { grants };
+        const there = 'package' in source && source.version !== undefined && source.integrity === undefined && enabled ? await installed(source.package) : null;
+        if (there !== null && 'package' in source && there.version !== source.version) {
+            const { data } = await client.call<TaskView>('PUT', `${base}/${there.name}`, { version: source.version, ...given, ...(restoreData ? { restoreData } : {}) }, changeMs);
+            return 'kind' in data ? followTask<Result>(client, data, tell) : { plugin: there.name, from: there.version };
+        }
+        if (restoreData) {
+            throw new Complaint(there === null ? 'There is nothing to go back to: it is not installed' : `${there.name} ${there.version} is there already`);
+        }
         const { data } = 'tarball' in source
             ? await client.call<TaskView>('POST', `${base}?${new URLSearchParams({ ...(enabled ? {} : { enabled: 'false' }), ...(source.integrity === undefined ? {} : { integrity: source.integrity }) })}`, source.tarball, changeMs)
-            : await client.call<TaskView>('POST', base, { ...source, ...(enabled ? {} : { enabled }), ...(grants === null ? {} : { grants }) }, changeMs);
+            : await client.call<TaskView>('POST', base, { ...source, ...(enabled ? {} : { enabled }), ...given }, changeMs);
         return followTask<Result>(client, data, tell);
     };
+    const list = async (): Promise<readonly ShownPlugin[]> => (await client.call<readonly ShownPlugin[]>('GET', base)).data;
+    const installed = async (packageName: string): Promise<ShownPlugin | null> => (await list()).find((plugin) => plugin.package === packageName && plugin.origin === 'lock') ?? null;
     /** The body of an archive has no room for grants: they are given before it, and taken back when it is refused. */
-    const sendArchive = async (source: Source, enabled: boolean, name: string, wanted: Capabilities, tell: InstallOrder['tell']): Promise<Result> => {
+    const sendArchive = async (order: InstallOrder, name: string, wanted: Capabilities): Promise<Result> => {
         const { capabilities: { granted } } = await get(name);
         await put(name, { grants: wanted });
         try {
-            return await send(source, enabled, null, tell);
+            return await send(order, null);
         }
         catch (error) {
             await put(name, { grants: granted });
@@ -62,20 +73,21 @@ export function createPanelDesk(client: Client): PluginDesk {
             const { message } = await client.call<null>('DELETE', `${base}/${encodeURIComponent(name)}${query === '' ? '' : `?${query}`}`, undefined, changeMs);
             return said(message);
         },
-        async install({ source, enabled, grants, tell }) {
+        async install(order) {
+            const { source, enabled, grants } = order;
             const given = grants === 'all' ? null : grants;
             let result: Result;
             try {
-                result = await send(source, enabled, given, tell);
+                result = await send(order, given);
             }
             catch (error) {
-                const upgrade = upgradeOf(error, grants, source);
-                if (upgrade === null) {
+                const missing = lackOf(error, order);
+                const before = missing === null ? undefined : (await list()).find(({ name, package: packageName }) => ('package' in source ? packageName === source.package : name === (error as Refusal).data['plugin']));
+                if (missing === null || before === undefined) {
                     throw error;
                 }
-                const before = (await client.call<readonly ShownPlugin[]>('GET', base)).data.find(({ name }) => name === upgrade.plugin);
-                const wanted = given ?? joined(before?.capabilities.granted ?? {}, upgrade.missing);
-                result = 'tarball' in source ? await sendArchive(source, enabled, upgrade.plugin, wanted, tell) : await send(source, enabled, wanted, tell);
+                const wanted = given ?? joined(before.capabilities.granted, missing);
+                result = 'tarball' in source ? await sendArchive(order, before.name, wanted) : await send(order, wanted);
             }
             const plugin = await get(result.plugin);
             const { missing, asked } = plugin.capabilities;
@@ -87,12 +99,9 @@ export function createPanelDesk(client: Client): PluginDesk {
 }
 
 /** What an upgrade lacks that somebody agreed to with the same words; null when it failed for something else. */
-function upgradeOf(error: unknown, grants: InstallOrder['grants'], source: Source): { readonly plugin: string; readonly missing: Capabilities } | null {
-    if (!(error instanceof Refusal) || error.reason !== 'CONSENT_REQUIRED' || grants === null || (grants !== 'all' && !('tarball' in source))) {
-        return null;
-    }
-    const { plugin, missing } = error.data;
-    return typeof plugin === 'string' ? { plugin, missing: missing as Capabilities } : null;
+function lackOf(error: unknown, { grants, source }: InstallOrder): Capabilities | null {
+    const isAgreed = grants === 'all' || (grants !== null && 'tarball' in source);
+    return isAgreed && error instanceof Refusal && error.reason === 'CONSENT_REQUIRED' ? error.data['missing'] as Capabilities : null;
 }
 
 function said(message: string): string | null {

@@ -38,6 +38,8 @@ export interface InstallOrder {
     /** False: it is not to run yet. */
     readonly enabled: boolean;
     readonly grants: Wished;
+    /** Of an earlier version: its data are those that it left, and every change since is given up. */
+    readonly restoreData: boolean;
     /** Hears of each phase, as the API names them. */
     tell(phase: string): void;
 }
@@ -90,7 +92,8 @@ async function worded(refusal: Refusal, command: string): Promise<Complaint> {
             return new Complaint(`${message}. ${consentScreen(data['missing'] as Capabilities, command)}`, 1, { cause: refusal });
         }
         case 'IN_USE': return Array.isArray(data['by']) && message.includes(' is required by ') ? new Complaint(`${message}. With --cascade ${data['by'].length === 1 ? 'that is' : 'those are'} disabled first`, 1, { cause: refusal }) : refusal;
-        case 'PLUGIN_FAILED': case 'PACKAGE_REFUSED': return typeof data['cause'] === 'string' && !message.includes(data['cause']) ? new Complaint(`${message} (${data['cause']})`, 1, { cause: refusal }) : refusal;
+        case 'PLUGIN_FAILED': case 'PACKAGE_REFUSED': return typeof data['cause'] === 'string' && !message.includes(data['cause']) ? new Complaint(`${message.replaceAll(/\s+/g, ' ')} (${data['cause']})`, 1, { cause: refusal }) : refusal;
+        case 'DATA_AHEAD': return new Complaint(message.replace('restoreData: true', '--restore-data'), 1, { cause: refusal });
         case 'TOOL_MISSING': return new Complaint(`${message}: ${String(data['install'])}`, 1, { cause: refusal });
         default: return refusal;
     }

@@ -21,13 +21,14 @@ export const pluginInstall: Command = {
     summary: 'Install a plugin, or another version of one, and enable it',
     details: [
         'The package is the npm name of one in the registry, with a version, a range or a tag where it is not to be the newest that works here, as @acme/portico-plugin-hello@1.2.0. Or it is an archive that `npm pack` wrote.',
-        'One that asks for more than you agree to is installed and stays disabled, and what it asks for is shown. Another version of one that is there has the settings and data of that, and is enabled if that is; one that asks for more is refused.',
+        'One that asks for more than you agree to is installed and stays disabled, and what it asks for is shown. Another version of one that is there has the settings and data of that, and is enabled if that is; one that asks for more is refused. The version that was there before is kept, and needs no registry.',
         'Ctrl-C ends the command; a running panel goes on with the task. Without a panel no code of the plugin runs: it is tried by the next start. Exits with 1 when it is installed and does not start.'
     ],
     options: {
         integrity: { type: 'string', value: 'sha512-…', description: 'What the archive must be' },
         ...grantOptions,
         disabled: { type: 'boolean', description: 'Do not enable it' },
+        'restore-data': { type: 'boolean', description: 'With the version that was there before: go back to the data as it left them, and give up every change since' },
         ...jsonOption
     },
     async run({ config, output, positionals, flag, text }) {
@@ -35,8 +36,12 @@ export const pluginInstall: Command = {
         const source = sourceOf(typed, text('integrity'));
         const grants = await readWish({ flag, text });
         const enabled = !flag('disabled');
+        const restoreData = flag('restore-data');
+        if (restoreData && (!('package' in source) || source.version === undefined || !enabled)) {
+            throw misuse('--restore-data goes with the version of a package, and not with --disabled');
+        }
         const tell = (phase: string): void => output.say(`  ${phases[phase] ?? phase}`);
-        const { plugin, from, settingsLeftOut, isRunning } = await atDesk(config, `portico plugin install ${typed}`, async (desk) => ({ ...await desk.install({ source, enabled, grants, tell }), isRunning: desk.isRunning }));
+        const { plugin, from, settingsLeftOut, isRunning } = await atDesk(config, `portico plugin install ${typed}`, async (desk) => ({ ...await desk.install({ source, enabled, grants, restoreData, tell }), isRunning: desk.isRunning }));
         const { name, version, package: packageName, capabilities: { missing } } = plugin;
         output.say(`${packageName} ${version} is installed${from === null ? '' : from === version ? ' anew' : ` in the place of ${from}`}. ${name} ${plain(fateOf(plugin, isRunning))}.`);
         if (settingsLeftOut !== null) {

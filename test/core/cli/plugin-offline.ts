@@ -127,24 +127,23 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
         expect(recordOf('shaky')).to.include({ enabled: 1, quarantined_at: null, failures: '[]', failure: null });
     });
 
-    it('shows what a plugin asks for in plain words, whatever its author wrote there, and grants it', async () => {
+    it('shows what a plugin asks for in plain words, and grants it', async () => {
         const place = join(dataDir, 'extensions', 'greedy');
-        const hostile = 'git\n  pages        harmless\u001b[2J\u202e';
         mkdirSync(place, { recursive: true, mode: 0o700 });
-        writeFileSync(join(place, 'package.json'), JSON.stringify(pluginPackage('greedy', '1.0.0', { portico: { name: 'greedy', sdk: '^1.0.0', capabilities: { exec: [hostile], network: ['*'], hosts: 'own', direct: ['native'], api: { read: ['*'], write: ['hosts.create'] } } } })));
+        writeFileSync(join(place, 'package.json'), JSON.stringify(pluginPackage('greedy', '1.0.0', { portico: { name: 'greedy', sdk: '^1.0.0', capabilities: { exec: ['git', 'it\'s'], network: ['*'], hosts: 'own', direct: ['native'], api: { read: ['*'], write: ['hosts.create'] } } } })));
         writeFileSync(join(place, 'index.js'), pluginModule(helloRoute));
         const state = stateOf();
         const { code, stdout, stderr } = await run('enable', 'greedy');
         expect([code, stdout]).to.equal([1, '']);
         expect(stderr.split('\n').slice(0, 8)).to.equal([
             'portico: The plugin asks for more than was granted. It asks for this, and nobody has agreed to it yet:',
-            '  exec         Programs that it runs: git pages harmless [2J ',
+            '  exec         Programs that it runs: git, it\'s',
             '  network      Hosts that it connects to: anything',
             '  direct       What it reaches past the SDK; this cannot be limited, only isolated: native',
             '  api          Routes that it calls as the asking user, by id: read whatever the user may; write hosts.create',
             '  hosts        Hosts that it may see and make: own',
             'To agree to all of it: portico plugin enable greedy --grant-all',
-            `To agree to these, or to less: portico plugin enable greedy --grants '${JSON.stringify({ exec: [hostile], network: ['*'], direct: ['native'], api: { read: ['*'], write: ['hosts.create'] }, hosts: 'own' }).replace('\u202e', '\ufffd')}'`
+            `To agree to these, or to less: portico plugin enable greedy --grants '${JSON.stringify({ exec: ['git', 'it\'s'], network: ['*'], direct: ['native'], api: { read: ['*'], write: ['hosts.create'] }, hosts: 'own' }).replace('it\'s', 'it\'\\\'\'s')}'`
         ]);
         for (const [grants, message] of [['{"hosts":"all"}', 'hosts must be one of'], ['[]', 'neither a JSON object nor a file'], ['{"sudo":true}', 'sudo is not allowed'], ['{', 'is no JSON'], [join(place, 'absent'), 'neither a JSON object nor a file']] as const) {
             const refused = await run('enable', 'greedy', '--grants', grants);
@@ -158,6 +157,13 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
         expect([recordOf('greedy')['enabled'], recordOf('greedy')['grants']]).to.equal([1, '{"hosts":"own"}']);
         expect((await run('enable', 'greedy', '--grant-all')).code).to.equal(0);
         expect(JSON.parse(String(recordOf('greedy')['grants']))).to.include({ network: ['*'], direct: ['native'] });
+    });
+
+    it('shows nothing of an author that would steer a terminal, or pass for words of the panel', async () => {
+        folder.write('hostile', pluginModule(helloRoute), { manifest: { capabilities: { exec: ['git\n  pages        harmless\u001b[2J\u202e'] } } });
+        for (const { stdout, stderr } of [await run('list'), await run('enable', 'hostile')]) {
+            expect(stdout + stderr).to.include('MANIFEST_INVALID').and.not.match(/[\u001b\u202e]|^ {2}pages/m);
+        }
     });
 
     it('installs a version from the registry, upgrades it, and removes it; the next start runs it', async () => {
@@ -178,6 +184,18 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
         const again = await startPanel(dataDir, { env });
         await until(async () => (await statesOf('rows'))[0]?.toString() === 'rows,running,true,', 'the new version to run', 30_000);
         await again.stop();
+        change('update plugin_data set accepted = 1 where current = 1'); // as the first change of a row does
+        npm.intercept = (_request, response) => response.destroy() !== null;
+        const state = stateOf() as { audit: unknown };
+        const ahead = await run('install', '@acme/portico-plugin-rows@1.0.0');
+        expect([ahead.code, ahead.stderr.includes('rows 1.1.0 has migrated its data (0002) and accepted changes since'), ahead.stderr.includes('--restore-data goes back')]).to.equal([1, true, true]);
+        expect({ ...stateOf() as object, audit: state.audit }).to.equal(state);
+        expect((await run('install', '@acme/portico-plugin-rows@0.9.0', '--restore-data')).stderr).to.include('There is nothing to go back to');
+        const back = await run('install', '@acme/portico-plugin-rows@1.0.0', '--restore-data');
+        expect([back.code, back.stderr]).to.equal([0, '@acme/portico-plugin-rows 1.0.0 is installed in the place of 1.1.0. rows is enabled, and starts with the next start of the panel.\n']);
+        expect(query('select n, version, current from plugin_data order by n')).to.equal([{ n: 2, version: '1.1.0', current: 0 }, { n: 3, version: '1.0.0', current: 1 }]);
+        npm.intercept = null;
+        await run('install', '@acme/portico-plugin-rows@1.1.0');
         expect(await run('remove', 'rows')).to.equal({ code: 0, stdout: '', stderr: 'rows is uninstalled; its data stay.\n' });
         expect([query('select * from plugins where name = \'rows\''), query('select version, current from plugin_data')]).to.equal([[], [{ version: '1.1.0', current: 1 }]]);
         expect(await run('remove', 'rows')).to.include({ code: 1, stderr: 'portico: There is no plugin named rows\n' });

@@ -92,6 +92,11 @@ describe('portico plugin with a running panel', { timeout: limitMs }, () => {
         const upgraded = await json('install', '@acme/portico-plugin-rows', '--grant-all');
         expect(upgraded).to.include({ name: 'rows', version: '2.0.0', from: '1.0.0', state: 'running', enabled: true });
         expect((upgraded['capabilities'] as { missing: unknown }).missing).to.be.null();
+        npm.intercept = (_request, response) => response.destroy() !== null;
+        expect(await json('install', '@acme/portico-plugin-rows@1.0.0')).to.include({ from: '2.0.0', version: '1.0.0', state: 'running' });
+        expect(await json('install', '@acme/portico-plugin-rows@2.0.0')).to.include({ from: '1.0.0', version: '2.0.0', state: 'running' });
+        npm.intercept = null;
+        expect((await run('install', '@acme/portico-plugin-rows@2.0.0', '--restore-data')).stderr).to.equal('portico: rows 2.0.0 is there already\n');
         expect((await run('install', '@acme/portico-plugin-rows@9')).stderr).to.include('rows');
         expect(await json('install', '@acme/portico-plugin-rows', '--disabled')).to.include({ from: '2.0.0', state: 'disabled', enabled: false });
         const { code } = await (await fetch(`${panel.url}/api/plugins/rows/word`)).json() as { code: number };
