@@ -9,7 +9,7 @@ import type { PluginRecord } from '../plugins/plugin.ts';
 import { newRecord } from '../plugins/records.ts';
 import { sourceOf } from '../plugins/way-back.ts';
 import { Complaint } from './complaint.ts';
-import type { Folder, Lying } from './offline-plugins.ts';
+import type { Folder, Lying } from './offline-folder.ts';
 import type { InstallOrder, Wished } from './plugin-desk.ts';
 
 /** What it is called, and the version that was there before. */

@@ -1,7 +1,7 @@
 /** `portico plugin disable`: the way out when a plugin keeps the panel from starting. */
 import { jsonOption, type Command } from './command.ts';
 import { plain } from './output.ts';
-import { atDesk } from './plugin-desk.ts';
+import { atDesk } from './plugin-reach.ts';
 import { fateOf } from './plugin-words.ts';
 
 export const pluginDisable: Command = {

@@ -3,7 +3,8 @@ import type { Capabilities } from '../plugins/host/generation.ts';
 import { jsonOption, type Command, type Input, type Option } from './command.ts';
 import { misuse } from './complaint.ts';
 import { plain } from './output.ts';
-import { atDesk, type PluginDesk, type ShownPlugin, type Wished } from './plugin-desk.ts';
+import type { PluginDesk, ShownPlugin, Wished } from './plugin-desk.ts';
+import { atDesk } from './plugin-reach.ts';
 import { fateOf, hasFailed } from './plugin-words.ts';
 
 /** How somebody at the console agrees. */

@@ -3,8 +3,9 @@ import { readFileSync, statSync } from 'node:fs';
 import { jsonOption, type Command } from './command.ts';
 import { Complaint, misuse } from './complaint.ts';
 import { plain } from './output.ts';
-import { atDesk, type Source } from './plugin-desk.ts';
+import type { Source } from './plugin-desk.ts';
 import { grantOptions, readWish } from './plugin-enable.ts';
+import { atDesk } from './plugin-reach.ts';
 import { fateOf, hasFailed } from './plugin-words.ts';
 
 const archive = /\.(?:tgz|tar\.gz)$/;

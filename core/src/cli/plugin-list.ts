@@ -2,7 +2,8 @@
 import type { Offer } from '@portico/registry';
 import { jsonOption, type Command } from './command.ts';
 import { plain, type Output } from './output.ts';
-import { atDesk, type Listed, type ShownPlugin } from './plugin-desk.ts';
+import type { Listed, ShownPlugin } from './plugin-desk.ts';
+import { atDesk } from './plugin-reach.ts';
 import { columns, failureOf } from './plugin-words.ts';
 
 export const pluginList: Command = {

@@ -1,7 +1,7 @@
 /** `portico plugin remove`: takes a plugin's package away. */
 import { jsonOption, type Command } from './command.ts';
 import { plain } from './output.ts';
-import { atDesk } from './plugin-desk.ts';
+import { atDesk } from './plugin-reach.ts';
 
 export const pluginRemove: Command = {
     name: 'plugin remove',
