@@ -2,6 +2,7 @@
 export { createHookHost } from './boundary/hook-host.ts';
 export type { HookHost, HookOptions, Published, TapFailure, TapGate, TapOwner } from './boundary/hook-host.ts';
 export { allowedHeaders, sandboxHeaders } from './boundary/answer-headers.ts';
+export { Asked } from './boundary/asked.ts';
 export { boundaryErrors, failureOf } from './boundary/failures.ts';
 export { Grants, type Capabilities } from './boundary/grants.ts';
 export { createGuest, type GuestOptions } from './boundary/guest.ts';
@@ -10,6 +11,7 @@ export { deepFreeze, plainCopy } from './boundary/plain.ts';
 export type {
     Asker, ContractAnswer, DefinitionDocument, GenerationDocument, Guest, HostDoors, JsonAnswer, LocalDoors, PlainActor, PlainDownload, PlainRequest, PlainTaskRun, Release, RouteDocument, SchemaDescription
 } from './boundary/protocol.ts';
+export { isPure } from './boundary/purity.ts';
 export { Scope, within, type Owned } from './boundary/scope.ts';
 export { mapSecrets, secretPaths } from './boundary/secrets.ts';
 export { labelOf, mergeSettings, openSettings, sealSettings, viewSettings, type Sealer } from './boundary/settings.ts';

@@ -1,5 +1,5 @@
 /** Queries that a route has taken before. Clients ask for the same few again and again, and to read one with joi takes a tenth of a small request. */
-import { deepFreeze } from '@portico/sdk/host';
+import { deepFreeze, isPure } from '@portico/sdk/host';
 import type { Route } from './route.ts';
 
 /** Of each route; the longest that is remembered, characters. */
@@ -9,7 +9,7 @@ const longestQuery = 256;
 const known = new WeakMap<Route, Map<string, unknown>>();
 
 /**
- * What `read` makes of a query, or made of the same text before: schemas of queries are pure, and what they give is frozen.
+ * What `read` makes of a query, or made of the same text before; frozen, so that it can be handed out again.
  *
  * @param url - path with query, as it was sent
  * @throws as `read`; what it refuses is read again each time
@@ -17,7 +17,8 @@ const known = new WeakMap<Route, Map<string, unknown>>();
 export function knownQuery(route: Route, url: string, read: () => unknown): unknown {
     const at = url.indexOf('?');
     const text = at < 0 ? '' : url.slice(at + 1);
-    if (text.length > longestQuery) {
+    const schema = route.validate?.query;
+    if (text.length > longestQuery || (schema !== undefined && !isPure(schema))) {
         return read();
     }
     let queries = known.get(route);

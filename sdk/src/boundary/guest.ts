@@ -8,6 +8,7 @@ import type { Download } from '../route.ts';
 import { GuestActors } from './actors.ts';
 import { boundaryErrors, failureOf } from './failures.ts';
 import { createContext, type GuestState } from './guest-context.ts';
+import { GuestQueries } from './guest-queries.ts';
 import { GuestRequest } from './guest-request.ts';
 import { deepFreeze, plainCopy } from './plain.ts';
 import type { ContractAnswer, Guest, HostDoors, LocalDoors, PlainRequest, Release } from './protocol.ts';
@@ -42,6 +43,7 @@ class Realm implements Guest {
     readonly #definition: PluginDefinition;
     readonly #checkReturns: boolean;
     readonly #state: GuestState;
+    readonly #queries = new GuestQueries();
     #contract: Readonly<Record<string, Method>> = {};
     #context: Context | null = null;
 
@@ -232,7 +234,7 @@ class Realm implements Guest {
     #valid({ validate: schemas, method }: GuestRoute, { params, query, payload }: PlainRequest): { readonly params: unknown; readonly query: unknown; readonly payload: unknown } {
         return {
             params: validate(schemas.params, params, 'params', method),
-            query: validate(schemas.query, query, 'query', method),
+            query: this.#queries.read(schemas.query, query, method),
             payload: schemas.payload === undefined ? undefined : validate(schemas.payload, payload, 'payload', method)
         };
     }

@@ -22,7 +22,8 @@ function copy(value: unknown, isFixed: boolean, depth: number): unknown {
             const list: unknown[] = value.map((item) => copy(item, isFixed, depth + 1));
             return isFixed ? Object.freeze(list) : list;
         }
-        if (Object.getPrototypeOf(value) === Object.prototype) {
+        const prototype: unknown = Object.getPrototypeOf(value);
+        if (prototype === Object.prototype || prototype === null) {
             const result: Record<string, unknown> = { ...value };
             for (const key in result) {
                 const item = result[key];

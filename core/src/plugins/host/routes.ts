@@ -1,6 +1,6 @@
 /** A generation's document as routes of the panel: identity, access, limits and record are the panel's, all else happens in the plugin's realm. */
 import type { AnySchema, AuditDetail, Bytes, Download, Socket, StreamEvent } from '@portico/sdk';
-import type { Asker, Guest, PlainRequest, RouteDocument, SchemaDescription } from '@portico/sdk/host';
+import { Asked, type Asker, type Guest, type JsonAnswer, type PlainRequest, type RouteDocument, type SchemaDescription } from '@portico/sdk/host';
 import type { Caller } from '../../call.ts';
 import type { Database } from '../../db/database.ts';
 import type { HttpCall } from '../../http/http-call.ts';
@@ -141,17 +141,10 @@ function handlersOf(id: string, host: RouteHost, route: () => Route) {
         });
         return answer;
     };
-    const answerOf = async (answering: ReturnType<Guest['json']>): Promise<Serialised> => {
-        const { status, message, headers, json: text } = await answering;
-        if (!isEnvelopeStatus(status)) {
-            throw new Error(`Route ${id} answered with the status ${status}`);
-        }
-        return serialised({ status, message, headers: allowedHeaders(headers), json: text });
-    };
     const json = async (request: RouteRequest, run: (call: HttpCall, asker: Asker) => ReturnType<Guest['json']>): Promise<Serialised> => {
         const { call, asker } = begin(request);
         try {
-            return await journalled(call, () => answerOf(run(call, asker)), (done) => done, ({ status }) => status);
+            return await journalled(call, async () => answered(id, await run(call, asker)), (done) => done, ({ status }) => status);
         }
         finally {
             handles.end(asker.handle);
@@ -168,7 +161,18 @@ function handlersOf(id: string, host: RouteHost, route: () => Route) {
                 handles.end(asker.handle);
             }
         },
-        json: (request: RouteRequest) => json(request, (call, asker) => guest.json(asked(call, asker))),
+        json: async (request: RouteRequest): Promise<Serialised> => {
+            if (effectOf(route()) !== 'read') {
+                return json(request, (call, asker) => guest.json(asked(call, asker)));
+            }
+            const { call, asker } = begin(request);
+            try {
+                return answered(id, await guest.json(new Asked(id, asker, call)));
+            }
+            finally {
+                handles.end(asker.handle);
+            }
+        },
         upload: (request: RouteRequest & Extra) => json(request, (call, asker) => guest.upload(Object.assign(asked(call, asker, request), { body: request.body }))),
         stream: async (request: RouteRequest): Promise<AsyncIterable<StreamEvent>> => {
             const { call, asker } = begin(request);
@@ -206,6 +210,13 @@ function handlersOf(id: string, host: RouteHost, route: () => Route) {
             }
         }
     };
+}
+
+function answered(id: string, { status, message, headers, json }: JsonAnswer): Serialised {
+    if (!isEnvelopeStatus(status)) {
+        throw new Error(`Route ${id} answered with the status ${status}`);
+    }
+    return serialised({ status, message, headers: allowedHeaders(headers), json });
 }
 
 async function* opened(opening: Promise<{ readonly body: AsyncIterable<Uint8Array> }>): AsyncGenerator<Uint8Array> {

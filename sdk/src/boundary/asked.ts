@@ -1,0 +1,65 @@
+/** What the host asks of a guest for most requests. Seldom read members are made when they are: on the way to another thread, all of them. */
+import type { Asker, PlainRequest } from './protocol.ts';
+
+/** The request as the host has it. */
+export type RequestSource = Omit<PlainRequest, keyof Asker | 'type' | 'length'> & { readonly signal: AbortSignal };
+
+/** A request whose headers are read when somebody looks. An object with getters of its own would cost more than all the rest of it. */
+class LazyRequest implements PlainRequest {
+    readonly handle: Asker['handle'];
+    readonly actor: Asker['actor'];
+    readonly id: string;
+    readonly params: unknown;
+    readonly query: unknown;
+    readonly payload: unknown;
+    readonly ip: string;
+    readonly ifMatch: string | null;
+    readonly idempotencyKey: string | null;
+    readonly ticket: unknown;
+    readonly #source: RequestSource;
+
+    constructor({ handle, actor }: Asker, source: RequestSource) {
+        this.handle = handle;
+        this.actor = actor;
+        this.id = source.id;
+        this.params = source.params;
+        this.query = source.query;
+        this.payload = source.payload;
+        this.ip = source.ip;
+        this.ifMatch = source.ifMatch;
+        this.idempotencyKey = source.idempotencyKey;
+        this.ticket = source.ticket;
+        this.#source = source;
+    }
+
+    get headers(): Readonly<Record<string, string>> {
+        return this.#source.headers;
+    }
+
+    get lastEventId(): string | null {
+        return this.#source.lastEventId;
+    }
+}
+
+/** A call of a route. */
+export class Asked {
+    readonly route: string;
+    readonly request: PlainRequest;
+    readonly #source: RequestSource;
+
+    constructor(route: string, asker: Asker, source: RequestSource) {
+        this.route = route;
+        this.request = new LazyRequest(asker, source);
+        this.#source = source;
+    }
+
+    get signal(): AbortSignal {
+        return this.#source.signal;
+    }
+
+    /** The same with everything in it. */
+    whole(): { readonly route: string; readonly request: PlainRequest; readonly signal: AbortSignal } {
+        const { route, request, signal } = this;
+        return { route, signal, request: { ...request, headers: request.headers, lastEventId: request.lastEventId } };
+    }
+}
