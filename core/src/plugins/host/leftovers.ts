@@ -86,6 +86,11 @@ function onListener(event: string | symbol, listener: (...args: unknown[]) => vo
     }
 }
 
+/** Whether nothing that runs here was led to by a plugin. */
+export function isOutside(): boolean {
+    return context.getStore() === undefined;
+}
+
 /** One generation's code. */
 export class Leftovers {
     readonly #watched: Watched = { started: new Set() };
