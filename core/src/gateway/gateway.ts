@@ -143,13 +143,9 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
             coreMount.request(request, response, expecting);
             return;
         }
-        const enter = (leave: Leave): void => {
-            response.once('close', leave);
-            ((own === null ? door.root : door.mount) ?? coreMount).request(request, response, expecting);
-        };
-        const leave = door.gate.pass();
-        if (leave !== null) {
-            enter(leave);
+        const enter = (leave: Leave): void => ((own === null ? door.root : door.mount) ?? coreMount).request(request, response, expecting, leave);
+        if (door.gate.enter()) {
+            enter(door.gate.leave);
             return;
         }
         // Nothing of the body is read, and nobody who waits for "100 Continue" is answered, before there is a server that wants it.

@@ -6,7 +6,8 @@ import type { HttpServer } from '../http/server.ts';
 
 export interface Mount {
     readonly server: HttpServer;
-    request(request: IncomingMessage, response: ServerResponse, expecting: boolean): void;
+    /** @param after - called when the response is over */
+    request(request: IncomingMessage, response: ServerResponse, expecting: boolean, after?: () => void): void;
     upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
     inject(options: ServerInjectOptions): Promise<ServerInjectResponse>;
     /** Requests, sockets and injected calls under way. */
@@ -53,9 +54,12 @@ export function createMount(server: HttpServer): Mount {
     };
     return {
         server,
-        request(request, response, expecting) {
+        request(request, response, expecting, after) {
             responses.add(response);
-            response.once('close', () => left(responses, response));
+            response.once('close', () => {
+                after?.();
+                left(responses, response);
+            });
             if (expecting) {
                 server.handleExpecting(request, response);
             }
