@@ -2,7 +2,7 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
@@ -41,9 +41,9 @@ export interface RunOptions {
     readonly uid?: number;
 }
 
-/** Only what a command needs, and nothing of the test's own settings. */
+/** Only what a command needs, and nothing of the test's own settings. npm would leave its cache in the home. */
 export function environmentOf(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-    return { PATH: process.env['PATH'], HOME: tmpdir(), ...more };
+    return { PATH: process.env['PATH'], HOME: tmpdir(), npm_config_cache: join(homedir(), '.npm'), ...more };
 }
 
 /** Runs `portico …` to its end. */
@@ -112,7 +112,7 @@ export async function startPanel(dataDir: string, { env = {}, node = process.exe
     const [port, http, https] = await freePorts(3);
     const child = spawn(node, [shim, 'start', '--stop-engine', '--data-dir', dataDir], {
         cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'],
-        env: environmentOf({ PORTICO_HOST: host, PORTICO_PORT: String(port), PORTICO_ENGINE_HTTP_PORT: String(http), PORTICO_ENGINE_HTTPS_PORT: String(https), PORTICO_ADMIN_PASSWORD: firstPassword, ...env })
+        env: environmentOf({ PORTICO_HOST: host, PORTICO_PORT: String(port), PORTICO_ENGINE_HTTP_PORT: String(http), PORTICO_ENGINE_HTTPS_PORT: String(https), PORTICO_ADMIN_PASSWORD: firstPassword, PORTICO_PLUGIN_DIRS: '', ...env })
     });
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
