@@ -4,7 +4,7 @@
  */
 import { createReport, type Report } from './report.ts';
 
-const names = ['http', 'hooks', 'audit', 'database', 'render', 'apply', 'traffic', 'memory', 'changes', 'process', 'acme'] as const;
+const names = ['http', 'hooks', 'audit', 'database', 'render', 'apply', 'traffic', 'memory', 'changes', 'process', 'plugins', 'acme'] as const;
 type Name = (typeof names)[number];
 
 const asked = process.argv.slice(2);
