@@ -2,7 +2,7 @@
 export { createHookHost } from './boundary/hook-host.ts';
 export type { HookHost, HookOptions, Published, TapFailure, TapGate, TapOwner } from './boundary/hook-host.ts';
 export { allowedHeaders, sandboxHeaders } from './boundary/answer-headers.ts';
-export { Asked } from './boundary/asked.ts';
+export { Asked, AskedTap } from './boundary/asked.ts';
 export { boundaryErrors, failureOf } from './boundary/failures.ts';
 export { Grants, type Capabilities } from './boundary/grants.ts';
 export { createGuest, type GuestOptions } from './boundary/guest.ts';

@@ -12,6 +12,8 @@ export interface PluginCostsAsked {
 }
 
 export interface PluginCosts {
+    /** To be removed. */
+    readonly folder: string;
     readonly mounting: readonly { readonly routes: number; readonly milliseconds: number }[];
     /** KiB of heap for each mount and close. */
     readonly cycle: number;
@@ -106,5 +108,5 @@ asChild(async ({ mounts, rounds, cycles, kept }: PluginCostsAsked) => {
         await rig.run(definition, { name: `kept${n}` });
     }
     const full = heap();
-    return { mounting, cycle: (after - before) / cycles, kept: (full - after) / kept, ...await hooks(rig) } satisfies PluginCosts;
+    return { folder: rig.root, mounting, cycle: (after - before) / cycles, kept: (full - after) / kept, ...await hooks(rig) } satisfies PluginCosts;
 });

@@ -56,6 +56,7 @@ async function inProcess(report: Report): Promise<void> {
     }
     finally {
         await child.close();
+        rmSync(child.said.folder, { recursive: true, force: true });
     }
 }
 

@@ -1,4 +1,4 @@
-/** What the host asks of a guest for most requests. Seldom read members are made when they are: on the way to another thread, all of them. */
+/** What the host asks of a guest most often. Seldom read members are made when they are: on the way to another thread, all of them. */
 import type { Asker, PlainRequest } from './protocol.ts';
 
 /** The request as the host has it. */
@@ -61,5 +61,41 @@ export class Asked {
     whole(): { readonly route: string; readonly request: PlainRequest; readonly signal: AbortSignal } {
         const { route, request, signal } = this;
         return { route, signal, request: { ...request, headers: request.headers, lastEventId: request.lastEventId } };
+    }
+}
+
+/** A call of a tap: its signal is made when the tap looks at it, which few do. */
+export class AskedTap {
+    readonly tap: number;
+    readonly payload: unknown;
+    readonly #call: { readonly signal: AbortSignal };
+
+    constructor(tap: number, payload: unknown, call: { readonly signal: AbortSignal }) {
+        this.tap = tap;
+        this.payload = payload;
+        this.#call = call;
+    }
+
+    get signal(): AbortSignal {
+        return this.#call.signal;
+    }
+
+    /** The same with everything in it. */
+    whole(): { readonly tap: number; readonly payload: unknown; readonly signal: AbortSignal } {
+        const { tap, payload, signal } = this;
+        return { tap, payload, signal };
+    }
+}
+
+/** What a tap is lent in its own realm. */
+export class LentSignal {
+    readonly #of: { readonly signal: AbortSignal };
+
+    constructor(of: { readonly signal: AbortSignal }) {
+        this.#of = of;
+    }
+
+    get signal(): AbortSignal {
+        return this.#of.signal;
     }
 }

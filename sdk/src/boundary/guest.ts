@@ -6,6 +6,7 @@ import { errors } from '../plugin-errors.ts';
 import { isFailure } from '../errors.ts';
 import type { Download } from '../route.ts';
 import { GuestActors } from './actors.ts';
+import { LentSignal } from './asked.ts';
 import { boundaryErrors, failureOf } from './failures.ts';
 import { createContext, type GuestState } from './guest-context.ts';
 import { GuestQueries } from './guest-queries.ts';
@@ -158,10 +159,10 @@ class Realm implements Guest {
         return plainCopy(await check(signal), `the health check ${name}`);
     }
 
-    async tap({ tap, payload, signal }: Parameters<Guest['tap']>[0]): ReturnType<Guest['tap']> {
-        const found = this.#state.registration.taps[tap];
-        const result = await found?.tap(payload, { signal });
-        return { result: plainCopy(result, `the result of a tap of ${found?.hook ?? tap}`) };
+    async tap(input: Parameters<Guest['tap']>[0]): ReturnType<Guest['tap']> {
+        const found = this.#state.registration.taps[input.tap];
+        const result = await found?.tap(input.payload, new LentSignal(input));
+        return { result: result === undefined ? undefined : plainCopy(result, `the result of a tap of ${found?.hook ?? input.tap}`) };
     }
 
     async check({ route, request }: Parameters<Guest['check']>[0]): Promise<void> {

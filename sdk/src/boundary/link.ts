@@ -4,7 +4,7 @@
  * and streams are transferred with their failures in band, since a clone of an error has lost what it says.
  */
 import { createFailure, isFailure, type Failure } from '../errors.ts';
-import { Asked } from './asked.ts';
+import { Asked, AskedTap } from './asked.ts';
 import { failureOf } from './failures.ts';
 
 /** What a link needs of a port: a worker, its parent, or either end of a channel. */
@@ -143,7 +143,7 @@ class PortLink {
     }
 
     #pack(given: unknown): { readonly packed: Packed; readonly transfer: readonly object[] } {
-        const value = given instanceof Asked ? given.whole() : given;
+        const value = given instanceof Asked || given instanceof AskedTap ? given.whole() : given;
         if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof Date || ArrayBuffer.isView(value)) {
             return { packed: { plain: value, parts: [] }, transfer: [] };
         }

@@ -2,7 +2,7 @@
 import { mkdir } from 'node:fs/promises';
 import type { EntityManager } from '@mikro-orm/sqlite';
 import { isFailure, type HookName } from '@portico/sdk';
-import { createGuest, Scope, within, type GenerationDocument, type Guest, type Release } from '@portico/sdk/host';
+import { AskedTap, createGuest, Scope, within, type GenerationDocument, type Guest, type Release } from '@portico/sdk/host';
 import { createHttpServer, type HttpServer } from '../../http/server.ts';
 import type { Route } from '../../http/route.ts';
 import type { Confine } from '../blame.ts';
@@ -148,7 +148,7 @@ class Building implements Generation {
             this.#scope.own('hook', name, () => ports.hooks.withdraw(name));
         }
         for (const { tap, hook, order } of this.document.taps) {
-            const untap = ports.hooks.tap(owner, hook as HookName, (async (payload: unknown, { signal }: { signal: AbortSignal }) => (await this.#guest.tap({ tap, payload, signal })).result) as never, order);
+            const untap = ports.hooks.tap(owner, hook as HookName, (async (payload: unknown, call: { signal: AbortSignal }) => (await this.#guest.tap(new AskedTap(tap, payload, call))).result) as never, order);
             this.#scope.own('tap', hook, untap);
         }
         try {
