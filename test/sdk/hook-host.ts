@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { createHookHost, isFailure, type HookHost, type TapFailure } from '@portico/sdk';
@@ -114,5 +115,60 @@ describe('createHookHost', () => {
         await hook.run({ revision: 4, reloaded: false });
         expect(seen).to.equal([4]);
         expect(() => hooks.define('engine.applied', 'notify')).to.throw(TypeError);
+    });
+
+    it('asks each tap once and in order, whatever those before it did: answered, threw, failed, hung or went away', async () => {
+        const seen: string[] = [];
+        const hook = hooks.define('panel.started', 'notify', { timeoutSeconds: 0.05 });
+        const tap = (plugin: string, act: () => unknown): unknown => hooks.tap(owner(plugin), 'panel.started', (() => {
+            seen.push(plugin);
+            return act();
+        }) as never);
+        tap('a', () => Promise.resolve());
+        tap('b', () => Promise.resolve({ an: 'answer' }));
+        tap('c', () => {
+            throw new Error('thrown');
+        });
+        tap('d', () => undefined);
+        tap('e', () => Promise.reject(new Error('failed')));
+        tap('f', () => new Promise(() => undefined));
+        tap('g', () => Promise.resolve(() => 'no data'));
+        tap('h', () => hooks.release('i'));
+        tap('i', () => undefined);
+        tap('j', () => Promise.resolve());
+        await Promise.all([hook.run({}), hook.run({})]);
+        expect(seen.filter((_name, index) => index % 2 === 0).toSorted()).to.equal(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'j']);
+        expect(seen.toSorted().join('')).to.equal('aabbccddeeffgghhjj');
+        expect(failures.map(({ plugin }) => plugin).toSorted()).to.equal(['c', 'c', 'e', 'e', 'f', 'f']);
+    });
+
+    it('goes on in the context of whoever ran it, also after a tap that was given up', async () => {
+        const context = new AsyncLocalStorage<string>();
+        const seen: unknown[] = [];
+        const hook = hooks.define('panel.started', 'notify', { timeoutSeconds: 0.05 });
+        hooks.tap(owner('a'), 'panel.started', () => new Promise(() => undefined));
+        hooks.tap(owner('b'), 'panel.started', async () => void seen.push(context.getStore()));
+        await Promise.all(['one', 'two'].map((name) => context.run(name, () => hook.run({}))));
+        expect(seen.toSorted()).to.equal(['one', 'two']);
+    });
+
+    it('takes a guard that fails with nothing for one that failed, and one that answers nothing of use for one that lets pass', async () => {
+        const hook = hooks.define('host.guard', 'guard');
+        const asked: string[] = [];
+        hooks.tap(owner('a'), 'host.guard', async () => ({ refuse: 5 }) as never);
+        hooks.tap(owner('b'), 'host.guard', async () => null as never);
+        hooks.tap(owner('c'), 'host.guard', () => void asked.push('c'));
+        await hook.run(entry);
+        expect(asked).to.equal(['c']);
+        hooks.tap(owner('d'), 'host.guard', () => Promise.reject(undefined));
+        await expect(hook.run(entry)).to.reject(/The plugin d failed/);
+    });
+
+    it('keeps a tap within its time however long those before it took', async () => {
+        const hook = hooks.define('panel.started', 'notify', { timeoutSeconds: 0.2 });
+        const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 120));
+        ['a', 'b', 'c'].forEach((plugin) => hooks.tap(owner(plugin), 'panel.started', pause));
+        await hook.run({});
+        expect(failures).to.equal([]);
     });
 });
