@@ -2,7 +2,18 @@
 
 // Who may import whom. Deny by default: what no row of the table allows is an error, and so is a folder without a row.
 
-const FEATURES = ['auth', 'users', 'hosts', 'certificates', 'dns-providers', 'settings', 'audit', 'import-export', 'tasks', 'notifications'];
+const FEATURES = [
+    'auth',
+    'users',
+    'hosts',
+    'certificates',
+    'dns-providers',
+    'settings',
+    'audit',
+    'import-export',
+    'tasks',
+    'notifications'
+];
 const FEATURE = `core/src/(${FEATURES.join('|')})/`;
 const ENTRIES = 'core/src/main\\.ts$|core/src/cli/portico\\.ts$';
 // The doors of the SDK's package: for everybody, and for the core and the registry, which plug their ports into its boundary.
@@ -14,74 +25,160 @@ const OURS = '^(core|sdk|registry|extensions|test|tools)/';
 // `$1` is the first group of `files`. Packages from npm are the business of the undeclared-dependency check.
 const LAYERS = [
     {
-        name: 'sdk', files: '^sdk/', may: ['sdk/'],
-        instead: 'The SDK imports nothing of ours: declare an interface in sdk/src and let the core implement it.'
+        name: 'sdk',
+        files: '^sdk/',
+        may: ['sdk/'],
+        instead:
+            'The SDK imports nothing of ours: declare an interface in sdk/src and let the core implement it.'
     },
     {
-        name: 'registry', files: '^registry/', may: ['registry/', SDK_INSIDE],
-        instead: 'The registry imports only @portico/sdk: take what you need from the core as a port, an interface declared here and handed over by core/src/plugins.'
+        name: 'registry',
+        files: '^registry/',
+        may: ['registry/', SDK_INSIDE],
+        instead:
+            'The registry imports only @portico/sdk: take what you need from the core as a port, an interface declared here and handed over by core/src/plugins.'
     },
     {
-        name: 'core-root', files: '^core/src/(?!(?:main|run|panel|plugin-ports|serving|storage|transfer)\\.ts)[^/]+\\.ts$', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/db/', SDK],
-        instead: 'Files beside main.ts are what every feature shares, so they know none: move the code into the feature, or declare the interface that you need here.'
+        name: 'core-root',
+        files: '^core/src/(?!(?:main|run|panel|plugin-ports|serving|storage|transfer)\\.ts)[^/]+\\.ts$',
+        may: [
+            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
+            'core/src/db/',
+            SDK
+        ],
+        instead:
+            'Files beside main.ts are what every feature shares, so they know none: move the code into the feature, or declare the interface that you need here.'
     },
     {
-        name: 'core-db', files: '^core/src/db/', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/db/', SDK],
+        name: 'core-db',
+        files: '^core/src/db/',
+        may: [
+            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
+            'core/src/db/',
+            SDK
+        ],
         instead: 'The database knows no feature: panel.ts hands it the entities and migrations of each.'
     },
     {
-        name: 'core-http', files: '^core/src/http/', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/(db|http)/', SDK_INSIDE],
-        instead: 'The server factory knows no feature: declare a port in core/src/http and let panel.ts hand the service over.'
+        name: 'core-http',
+        files: '^core/src/http/',
+        may: [
+            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
+            'core/src/(db|http)/',
+            SDK_INSIDE
+        ],
+        instead:
+            'The server factory knows no feature: declare a port in core/src/http and let panel.ts hand the service over.'
     },
     {
-        name: 'core-gateway', files: '^core/src/gateway/', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/(http|gateway)/', SDK],
-        instead: 'The gateway knows paths and servers, no feature: declare a port in core/src/gateway and let panel.ts hand the service over.'
+        name: 'core-gateway',
+        files: '^core/src/gateway/',
+        may: [
+            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
+            'core/src/(http|gateway)/',
+            SDK
+        ],
+        instead:
+            'The gateway knows paths and servers, no feature: declare a port in core/src/gateway and let panel.ts hand the service over.'
     },
     {
-        name: 'core-engine', files: '^core/src/engine/(?!routes\\.ts)', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/(db|engine)/', SDK],
-        instead: 'The engine knows sites, not hosts, users or requests: describe what you need in core/src/engine/port.ts or site.ts and let the feature translate.'
+        name: 'core-engine',
+        files: '^core/src/engine/(?!routes\\.ts)',
+        may: [
+            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
+            'core/src/(db|engine)/',
+            SDK
+        ],
+        instead:
+            'The engine knows sites, not hosts, users or requests: describe what you need in core/src/engine/port.ts or site.ts and let the feature translate.'
     },
     {
-        name: 'core-engine-routes', files: '^core/src/engine/routes\\.ts$', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/(engine|http)/', SDK],
-        instead: 'The engine\'s routes turn requests into calls of its service, and import nothing else.'
+        name: 'core-engine-routes',
+        files: '^core/src/engine/routes\\.ts$',
+        may: [
+            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
+            'core/src/(engine|http)/',
+            SDK
+        ],
+        instead: "The engine's routes turn requests into calls of its service, and import nothing else."
     },
     {
-        name: 'core-outbound', files: '^core/src/outbound/', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/outbound/', SDK],
+        name: 'core-outbound',
+        files: '^core/src/outbound/',
+        may: [
+            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
+            'core/src/outbound/',
+            SDK
+        ],
         instead: 'The way out knows no feature: what a caller wants of it is an option of the call.'
     },
     {
-        name: 'core-feature', files: `^${FEATURE}`, may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/$1/', 'core/src/(db|http|engine|outbound)/', SDK],
-        instead: 'A feature does not import another one: declare the small interface that you need in your own folder and let panel.ts hand the other service over.'
+        name: 'core-feature',
+        files: `^${FEATURE}`,
+        may: [
+            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
+            'core/src/$1/',
+            'core/src/(db|http|engine|outbound)/',
+            SDK
+        ],
+        instead:
+            'A feature does not import another one: declare the small interface that you need in your own folder and let panel.ts hand the other service over.'
     },
     {
-        name: 'core-plugins', files: '^core/src/plugins/', may: ['core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$', 'core/src/(db|http|gateway|engine|outbound|plugins|tasks)/', SDK_INSIDE, 'registry/src/index\\.ts$'],
-        instead: 'The host side of plugins plugs ports into the boundary: declare the port that you need and let panel.ts hand the service over.'
+        name: 'core-plugins',
+        files: '^core/src/plugins/',
+        may: [
+            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
+            'core/src/(db|http|gateway|engine|outbound|plugins|tasks)/',
+            SDK_INSIDE,
+            'registry/src/index\\.ts$'
+        ],
+        instead:
+            'The host side of plugins plugs ports into the boundary: declare the port that you need and let panel.ts hand the service over.'
     },
     {
-        name: 'core-panel', files: '^core/src/(?:panel|plugin-ports|serving|storage|transfer)\\.ts$', may: ['core/src/(?!cli/)', SDK_INSIDE, 'registry/src/index\\.ts$'],
+        name: 'core-panel',
+        files: '^core/src/(?:panel|plugin-ports|serving|storage|transfer)\\.ts$',
+        may: ['core/src/(?!cli/)', SDK_INSIDE, 'registry/src/index\\.ts$'],
         instead: 'The composition root builds services; it does not know the command line or tests.'
     },
     {
-        name: 'core-main', files: '^core/src/(?:main|run)\\.ts$', may: ['core/src/[^/]+\\.ts$', SDK],
+        name: 'core-main',
+        files: '^core/src/(?:main|run)\\.ts$',
+        may: ['core/src/[^/]+\\.ts$', SDK],
         instead: 'The entry reads the configuration and starts panel.ts: build services there.'
     },
     {
-        name: 'core-cli', files: '^core/src/cli/', may: ['core/src/', SDK_INSIDE, 'registry/src/index\\.ts$'],
+        name: 'core-cli',
+        files: '^core/src/cli/',
+        may: ['core/src/', SDK_INSIDE, 'registry/src/index\\.ts$'],
         instead: 'The command line uses the core, the registry and the SDK, nothing else of ours.'
     },
     {
-        name: 'core-bin', files: '^core/(?!src/)', may: ['core/'],
+        name: 'core-bin',
+        files: '^core/(?!src/)',
+        may: ['core/'],
         instead: 'What lies beside core/src imports nothing of another package.'
     },
     {
-        name: 'extension', files: '^extensions/([^/]+)/', may: ['extensions/$1/', SDK, 'extensions/[^/]+/src/contract\\.ts$'],
-        instead: 'An extension imports only @portico/sdk of ours, and of another extension only its contract, as a type: ask for what is missing in the SDK.'
+        name: 'extension',
+        files: '^extensions/([^/]+)/',
+        may: ['extensions/$1/', SDK, 'extensions/[^/]+/src/contract\\.ts$'],
+        instead:
+            'An extension imports only @portico/sdk of ours, and of another extension only its contract, as a type: ask for what is missing in the SDK.'
     },
     {
-        name: 'tools', files: '^tools/', may: ['tools/'],
+        name: 'tools',
+        files: '^tools/',
+        may: ['tools/'],
         instead: 'The tools run before anything is installed or built: they import nothing of ours.'
     },
-    { name: 'test', files: '^test/', may: ['core/', 'sdk/', 'registry/', 'extensions/', 'test/', 'tools/'], instead: 'Tests may import everything of ours.' }
+    {
+        name: 'test',
+        files: '^test/',
+        may: ['core/', 'sdk/', 'registry/', 'extensions/', 'test/', 'tools/'],
+        instead: 'Tests may import everything of ours.'
+    }
 ];
 
 const error = (name, comment, from, to) => ({ name, severity: 'error', comment, from, to });
@@ -92,26 +189,61 @@ const inOneOf = (patterns) => patterns.map((pattern) => `^${pattern}`);
 
 module.exports = {
     forbidden: [
-        ...LAYERS.map(({ name, files, may, instead }) => error(name, instead, { path: files }, { path: OURS, pathNot: inOneOf(may) })),
+        ...LAYERS.map(({ name, files, may, instead }) =>
+            error(name, instead, { path: files }, { path: OURS, pathNot: inOneOf(may) })
+        ),
 
-        error('extension-contract', 'Another extension\'s contract is a type only: write `import type`.',
-            { path: '^extensions/([^/]+)/' }, { path: '^extensions/', pathNot: '^extensions/$1/', dependencyTypesNot: ['type-only'] }),
-        error('hapi-at-the-edge', 'hapi, Boom and JWT stay in gateway/, http/, plugins/host/, routes.ts and the auth scheme, types included: throw an error of errors.ts, take a plain value.',
-            { pathNot: EDGE }, { path: 'node_modules/@hapi/(hapi|boom|jwt)/' }),
-        error('engine-as-type', 'A feature knows the engine by its types only: write `import type`, and take the engine from panel.ts.',
-            { path: `^${FEATURE}` }, { path: '^core/src/engine/', dependencyTypesNot: ['type-only'] }),
-        error('entry-file', 'Nothing imports an entry file: move what you need out of it.',
-            { pathNot: '^test/|^core/src/cli/start\\.ts$' }, { path: `^(${ENTRIES})` }), // `portico start` is the other way into main.ts
-        error('no-cycle', 'Two files that need each other are one, or a third is missing: move what both need into a file of its own.',
-            {}, { circular: true }),
+        error(
+            'extension-contract',
+            "Another extension's contract is a type only: write `import type`.",
+            { path: '^extensions/([^/]+)/' },
+            { path: '^extensions/', pathNot: '^extensions/$1/', dependencyTypesNot: ['type-only'] }
+        ),
+        error(
+            'hapi-at-the-edge',
+            'hapi, Boom and JWT stay in gateway/, http/, plugins/host/, routes.ts and the auth scheme, types included: throw an error of errors.ts, take a plain value.',
+            { pathNot: EDGE },
+            { path: 'node_modules/@hapi/(hapi|boom|jwt)/' }
+        ),
+        error(
+            'engine-as-type',
+            'A feature knows the engine by its types only: write `import type`, and take the engine from panel.ts.',
+            { path: `^${FEATURE}` },
+            { path: '^core/src/engine/', dependencyTypesNot: ['type-only'] }
+        ),
+        error(
+            'entry-file',
+            'Nothing imports an entry file: move what you need out of it.',
+            { pathNot: '^test/|^core/src/cli/start\\.ts$' },
+            { path: `^(${ENTRIES})` }
+        ), // `portico start` is the other way into main.ts
+        error(
+            'no-cycle',
+            'Two files that need each other are one, or a third is missing: move what both need into a file of its own.',
+            {},
+            { circular: true }
+        ),
 
         // A new folder or package gets a row in the table above before it gets code.
-        ...['from', 'to'].map((side) => error(`no-row-${side}`, 'This file lies where no row of .dependency-cruiser.cjs speaks of: move it, or add a row that says what it may import.',
-            ...sided(side, { path: OURS, pathNot: LAYERS.map((layer) => layer.files) }))),
-        error('no-row-orphan', 'This file lies where no row of .dependency-cruiser.cjs speaks of: move it, or add a row that says what it may import.',
-            { orphan: true, path: OURS, pathNot: LAYERS.map((layer) => layer.files) }, {}),
-        error('unresolved', 'This import leads nowhere: correct its path, or declare the package.',
-            {}, { couldNotResolve: true })
+        ...['from', 'to'].map((side) =>
+            error(
+                `no-row-${side}`,
+                'This file lies where no row of .dependency-cruiser.cjs speaks of: move it, or add a row that says what it may import.',
+                ...sided(side, { path: OURS, pathNot: LAYERS.map((layer) => layer.files) })
+            )
+        ),
+        error(
+            'no-row-orphan',
+            'This file lies where no row of .dependency-cruiser.cjs speaks of: move it, or add a row that says what it may import.',
+            { orphan: true, path: OURS, pathNot: LAYERS.map((layer) => layer.files) },
+            {}
+        ),
+        error(
+            'unresolved',
+            'This import leads nowhere: correct its path, or declare the package.',
+            {},
+            { couldNotResolve: true }
+        )
     ],
     options: {
         doNotFollow: { path: 'node_modules' },

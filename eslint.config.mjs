@@ -2,7 +2,7 @@ import js from '@eslint/js';
 import tsdoc from 'eslint-plugin-tsdoc';
 import typescript from 'typescript-eslint';
 
-// What a reviewer would otherwise have to say twice. Formatting that changes no meaning is kept to the few rules at the end.
+// What a reviewer would otherwise have to say twice. Prettier formats; nothing here speaks of layout.
 
 const TYPESCRIPT = ['**/*.ts'];
 const SOURCES = ['core/src/**/*.ts', 'sdk/src/**/*.ts', 'registry/src/**/*.ts', 'extensions/*/src/**/*.ts'];
@@ -10,35 +10,70 @@ const TESTS = ['test/**/*.ts'];
 
 // A shell between us and a program turns data into code; execFile and spawn with a list of arguments do not.
 const CHILDREN = {
-    paths: [{
-        name: 'node:child_process', importNames: ['exec', 'execSync'],
-        message: 'A shell turns data into code: use execFile or spawn with a list of arguments.'
-    }, {
-        name: 'child_process', message: 'Write node:child_process.'
-    }]
+    paths: [
+        {
+            name: 'node:child_process',
+            importNames: ['exec', 'execSync'],
+            message: 'A shell turns data into code: use execFile or spawn with a list of arguments.'
+        },
+        {
+            name: 'child_process',
+            message: 'Write node:child_process.'
+        }
+    ]
 };
 // A name that a user typed may mean the machine's own services: only one client connects, and it checks the address first.
-const CONNECTIONS = { 'node:http': ['request', 'get', 'Agent', 'globalAgent', 'ClientRequest'], 'node:https': ['request', 'get', 'Agent', 'globalAgent'], 'node:http2': ['connect'], 'node:net': ['connect', 'createConnection'], 'node:tls': ['connect'], 'node:dgram': ['createSocket'] };
+const CONNECTIONS = {
+    'node:http': ['request', 'get', 'Agent', 'globalAgent', 'ClientRequest'],
+    'node:https': ['request', 'get', 'Agent', 'globalAgent'],
+    'node:http2': ['connect'],
+    'node:net': ['connect', 'createConnection'],
+    'node:tls': ['connect'],
+    'node:dgram': ['createSocket']
+};
 const OUTBOUND = {
-    paths: [...CHILDREN.paths, ...Object.entries(CONNECTIONS).map(([name, importNames]) => ({
-        name, importNames: ['default', ...importNames], message: 'Connections to the outside go through core/src/outbound, which refuses private addresses; features take it from panel.ts.'
-    })), ...['http', 'https', 'http2', 'net', 'tls', 'dgram'].map((name) => ({ name, message: `Write node:${name}.` }))]
+    paths: [
+        ...CHILDREN.paths,
+        ...Object.entries(CONNECTIONS).map(([name, importNames]) => ({
+            name,
+            importNames: ['default', ...importNames],
+            message:
+                'Connections to the outside go through core/src/outbound, which refuses private addresses; features take it from panel.ts.'
+        })),
+        ...['http', 'https', 'http2', 'net', 'tls', 'dgram'].map((name) => ({
+            name,
+            message: `Write node:${name}.`
+        }))
+    ]
 };
 const SHELL = {
     selector: 'Property[key.name="shell"]:not([value.value=false])',
     message: 'A shell turns data into code: give spawn a list of arguments and no shell.'
 };
-const CONTINUED_TESTS = [{
-    selector: 'MemberExpression[object.name=/^(it|test|describe|experiment|lab)$/][property.name=/^(only|skip)$/]',
-    message: '`only` hides every other test and `skip` this one: a test that cannot run here says why, see docs/contributing.md.'
-}];
+const CONTINUED_TESTS = [
+    {
+        selector:
+            'MemberExpression[object.name=/^(it|test|describe|experiment|lab)$/][property.name=/^(only|skip)$/]',
+        message:
+            '`only` hides every other test and `skip` this one: a test that cannot run here says why, see docs/contributing.md.'
+    }
+];
 
 // A leading underscore says: named on purpose, not used.
-const UNUSED = { argsIgnorePattern: '^_', varsIgnorePattern: '^_', destructuredArrayIgnorePattern: '^_', caughtErrors: 'none' };
+const UNUSED = {
+    argsIgnorePattern: '^_',
+    varsIgnorePattern: '^_',
+    destructuredArrayIgnorePattern: '^_',
+    caughtErrors: 'none'
+};
 
 // A disabled rule says beside it why: `// eslint-disable-next-line rule -- the reason`.
 const explained = {
-    meta: { type: 'problem', schema: [], messages: { reason: 'Say why the rule does not hold here: `-- the reason`.' } },
+    meta: {
+        type: 'problem',
+        schema: [],
+        messages: { reason: 'Say why the rule does not hold here: `-- the reason`.' }
+    },
     create: (context) => ({
         Program() {
             for (const comment of context.sourceCode.getAllComments()) {
@@ -66,12 +101,7 @@ export default typescript.config(
             'no-restricted-imports': ['error', CHILDREN],
             'no-restricted-syntax': ['error', SHELL],
             'no-unused-vars': ['error', UNUSED],
-            'no-control-regex': 'off', // hostile bytes are exactly what validators look for
-            quotes: ['error', 'single', { avoidEscape: true, allowTemplateLiterals: true }],
-            semi: ['error', 'always'],
-            indent: 'off',
-            'no-trailing-spaces': 'error',
-            'eol-last': 'error'
+            'no-control-regex': 'off' // hostile bytes are exactly what validators look for
         }
     },
     {
@@ -84,16 +114,39 @@ export default typescript.config(
             'no-undef': 'off', // tsc knows better
 
             // The mistakes that only types can show: a promise that nobody waits for fails where nobody looks.
-            '@typescript-eslint/no-floating-promises': ['error', { allowForKnownSafeCalls: [{ from: 'package', package: '@hapi/lab', name: ['it', 'describe', 'test'] }, { from: 'package', package: 'node:test', name: ['test'] }] }],
-            '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { arguments: false, attributes: false } }],
+            '@typescript-eslint/no-floating-promises': [
+                'error',
+                {
+                    allowForKnownSafeCalls: [
+                        { from: 'package', package: '@hapi/lab', name: ['it', 'describe', 'test'] },
+                        { from: 'package', package: 'node:test', name: ['test'] }
+                    ]
+                }
+            ],
+            '@typescript-eslint/no-misused-promises': [
+                'error',
+                { checksVoidReturn: { arguments: false, attributes: false } }
+            ],
             '@typescript-eslint/await-thenable': 'error',
             '@typescript-eslint/return-await': ['error', 'in-try-catch'],
-            '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+            '@typescript-eslint/switch-exhaustiveness-check': [
+                'error',
+                { considerDefaultExhaustiveForUnions: true }
+            ],
             '@typescript-eslint/only-throw-error': 'error',
-            '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'separate-type-imports', disallowTypeAnnotations: false }],
+            '@typescript-eslint/consistent-type-imports': [
+                'error',
+                { fixStyle: 'separate-type-imports', disallowTypeAnnotations: false }
+            ],
             '@typescript-eslint/no-unused-vars': ['error', UNUSED],
-            '@typescript-eslint/naming-convention': ['error', { selector: 'interface', format: ['PascalCase'], custom: { regex: '^I[A-Z]', match: false } }],
-            '@typescript-eslint/ban-ts-comment': ['error', { 'ts-expect-error': 'allow-with-description', 'ts-ignore': true, 'ts-nocheck': true }],
+            '@typescript-eslint/naming-convention': [
+                'error',
+                { selector: 'interface', format: ['PascalCase'], custom: { regex: '^I[A-Z]', match: false } }
+            ],
+            '@typescript-eslint/ban-ts-comment': [
+                'error',
+                { 'ts-expect-error': 'allow-with-description', 'ts-ignore': true, 'ts-nocheck': true }
+            ],
             '@typescript-eslint/no-empty-object-type': ['error', { allowInterfaces: 'always' }]
         }
     },
@@ -102,14 +155,30 @@ export default typescript.config(
         rules: {
             'no-console': 'error',
             // Outbound requests go through one client that refuses private addresses.
-            'no-restricted-globals': ['error', { name: 'fetch', message: 'Outbound requests go through the core\'s own client, which guards against private addresses.' }, { name: 'WebSocket', message: 'It connects without a look at the address.' }, { name: 'EventSource', message: 'It connects without a look at the address.' }],
+            'no-restricted-globals': [
+                'error',
+                {
+                    name: 'fetch',
+                    message:
+                        "Outbound requests go through the core's own client, which guards against private addresses."
+                },
+                { name: 'WebSocket', message: 'It connects without a look at the address.' },
+                { name: 'EventSource', message: 'It connects without a look at the address.' }
+            ],
             'no-restricted-imports': ['error', OUTBOUND],
             'max-lines': ['error', { max: 400 }]
         }
     },
     {
         // The client itself, the engine's admin socket, probes of this machine's own listeners, and questions to name servers, which may well be private.
-        files: ['core/src/outbound/*.ts', 'core/src/engine/caddy/admin.ts', 'core/src/engine/caddy/listeners.ts', 'core/src/hosts/probe.ts', 'core/src/certificates/served.ts', 'core/src/dns-providers/dns-client.ts'],
+        files: [
+            'core/src/outbound/*.ts',
+            'core/src/engine/caddy/admin.ts',
+            'core/src/engine/caddy/listeners.ts',
+            'core/src/hosts/probe.ts',
+            'core/src/certificates/served.ts',
+            'core/src/dns-providers/dns-client.ts'
+        ],
         rules: { 'no-restricted-imports': ['error', CHILDREN] }
     },
     { files: ['core/src/main.ts', 'core/src/cli/**/*.ts'], rules: { 'no-console': 'off' } },
@@ -122,8 +191,23 @@ export default typescript.config(
     },
     {
         files: ['**/*.{js,mjs,cjs}'],
-        languageOptions: { globals: { process: 'readonly', console: 'readonly', Buffer: 'readonly', setTimeout: 'readonly', clearTimeout: 'readonly', URL: 'readonly' } }
+        languageOptions: {
+            globals: {
+                process: 'readonly',
+                console: 'readonly',
+                Buffer: 'readonly',
+                setTimeout: 'readonly',
+                clearTimeout: 'readonly',
+                URL: 'readonly'
+            }
+        }
     },
     { files: ['docs/**/*.mjs'], languageOptions: { globals: { fetch: 'readonly' } } },
-    { files: ['**/*.cjs'], languageOptions: { sourceType: 'commonjs', globals: { module: 'writable', require: 'readonly', __dirname: 'readonly' } } }
+    {
+        files: ['**/*.cjs'],
+        languageOptions: {
+            sourceType: 'commonjs',
+            globals: { module: 'writable', require: 'readonly', __dirname: 'readonly' }
+        }
+    }
 );

@@ -14,11 +14,21 @@ module.exports = class {
 
     test(test) {
         const state = test.err ? 'failed' : test.skipped || test.todo ? 'skipped' : 'passed';
-        this.#write({ kind: 'test', title: [...test.path, test.relativeTitle].join(' › '), state, tries: test.tries, ms: test.duration });
+        this.#write({
+            kind: 'test',
+            title: [...test.path, test.relativeTitle].join(' › '),
+            state,
+            tries: test.tries,
+            ms: test.duration
+        });
     }
 
     end(notebook) {
-        this.#write({ kind: 'end', leaks: notebook.leaks ?? [], errors: (notebook.errors ?? []).map((error) => error.message) });
+        this.#write({
+            kind: 'end',
+            leaks: notebook.leaks ?? [],
+            errors: (notebook.errors ?? []).map((error) => error.message)
+        });
     }
 
     #write(line) {

@@ -18,7 +18,12 @@ const target = resolve(process.argv[2] ?? join(ROOT, 'dist'));
 mkdirSync(target, { recursive: true });
 const only = process.argv.slice(3).map((name) => join(ROOT, name));
 const folders = publishable().filter((folder) => only.length === 0 || only.includes(folder));
-if (spawnSync(join(BIN, 'tsc'), ['-b', ...folders.map((folder) => join(folder, 'tsconfig.build.json'))], { cwd: ROOT, stdio: 'inherit' }).status !== 0) {
+if (
+    spawnSync(join(BIN, 'tsc'), ['-b', ...folders.map((folder) => join(folder, 'tsconfig.build.json'))], {
+        cwd: ROOT,
+        stdio: 'inherit'
+    }).status !== 0
+) {
     process.exit(1);
 }
 for (const folder of folders) {
@@ -51,19 +56,27 @@ function pack(folder) {
 }
 
 function npmPack(folder, destination) {
-    const output = execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', destination], { cwd: folder, encoding: 'utf8' });
+    const output = execFileSync(
+        'npm',
+        ['pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', destination],
+        { cwd: folder, encoding: 'utf8' }
+    );
     return join(destination, JSON.parse(output)[0].filename);
 }
 
 function published({ private: _private, devDependencies: _development, scripts: _scripts, ...manifest }) {
-    return manifest.exports === undefined ? manifest : { ...manifest, exports: withoutCondition(manifest.exports) };
+    return manifest.exports === undefined
+        ? manifest
+        : { ...manifest, exports: withoutCondition(manifest.exports) };
 }
 
 function withoutCondition(value) {
     if (value === null || typeof value !== 'object') {
         return value;
     }
-    return Object.fromEntries(Object.entries(value)
-        .filter(([name]) => name !== CONDITION)
-        .map(([name, entry]) => [name, withoutCondition(entry)]));
+    return Object.fromEntries(
+        Object.entries(value)
+            .filter(([name]) => name !== CONDITION)
+            .map(([name, entry]) => [name, withoutCondition(entry)])
+    );
 }

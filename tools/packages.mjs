@@ -6,12 +6,43 @@
  * that the package would start by itself and that must not run, because the panel starts its own.
  */
 export const SYSTEM_PACKAGES = [
-    { command: 'caddy', package: 'caddy', for: 'start', variable: 'PORTICO_CADDY', unit: 'caddy.service', what: 'the proxy engine' },
+    {
+        command: 'caddy',
+        package: 'caddy',
+        for: 'start',
+        variable: 'PORTICO_CADDY',
+        unit: 'caddy.service',
+        what: 'the proxy engine'
+    },
     { command: 'pebble', package: 'pebble', for: 'test', what: 'the certificate authority of the tests' },
     { command: 'openssl', package: 'openssl', for: 'test', what: 'what makes certificates for the tests' },
-    { command: 'named', package: 'bind9', for: 'test', unit: 'named.service', what: 'the name server of the tests' },
-    { command: 'lego', package: 'lego', for: 'test', what: 'the types of DNS providers beside rfc2136; the panel works without it and says what is missing' },
-    { command: 'promtool', package: 'prometheus', for: 'test', variable: 'PORTICO_PROMTOOL', unit: 'prometheus.service', what: 'what reads the exposition of the monitoring as Prometheus does' },
+    {
+        command: 'named',
+        package: 'bind9',
+        for: 'test',
+        unit: 'named.service',
+        what: 'the name server of the tests'
+    },
+    {
+        command: 'lego',
+        package: 'lego',
+        for: 'test',
+        what: 'the types of DNS providers beside rfc2136; the panel works without it and says what is missing'
+    },
+    {
+        command: 'promtool',
+        package: 'prometheus',
+        for: 'test',
+        variable: 'PORTICO_PROMTOOL',
+        unit: 'prometheus.service',
+        what: 'what reads the exposition of the monitoring as Prometheus does'
+    },
     { command: 'wrk', package: 'wrk', for: 'bench', what: 'the load of the benches' },
-    { command: 'nginx', package: 'nginx-light', for: 'bench', unit: 'nginx.service', what: 'the floor that the benches compare with' }
+    {
+        command: 'nginx',
+        package: 'nginx-light',
+        for: 'bench',
+        unit: 'nginx.service',
+        what: 'the floor that the benches compare with'
+    }
 ];

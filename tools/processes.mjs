@@ -10,7 +10,10 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 export function leftBehind({ mark, folder }) {
     return processIds()
         .filter((pid) => pid !== process.pid && belongs(pid, mark, folder) && !isZombie(pid))
-        .map((pid) => ({ pid, command: (read(pid, 'cmdline') ?? '').replaceAll('\0', ' ').trim() || `process ${pid}` }));
+        .map((pid) => ({
+            pid,
+            command: (read(pid, 'cmdline') ?? '').replaceAll('\0', ' ').trim() || `process ${pid}`
+        }));
 }
 
 /** Ends each of them, by its id. */
@@ -44,7 +47,9 @@ function isZombie(pid) {
 
 function processIds() {
     try {
-        return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+        return readdirSync('/proc')
+            .filter((name) => /^\d+$/.test(name))
+            .map(Number);
     } catch {
         return [];
     }

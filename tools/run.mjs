@@ -31,7 +31,13 @@ export function stopAll() {
 export async function runCheck(name) {
     const { code, output, ms, late } = await run('sh', ['-c', SCRIPTS[name]], environment(), CHECK_MINUTES);
     const problems = late ? [`did not end within ${CHECK_MINUTES} minutes`] : [];
-    return { name, tests: [{ title: name, state: code === 0 ? 'passed' : 'failed', ms }], problems, output, ms };
+    return {
+        name,
+        tests: [{ title: name, state: code === 0 ? 'passed' : 'failed', ms }],
+        problems,
+        output,
+        ms
+    };
 }
 
 /** Runs one test file with lab; it passes when each test does and nothing is left behind. */
@@ -42,15 +48,33 @@ export async function runFile(file, { limitMinutes }) {
     const journal = join(journalFolder, 'journal');
     const mark = `PORTICO_TEST_FILE=${folder}`;
     try {
-        const result = await run(join(BIN, 'node'), [
-            '--conditions=portico-source', '--disable-warning=ExperimentalWarning', join(ROOT, 'node_modules/@hapi/lab/bin/lab'),
-            '-r', 'console', '-o', 'stdout', '-r', './tools/lab-journal.cjs', '-o', '/dev/null', file
-        ], environment({ TMPDIR: folder, PORTICO_TEST_FILE: folder, PORTICO_TEST_JOURNAL: journal }), limitMinutes);
+        const result = await run(
+            join(BIN, 'node'),
+            [
+                '--conditions=portico-source',
+                '--disable-warning=ExperimentalWarning',
+                join(ROOT, 'node_modules/@hapi/lab/bin/lab'),
+                '-r',
+                'console',
+                '-o',
+                'stdout',
+                '-r',
+                './tools/lab-journal.cjs',
+                '-o',
+                '/dev/null',
+                file
+            ],
+            environment({ TMPDIR: folder, PORTICO_TEST_FILE: folder, PORTICO_TEST_JOURNAL: journal }),
+            limitMinutes
+        );
 
         const lines = readJournal(journal);
         const tests = outcomes(lines.filter((line) => line.kind === 'test'));
         const last = lines.find((line) => line.kind === 'end');
-        const problems = [...verdict(result, tests, last, limitMinutes), ...await processesLeft(mark, folder, result.late)];
+        const problems = [
+            ...verdict(result, tests, last, limitMinutes),
+            ...(await processesLeft(mark, folder, result.late))
+        ];
         // After a failure the clean-up may not have run: only a file that passes must leave nothing.
         if (problems.length === 0 && tests.every((test) => test.state !== 'failed')) {
             problems.push(...filesLeft(folder));
@@ -108,14 +132,25 @@ function filesLeft(folder) {
 function environment(extra = {}) {
     const kept = Object.entries(process.env).filter(([name]) => !/^(npm_|portico_)/i.test(name));
     const path = [BIN, ...(process.env.PATH ?? '').split(':').filter((folder) => folder !== BIN)].join(':');
-    return { ...Object.fromEntries(kept), PATH: path, NODE_ENV: 'test', NODE_DISABLE_COMPILE_CACHE: '1', ...extra };
+    return {
+        ...Object.fromEntries(kept),
+        PATH: path,
+        NODE_ENV: 'test',
+        NODE_DISABLE_COMPILE_CACHE: '1',
+        ...extra
+    };
 }
 
 function run(command, args, env, limitMinutes) {
     const begun = Date.now();
     return new Promise((resolve) => {
         // A group of its own, so that the time limit ends what the file started too.
-        const child = spawn(command, args, { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+        const child = spawn(command, args, {
+            cwd: ROOT,
+            env,
+            detached: true,
+            stdio: ['ignore', 'pipe', 'pipe']
+        });
         alive.add(child);
         const chunks = [];
         child.stdout.on('data', (chunk) => chunks.push(chunk));
@@ -133,7 +168,12 @@ function run(command, args, env, limitMinutes) {
             alive.delete(child);
             child.stdout.destroy();
             child.stderr.destroy();
-            resolve({ code, late, ms: Date.now() - begun, output: Buffer.concat(chunks).toString().trimEnd() });
+            resolve({
+                code,
+                late,
+                ms: Date.now() - begun,
+                output: Buffer.concat(chunks).toString().trimEnd()
+            });
         };
         child.once('error', (error) => {
             chunks.push(Buffer.from(error.message));
@@ -155,7 +195,10 @@ function kill(child) {
 
 function readJournal(path) {
     try {
-        return readFileSync(path, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line));
+        return readFileSync(path, 'utf8')
+            .split('\n')
+            .filter(Boolean)
+            .map((line) => JSON.parse(line));
     } catch (error) {
         if (error.code === 'ENOENT') {
             return [];

@@ -17,14 +17,23 @@ const say = (message) => process.stderr.write(`setup: ${message}\n`);
 
 // npm runs scripts with its own settings in the environment; a nested npm must read them afresh.
 function cleanEnvironment() {
-    const entries = Object.entries(process.env).filter(([name]) => !/^npm_(config|lifecycle|package)_/i.test(name));
+    const entries = Object.entries(process.env).filter(
+        ([name]) => !/^npm_(config|lifecycle|package)_/i.test(name)
+    );
     return Object.fromEntries(entries);
 }
 
 // What a command prints is shown only when it fails: a set-up that works is quiet.
 function run(command, args, { env = cleanEnvironment() } = {}) {
-    const result = spawnSync(command, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8', maxBuffer: 1 << 26 });
-    const output = `${result.stdout ?? ''}${result.stderr ?? ''}${result.error ? result.error.message : ''}`.trim();
+    const result = spawnSync(command, args, {
+        cwd: ROOT,
+        env,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        encoding: 'utf8',
+        maxBuffer: 1 << 26
+    });
+    const output =
+        `${result.stdout ?? ''}${result.stderr ?? ''}${result.error ? result.error.message : ''}`.trim();
     return { ok: result.status === 0, output };
 }
 
@@ -46,7 +55,14 @@ export function ensureDependencies() {
         if (!isInstalled(JSON.parse(lock).packages)) {
             say('installing the dependencies (npm ci)');
             rmSync(stamp, { force: true });
-            demand('npm ci', 'npm', ['ci', '--include=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']);
+            demand('npm ci', 'npm', [
+                'ci',
+                '--include=dev',
+                '--ignore-scripts',
+                '--no-audit',
+                '--no-fund',
+                '--loglevel=error'
+            ]);
         }
         writeFileSync(stamp, wanted);
     }
@@ -65,7 +81,11 @@ export function ensureDependencies() {
 // The binary is not run to ask for its version: that would cost every start 40 ms.
 function bringsNode(version) {
     const installed = read(join(ROOT, 'node_modules', 'node', 'package.json'));
-    return installed !== undefined && JSON.parse(installed).version === version && isExecutable(join(ROOT, 'node_modules', '.bin', 'node'));
+    return (
+        installed !== undefined &&
+        JSON.parse(installed).version === version &&
+        isExecutable(join(ROOT, 'node_modules', '.bin', 'node'))
+    );
 }
 
 // npm keeps its own list of what it installed. Where somebody ran npm by hand, this saves installing everything again.
@@ -76,21 +96,32 @@ function isInstalled(wanted) {
     }
     const present = JSON.parse(list).packages;
     const links = (path) => wanted[path].link && existsSync(join(ROOT, path));
-    const same = (path) => present[path]?.version === wanted[path].version && existsSync(join(ROOT, path, 'package.json'));
-    return Object.keys(wanted)
-        .filter((path) => path.includes('node_modules/') && !wanted[path].optional)
-        .every((path) => links(path) || same(path))
-        && Object.keys(present).every((path) => wanted[path] !== undefined || present[path].extraneous);
+    const same = (path) =>
+        present[path]?.version === wanted[path].version && existsSync(join(ROOT, path, 'package.json'));
+    return (
+        Object.keys(wanted)
+            .filter((path) => path.includes('node_modules/') && !wanted[path].optional)
+            .every((path) => links(path) || same(path)) &&
+        Object.keys(present).every((path) => wanted[path] !== undefined || present[path].extraneous)
+    );
 }
 
 /**
  * Installs the programs that `purpose` needs, through apt-get where this process may; says what to run where it may not.
  * Never fails: the panel starts without its engine and reports it as missing, and a test says what it misses.
  */
-export function ensurePackages(purpose, { getuid = () => process.getuid?.(), systemd = '/run/systemd/system' } = {}) {
-    const wanted = { start: ['start'], test: ['start', 'test'], bench: ['start', 'test', 'bench'] }[purpose] ?? [];
-    const missing = SYSTEM_PACKAGES
-        .filter((entry) => wanted.includes(entry.for) && !(entry.variable && process.env[entry.variable]) && find(entry.command) === undefined);
+export function ensurePackages(
+    purpose,
+    { getuid = () => process.getuid?.(), systemd = '/run/systemd/system' } = {}
+) {
+    const wanted =
+        { start: ['start'], test: ['start', 'test'], bench: ['start', 'test', 'bench'] }[purpose] ?? [];
+    const missing = SYSTEM_PACKAGES.filter(
+        (entry) =>
+            wanted.includes(entry.for) &&
+            !(entry.variable && process.env[entry.variable]) &&
+            find(entry.command) === undefined
+    );
     if (missing.length === 0) {
         return;
     }
@@ -102,13 +133,17 @@ export function ensurePackages(purpose, { getuid = () => process.getuid?.(), sys
         return;
     }
     if (getuid() !== 0) {
-        say(`not installed: ${what}. Run: sudo apt-get install --no-install-recommends ${names.join(' ')}${hint(missing)}`);
+        say(
+            `not installed: ${what}. Run: sudo apt-get install --no-install-recommends ${names.join(' ')}${hint(missing)}`
+        );
         return;
     }
 
     say(`installing ${what} with apt-get`);
     const running = existsSync(systemd);
-    const fresh = missing.filter((entry) => entry.unit && running && !run('systemctl', ['cat', entry.unit]).ok);
+    const fresh = missing.filter(
+        (entry) => entry.unit && running && !run('systemctl', ['cat', entry.unit]).ok
+    );
     const failure = aptInstall(names);
     if (failure !== undefined) {
         say(`apt-get could not install ${names.join(' ')}${hint(missing)}\n${failure}`);
@@ -116,7 +151,11 @@ export function ensurePackages(purpose, { getuid = () => process.getuid?.(), sys
     }
     for (const { unit } of fresh) {
         const { ok } = run('systemctl', ['disable', '--now', unit]);
-        say(ok ? `stopped and disabled ${unit}, which the package had started: Portico runs its own` : `could not disable ${unit}; it may hold port 80`);
+        say(
+            ok
+                ? `stopped and disabled ${unit}, which the package had started: Portico runs its own`
+                : `could not disable ${unit}; it may hold port 80`
+        );
     }
 }
 
@@ -134,12 +173,18 @@ function aptInstall(names) {
 }
 
 function hint(missing) {
-    const variables = missing.filter((entry) => entry.variable).map((entry) => `, or set ${entry.variable} to the binary of ${entry.command}`);
+    const variables = missing
+        .filter((entry) => entry.variable)
+        .map((entry) => `, or set ${entry.variable} to the binary of ${entry.command}`);
     return variables.join('');
 }
 
 function find(command) {
-    return (process.env.PATH ?? '').split(delimiter).filter(Boolean).map((folder) => join(folder, command)).find(isExecutable);
+    return (process.env.PATH ?? '')
+        .split(delimiter)
+        .filter(Boolean)
+        .map((folder) => join(folder, command))
+        .find(isExecutable);
 }
 
 function isExecutable(path) {

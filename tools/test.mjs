@@ -1,4 +1,4 @@
-// The check command: types, layers, lint, dead code, then every test file in a process of its own.
+// The check command: types, layers, format, lint, dead code, then every test file in a process of its own.
 //
 //     npm test                              everything
 //     npm test -- test/core/envelope.ts     these files or folders only
@@ -13,7 +13,7 @@ import { join, relative, resolve } from 'node:path';
 
 import { runCheck, runFile, stopAll } from './run.mjs';
 
-const CHECKS = ['types', 'layers', 'lint', 'dead'];
+const CHECKS = ['types', 'layers', 'format', 'lint', 'dead'];
 const NOT_TESTS = new Set(['node_modules', 'support', 'fixtures', 'golden', 'types', 'bench']);
 const LIMIT_MINUTES = Number(process.env.PORTICO_TEST_MINUTES) || 10;
 const SLOWEST = 5;
@@ -33,7 +33,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
 
 const files = quick ? [] : discover(named.length > 0 ? named : ['test']);
 const jobs = [
-    ...named.length > 0 ? [] : CHECKS.map((name) => () => runCheck(name)),
+    ...(named.length > 0 ? [] : CHECKS.map((name) => () => runCheck(name))),
     ...files.map((file) => () => runFile(file, { limitMinutes: LIMIT_MINUTES }))
 ];
 const results = await runAll(jobs, Math.max(1, Number(process.env.PORTICO_TEST_JOBS) || 2));
@@ -68,20 +68,26 @@ function isTest(path) {
 async function runAll(queue, width) {
     const done = [];
     const waiting = [...queue];
-    await Promise.all(Array.from({ length: Math.min(width, waiting.length) }, async () => {
-        for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
-            const result = await job();
-            done.push(result);
-            announce(result);
-        }
-    }));
+    await Promise.all(
+        Array.from({ length: Math.min(width, waiting.length) }, async () => {
+            for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+                const result = await job();
+                done.push(result);
+                announce(result);
+            }
+        })
+    );
     return done;
 }
 
 // What counts as failed. A skipped test must say why in its title; without a reason it is one that somebody forgot.
 function failures(result) {
     const skipped = titles(result, 'skipped').filter((title) => strict || !title.includes(REASON));
-    return [...titles(result, 'failed'), ...skipped.map((title) => title.includes(REASON) ? title : `${title} (skipped without a reason)`), ...result.problems];
+    return [
+        ...titles(result, 'failed'),
+        ...skipped.map((title) => (title.includes(REASON) ? title : `${title} (skipped without a reason)`)),
+        ...result.problems
+    ];
 }
 
 function titles(result, state) {
@@ -92,7 +98,9 @@ function announce(result) {
     const failed = failures(result);
     const seconds = `${(result.ms / 1000).toFixed(1)} s`;
     if (failed.length === 0) {
-        print(`ok    ${result.name}  ${result.tests.length === 1 ? '' : `${result.tests.length} tests, `}${seconds}`);
+        print(
+            `ok    ${result.name}  ${result.tests.length === 1 ? '' : `${result.tests.length} tests, `}${seconds}`
+        );
         return;
     }
     print(`FAIL  ${result.name}  ${seconds}`);
@@ -104,14 +112,24 @@ function report(all) {
     const sum = (number) => all.reduce((total, result) => total + number(result), 0);
     const passed = sum((result) => titles(result, 'passed').length);
     const failed = sum((result) => failures(result).length);
-    const skipped = sum((result) => titles(result, 'skipped').filter((title) => !strict && title.includes(REASON)).length);
+    const skipped = sum(
+        (result) => titles(result, 'skipped').filter((title) => !strict && title.includes(REASON)).length
+    );
 
     const slow = all.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST);
     if (all.length > SLOWEST) {
-        print(`\nSlowest: ${slow.map((result) => `${result.name} ${(result.ms / 1000).toFixed(1)} s`).join(', ')}`);
+        print(
+            `\nSlowest: ${slow.map((result) => `${result.name} ${(result.ms / 1000).toFixed(1)} s`).join(', ')}`
+        );
     }
-    list('Skipped', all.flatMap((result) => titles(result, 'skipped').map((title) => `${result.name}: ${title}`)));
-    list('Failed', all.flatMap((result) => failures(result).map((title) => `${result.name}: ${title}`)));
+    list(
+        'Skipped',
+        all.flatMap((result) => titles(result, 'skipped').map((title) => `${result.name}: ${title}`))
+    );
+    list(
+        'Failed',
+        all.flatMap((result) => failures(result).map((title) => `${result.name}: ${title}`))
+    );
     print(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
     return failed > 0 ? 1 : 0;
 }

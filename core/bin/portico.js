@@ -21,7 +21,9 @@ if (!isSource && isRecent) {
 } else {
     const node = isRecent ? process.execPath : findNode(PACKAGE);
     if (node === undefined) {
-        process.stderr.write(`portico needs Node 24 or newer, this is ${process.version}${isSource ? '; run `npm start` or `npm run setup` first' : ''}\n`);
+        process.stderr.write(
+            `portico needs Node 24 or newer, this is ${process.version}${isSource ? '; run `npm start` or `npm run setup` first' : ''}\n`
+        );
         process.exit(1);
     }
     const flags = isSource ? ['--conditions=portico-source', '--disable-warning=ExperimentalWarning'] : [];

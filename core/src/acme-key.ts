@@ -11,7 +11,10 @@ export interface AccountJwk {
 
 /** A new account key: ECDSA on P-256, as PEM in PKCS #8. */
 export function newAccountKey(): string {
-    return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+    return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
+        type: 'pkcs8',
+        format: 'pem'
+    }) as string;
 }
 
 export function jwkOf(pem: string): AccountJwk {
@@ -26,5 +29,7 @@ export function thumbprintOf({ crv, kty, x, y }: AccountJwk): string {
 
 /** What the TXT record of a token says (RFC 8555, section 8.4). */
 export function challengeValue(token: string, pem: string): string {
-    return createHash('sha256').update(`${token}.${thumbprintOf(jwkOf(pem))}`).digest('base64url');
+    return createHash('sha256')
+        .update(`${token}.${thumbprintOf(jwkOf(pem))}`)
+        .digest('base64url');
 }

@@ -26,11 +26,19 @@ export function prepareDataDir(dataDir: string): void {
         throw new Error(`${dataDir} is not a folder`);
     }
     if (process.getuid !== undefined && stat.uid !== process.getuid()) {
-        throw new Error(`${dataDir} belongs to another user (${stat.uid}), who could read and change everything in it: give it to the user that the panel runs as, or name another folder`);
+        throw new Error(
+            `${dataDir} belongs to another user (${stat.uid}), who could read and change everything in it: give it to the user that the panel runs as, or name another folder`
+        );
     }
     const isOurs = ['panel.lock', databaseName].some((name) => existsSync(join(dataDir, name)));
-    if ((stat.mode & openMode) !== 0 && !isOurs && readdirSync(dataDir).some((name) => name !== 'lost+found')) {
-        throw new Error(`${dataDir} has other files in it, and the panel would close it to everybody else: name an empty folder, or one that does not exist`);
+    if (
+        (stat.mode & openMode) !== 0 &&
+        !isOurs &&
+        readdirSync(dataDir).some((name) => name !== 'lost+found')
+    ) {
+        throw new Error(
+            `${dataDir} has other files in it, and the panel would close it to everybody else: name an empty folder, or one that does not exist`
+        );
     }
     chmodSync(dataDir, 0o700);
 }
@@ -53,8 +61,7 @@ export function lockDataDir(dataDir: string): DataLock | null {
     try {
         lock.pragma('journal_mode = DELETE');
         lock.exec('BEGIN EXCLUSIVE');
-    }
-    catch (error) {
+    } catch (error) {
         lock.close();
         if ((error as { code?: string }).code?.startsWith('SQLITE_BUSY') === true) {
             return null;

@@ -23,10 +23,16 @@ export const fail = defineErrors({
     CONFLICT: { code: 40900, message: 'The {field} is taken' },
     IN_USE: { code: 40901, message: 'Something depends on it' },
     IDEMPOTENCY_MISMATCH: { code: 40902, message: 'The Idempotency-Key was used with another request' },
-    IDEMPOTENCY_UNRESOLVED: { code: 40903, message: 'The first request with this Idempotency-Key has no known end' },
+    IDEMPOTENCY_UNRESOLVED: {
+        code: 40903,
+        message: 'The first request with this Idempotency-Key has no known end'
+    },
     CONSENT_REQUIRED: { code: 40910, message: 'The plugin asks for more than was granted' },
     BUSY: { code: 40904, message: 'The plugin {plugin} still has work under way' },
-    DATA_AHEAD: { code: 40911, message: 'The data of {plugin} were changed since: going back would lose that' },
+    DATA_AHEAD: {
+        code: 40911,
+        message: 'The data of {plugin} were changed since: going back would lose that'
+    },
     REFUSED_BY_PLUGIN: { code: 40920, message: 'The plugin {plugin} refused' },
     VERSION_STALE: { code: 41200, message: 'The object has changed: its version is {version}' },
     PAYLOAD_TOO_LARGE: { code: 41300, message: 'The body is larger than {limit} bytes' },

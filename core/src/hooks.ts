@@ -45,7 +45,9 @@ export interface HookTiming {
 }
 
 export function createCoreHooks(log: Logger, timing: HookTiming = {}): CoreHooks {
-    const host = createHookHost(({ plugin, version, hook, error, milliseconds }) => log.warn('A tap failed', { plugin, version, hook, error, milliseconds }));
+    const host = createHookHost(({ plugin, version, hook, error, milliseconds }) =>
+        log.warn('A tap failed', { plugin, version, hook, error, milliseconds })
+    );
     return {
         host,
         hostBeforeSave: host.define('host.beforeSave', 'waterfall'),
@@ -65,8 +67,12 @@ export function createCoreHooks(log: Logger, timing: HookTiming = {}): CoreHooks
         routesChanged: host.define('routes.changed', 'notify'),
         pluginStateChanged: host.define('plugin.stateChanged', 'notify'),
         healthCollect: host.define('health.collect', 'collect', { timeoutSeconds: 5 }),
-        exportCollect: host.define('export.collect', 'collect', { timeoutSeconds: timing.exportSeconds ?? exportSeconds }),
-        importRestore: host.define('import.restore', 'collect', { timeoutSeconds: timing.restoreSeconds ?? restoreSeconds }),
+        exportCollect: host.define('export.collect', 'collect', {
+            timeoutSeconds: timing.exportSeconds ?? exportSeconds
+        }),
+        importRestore: host.define('import.restore', 'collect', {
+            timeoutSeconds: timing.restoreSeconds ?? restoreSeconds
+        }),
         backupCollect: host.define('backup.collect', 'collect', { timeoutSeconds: backupSeconds }),
         backupRestore: host.define('backup.restore', 'collect', { timeoutSeconds: backupSeconds }),
         panelStarted: host.define('panel.started', 'notify'),
@@ -80,18 +86,42 @@ export function loginHooks({ beforeLogin, afterLogin }: CoreHooks): {
     afterLogin(event: Hooks['auth.afterLogin']['payload']): void;
 } {
     return {
-        beforeLogin: async (event) => !beforeLogin.used || beforeLogin.run(event).then(() => true, () => false),
+        beforeLogin: async (event) =>
+            !beforeLogin.used ||
+            beforeLogin.run(event).then(
+                () => true,
+                () => false
+            ),
         afterLogin: (event) => notifyLater(afterLogin, () => event)
     };
 }
 
 /** Tells whoever taps of an entry of the audit log that is durable. */
-export function recordedHook({ auditRecorded }: CoreHooks): (entry: Omit<Hooks['audit.recorded']['payload'], 'resourceId'> & { readonly resourceId?: string | number | null }) => void {
-    return ({ actor, action, resource, resourceId = null, outcome, code, ip, requestId }) => notifyLater(auditRecorded, () => ({ actor, action, resource, resourceId, outcome, code, ip, requestId }));
+export function recordedHook({
+    auditRecorded
+}: CoreHooks): (
+    entry: Omit<Hooks['audit.recorded']['payload'], 'resourceId'> & {
+        readonly resourceId?: string | number | null;
+    }
+) => void {
+    return ({ actor, action, resource, resourceId = null, outcome, code, ip, requestId }) =>
+        notifyLater(auditRecorded, () => ({
+            actor,
+            action,
+            resource,
+            resourceId,
+            outcome,
+            code,
+            ip,
+            requestId
+        }));
 }
 
 /** Tells whoever taps, later and outside of whatever is under way; a hook that nobody taps costs one look. */
-export function notifyLater<P>(hook: { readonly used: boolean; run(payload: P): Promise<void> }, payload: () => P): void {
+export function notifyLater<P>(
+    hook: { readonly used: boolean; run(payload: P): Promise<void> },
+    payload: () => P
+): void {
     if (hook.used) {
         setImmediate(() => void hook.run(payload()));
     }

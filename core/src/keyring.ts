@@ -1,6 +1,16 @@
 /** Keys of the data folder. Every secret is sealed and every signature made under a key derived from one master key with a label of its own. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import {
+    closeSync,
+    existsSync,
+    fsyncSync,
+    lstatSync,
+    mkdirSync,
+    openSync,
+    readFileSync,
+    renameSync,
+    writeSync
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 
 const masterBytes = 32;
@@ -23,7 +33,9 @@ export interface Keyring {
 export function createKeyring(dataDir: string, { fresh = true }: { readonly fresh?: boolean } = {}): Keyring {
     const folder = join(dataDir, 'keys');
     if (!fresh && !existsSync(join(folder, 'master'))) {
-        throw new Error(`${join(folder, 'master')} is missing: without it nothing that is sealed in this data folder can be opened. Put it back from a backup`);
+        throw new Error(
+            `${join(folder, 'master')} is missing: without it nothing that is sealed in this data folder can be opened. Put it back from a backup`
+        );
     }
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const master = keyFile(join(folder, 'master'), masterBytes);
@@ -41,17 +53,32 @@ export function createKeyring(dataDir: string, { fresh = true }: { readonly fres
         seal(label, plain) {
             const iv = randomBytes(ivBytes);
             const cipher = createCipheriv('aes-256-gcm', derive(`seal ${label}`), iv);
-            const sealed = Buffer.concat([iv, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+            const sealed = Buffer.concat([
+                iv,
+                cipher.update(plain, 'utf8'),
+                cipher.final(),
+                cipher.getAuthTag()
+            ]);
             return version + sealed.toString('base64url');
         },
         open(label, sealed) {
-            const bytes = Buffer.from(sealed.startsWith(version) ? sealed.slice(version.length) : '', 'base64url');
+            const bytes = Buffer.from(
+                sealed.startsWith(version) ? sealed.slice(version.length) : '',
+                'base64url'
+            );
             if (bytes.length < ivBytes + tagBytes) {
                 throw new Error(`A sealed value of ${label} is damaged`);
             }
-            const decipher = createDecipheriv('aes-256-gcm', derive(`seal ${label}`), bytes.subarray(0, ivBytes));
+            const decipher = createDecipheriv(
+                'aes-256-gcm',
+                derive(`seal ${label}`),
+                bytes.subarray(0, ivBytes)
+            );
             decipher.setAuthTag(bytes.subarray(bytes.length - tagBytes));
-            return Buffer.concat([decipher.update(bytes.subarray(ivBytes, bytes.length - tagBytes)), decipher.final()]).toString('utf8');
+            return Buffer.concat([
+                decipher.update(bytes.subarray(ivBytes, bytes.length - tagBytes)),
+                decipher.final()
+            ]).toString('utf8');
         },
         secret: (name, bytes) => keyFile(join(folder, name), bytes)
     };
@@ -76,8 +103,7 @@ function readKey(path: string): Buffer | null {
             throw new Error(`${path} must be a file that only its owner can read (chmod 600)`);
         }
         return readFileSync(path);
-    }
-    catch (error) {
+    } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
             return null;
         }

@@ -22,14 +22,23 @@ export interface LogOptions {
 }
 
 const mask = '[redacted]';
-const secretKey = /pass(word|phrase)?|secret|token|authorization|cookie|credential|private.?key|^key$|totp|otp|recovery|altcha|ticket|mackey|\bhash$/i;
+const secretKey =
+    /pass(word|phrase)?|secret|token|authorization|cookie|credential|private.?key|^key$|totp|otp|recovery|altcha|ticket|mackey|\bhash$/i;
 const deepest = 8;
 
 export function createLog(options: LogOptions): Log {
     const hidden = new Set<string>();
     const out = options.write ?? ((line: string) => process.stdout.write(line));
     const logger = pino(
-        { level: options.level, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"`, formatters: { level: (label) => ({ level: label }), log: (fields) => maskKeys(fields, 0) as Record<string, unknown> } },
+        {
+            level: options.level,
+            base: null,
+            timestamp: () => `,"time":"${new Date().toISOString()}"`,
+            formatters: {
+                level: (label) => ({ level: label }),
+                log: (fields) => maskKeys(fields, 0) as Record<string, unknown>
+            }
+        },
         { write: (line: string) => out(maskValues(line, hidden)) }
     );
     return Object.assign(wrap(logger), {
@@ -45,8 +54,7 @@ export function createLog(options: LogOptions): Log {
 export function maskKeys(value: unknown, depth = 0): unknown {
     try {
         return plainOf(value, depth);
-    }
-    catch {
+    } catch {
         return '[cannot be shown]'; // a getter or a proxy that throws
     }
 }
@@ -54,7 +62,16 @@ export function maskKeys(value: unknown, depth = 0): unknown {
 function plainOf(value: unknown, depth: number): unknown {
     if (value instanceof Error) {
         const { code, reason } = value as { code?: unknown; reason?: unknown };
-        return { name: value.name, message: value.message, code, reason, stack: value.stack, ...(value.cause === undefined || depth >= deepest ? {} : { cause: maskKeys(value.cause, depth + 1) }) };
+        return {
+            name: value.name,
+            message: value.message,
+            code,
+            reason,
+            stack: value.stack,
+            ...(value.cause === undefined || depth >= deepest
+                ? {}
+                : { cause: maskKeys(value.cause, depth + 1) })
+        };
     }
     if (typeof value !== 'object' || value === null || value instanceof Date) {
         return value;
@@ -65,7 +82,12 @@ function plainOf(value: unknown, depth: number): unknown {
     if (Array.isArray(value)) {
         return value.map((item) => maskKeys(item, depth + 1));
     }
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, secretKey.test(key) && item !== null && item !== undefined ? mask : maskKeys(item, depth + 1)]));
+    return Object.fromEntries(
+        Object.entries(value).map(([key, item]) => [
+            key,
+            secretKey.test(key) && item !== null && item !== undefined ? mask : maskKeys(item, depth + 1)
+        ])
+    );
 }
 
 function maskValues(line: string, hidden: ReadonlySet<string>): string {

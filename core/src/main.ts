@@ -10,8 +10,7 @@ try {
         throw new Error(`Unknown argument ${unknown}; only ${known} is known`);
     }
     await run(readConfig(process.env, process.cwd()), { stopEngine: process.argv.includes(known) });
-}
-catch (error) {
+} catch (error) {
     process.stderr.write(`The panel did not start: ${(error as Error).message}\n`);
     process.exit(1);
 }

@@ -16,8 +16,14 @@ export function callerOf(address: string): string {
     const back = right === undefined || right === '' ? [] : right.split(':');
     // A dotted quad at the end stands for two groups; it is never within the first four.
     const written = front.length + back.length + (plain.includes('.') ? 1 : 0);
-    const groups = right === undefined ? front : [...front, ...Array<string>(Math.max(0, 8 - written)).fill('0'), ...back];
-    return `${groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
+    const groups =
+        right === undefined
+            ? front
+            : [...front, ...Array<string>(Math.max(0, 8 - written)).fill('0'), ...back];
+    return `${groups
+        .slice(0, 4)
+        .map((group) => Number.parseInt(group, 16).toString(16))
+        .join(':')}::/64`;
 }
 
 /** The network that one owner usually has: 256 addresses of IPv4, a /64 of IPv6; `local` without an address. */

@@ -24,11 +24,16 @@ export function writePanelAddress(dataDir: string, address: PanelAddress): void 
 /** What was written last; a panel that was killed leaves it behind, so that it says nothing of whether one runs. Null when there is none, or none of this form. */
 export function readPanelAddress(dataDir: string): PanelAddress | null {
     try {
-        const { pid, host, port, instance } = JSON.parse(readFileSync(fileOf(dataDir), 'utf8')) as Partial<Record<keyof PanelAddress, unknown>>;
-        const complete = Number.isSafeInteger(pid) && typeof host === 'string' && Number.isSafeInteger(port) && typeof instance === 'string';
+        const { pid, host, port, instance } = JSON.parse(readFileSync(fileOf(dataDir), 'utf8')) as Partial<
+            Record<keyof PanelAddress, unknown>
+        >;
+        const complete =
+            Number.isSafeInteger(pid) &&
+            typeof host === 'string' &&
+            Number.isSafeInteger(port) &&
+            typeof instance === 'string';
         return complete ? { pid: pid as number, host, port: port as number, instance } : null;
-    }
-    catch (error) {
+    } catch (error) {
         if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') {
             return null;
         }

@@ -15,7 +15,14 @@ import { dnsProviderRoutes } from './dns-providers/routes.ts';
 import type { EngineDriver } from './engine/port.ts';
 import { engineRoutes } from './engine/routes.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
-import { createCoreHooks, loginHooks, notifyLater, recordedHook, type CoreHooks, type HookTiming } from './hooks.ts';
+import {
+    createCoreHooks,
+    loginHooks,
+    notifyLater,
+    recordedHook,
+    type CoreHooks,
+    type HookTiming
+} from './hooks.ts';
 import { hostRoutes } from './hosts/routes.ts';
 import { healthRoutes, type Readiness } from './http/health.ts';
 import { createIdempotency } from './http/idempotency.ts';
@@ -90,16 +97,29 @@ export interface PanelOptions {
 }
 
 /** Version of the core, as its package says. */
-export const version = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
+export const version = (
+    JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+).version;
 
 /** Version of the SDK, which plugins' ranges are held against. */
-const sdkVersion = (JSON.parse(readFileSync(new URL('../package.json', import.meta.resolve('@portico/sdk')), 'utf8')) as { version: string }).version;
+const sdkVersion = (
+    JSON.parse(readFileSync(new URL('../package.json', import.meta.resolve('@portico/sdk')), 'utf8')) as {
+        version: string;
+    }
+).version;
 
 /** A command of the command line holds the folder for less. */
 const lockPatienceMs = 5_000;
 
 /** Builds the panel of a data folder. @throws Error when the folder is in use, damaged, or not its owner's alone */
-export async function createPanel({ config, log, show, clock = systemClock, checkReturns = false, ...options }: PanelOptions): Promise<Panel> {
+export async function createPanel({
+    config,
+    log,
+    show,
+    clock = systemClock,
+    checkReturns = false,
+    ...options
+}: PanelOptions): Promise<Panel> {
     prepareDataDir(config.dataDir);
     const lock = await awaitDataDir(config.dataDir, lockPatienceMs);
     if (lock === null) {
@@ -113,9 +133,25 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
     let readiness: Readiness = 'starting';
 
     const settings = await createSettings({ db, keyring, config, clock, log });
-    const audit = await createAudit({ db, keyring, headFile: join(config.dataDir, 'audit.head'), clock, log, retentionDays: () => settings.get('audit.retentionDays'), recorded: recordedHook(hooks) });
+    const audit = await createAudit({
+        db,
+        keyring,
+        headFile: join(config.dataDir, 'audit.head'),
+        clock,
+        log,
+        retentionDays: () => settings.get('audit.retentionDays'),
+        recorded: recordedHook(hooks)
+    });
     const outbound = createOutbound({ allow: () => settings.get('panel.outboundAllow'), log });
-    const notifications = createNotifications({ db, keyring, outbound, clock, log, recorder: audit, raised: hooks.notificationRaised });
+    const notifications = createNotifications({
+        db,
+        keyring,
+        outbound,
+        clock,
+        log,
+        recorder: audit,
+        raised: hooks.notificationRaised
+    });
     sendAlerts(hooks, notifications);
     const tasks = await createTasks({ db, log, clock });
 
@@ -123,21 +159,61 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
     const permissions = createPermissions();
     const roles = new Roles({ db, clock, permissions });
     const accounts = new Accounts({ db, clock, passwords: createPasswords(), roles });
-    const auth = createAuth({ db, clock, keyring, recorder: audit, accounts, settings, resolve: (path) => gateway.resolve(path), hooks: loginHooks(hooks), jwtSecret: config.jwtSecret });
+    const auth = createAuth({
+        db,
+        clock,
+        keyring,
+        recorder: audit,
+        accounts,
+        settings,
+        resolve: (path) => gateway.resolve(path),
+        hooks: loginHooks(hooks),
+        jwtSecret: config.jwtSecret
+    });
     const users = new Users({ db, clock, accounts, roles, logins: auth });
-    const admin = await new Console({ db, accounts, users, logins: auth }).firstRun(createSystemCall(audit), config.adminPassword);
+    const admin = await new Console({ db, accounts, users, logins: auth }).firstRun(
+        createSystemCall(audit),
+        config.adminPassword
+    );
     if (admin?.password != null) {
-        show(`The first administrator is "${admin.username}" with the password ${admin.password}\nIt is shown this once, and must be changed at the first login.`);
+        show(
+            `The first administrator is "${admin.username}" with the password ${admin.password}\nIt is shown this once, and must be changed at the first login.`
+        );
     }
 
     const serving = createServing({
-        config, db, keyring, settings, hooks, clock, log: log.child({ part: 'engine' }), driver: options.driver, tasks, outbound, systemCall: () => createSystemCall(audit)
+        config,
+        db,
+        keyring,
+        settings,
+        hooks,
+        clock,
+        log: log.child({ part: 'engine' }),
+        driver: options.driver,
+        tasks,
+        outbound,
+        systemCall: () => createSystemCall(audit)
     });
     const { driver, engine, hosts, certificates, dnsProviders } = serving;
     const kept = createKeptPlugins({ db, clock, keyring });
     let catalogue: PluginCatalogue;
     const transfer = createTransfer({
-        db, keyring, clock, log, audit, tasks, settings, roles, accounts, auth, serving, version, kept, plugins: () => catalogue, hooks: pluginHooks(hooks.host), notify: (notification) => notifications.notify(notification)
+        db,
+        keyring,
+        clock,
+        log,
+        audit,
+        tasks,
+        settings,
+        roles,
+        accounts,
+        auth,
+        serving,
+        version,
+        kept,
+        plugins: () => catalogue,
+        hooks: pluginHooks(hooks.host),
+        notify: (notification) => notifications.notify(notification)
     });
     settings.onChange((keys) => notifyLater(hooks.settingsChanged, () => ({ keys })));
 
@@ -152,23 +228,51 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
     };
     const openApi = createOpenApi({ servers: () => gateway.servers(), version });
     const featureRoutes = [
-        healthRoutes(() => readiness), openApiRoutes(() => openApi), authRoutes(auth), userRoutes({ users, roles, permissions }), hostRoutes(hosts), certificateRoutes(certificates), dnsProviderRoutes(dnsProviders),
-        engineRoutes(engine), auditRoutes(audit), settingsRoutes(settings), notificationRoutes(notifications), taskRoutes(tasks), importExportRoutes(transfer)
+        healthRoutes(() => readiness),
+        openApiRoutes(() => openApi),
+        authRoutes(auth),
+        userRoutes({ users, roles, permissions }),
+        hostRoutes(hosts),
+        certificateRoutes(certificates),
+        dnsProviderRoutes(dnsProviders),
+        engineRoutes(engine),
+        auditRoutes(audit),
+        settingsRoutes(settings),
+        notificationRoutes(notifications),
+        taskRoutes(tasks),
+        importExportRoutes(transfer)
     ].flat();
     const plugins = await createPlugins({
-        config, db, keyring, clock, log, permissions, forgetArea: async (tx, area) => {
+        config,
+        db,
+        keyring,
+        clock,
+        log,
+        permissions,
+        forgetArea: async (tx, area) => {
             await roles.forgetArea(tx, area);
             await auth.apiTokens.forgetArea(tx, area);
         },
-        reserved: reservedNames(featureRoutes), host: { sdk: sdkVersion, node: process.versions.node },
+        reserved: reservedNames(featureRoutes),
+        host: { sdk: sdkVersion, node: process.versions.node },
         ports: {
-            http: ports, hooks: hooks.host, db, tasks, keyring, clock, log,
+            http: ports,
+            hooks: hooks.host,
+            db,
+            tasks,
+            keyring,
+            clock,
+            log,
             get gateway() {
                 return gateway;
             },
             notify: (notification) => notifications.notify(notification),
             renew: (caller) => auth.authenticator.renew(caller),
-            hosts: hostsPort(hosts, engine), certificates: certificatesPort(certificates), network: networkPort(log), fragments: engine.fragments, forbidden: () => serving.forbidden()
+            hosts: hostsPort(hosts, engine),
+            certificates: certificatesPort(certificates),
+            network: networkPort(log),
+            fragments: engine.fragments,
+            forbidden: () => serving.forbidden()
         } satisfies PluginHostPorts,
         kept,
         ...(options.reached === undefined ? {} : { reached: options.reached }),
@@ -182,9 +286,29 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
         routesChanged: (plugin) => notifyLater(hooks.routesChanged, () => ({ plugin })),
         ...(options.pluginTiming === undefined ? {} : { timing: options.pluginTiming })
     });
-    catalogue = createPluginCatalogue({ lifecycle: plugins.lifecycle, installer: plugins.installer, kept, prover: new Prover(keyring), keyring, db, log, tasks, audit });
-    const core = createHttpServer({ name: 'core', prefix: '', ports, unknown: unknownPath((plugin) => plugins.refusal(plugin)), routes: [...featureRoutes, ...pluginRoutes(plugins.service, plugins.installer)] });
-    gateway = await createGateway({ core, log, ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs }) });
+    catalogue = createPluginCatalogue({
+        lifecycle: plugins.lifecycle,
+        installer: plugins.installer,
+        kept,
+        prover: new Prover(keyring),
+        keyring,
+        db,
+        log,
+        tasks,
+        audit
+    });
+    const core = createHttpServer({
+        name: 'core',
+        prefix: '',
+        ports,
+        unknown: unknownPath((plugin) => plugins.refusal(plugin)),
+        routes: [...featureRoutes, ...pluginRoutes(plugins.service, plugins.installer)]
+    });
+    gateway = await createGateway({
+        core,
+        log,
+        ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs })
+    });
 
     let opening: Promise<void> = Promise.resolve();
 
@@ -196,7 +320,12 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
         blame: (error) => plugins.blame(error),
         async start() {
             const address = await gateway.listen(config.host, config.port);
-            writePanelAddress(config.dataDir, { pid: process.pid, port: address.port, host: loopbackOf(config.host), instance: auth.consoleTokens.instance });
+            writePanelAddress(config.dataDir, {
+                pid: process.pid,
+                port: address.port,
+                host: loopbackOf(config.host),
+                instance: auth.consoleTokens.instance
+            });
             await engine.boot();
             certificates.start();
             notifications.start();
@@ -229,7 +358,13 @@ export async function createPanel({ config, log, show, clock = systemClock, chec
 
 /** Names that would be mistaken for the core's own: its areas of permissions, and what stands after `/api/`. */
 function reservedNames(routes: readonly { readonly path: string }[]): ReadonlySet<string> {
-    return new Set(['core', 'panel', 'system', ...corePermissions.map(({ name }) => name.split(':')[0] ?? ''), ...routes.map(({ path }) => /^\/api\/([a-z0-9-]+)/.exec(path)?.[1] ?? 'api')]);
+    return new Set([
+        'core',
+        'panel',
+        'system',
+        ...corePermissions.map(({ name }) => name.split(':')[0] ?? ''),
+        ...routes.map(({ path }) => /^\/api\/([a-z0-9-]+)/.exec(path)?.[1] ?? 'api')
+    ]);
 }
 
 /** The address under which the panel's own machine reaches it. */

@@ -15,7 +15,12 @@ export function hostsPort(hosts: Hosts, engine: EngineService): HostsPort {
         create: async (body, call, owner) => asHost(await hosts.create(body as never, call, owner)),
         update: async (id, change, call) => asHost(await hosts.update(id, change as never, call)),
         remove: (id, call) => hosts.remove(id, call),
-        upstreams: async () => (await engine.upstreams()).map(({ address, requests, fails }) => ({ address, requests, healthy: fails === 0 })),
+        upstreams: async () =>
+            (await engine.upstreams()).map(({ address, requests, fails }) => ({
+                address,
+                requests,
+                healthy: fails === 0
+            })),
         revision: () => engine.revisions({ before: null, limit: 1 }).rows[0]?.number ?? 0
     };
 }
@@ -23,9 +28,14 @@ export function hostsPort(hosts: Hosts, engine: EngineService): HostsPort {
 /** Those that are only ordered are none yet. */
 export function certificatesPort(certificates: Certificates): CertificatesPort {
     return {
-        all: async () => (await certificates.list()).flatMap(({ id, name, domains, notAfter, owner }): Certificate[] => (notAfter === null ? [] : [{ id, name, domains, notAfter: new Date(notAfter), owner }])),
+        all: async () =>
+            (await certificates.list()).flatMap(({ id, name, domains, notAfter, owner }): Certificate[] =>
+                notAfter === null ? [] : [{ id, name, domains, notAfter: new Date(notAfter), owner }]
+            ),
         async upload(body, call, owner) {
-            const { data: { id, name, domains, notAfter } } = await certificates.upload(body, call, owner);
+            const {
+                data: { id, name, domains, notAfter }
+            } = await certificates.upload(body, call, owner);
             return { id, name, domains, notAfter: new Date(notAfter ?? 0), owner };
         },
         remove: (id, call) => certificates.remove(id, call)

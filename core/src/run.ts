@@ -18,7 +18,12 @@ export async function run(config: Config, { stopEngine }: { readonly stopEngine:
         process.exit(1);
     });
     const { createPanel } = await import('./panel.ts');
-    const started = await createPanel({ config, log, show: (text) => process.stderr.write(`\n${text}\n\n`), checkReturns: process.env['NODE_ENV'] === 'development' });
+    const started = await createPanel({
+        config,
+        log,
+        show: (text) => process.stderr.write(`\n${text}\n\n`),
+        checkReturns: process.env['NODE_ENV'] === 'development'
+    });
     panel = started;
     let stopping: Promise<void> | null = null;
     const stop = (signal: string): void => {
@@ -32,6 +37,10 @@ export async function run(config: Config, { stopEngine }: { readonly stopEngine:
     process.on('SIGTERM', stop);
     process.on('SIGINT', stop);
     const { address, port } = await started.start();
-    log.info(`The panel listens on http://${address.includes(':') ? `[${address}]` : address}:${port}`, { address, port, dataDir: config.dataDir });
+    log.info(`The panel listens on http://${address.includes(':') ? `[${address}]` : address}:${port}`, {
+        address,
+        port,
+        dataDir: config.dataDir
+    });
     flushCompileCache();
 }

@@ -45,7 +45,11 @@ export interface Serving {
     readonly certificates: Certificates;
     readonly dnsProviders: DnsProviders;
     /** Their parts of a document of the whole panel. */
-    readonly sections: { readonly dnsProviders: Section; readonly certificates: Section; readonly hosts: Section };
+    readonly sections: {
+        readonly dnsProviders: Section;
+        readonly certificates: Section;
+        readonly hosts: Section;
+    };
     /** Where nothing of a host or a plugin may lead: the data folder, the engine's own folders and its socket. Absolute. */
     forbidden(): readonly string[];
     /** Turns a Caddyfile into the engine's configuration. @throws ENGINE_REJECTED, ENGINE_UNAVAILABLE, TOOL_MISSING */
@@ -68,56 +72,136 @@ export interface ServingParts {
     readonly driver?: EngineDriver | undefined;
 }
 
-export function createServing({ config, db, keyring, settings, hooks, clock, log, ...parts }: ServingParts): Serving {
-    const driver = parts.driver ?? createCaddyDriver({ binary: config.caddy === 'caddy' ? null : config.caddy, dataDir: config.dataDir, user: config.engineUser, log });
+export function createServing({
+    config,
+    db,
+    keyring,
+    settings,
+    hooks,
+    clock,
+    log,
+    ...parts
+}: ServingParts): Serving {
+    const driver =
+        parts.driver ??
+        createCaddyDriver({
+            binary: config.caddy === 'caddy' ? null : config.caddy,
+            dataDir: config.dataDir,
+            user: config.engineUser,
+            log
+        });
     const home = (): EngineFolders => engineHome(config.dataDir, config.engineUser);
     const hostStore = createHostStore(db);
     const certificateStore = createCertificateStore(db, keyring);
     const engine = createEngine({
-        driver, db, clock, home, settings, log, hosts: hostStore, certificates: certificateStore, sealer: keyring,
+        driver,
+        db,
+        clock,
+        home,
+        settings,
+        log,
+        hosts: hostStore,
+        certificates: certificateStore,
+        sealer: keyring,
         vet: (call, before, after) => hosts.vet(call, before, after),
         places: () => forbidden(config.dataDir, home).folders,
         hooks: {
-            applied: ({ revision, reloaded }) => notifyLater(hooks.engineApplied, () => ({ revision, reloaded })),
+            applied: ({ revision, reloaded }) =>
+                notifyLater(hooks.engineApplied, () => ({ revision, reloaded })),
             failed: ({ message }) => notifyLater(hooks.engineFailed, () => ({ message }))
         }
     });
     settings.attach(engine);
     settings.onChange((keys) => {
         if (keys.includes('engine.autoReload') && settings.get('engine.autoReload')) {
-            engine.catchUp().catch((error: unknown) => log.error('What waited could not be brought to the engine', { error }));
+            engine
+                .catchUp()
+                .catch((error: unknown) =>
+                    log.error('What waited could not be brought to the engine', { error })
+                );
         }
     });
-    const addresses = (): string[] => [settings.get('server.ipv4'), settings.get('server.ipv6')].filter((address) => address !== null);
+    const addresses = (): string[] =>
+        [settings.get('server.ipv4'), settings.get('server.ipv6')].filter((address) => address !== null);
     const readable: Readable = async (folder) => createReadable(home().owner)(folder);
     const safety = { ...forbidden(config.dataDir, home), placeholders: unsupportedPlaceholders };
     const hosts: Hosts = createHosts({
-        engine, clock, readable,
+        engine,
+        clock,
+        readable,
         list: createHostList(db, hostStore, engine),
         hooks: hostHooks(hooks),
-        checklist: createChecklist({ engine, readable, addresses, nameservers: () => settings.get('dns.nameservers') }),
+        checklist: createChecklist({
+            engine,
+            readable,
+            addresses,
+            nameservers: () => settings.get('dns.nameservers')
+        }),
         safety: { ...safety, addresses },
         mask: (part, site) => maskConfig(part, advancedOf([site]))
     });
     const dnsProviderStore = createDnsProviderStore(db, keyring);
     const dnsProviders = createDnsProviders({
-        db, clock, store: dnsProviderStore, nameservers: () => settings.get('dns.nameservers'), lego: { binary: null, dataDir: config.dataDir },
-        usersOf: (id) => certificateStore.usersOf(id), usersIn: (tx, id) => certificateStore.usersIn(tx, id)
+        db,
+        clock,
+        store: dnsProviderStore,
+        nameservers: () => settings.get('dns.nameservers'),
+        lego: { binary: null, dataDir: config.dataDir },
+        usersOf: (id) => certificateStore.usersOf(id),
+        usersIn: (tx, id) => certificateStore.usersIn(tx, id)
     });
     const accounts = createAcmeAccounts(db, keyring, clock);
     const certificates = createCertificates({
-        engine, store: certificateStore, db, clock, covers, log, accounts, own: createEngineCertificates(() => storageOf(home)),
+        engine,
+        store: certificateStore,
+        db,
+        clock,
+        covers,
+        log,
+        accounts,
+        own: createEngineCertificates(() => storageOf(home)),
         ports: {
-            http: parts.outbound, tasks: parts.tasks, dns: dnsProviders, events: certificateEvents(hooks), systemCall: parts.systemCall,
-            settings: () => ({ directory: settings.get('engine.acmeDirectory'), email: settings.get('engine.acmeEmail'), eab: settings.get('engine.acmeEab'), roots: settings.get('certificates.caRoots') })
+            http: parts.outbound,
+            tasks: parts.tasks,
+            dns: dnsProviders,
+            events: certificateEvents(hooks),
+            systemCall: parts.systemCall,
+            settings: () => ({
+                directory: settings.get('engine.acmeDirectory'),
+                email: settings.get('engine.acmeEmail'),
+                eab: settings.get('engine.acmeEab'),
+                roots: settings.get('certificates.caRoots')
+            })
         }
     });
     return {
-        driver, engine, hosts, certificates, dnsProviders,
+        driver,
+        engine,
+        hosts,
+        certificates,
+        dnsProviders,
         sections: {
-            dnsProviders: createDnsProviderSection({ db, clock, store: dnsProviderStore, usersOf: (id) => certificateStore.usersOf(id) }),
-            certificates: createCertificateSection({ store: certificateStore, accounts, clock, covers, providers: () => dnsProviderStore.list(), changed: () => certificates.changed() }),
-            hosts: createHostSection({ engine, clock, readable, hooks: hostHooks(hooks), safety: () => ({ ...safety, addresses: addresses() }) })
+            dnsProviders: createDnsProviderSection({
+                db,
+                clock,
+                store: dnsProviderStore,
+                usersOf: (id) => certificateStore.usersOf(id)
+            }),
+            certificates: createCertificateSection({
+                store: certificateStore,
+                accounts,
+                clock,
+                covers,
+                providers: () => dnsProviderStore.list(),
+                changed: () => certificates.changed()
+            }),
+            hosts: createHostSection({
+                engine,
+                clock,
+                readable,
+                hooks: hostHooks(hooks),
+                safety: () => ({ ...safety, addresses: addresses() })
+            })
         },
         forbidden() {
             const { folders, sockets } = forbidden(config.dataDir, home);
@@ -137,13 +221,16 @@ export function createServing({ config, db, keyring, settings, hooks, clock, log
 function storageOf(home: () => EngineFolders): string | null {
     try {
         return home().storage;
-    }
-    catch {
+    } catch {
         return null;
     }
 }
 
-function certificateEvents({ certificateIssued, certificateExpiring, certificateFailed }: CoreHooks): CertificateEvents {
+function certificateEvents({
+    certificateIssued,
+    certificateExpiring,
+    certificateFailed
+}: CoreHooks): CertificateEvents {
     return {
         issued: (event) => notifyLater(certificateIssued, () => event),
         expiring: (event) => notifyLater(certificateExpiring, () => event),
@@ -152,27 +239,36 @@ function certificateEvents({ certificateIssued, certificateExpiring, certificate
 }
 
 /** Where no host may lead. A home that is not known yet (no such user) has no folders to protect. */
-function forbidden(dataDir: string, home: () => EngineFolders): { readonly folders: readonly string[]; readonly sockets: readonly string[] } {
+function forbidden(
+    dataDir: string,
+    home: () => EngineFolders
+): { readonly folders: readonly string[]; readonly sockets: readonly string[] } {
     try {
         const { persistent, runtime, adminSocket } = home();
         return { folders: [dataDir, persistent, runtime], sockets: [adminSocket] };
-    }
-    catch {
+    } catch {
         return { folders: [dataDir], sockets: [] };
     }
 }
 
 function hostHooks({ hostBeforeSave, hostGuard, hostAfterChange }: CoreHooks): HostHooks {
-    const actionOf = (before: unknown, after: unknown): 'create' | 'update' | 'delete' => (before === null ? 'create' : after === null ? 'delete' : 'update');
+    const actionOf = (before: unknown, after: unknown): 'create' | 'update' | 'delete' =>
+        before === null ? 'create' : after === null ? 'delete' : 'update';
     return {
         async beforeSave(before, body, _call: Call) {
-            return hostBeforeSave.used ? (await hostBeforeSave.run({ before, host: body })).host as HostChange : body;
+            return hostBeforeSave.used
+                ? ((await hostBeforeSave.run({ before, host: body })).host as HostChange)
+                : body;
         },
         async guard(before, after) {
             if (hostGuard.used) {
                 await hostGuard.run({ action: actionOf(before, after), before, after });
             }
         },
-        afterChange: (before, after) => notifyLater(hostAfterChange, () => ({ action: actionOf(before, after), host: (after ?? before) as Readonly<Record<string, unknown>> }))
+        afterChange: (before, after) =>
+            notifyLater(hostAfterChange, () => ({
+                action: actionOf(before, after),
+                host: (after ?? before) as Readonly<Record<string, unknown>>
+            }))
     };
 }

@@ -19,13 +19,43 @@ import { taskEntities, taskMigrations } from './tasks/entities.ts';
 import { userEntities, userMigrations } from './users/entities.ts';
 
 /** Every migration, in the order in which a new database gets them. */
-export const storageMigrations = [auditMigrations, userMigrations, authMigrations, settingsMigrations, taskMigrations, idempotencyMigrations, certificateMigrations, dnsMigrations, hostMigrations, engineMigrations, notificationMigrations, importExportMigrations, pluginHostMigrations, pluginMigrations].flat();
+export const storageMigrations = [
+    auditMigrations,
+    userMigrations,
+    authMigrations,
+    settingsMigrations,
+    taskMigrations,
+    idempotencyMigrations,
+    certificateMigrations,
+    dnsMigrations,
+    hostMigrations,
+    engineMigrations,
+    notificationMigrations,
+    importExportMigrations,
+    pluginHostMigrations,
+    pluginMigrations
+].flat();
 
 /** Opens it, and brings it to the newest version. */
 export function openStorage(dataDir: string): Promise<Database> {
     return openDatabase({
         file: join(dataDir, databaseName),
-        entities: [auditEntities, authEntities, certificateEntities, dnsEntities, engineEntities, hostEntities, importExportEntities, idempotencyEntities, notificationEntities, pluginEntities, pluginHostEntities, settingsEntities, taskEntities, userEntities].flat() as unknown as EntitySchema[],
+        entities: [
+            auditEntities,
+            authEntities,
+            certificateEntities,
+            dnsEntities,
+            engineEntities,
+            hostEntities,
+            importExportEntities,
+            idempotencyEntities,
+            notificationEntities,
+            pluginEntities,
+            pluginHostEntities,
+            settingsEntities,
+            taskEntities,
+            userEntities
+        ].flat() as unknown as EntitySchema[],
         migrations: storageMigrations
     });
 }

@@ -46,21 +46,80 @@ export interface TransferParts {
     readonly version: string;
 }
 
-export function createTransfer({ db, keyring, clock, log, audit, tasks, settings, roles, accounts, auth, serving, kept, hooks = noHooks, notify, version, ...parts }: TransferParts): ImportExport {
+export function createTransfer({
+    db,
+    keyring,
+    clock,
+    log,
+    audit,
+    tasks,
+    settings,
+    roles,
+    accounts,
+    auth,
+    serving,
+    kept,
+    hooks = noHooks,
+    notify,
+    version,
+    ...parts
+}: TransferParts): ImportExport {
     const { dnsProviders, certificates, hosts } = serving.sections;
     const plugins = later(parts.plugins);
-    const restorer = new Restorer({ db, clock, log, keyring, recorder: audit, hooks, notify, running: (name) => plugins.running(name) });
+    const restorer = new Restorer({
+        db,
+        clock,
+        log,
+        keyring,
+        recorder: audit,
+        hooks,
+        notify,
+        running: (name) => plugins.running(name)
+    });
     return createImportExport({
-        sections: [createSettingsSection(settings), createRoleSection({ roles, clock }), createUserSection({ db, clock, accounts, roles, logins: auth, factors: auth }), dnsProviders, certificates, hosts, createPluginSection({ plugins, kept, restorer })],
-        engine: serving.engine, db, tasks, recorder: audit, clock, version, foreign: { adapt: serving.adapt }, restorer,
+        sections: [
+            createSettingsSection(settings),
+            createRoleSection({ roles, clock }),
+            createUserSection({ db, clock, accounts, roles, logins: auth, factors: auth }),
+            dnsProviders,
+            certificates,
+            hosts,
+            createPluginSection({ plugins, kept, restorer })
+        ],
+        engine: serving.engine,
+        db,
+        tasks,
+        recorder: audit,
+        clock,
+        version,
+        foreign: { adapt: serving.adapt },
+        restorer,
         async contributions({ isSealed, signal }) {
             const running = new Set(hooks.givers());
             const waiting = restorer.waiting();
-            const silent = pluginsOfPanel({ plugins, kept }).filter(({ name, package: packageName }) => !running.has(name) && (waiting.has(name) || plugins.find(name, packageName)?.gives === true)).map(({ name }) => name);
+            const silent = pluginsOfPanel({ plugins, kept })
+                .filter(
+                    ({ name, package: packageName }) =>
+                        !running.has(name) &&
+                        (waiting.has(name) || plugins.find(name, packageName)?.gives === true)
+                )
+                .map(({ name }) => name);
             if (!isSealed) {
-                return { given: new Map(), leftOut: [...running, ...silent].sort().map((name) => ({ name, why: 'its own data is left out, since there is no passphrase to seal it under' })) };
+                return {
+                    given: new Map(),
+                    leftOut: [...running, ...silent]
+                        .sort()
+                        .map((name) => ({
+                            name,
+                            why: 'its own data is left out, since there is no passphrase to seal it under'
+                        }))
+                };
             }
-            const live = await collectContributions(hooks, (name) => plugins.running(name)?.package ?? null, signal);
+            const live = await collectContributions(
+                hooks,
+                (name) => plugins.running(name)?.package ?? null,
+                signal
+            );
             return withWaiting(live, waiting, silent);
         }
     });
@@ -72,7 +131,9 @@ function withWaiting({ given, leftOut }: Given, waiting: Given['given'], silent:
         given: new Map([...waiting, ...given]),
         leftOut: [
             ...leftOut.map(({ name, why }) => ({ name, why: `its own data is left out: ${why}` })),
-            ...silent.filter((name) => !waiting.has(name)).map((name) => ({ name, why: 'its own data is left out, since it does not run' }))
+            ...silent
+                .filter((name) => !waiting.has(name))
+                .map((name) => ({ name, why: 'its own data is left out, since it does not run' }))
         ]
     };
 }
@@ -80,17 +141,29 @@ function withWaiting({ given, leftOut }: Given, waiting: Given['given'], silent:
 /** The taps of plugins at exports and imports. */
 export function pluginHooks(hooks: Pick<HookHost, 'taps' | 'collect'>): PluginHooks {
     return {
-        givers: () => [...new Set(hooks.taps().flatMap(({ hook, plugin }) => (hook === 'export.collect' ? [plugin] : [])))],
+        givers: () => [
+            ...new Set(
+                hooks.taps().flatMap(({ hook, plugin }) => (hook === 'export.collect' ? [plugin] : []))
+            )
+        ],
         give: (payload, signal) => hooks.collect('export.collect', async () => payload, { signal }),
-        restore: (plugin, payload, signal) => hooks.collect('import.restore', async () => payload, { only: [plugin], signal })
+        restore: (plugin, payload, signal) =>
+            hooks.collect('import.restore', async () => payload, { only: [plugin], signal })
     };
 }
 
 function later(plugins: () => PluginCatalogue): PluginCatalogue {
     return {
-        ready: () => plugins().ready(), list: () => plugins().list(), find: (name, packageName) => plugins().find(name, packageName), prove: (plugin, keeps) => plugins().prove(plugin, keeps),
-        store: (tx, plugin, revision) => plugins().store(tx, plugin, revision), follow: (names) => plugins().follow(names), running: (name) => plugins().running(name), state: (name) => plugins().state(name),
-        requiredBy: (name) => plugins().requiredBy(name), install: (plugin, call, signal) => plugins().install(plugin, call, signal)
+        ready: () => plugins().ready(),
+        list: () => plugins().list(),
+        find: (name, packageName) => plugins().find(name, packageName),
+        prove: (plugin, keeps) => plugins().prove(plugin, keeps),
+        store: (tx, plugin, revision) => plugins().store(tx, plugin, revision),
+        follow: (names) => plugins().follow(names),
+        running: (name) => plugins().running(name),
+        state: (name) => plugins().state(name),
+        requiredBy: (name) => plugins().requiredBy(name),
+        install: (plugin, call, signal) => plugins().install(plugin, call, signal)
     };
 }
 
@@ -102,7 +175,13 @@ export interface PluginCatalogueParts extends CatalogueOptions {
     readonly audit: Audit;
 }
 
-export function createPluginCatalogue({ installer, kept, tasks, audit, ...options }: PluginCatalogueParts): PluginCatalogue {
+export function createPluginCatalogue({
+    installer,
+    kept,
+    tasks,
+    audit,
+    ...options
+}: PluginCatalogueParts): PluginCatalogue {
     const catalogue = new Catalogue(options);
     options.lifecycle.records.inheritFrom({
         find(name, packageName) {
@@ -111,7 +190,11 @@ export function createPluginCatalogue({ installer, kept, tasks, audit, ...option
         },
         forget: (tx, name) => kept.forgetIn(tx, name)
     });
-    const install = async ({ name, package: packageName, version, enabled }: MovedPlugin, call: Call, signal: AbortSignal): Promise<void> => {
+    const install = async (
+        { name, package: packageName, version, enabled }: MovedPlugin,
+        call: Call,
+        signal: AbortSignal
+    ): Promise<void> => {
         const own = callOf(call, audit, signal);
         const { id } = await installer.install({ package: packageName, version }, { enabled }, own);
         for await (const event of tasks.events(id, call.actor, { signal })) {
@@ -128,19 +211,50 @@ export function createPluginCatalogue({ installer, kept, tasks, audit, ...option
         }
     };
     return {
-        ready: () => catalogue.ready(), list: () => catalogue.list(), find: (name, packageName) => catalogue.find(name, packageName), prove: (plugin, keeps) => catalogue.prove(plugin, keeps),
-        store: (tx, plugin, revision) => catalogue.store(tx, plugin, revision), follow: (names) => catalogue.follow(names), running: (name) => catalogue.running(name), state: (name) => catalogue.state(name),
-        requiredBy: (name) => catalogue.requiredBy(name), install
+        ready: () => catalogue.ready(),
+        list: () => catalogue.list(),
+        find: (name, packageName) => catalogue.find(name, packageName),
+        prove: (plugin, keeps) => catalogue.prove(plugin, keeps),
+        store: (tx, plugin, revision) => catalogue.store(tx, plugin, revision),
+        follow: (names) => catalogue.follow(names),
+        running: (name) => catalogue.running(name),
+        state: (name) => catalogue.state(name),
+        requiredBy: (name) => catalogue.requiredBy(name),
+        install
     };
 }
 
 /** The import has answered its own call: what it starts goes on record beside that. */
 function callOf({ id, actor, ip, userAgent }: Call, audit: Audit, signal: AbortSignal): Call {
     return {
-        id, actor, ip, userAgent, ifMatch: null, signal,
-        async complete(tx, { reply, action = 'start', resource = 'plugins', resourceId = null, before, after }) {
+        id,
+        actor,
+        ip,
+        userAgent,
+        ifMatch: null,
+        signal,
+        async complete(
+            tx,
+            { reply, action = 'start', resource = 'plugins', resourceId = null, before, after }
+        ) {
             await audit.record(tx, {
-                actor: { id: actor.id, username: actor.username, tokenId: actor.tokenId, plugin: actor.plugin }, action, resource, resourceId, before, after, outcome: 'success', status: null, code: 0, ip, userAgent, requestId: id
+                actor: {
+                    id: actor.id,
+                    username: actor.username,
+                    tokenId: actor.tokenId,
+                    plugin: actor.plugin
+                },
+                action,
+                resource,
+                resourceId,
+                before,
+                after,
+                outcome: 'success',
+                status: null,
+                code: 0,
+                ip,
+                userAgent,
+                requestId: id
             });
             return reply;
         }

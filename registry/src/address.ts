@@ -2,7 +2,13 @@
 import type { RegistryOptions } from './ports.ts';
 
 /** As a child process takes it. */
-export async function addressOf({ registryUrl, registryToken = null }: Pick<RegistryOptions, 'registryUrl'> & { readonly registryToken?: string | null }): Promise<{ readonly registryUrl: string; readonly registryToken: string | null }> {
+export async function addressOf({
+    registryUrl,
+    registryToken = null
+}: Pick<RegistryOptions, 'registryUrl'> & { readonly registryToken?: string | null }): Promise<{
+    readonly registryUrl: string;
+    readonly registryToken: string | null;
+}> {
     if (typeof registryUrl === 'string') {
         return { registryUrl, registryToken };
     }

@@ -22,16 +22,24 @@ export interface Choice {
  * Chooses among all versions, or those of a range or tag. Pre-releases count only when the range names one, or nothing else exists;
  * versions that their author withdrew (`deprecated`) only when no other fits.
  */
-export function choose(listing: Listing, wanted: string | null, host: Host, reserved: ReadonlySet<string>): Choice {
+export function choose(
+    listing: Listing,
+    wanted: string | null,
+    host: Host,
+    reserved: ReadonlySet<string>
+): Choice {
     const versions = candidates(listing, wanted);
     const newest = versions[0] ?? null;
     let conflict: string | null = null;
-    const usable = versions.map((version) => {
-        const read = readManifest(listing.versions[version], reserved, host.sdk);
-        const why = 'fault' in read ? read.fault.message : hostConflict(read.plugin, host)?.message ?? null;
-        conflict ??= version === newest ? why : null;
-        return 'plugin' in read && why === null ? read.plugin : null;
-    }).filter((plugin) => plugin !== null);
+    const usable = versions
+        .map((version) => {
+            const read = readManifest(listing.versions[version], reserved, host.sdk);
+            const why =
+                'fault' in read ? read.fault.message : (hostConflict(read.plugin, host)?.message ?? null);
+            conflict ??= version === newest ? why : null;
+            return 'plugin' in read && why === null ? read.plugin : null;
+        })
+        .filter((plugin) => plugin !== null);
     const plugin = usable.find(({ version }) => !isWithdrawn(listing.versions[version])) ?? usable[0] ?? null;
     if (plugin !== null && plugin.version !== newest && conflict === null) {
         conflict = `${plugin.manifest.name} ${newest} was withdrawn by its author`;
@@ -41,7 +49,9 @@ export function choose(listing: Listing, wanted: string | null, host: Host, rese
 
 /** Newest first. */
 function candidates({ versions, tags }: Listing, wanted: string | null): readonly string[] {
-    const all = Object.keys(versions).filter((version) => semver.valid(version) !== null).sort(semver.rcompare);
+    const all = Object.keys(versions)
+        .filter((version) => semver.valid(version) !== null)
+        .sort(semver.rcompare);
     if (wanted === null) {
         const released = all.filter((version) => semver.prerelease(version) === null);
         return released.length > 0 ? released : all;

@@ -10,7 +10,11 @@ const keyword = 'portico-plugin';
 const largest = 1024 * 1024;
 
 /** Looks into each place in order. A package that is reached twice (a workspace and its link) is found once, at the first place. */
-export async function discover(places: readonly Place[], reserved: ReadonlySet<string>, hostSdk?: string): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }> {
+export async function discover(
+    places: readonly Place[],
+    reserved: ReadonlySet<string>,
+    hostSdk?: string
+): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }> {
     const found = new Map<string, Found>();
     const skipped: Skipped[] = [];
     for (const place of places) {
@@ -35,15 +39,25 @@ export async function discover(places: readonly Place[], reserved: ReadonlySet<s
                 skipped.push({ path: folder, reason: danger });
                 continue;
             }
-            found.set(real, { origin: place.origin, folder: real, lock: null, result: readManifest(packageJson, reserved, hostSdk) });
+            found.set(real, {
+                origin: place.origin,
+                folder: real,
+                lock: null,
+                result: readManifest(packageJson, reserved, hostSdk)
+            });
         }
     }
     return { found: [...found.values()], skipped };
 }
 
 async function packagesIn(path: string): Promise<string[]> {
-    const names = (await readdir(path, { withFileTypes: true })).filter((entry) => (entry.isDirectory() || entry.isSymbolicLink()) && !entry.name.startsWith('.')).map((entry) => entry.name).sort();
-    const nested = await Promise.all(names.map(async (name) => (name.startsWith('@') ? packagesIn(join(path, name)) : [join(path, name)])));
+    const names = (await readdir(path, { withFileTypes: true }))
+        .filter((entry) => (entry.isDirectory() || entry.isSymbolicLink()) && !entry.name.startsWith('.'))
+        .map((entry) => entry.name)
+        .sort();
+    const nested = await Promise.all(
+        names.map(async (name) => (name.startsWith('@') ? packagesIn(join(path, name)) : [join(path, name)]))
+    );
     return nested.flat();
 }
 
@@ -55,8 +69,7 @@ export async function readPackage(folder: string): Promise<unknown> {
             return null;
         }
         return JSON.parse(await readFile(path, 'utf8')) as unknown;
-    }
-    catch (error) {
+    } catch (error) {
         return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '') ? undefined : null;
     }
 }

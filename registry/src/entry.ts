@@ -3,10 +3,15 @@ import { realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 
 /** @param conditions - beside `node`, `import` and `default`. Answers a real path inside the folder; null when there is none. */
-export async function entryOf(folder: string, packageJson: unknown, conditions: readonly string[]): Promise<string | null> {
+export async function entryOf(
+    folder: string,
+    packageJson: unknown,
+    conditions: readonly string[]
+): Promise<string | null> {
     const { exports, main } = (packageJson ?? {}) as { exports?: unknown; main?: unknown };
     const known = new Set([...conditions, 'node', 'node-addons', 'import', 'module-sync', 'default']);
-    const target = exports === undefined || exports === null ? mainOf(main) : targetOf(rootOf(exports), known);
+    const target =
+        exports === undefined || exports === null ? mainOf(main) : targetOf(rootOf(exports), known);
     if (target === null || !target.startsWith('./')) {
         return null;
     }
@@ -21,7 +26,9 @@ function mainOf(main: unknown): string {
 
 /** What `exports` says of the package itself. */
 function rootOf(exports: unknown): unknown {
-    return typeof exports === 'object' && exports !== null && Object.hasOwn(exports, '.') ? (exports as Readonly<Record<string, unknown>>)['.'] : exports;
+    return typeof exports === 'object' && exports !== null && Object.hasOwn(exports, '.')
+        ? (exports as Readonly<Record<string, unknown>>)['.']
+        : exports;
 }
 
 function targetOf(value: unknown, known: ReadonlySet<string>): string | null {
@@ -32,7 +39,12 @@ function targetOf(value: unknown, known: ReadonlySet<string>): string | null {
         return value.map((each) => targetOf(each, known)).find((each) => each !== null) ?? null;
     }
     if (typeof value === 'object' && value !== null) {
-        return Object.entries(value).filter(([condition]) => known.has(condition)).map(([, inner]) => targetOf(inner, known)).find((each) => each !== null) ?? null;
+        return (
+            Object.entries(value)
+                .filter(([condition]) => known.has(condition))
+                .map(([, inner]) => targetOf(inner, known))
+                .find((each) => each !== null) ?? null
+        );
     }
     return null;
 }

@@ -42,7 +42,11 @@ export class InstallFailure extends Error {
     /** What the stages said of the package, for `PACKAGE_REFUSED`. */
     readonly failure: StageFailure | null;
 
-    constructor(code: InstallCode, message: string, options: { readonly cause?: unknown; readonly failure?: StageFailure } = {}) {
+    constructor(
+        code: InstallCode,
+        message: string,
+        options: { readonly cause?: unknown; readonly failure?: StageFailure } = {}
+    ) {
         super(message, options.cause === undefined ? {} : { cause: options.cause });
         this.code = code;
         this.failure = options.failure ?? null;

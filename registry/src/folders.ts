@@ -8,8 +8,16 @@ const version = /^\d[^/]*-[0-9a-f]{8}-\d+$/;
 
 /** Every folder of a version below the folder of plugins, as the lock writes them. */
 export async function versionFolders(root: string): Promise<readonly string[]> {
-    const names = (await readdir(root, { withFileTypes: true })).filter((entry) => entry.isDirectory() && /^[a-z]/.test(entry.name) && entry.name !== 'node_modules').map((entry) => entry.name);
-    const nested = await Promise.all(names.map(async (name) => (await readdir(join(root, name))).filter((each) => version.test(each)).map((each) => `${name}/${each}`)));
+    const names = (await readdir(root, { withFileTypes: true }))
+        .filter((entry) => entry.isDirectory() && /^[a-z]/.test(entry.name) && entry.name !== 'node_modules')
+        .map((entry) => entry.name);
+    const nested = await Promise.all(
+        names.map(async (name) =>
+            (await readdir(join(root, name)))
+                .filter((each) => version.test(each))
+                .map((each) => `${name}/${each}`)
+        )
+    );
     return nested.flat().sort();
 }
 
@@ -19,8 +27,7 @@ export async function deleteFolder(root: string, folder: string): Promise<void> 
     await mkdir(join(root, stagingName), { recursive: true, mode: 0o700 });
     try {
         await rename(join(root, folder), away);
-    }
-    catch (error) {
+    } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
             throw error;
         }

@@ -5,7 +5,25 @@ export type { InstallCode, LoadCode, Stage, StageFailure } from './failure.ts';
 export { isNewer, manifestSchema, readManifest } from './manifest.ts';
 export type { Manifest, ManifestFault, PluginPackage } from './manifest.ts';
 export type {
-    Catalogue, Found, InstallLimits, InstallOptions, InstallPhase, InstallSource, Installed, Lock, LockEntry, Offer, Origin, Outcome, Place, Registry, RegistryAddress, RegistryLog, RegistryOptions, Signature, Skipped
+    Catalogue,
+    Found,
+    InstallLimits,
+    InstallOptions,
+    InstallPhase,
+    InstallSource,
+    Installed,
+    Lock,
+    LockEntry,
+    Offer,
+    Origin,
+    Outcome,
+    Place,
+    Registry,
+    RegistryAddress,
+    RegistryLog,
+    RegistryOptions,
+    Signature,
+    Skipped
 } from './ports.ts';
 export { createRegistry } from './registry.ts';
 export { resolve } from './resolve.ts';

@@ -23,24 +23,42 @@ const longestName = 214;
 const largestManifest = 1024 * 1024;
 
 /** @throws InstallFailure with nothing changed */
-export async function install(source: InstallSource, { dataDir, hostSdk, registry, limits, lock }: {
-    readonly dataDir: string;
-    /** Folder of the SDK that the panel runs with. */
-    readonly hostSdk: string;
-    readonly registry: RegistryOptions;
-    readonly limits: InstallLimits;
-    readonly lock: OwnLock;
-}, { onPhase, signal }: InstallOptions): Promise<Installed> {
+export async function install(
+    source: InstallSource,
+    {
+        dataDir,
+        hostSdk,
+        registry,
+        limits,
+        lock
+    }: {
+        readonly dataDir: string;
+        /** Folder of the SDK that the panel runs with. */
+        readonly hostSdk: string;
+        readonly registry: RegistryOptions;
+        readonly limits: InstallLimits;
+        readonly lock: OwnLock;
+    },
+    { onPhase, signal }: InstallOptions
+): Promise<Installed> {
     assertGoing(signal);
     const root = join(dataDir, 'plugins');
     const staging = join(root, stagingName, randomUUID());
     await mkdir(staging, { recursive: true, mode: 0o700 });
     try {
         const job: InstallJob = {
-            kind: 'install', staging, ...await addressOf(registry), host: registry.host, reserved: [...registry.reserved], limits,
+            kind: 'install',
+            staging,
+            ...(await addressOf(registry)),
+            host: registry.host,
+            reserved: [...registry.reserved],
+            limits,
             source: await jobSource(source, staging, limits)
         };
-        const fetched = await runJob(job, { ...(onPhase === undefined ? {} : { onPhase }), ...(signal === undefined ? {} : { signal }) });
+        const fetched = await runJob(job, {
+            ...(onPhase === undefined ? {} : { onPhase }),
+            ...(signal === undefined ? {} : { signal })
+        });
         onPhase?.('inspect');
         const folder = join(staging, 'package');
         const plugin = await inspect(folder, registry, hostSdk);
@@ -57,44 +75,83 @@ export async function install(source: InstallSource, { dataDir, hostSdk, registr
         await syncFolder(join(root, name));
         await syncFolder(root);
         return {
-            name, package: plugin.package, version: plugin.version, integrity: fetched.integrity, tree, folder: place, signature: fetched.signature, installedAt: new Date().toISOString(),
-            path: join(root, place), plugin, dependencies: fetched.dependencies, provenance: fetched.provenance
+            name,
+            package: plugin.package,
+            version: plugin.version,
+            integrity: fetched.integrity,
+            tree,
+            folder: place,
+            signature: fetched.signature,
+            installedAt: new Date().toISOString(),
+            path: join(root, place),
+            plugin,
+            dependencies: fetched.dependencies,
+            provenance: fetched.provenance
         };
-    }
-    catch (error) {
-        throw isFull(error) ? new InstallFailure('STORAGE_FULL', 'There is no space left for it', { cause: error }) : error;
-    }
-    finally {
-        await rm(staging, { recursive: true, force: true, maxRetries: 3 }).catch((error: unknown) => registry.log.warn({ err: error, staging }, 'What is left of an install could not be deleted; the next start deletes it'));
+    } catch (error) {
+        throw isFull(error)
+            ? new InstallFailure('STORAGE_FULL', 'There is no space left for it', { cause: error })
+            : error;
+    } finally {
+        await rm(staging, { recursive: true, force: true, maxRetries: 3 }).catch((error: unknown) =>
+            registry.log.warn(
+                { err: error, staging },
+                'What is left of an install could not be deleted; the next start deletes it'
+            )
+        );
     }
 }
 
-async function jobSource(source: InstallSource, staging: string, limits: InstallLimits): Promise<InstallJob['source']> {
+async function jobSource(
+    source: InstallSource,
+    staging: string,
+    limits: InstallLimits
+): Promise<InstallJob['source']> {
     const integrity = source.integrity ?? null;
     if (integrity !== null && ssri.parse(integrity) === null) {
-        throw new InstallFailure('INTEGRITY_MISMATCH', `${JSON.stringify(integrity)} is no integrity (sha512-…)`);
+        throw new InstallFailure(
+            'INTEGRITY_MISMATCH',
+            `${JSON.stringify(integrity)} is no integrity (sha512-…)`
+        );
     }
     if ('tarball' in source) {
         if (source.tarball.byteLength > limits.archiveBytes) {
-            throw new InstallFailure('ARCHIVE_REFUSED', `The upload is larger than ${limits.archiveBytes} bytes`);
+            throw new InstallFailure(
+                'ARCHIVE_REFUSED',
+                `The upload is larger than ${limits.archiveBytes} bytes`
+            );
         }
         const archive = join(staging, 'upload.tgz');
         await writeFile(archive, source.tarball);
         return { archive, integrity };
     }
     if (source.package.length > longestName || !npmName.test(source.package)) {
-        throw new InstallFailure('SPEC_REFUSED', `${JSON.stringify(source.package)} is not the name of a package in a registry`);
+        throw new InstallFailure(
+            'SPEC_REFUSED',
+            `${JSON.stringify(source.package)} is not the name of a package in a registry`
+        );
     }
     const version = source.version ?? null;
     // A range, or a word without anything that could make it a path, an address or an alias.
-    if (version !== null && semver.validRange(version) === null && !/^[a-z][a-z0-9._-]{0,63}$/i.test(version)) {
-        throw new InstallFailure('SPEC_REFUSED', `${JSON.stringify(version)} is not a version, a range or a tag`);
+    if (
+        version !== null &&
+        semver.validRange(version) === null &&
+        !/^[a-z][a-z0-9._-]{0,63}$/i.test(version)
+    ) {
+        throw new InstallFailure(
+            'SPEC_REFUSED',
+            `${JSON.stringify(version)} is not a version, a range or a tag`
+        );
     }
     return { package: source.package, version, integrity };
 }
 
 /** The stages that need no code of the package: they look at it here, as they will at the next boot. */
-async function inspect(folder: string, { reserved, host }: RegistryOptions, hostSdk: string): Promise<PluginPackage> {
+async function inspect(
+    folder: string,
+    { reserved, host }: RegistryOptions,
+    hostSdk: string
+): Promise<PluginPackage> {
     const text = await readFile(join(folder, 'package.json'), 'utf8');
     const read = readManifest(text.length > largestManifest ? null : JSON.parse(text), reserved, host.sdk);
     if ('fault' in read) {

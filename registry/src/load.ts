@@ -23,21 +23,33 @@ export interface LoadOptions {
 }
 
 /** Never rejects: whatever a package does wrong is an answer. */
-export async function load(found: Found, options: LoadOptions): Promise<{ readonly definition: PluginDefinition; readonly importMs: number } | { readonly failure: StageFailure }> {
+export async function load(
+    found: Found,
+    options: LoadOptions
+): Promise<
+    { readonly definition: PluginDefinition; readonly importMs: number } | { readonly failure: StageFailure }
+> {
     try {
         return await importPackage(found, options);
-    }
-    catch (error) {
+    } catch (error) {
         return failed('IMPORT_FAILED', says(error));
     }
 }
 
-async function importPackage({ folder, origin, lock }: Found, { importMs, hostSdk, fresh = false }: LoadOptions): Promise<{ readonly definition: PluginDefinition; readonly importMs: number } | { readonly failure: StageFailure }> {
+async function importPackage(
+    { folder, origin, lock }: Found,
+    { importMs, hostSdk, fresh = false }: LoadOptions
+): Promise<
+    { readonly definition: PluginDefinition; readonly importMs: number } | { readonly failure: StageFailure }
+> {
     const packageJson: unknown = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
     const label = String((packageJson as { name?: unknown }).name);
     const entry = await entryOf(folder, packageJson, conditions(folder, origin));
     if (entry === null) {
-        return failed('ENTRY_MISSING', `${label} has no file to import: "exports" in its package.json must name one that is there`);
+        return failed(
+            'ENTRY_MISSING',
+            `${label} has no file to import: "exports" in its package.json must name one that is there`
+        );
     }
     // An installed version was looked through when it was installed, and is the same since.
     const copy = lock === null ? await bundledCopy(folder, hostSdk) : null;
@@ -48,11 +60,20 @@ async function importPackage({ folder, origin, lock }: Found, { importMs, hostSd
     const url = pathToFileURL(entry).href;
     const began = performance.now();
     const patience = new AbortController();
-    const { outcome, left } = await watch(() => import(fresh ? freshUrl(url, String(marks += 1)) : url) as Promise<{ readonly default?: unknown }>, wait(importMs, undefined, { signal: patience.signal }).catch(() => undefined));
+    const { outcome, left } = await watch(
+        () =>
+            import(fresh ? freshUrl(url, String((marks += 1))) : url) as Promise<{
+                readonly default?: unknown;
+            }>,
+        wait(importMs, undefined, { signal: patience.signal }).catch(() => undefined)
+    );
     patience.abort();
     if (left.kinds.length > 0 && outcome !== null && 'value' in outcome) {
         left.release();
-        return failed('SIDE_EFFECT', `Importing ${label} started ${left.kinds.join(', ')}; work begins in onStart`);
+        return failed(
+            'SIDE_EFFECT',
+            `Importing ${label} started ${left.kinds.join(', ')}; work begins in onStart`
+        );
     }
     left.release();
     if (outcome === null) {
@@ -73,16 +94,31 @@ function failed(code: LoadCode, message: string): { readonly failure: StageFailu
 
 /** Only workspaces have sources that run: Node does not strip types within node_modules. */
 function conditions(folder: string, origin: Found['origin']): readonly string[] {
-    const isSource = origin === 'folder' && !folder.includes(`${sep}node_modules${sep}`) && process.execArgv.some((each, index, all) => each === `--conditions=${sourceCondition}` || (/^(-C|--conditions)$/.test(each) && all[index + 1] === sourceCondition));
+    const isSource =
+        origin === 'folder' &&
+        !folder.includes(`${sep}node_modules${sep}`) &&
+        process.execArgv.some(
+            (each, index, all) =>
+                each === `--conditions=${sourceCondition}` ||
+                (/^(-C|--conditions)$/.test(each) && all[index + 1] === sourceCondition)
+        );
     return isSource ? [sourceCondition] : [];
 }
 
 /** What was thrown, in one line; anything can be thrown. */
 function says(error: unknown): string {
     try {
-        return (error instanceof Error ? error.message : typeof error === 'string' ? error : JSON.stringify(error) ?? 'it threw nothing').split('\n', 1)[0]?.slice(0, 500) ?? '';
-    }
-    catch {
+        return (
+            (error instanceof Error
+                ? error.message
+                : typeof error === 'string'
+                  ? error
+                  : (JSON.stringify(error) ?? 'it threw nothing')
+            )
+                .split('\n', 1)[0]
+                ?.slice(0, 500) ?? ''
+        );
+    } catch {
         return 'it threw something that cannot be shown';
     }
 }

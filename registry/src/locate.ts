@@ -4,7 +4,13 @@ import { readPackage } from './discover.ts';
 import { readManifest, type ManifestFault } from './manifest.ts';
 import type { Found, Lock, LockEntry } from './ports.ts';
 
-export async function locate(entry: LockEntry, root: string, lock: Pick<Lock, 'verify'>, reserved: ReadonlySet<string>, hostSdk: string): Promise<Found> {
+export async function locate(
+    entry: LockEntry,
+    root: string,
+    lock: Pick<Lock, 'verify'>,
+    reserved: ReadonlySet<string>,
+    hostSdk: string
+): Promise<Found> {
     const folder = join(root, entry.folder);
     const found = (result: Found['result']): Found => ({ origin: 'lock', folder, lock: entry, result });
     const wrong = await lock.verify(entry);
@@ -12,8 +18,18 @@ export async function locate(entry: LockEntry, root: string, lock: Pick<Lock, 'v
         return found({ fault: { code: wrong.code as ManifestFault['code'], message: wrong.message } });
     }
     const result = readManifest(await readPackage(folder), reserved, hostSdk);
-    if ('plugin' in result && (result.plugin.manifest.name !== entry.name || result.plugin.package !== entry.package || result.plugin.version !== entry.version)) {
-        return found({ fault: { code: 'TREE_CHANGED', message: `The lock names ${entry.package} ${entry.version} as ${entry.name}, but its folder holds ${result.plugin.package} ${result.plugin.version} as ${result.plugin.manifest.name}` } });
+    if (
+        'plugin' in result &&
+        (result.plugin.manifest.name !== entry.name ||
+            result.plugin.package !== entry.package ||
+            result.plugin.version !== entry.version)
+    ) {
+        return found({
+            fault: {
+                code: 'TREE_CHANGED',
+                message: `The lock names ${entry.package} ${entry.version} as ${entry.name}, but its folder holds ${result.plugin.package} ${result.plugin.version} as ${result.plugin.manifest.name}`
+            }
+        });
     }
     return found(result);
 }

@@ -21,18 +21,28 @@ export interface OwnLock extends Lock {
 
 interface Content {
     readonly serial: number;
-    readonly plugins: Readonly<Record<string, { readonly current: LockEntry; readonly kept: readonly LockEntry[] }>>;
+    readonly plugins: Readonly<
+        Record<string, { readonly current: LockEntry; readonly kept: readonly LockEntry[] }>
+    >;
 }
 
 /** @param root - the folder that the entries' folders lie in */
-export async function openLock(dataDir: string, root: string, key: Uint8Array, log: RegistryLog): Promise<OwnLock> {
+export async function openLock(
+    dataDir: string,
+    root: string,
+    key: Uint8Array,
+    log: RegistryLog
+): Promise<OwnLock> {
     const path = join(dataDir, lockName);
     const read = await readLock(path, key);
     let content: Content = read === 'untrusted' ? { serial: 0, plugins: {} } : read;
     let trusted = read !== 'untrusted';
     let queue: Promise<unknown> = Promise.resolve();
     if (!trusted) {
-        log.warn({ path }, 'The lock file of the plugins was changed by somebody else, or belongs to another data folder; no plugin that it names is loaded');
+        log.warn(
+            { path },
+            'The lock file of the plugins was changed by somebody else, or belongs to another data folder; no plugin that it names is loaded'
+        );
     }
     const change = (edit: (content: Content) => Content): Promise<Content> => {
         const done = queue.then(async () => {
@@ -55,11 +65,16 @@ export async function openLock(dataDir: string, root: string, key: Uint8Array, l
         },
         current: () => Object.values(content.plugins).map(({ current }) => current),
         kept: (name) => content.plugins[name]?.kept ?? [],
-        folders: () => Object.values(content.plugins).flatMap(({ current, kept }) => [current, ...kept]).map(({ folder }) => folder),
+        folders: () =>
+            Object.values(content.plugins)
+                .flatMap(({ current, kept }) => [current, ...kept])
+                .map(({ folder }) => folder),
         async activate(entry) {
             await change(({ serial, plugins }) => {
                 const before = plugins[entry.name];
-                const kept = [before?.current, ...before?.kept ?? []].filter((each) => each !== undefined && each.folder !== entry.folder).slice(0, keptVersions) as readonly LockEntry[];
+                const kept = [before?.current, ...(before?.kept ?? [])]
+                    .filter((each) => each !== undefined && each.folder !== entry.folder)
+                    .slice(0, keptVersions) as readonly LockEntry[];
                 return { serial, plugins: { ...plugins, [entry.name]: { current: plain(entry), kept } } };
             });
         },
@@ -76,20 +91,46 @@ export async function openLock(dataDir: string, root: string, key: Uint8Array, l
 async function verify(folder: string, entry: LockEntry): Promise<StageFailure | null> {
     const label = `${entry.package} ${entry.version}`;
     try {
-        return await hashTree(folder) === entry.tree ? null : { stage: 'discovered', code: 'TREE_CHANGED', message: `The files of ${label} are not those that were installed` };
-    }
-    catch (error) {
+        return (await hashTree(folder)) === entry.tree
+            ? null
+            : {
+                  stage: 'discovered',
+                  code: 'TREE_CHANGED',
+                  message: `The files of ${label} are not those that were installed`
+              };
+    } catch (error) {
         if (error instanceof TreeError) {
-            return { stage: 'discovered', code: 'TREE_CHANGED', message: `The files of ${label} are not those that were installed: ${error.message}` };
+            return {
+                stage: 'discovered',
+                code: 'TREE_CHANGED',
+                message: `The files of ${label} are not those that were installed: ${error.message}`
+            };
         }
         return (error as NodeJS.ErrnoException).code === 'ENOENT'
-            ? { stage: 'discovered', code: 'TREE_MISSING', message: `The folder of ${label} is gone; install it again` }
-            : { stage: 'discovered', code: 'TREE_CHANGED', message: `The files of ${label} cannot be read: ${(error as Error).message}` };
+            ? {
+                  stage: 'discovered',
+                  code: 'TREE_MISSING',
+                  message: `The folder of ${label} is gone; install it again`
+              }
+            : {
+                  stage: 'discovered',
+                  code: 'TREE_CHANGED',
+                  message: `The files of ${label} cannot be read: ${(error as Error).message}`
+              };
     }
 }
 
 /** Only the fields of an entry: what is handed over may carry more. */
-function plain({ name, package: npmName, version, integrity, tree, folder, signature, installedAt }: LockEntry): LockEntry {
+function plain({
+    name,
+    package: npmName,
+    version,
+    integrity,
+    tree,
+    folder,
+    signature,
+    installedAt
+}: LockEntry): LockEntry {
     return { name, package: npmName, version, integrity, tree, folder, signature, installedAt };
 }
 
@@ -97,8 +138,7 @@ async function readLock(path: string, key: Uint8Array): Promise<Content | 'untru
     let text: string;
     try {
         text = await readFile(path, 'utf8');
-    }
-    catch (error) {
+    } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
             return { serial: 0, plugins: {} };
         }
@@ -110,10 +150,13 @@ async function readLock(path: string, key: Uint8Array): Promise<Content | 'untru
         if (given.length !== wanted.length || !timingSafeEqual(given, wanted) || body.format !== format) {
             return 'untrusted';
         }
-        const folders = Object.values(body.plugins).flatMap(({ current, kept }) => [current, ...kept]).map(({ folder }) => folder);
-        return folders.every((folder) => entryFolder.test(folder) && !folder.includes('..')) ? { serial: body.serial, plugins: body.plugins } : 'untrusted';
-    }
-    catch {
+        const folders = Object.values(body.plugins)
+            .flatMap(({ current, kept }) => [current, ...kept])
+            .map(({ folder }) => folder);
+        return folders.every((folder) => entryFolder.test(folder) && !folder.includes('..'))
+            ? { serial: body.serial, plugins: body.plugins }
+            : 'untrusted';
+    } catch {
         return 'untrusted';
     }
 }
@@ -124,10 +167,11 @@ async function writeLock(path: string, content: Content, key: Uint8Array): Promi
     const next = `${path}.next`;
     const file = await open(next, 'w', 0o600);
     try {
-        await file.writeFile(`${JSON.stringify({ ...body, hmac: sign(body, key).toString('base64') }, null, 2)}\n`);
+        await file.writeFile(
+            `${JSON.stringify({ ...body, hmac: sign(body, key).toString('base64') }, null, 2)}\n`
+        );
         await file.sync();
-    }
-    finally {
+    } finally {
         await file.close();
     }
     await rename(next, path);
@@ -135,7 +179,10 @@ async function writeLock(path: string, content: Content, key: Uint8Array): Promi
 }
 
 function sign(body: object, key: Uint8Array): Buffer {
-    return createHmac('sha256', key).update('portico plugins.lock.json\n').update(JSON.stringify(sorted(body))).digest();
+    return createHmac('sha256', key)
+        .update('portico plugins.lock.json\n')
+        .update(JSON.stringify(sorted(body)))
+        .digest();
 }
 
 /** Keys in one order, so that a file that was merely formatted anew still counts. */
@@ -144,7 +191,11 @@ function sorted(value: unknown): unknown {
         return value.map(sorted);
     }
     if (typeof value === 'object' && value !== null) {
-        return Object.fromEntries(Object.entries(value).sort(([one], [two]) => (one < two ? -1 : 1)).map(([key, inner]) => [key, sorted(inner)]));
+        return Object.fromEntries(
+            Object.entries(value)
+                .sort(([one], [two]) => (one < two ? -1 : 1))
+                .map(([key, inner]) => [key, sorted(inner)])
+        );
     }
     return value;
 }

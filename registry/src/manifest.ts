@@ -8,7 +8,13 @@ import semver from 'semver';
 
 const name = /^[a-z][a-z0-9-]{1,39}$/;
 const permission = /^[a-z][a-z0-9-]{0,39}$/;
-const range = joi.string().max(200).custom((value: string, { error }) => (semver.validRange(value) === null ? error('any.invalid') : value), 'As npm writes ranges: ^1.2.0');
+const range = joi
+    .string()
+    .max(200)
+    .custom(
+        (value: string, { error }) => (semver.validRange(value) === null ? error('any.invalid') : value),
+        'As npm writes ranges: ^1.2.0'
+    );
 /** An admin decides by what is shown: no control characters, and nothing that turns the direction of what stands beside it. */
 const shown = /^[^\p{Cc}\u200e\u200f\u2028-\u202e\u2066-\u2069]*$/u;
 const line = (longest: number) => joi.string().min(1).max(longest).pattern(shown);
@@ -16,35 +22,77 @@ const texts = joi.array().items(line(1024)).unique().max(200);
 
 /** What a plugin says of itself. */
 export const manifestSchema = joi.object({
-    name: joi.string().pattern(name).required().description('Mounted under `/api/plugins/<name>`; the area of its permissions'),
+    name: joi
+        .string()
+        .pattern(name)
+        .required()
+        .description('Mounted under `/api/plugins/<name>`; the area of its permissions'),
     title: line(80).description('Shown to people; default: the description of the package'),
     sdk: range.required().description('Versions of @portico/sdk that it works with, as a semver range'),
     requires: joi.record(range).description('Plugins that it cannot do without, by name, with their ranges'),
     optional: joi.record(range).description('Plugins that it makes use of when they are there'),
-    permissions: joi.record(joi.alternatives(
-        line(200),
-        joi.object({ title: line(200).required(), roles: joi.array().items(joi.string().valid('viewer', 'operator')).unique().required() })
-    )).description('Permissions: a title, or a title with the fixed roles that get it. `read` (everybody) and `write` (admins) always exist'),
-    capabilities: joi.object({
-        exec: texts.description('Programs that it runs; `*` means any'),
-        users: texts.description('Accounts that it runs programs as'),
-        files: texts.description('Folders that it opens, absolute'),
-        network: texts.description('Hosts that it connects to; `*` means any'),
-        sockets: texts.description('Unix sockets that it connects to, absolute'),
-        hosts: joi.string().valid('own', 'read', 'write').description('Hosts that it may see and make'),
-        certificates: joi.string().valid('read', 'write').description('Certificates that it may see, or also upload and remove'),
-        api: joi.object({ read: texts, write: texts }).description('Routes that it calls as the asking user, by id; `*` means whatever the user may'),
-        collect: texts.description('Collecting hooks of the core that it runs'),
-        taps: texts.description('Guards, waterfalls and collecting hooks that it taps'),
-        public: texts.description('The written reasons of its public routes'),
-        pages: joi.boolean().valid(true).description('Serves the pages at the root of the site: it can act as everyone who opens them'),
-        direct: joi.array().items(joi.string().valid('exec', 'network', 'files', 'native')).unique().description('What it reaches past the SDK; this cannot be limited, only isolated')
-    }).description('What it asks for; an admin grants it'),
-    contributes: joi.object({
-        pages: joi.array().items(joi.object({
-            id: joi.string().pattern(permission).required(), title: line(80).required(), icon: joi.string().max(80), access: joi.string().pattern(permission).required(), entry: joi.string().max(200).required()
-        })).max(50)
-    }).description('Data for a user interface')
+    permissions: joi
+        .record(
+            joi.alternatives(
+                line(200),
+                joi.object({
+                    title: line(200).required(),
+                    roles: joi.array().items(joi.string().valid('viewer', 'operator')).unique().required()
+                })
+            )
+        )
+        .description(
+            'Permissions: a title, or a title with the fixed roles that get it. `read` (everybody) and `write` (admins) always exist'
+        ),
+    capabilities: joi
+        .object({
+            exec: texts.description('Programs that it runs; `*` means any'),
+            users: texts.description('Accounts that it runs programs as'),
+            files: texts.description('Folders that it opens, absolute'),
+            network: texts.description('Hosts that it connects to; `*` means any'),
+            sockets: texts.description('Unix sockets that it connects to, absolute'),
+            hosts: joi.string().valid('own', 'read', 'write').description('Hosts that it may see and make'),
+            certificates: joi
+                .string()
+                .valid('read', 'write')
+                .description('Certificates that it may see, or also upload and remove'),
+            api: joi
+                .object({ read: texts, write: texts })
+                .description(
+                    'Routes that it calls as the asking user, by id; `*` means whatever the user may'
+                ),
+            collect: texts.description('Collecting hooks of the core that it runs'),
+            taps: texts.description('Guards, waterfalls and collecting hooks that it taps'),
+            public: texts.description('The written reasons of its public routes'),
+            pages: joi
+                .boolean()
+                .valid(true)
+                .description(
+                    'Serves the pages at the root of the site: it can act as everyone who opens them'
+                ),
+            direct: joi
+                .array()
+                .items(joi.string().valid('exec', 'network', 'files', 'native'))
+                .unique()
+                .description('What it reaches past the SDK; this cannot be limited, only isolated')
+        })
+        .description('What it asks for; an admin grants it'),
+    contributes: joi
+        .object({
+            pages: joi
+                .array()
+                .items(
+                    joi.object({
+                        id: joi.string().pattern(permission).required(),
+                        title: line(80).required(),
+                        icon: joi.string().max(80),
+                        access: joi.string().pattern(permission).required(),
+                        entry: joi.string().max(200).required()
+                    })
+                )
+                .max(50)
+        })
+        .description('Data for a user interface')
 });
 
 export type Manifest = Value<typeof manifestSchema>;
@@ -65,7 +113,16 @@ export const isNewer = (version: string, than: string): boolean => semver.gt(ver
 
 /** Why a package is not a plugin that can be used; `code` is stable. */
 export interface ManifestFault {
-    readonly code: 'MANIFEST_MISSING' | 'MANIFEST_INVALID' | 'MANIFEST_UNKNOWN_KEY' | 'SDK_RANGE_MISSING' | 'SDK_RANGE' | 'NAME_RESERVED' | 'PACKAGE_INVALID' | 'TREE_MISSING' | 'TREE_CHANGED';
+    readonly code:
+        | 'MANIFEST_MISSING'
+        | 'MANIFEST_INVALID'
+        | 'MANIFEST_UNKNOWN_KEY'
+        | 'SDK_RANGE_MISSING'
+        | 'SDK_RANGE'
+        | 'NAME_RESERVED'
+        | 'PACKAGE_INVALID'
+        | 'TREE_MISSING'
+        | 'TREE_CHANGED';
     readonly message: string;
 }
 
@@ -75,8 +132,16 @@ export interface ManifestFault {
  * @param reserved - names that no plugin may have: the core's permission areas and route groups
  * @param hostSdk - version of the panel's SDK: a manifest that this one does not understand and that is for another SDK is told so
  */
-export function readManifest(packageJson: unknown, reserved: ReadonlySet<string>, hostSdk?: string): { readonly plugin: PluginPackage } | { readonly fault: ManifestFault } {
-    if (!isObject(packageJson) || typeof packageJson['name'] !== 'string' || semver.valid(String(packageJson['version'])) === null) {
+export function readManifest(
+    packageJson: unknown,
+    reserved: ReadonlySet<string>,
+    hostSdk?: string
+): { readonly plugin: PluginPackage } | { readonly fault: ManifestFault } {
+    if (
+        !isObject(packageJson) ||
+        typeof packageJson['name'] !== 'string' ||
+        semver.valid(String(packageJson['version'])) === null
+    ) {
         return fault('PACKAGE_INVALID', 'package.json has no name, or no semver version');
     }
     const { portico, name: npmName, version, description, engines } = packageJson;
@@ -85,26 +150,56 @@ export function readManifest(packageJson: unknown, reserved: ReadonlySet<string>
     }
     // A manifest for another SDK may have keys that this one does not know, so the range is looked at first.
     if (typeof portico['sdk'] !== 'string' || semver.validRange(portico['sdk']) === null) {
-        return fault('SDK_RANGE_MISSING', `${npmName} does not say which versions of @portico/sdk it works with ("portico.sdk", a semver range)`);
+        return fault(
+            'SDK_RANGE_MISSING',
+            `${npmName} does not say which versions of @portico/sdk it works with ("portico.sdk", a semver range)`
+        );
     }
-    const { error, value } = (manifestSchema as unknown as Joi.Schema).validate(portico, { abortEarly: false, convert: false, errors: { wrap: { label: false } } }) as Joi.ValidationResult<Manifest>;
+    const { error, value } = (manifestSchema as unknown as Joi.Schema).validate(portico, {
+        abortEarly: false,
+        convert: false,
+        errors: { wrap: { label: false } }
+    }) as Joi.ValidationResult<Manifest>;
     if (error !== undefined && hostSdk !== undefined && !semver.satisfies(hostSdk, portico['sdk'])) {
-        return fault('SDK_RANGE', `${typeof portico['name'] === 'string' ? portico['name'].slice(0, 40) : npmName} ${String(version)} works with @portico/sdk ${portico['sdk']}, but this panel has ${hostSdk}`);
+        return fault(
+            'SDK_RANGE',
+            `${typeof portico['name'] === 'string' ? portico['name'].slice(0, 40) : npmName} ${String(version)} works with @portico/sdk ${portico['sdk']}, but this panel has ${hostSdk}`
+        );
     }
     if (error !== undefined) {
         const unknown = error.details.every((detail) => detail.type === 'object.unknown');
-        return fault(unknown ? 'MANIFEST_UNKNOWN_KEY' : 'MANIFEST_INVALID', error.details.map((detail) => `portico.${detail.message}`).join('; '));
+        return fault(
+            unknown ? 'MANIFEST_UNKNOWN_KEY' : 'MANIFEST_INVALID',
+            error.details.map((detail) => `portico.${detail.message}`).join('; ')
+        );
     }
     if (reserved.has(value.name)) {
         return fault('NAME_RESERVED', `The name ${value.name} belongs to the core`);
     }
-    const wrong = [...Object.keys(value.requires ?? {}), ...Object.keys(value.optional ?? {})].find((other) => !name.test(other) || other === value.name)
-        ?? Object.entries(value.permissions ?? {}).find(([key, said]) => !permission.test(key) || (key === 'read' && typeof said !== 'string'))?.[0]; // everybody reads: only its title is the plugin's
+    const wrong =
+        [...Object.keys(value.requires ?? {}), ...Object.keys(value.optional ?? {})].find(
+            (other) => !name.test(other) || other === value.name
+        ) ??
+        Object.entries(value.permissions ?? {}).find(
+            ([key, said]) => !permission.test(key) || (key === 'read' && typeof said !== 'string')
+        )?.[0]; // everybody reads: only its title is the plugin's
     if (wrong !== undefined) {
         return fault('MANIFEST_INVALID', `portico names ${JSON.stringify(wrong)}, which cannot stand there`);
     }
     const node = isObject(engines) && typeof engines['node'] === 'string' ? engines['node'] : null;
-    return { plugin: { package: npmName, version: String(version), manifest: value, title: value.title ?? (typeof description === 'string' && description !== '' && shown.test(description) ? description.slice(0, 80) : value.name), node } };
+    return {
+        plugin: {
+            package: npmName,
+            version: String(version),
+            manifest: value,
+            title:
+                value.title ??
+                (typeof description === 'string' && description !== '' && shown.test(description)
+                    ? description.slice(0, 80)
+                    : value.name),
+            node
+        }
+    };
 }
 
 function fault(code: ManifestFault['code'], message: string): { readonly fault: ManifestFault } {

@@ -105,7 +105,11 @@ export interface Installed extends LockEntry {
     readonly path: string;
     readonly plugin: PluginPackage;
     /** Names and versions of everything that came with it. */
-    readonly dependencies: readonly { readonly package: string; readonly version: string; readonly signature: Signature }[];
+    readonly dependencies: readonly {
+        readonly package: string;
+        readonly version: string;
+        readonly signature: Signature;
+    }[];
     /** Where the registry says that it was built; null when it does not. */
     readonly provenance: string | null;
 }
@@ -185,7 +189,9 @@ export interface Registry {
     /** Folder of the SDK that this process runs with. */
     readonly sdkFolder: string;
     /** Looks into the lock's folders first, then into each place. */
-    discover(places: readonly Place[]): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }>;
+    discover(
+        places: readonly Place[]
+    ): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }>;
     /** One installed version, its files compared with what was installed and its manifest read. */
     locate(entry: LockEntry): Promise<Found>;
     resolve(plugins: readonly PluginPackage[]): Resolution;
@@ -194,12 +200,22 @@ export interface Registry {
      *
      * @param options - `fresh`: though this process has imported it before. A module that threw, or whose files changed, otherwise stays what it was
      */
-    load(found: Found, options?: { readonly fresh?: boolean }): Promise<{ readonly definition: PluginDefinition; readonly importMs: number } | { readonly failure: StageFailure }>;
+    load(
+        found: Found,
+        options?: { readonly fresh?: boolean }
+    ): Promise<
+        | { readonly definition: PluginDefinition; readonly importMs: number }
+        | { readonly failure: StageFailure }
+    >;
     /**
      * All three stages for all places: those that can start first, in their order. `enabled` says which may be imported, the others stop at
      * `resolved`; `onOutcome` gets each one as soon as its journey ends, so that an import that hangs holds no other plugin up.
      */
-    run(places: readonly Place[], enabled: (found: Found, plugin: PluginPackage) => boolean, onOutcome?: (outcome: Outcome) => void): Promise<{ readonly outcomes: readonly Outcome[]; readonly skipped: readonly Skipped[] }>;
+    run(
+        places: readonly Place[],
+        enabled: (found: Found, plugin: PluginPackage) => boolean,
+        onOutcome?: (outcome: Outcome) => void
+    ): Promise<{ readonly outcomes: readonly Outcome[]; readonly skipped: readonly Skipped[] }>;
     /**
      * Fetches, verifies and unpacks into a folder of its own; the lock is not touched.
      *
@@ -212,7 +228,10 @@ export interface Registry {
      *
      * @throws InstallFailure when the registry could not be asked at all
      */
-    available(installed: readonly { readonly package: string; readonly version: string }[], options?: { readonly search?: string; readonly signal?: AbortSignal }): Promise<Catalogue>;
+    available(
+        installed: readonly { readonly package: string; readonly version: string }[],
+        options?: { readonly search?: string; readonly signal?: AbortSignal }
+    ): Promise<Catalogue>;
     /** Deletes one version's folder. @throws Error when the lock names it */
     remove(folder: string): Promise<void>;
     /**

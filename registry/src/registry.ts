@@ -15,7 +15,15 @@ import { resolve } from './resolve.ts';
 import { hostSdkFolder, linkSdk } from './supply.ts';
 
 const mebi = 1024 * 1024;
-const defaults: InstallLimits = { archiveBytes: 64 * mebi, unpackedBytes: 256 * mebi, entries: 20_000, packages: 500, totalBytes: 512 * mebi, idleMs: 15_000, totalMs: 300_000 };
+const defaults: InstallLimits = {
+    archiveBytes: 64 * mebi,
+    unpackedBytes: 256 * mebi,
+    entries: 20_000,
+    packages: 500,
+    totalBytes: 512 * mebi,
+    idleMs: 15_000,
+    totalMs: 300_000
+};
 const defaultImportMs = 5000;
 
 /** Makes the registry: reads the lock, links the SDK beside what is installed, and deletes what killed installs left. Fetches nothing. */
@@ -32,14 +40,29 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     const waiting = new Set<string>();
     let installing = 0;
 
-    const find = async (places: readonly Place[]): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }> => {
-        const installed = await Promise.all(lock.current().map((entry) => locate(entry, root, lock, options.reserved, options.host.sdk)));
+    const find = async (
+        places: readonly Place[]
+    ): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }> => {
+        const installed = await Promise.all(
+            lock.current().map((entry) => locate(entry, root, lock, options.reserved, options.host.sdk))
+        );
         const { found, skipped } = await discover(places, options.reserved, options.host.sdk);
         const folders = new Set(installed.map(({ folder }) => folder));
-        const untrusted = lock.trusted ? [] : [{ path: join(dataDir, 'plugins.lock.json'), reason: 'its signature is wrong: somebody else changed it, or it belongs to another data folder' }];
-        return { found: [...installed, ...found.filter(({ folder }) => !folders.has(folder))], skipped: [...untrusted, ...skipped] };
+        const untrusted = lock.trusted
+            ? []
+            : [
+                  {
+                      path: join(dataDir, 'plugins.lock.json'),
+                      reason: 'its signature is wrong: somebody else changed it, or it belongs to another data folder'
+                  }
+              ];
+        return {
+            found: [...installed, ...found.filter(({ folder }) => !folders.has(folder))],
+            skipped: [...untrusted, ...skipped]
+        };
     };
-    const loadOne: Registry['load'] = (found, { fresh = false } = {}) => load(found, { importMs: options.importMs ?? defaultImportMs, hostSdk: sdkFolder, fresh });
+    const loadOne: Registry['load'] = (found, { fresh = false } = {}) =>
+        load(found, { importMs: options.importMs ?? defaultImportMs, hostSdk: sdkFolder, fresh });
 
     return {
         sdkFolder,
@@ -54,11 +77,14 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
         async install(source, installOptions = {}) {
             installing += 1;
             try {
-                const installed = await install(source, { dataDir, hostSdk: sdkFolder, registry: options, limits, lock }, installOptions);
+                const installed = await install(
+                    source,
+                    { dataDir, hostSdk: sdkFolder, registry: options, limits, lock },
+                    installOptions
+                );
                 waiting.add(installed.folder);
                 return installed;
-            }
-            finally {
+            } finally {
                 installing -= 1;
             }
         },
@@ -75,10 +101,19 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
             drop: lock.drop,
             verify: lock.verify
         },
-        available: async (installed, { search, signal } = {}) => runJob({
-            kind: 'catalogue', installed: installed.map(({ package: name, version }) => ({ package: name, version })), search: search ?? null, ...await addressOf(options),
-            host: options.host, reserved: [...options.reserved], limits
-        }, signal === undefined ? {} : { signal }),
+        available: async (installed, { search, signal } = {}) =>
+            runJob(
+                {
+                    kind: 'catalogue',
+                    installed: installed.map(({ package: name, version }) => ({ package: name, version })),
+                    search: search ?? null,
+                    ...(await addressOf(options)),
+                    host: options.host,
+                    reserved: [...options.reserved],
+                    limits
+                },
+                signal === undefined ? {} : { signal }
+            ),
         async remove(folder) {
             if (lock.folders().includes(folder)) {
                 throw new Error(`${folder} is in use: the lock names it`);

@@ -13,7 +13,14 @@ export interface Host {
 export interface Unresolved {
     readonly name: string;
     readonly plugin: PluginPackage;
-    readonly code: 'SDK_RANGE' | 'NODE_RANGE' | 'REQUIREMENT_MISSING' | 'REQUIREMENT_RANGE' | 'REQUIREMENT_FAILED' | 'CYCLE' | 'NAME_TAKEN';
+    readonly code:
+        | 'SDK_RANGE'
+        | 'NODE_RANGE'
+        | 'REQUIREMENT_MISSING'
+        | 'REQUIREMENT_RANGE'
+        | 'REQUIREMENT_FAILED'
+        | 'CYCLE'
+        | 'NAME_TAKEN';
     readonly message: string;
 }
 
@@ -38,13 +45,16 @@ export function resolve(plugins: readonly PluginPackage[], host: Host): Resoluti
         const first = firsts.get(name);
         const conflict = hostConflict(plugin, host);
         if (first !== undefined) {
-            unresolved.push({ name, plugin, code: 'NAME_TAKEN', message: `${plugin.package} ${plugin.version} is passed over: ${first.package} ${first.version} has the name ${name}` });
-        }
-        else if (conflict !== null) {
+            unresolved.push({
+                name,
+                plugin,
+                code: 'NAME_TAKEN',
+                message: `${plugin.package} ${plugin.version} is passed over: ${first.package} ${first.version} has the name ${name}`
+            });
+        } else if (conflict !== null) {
             firsts.set(name, plugin);
             refuse(plugin, conflict.code, conflict.message);
-        }
-        else {
+        } else {
             firsts.set(name, plugin);
             usable.set(name, plugin);
         }
@@ -60,17 +70,33 @@ export function resolve(plugins: readonly PluginPackage[], host: Host): Resoluti
             const partner = usable.get(other);
             const at = [...path, name].indexOf(other);
             if (at >= 0) {
-                return refuse(plugin, 'CYCLE', `${[...path, name].slice(at).concat(other).join(' → ')} require each other in a circle`);
+                return refuse(
+                    plugin,
+                    'CYCLE',
+                    `${[...path, name].slice(at).concat(other).join(' → ')} require each other in a circle`
+                );
             }
             if (partner === undefined) {
-                return refuse(plugin, failed.has(other) ? 'REQUIREMENT_FAILED' : 'REQUIREMENT_MISSING', `${name} requires ${other} ${range}, ${failed.has(other) ? `which cannot start: ${failed.get(other)}` : 'which is not there'}`);
+                return refuse(
+                    plugin,
+                    failed.has(other) ? 'REQUIREMENT_FAILED' : 'REQUIREMENT_MISSING',
+                    `${name} requires ${other} ${range}, ${failed.has(other) ? `which cannot start: ${failed.get(other)}` : 'which is not there'}`
+                );
             }
             if (!semver.satisfies(partner.version, range)) {
-                return refuse(plugin, 'REQUIREMENT_RANGE', `${name} requires ${other} ${range}, but ${partner.version} is there`);
+                return refuse(
+                    plugin,
+                    'REQUIREMENT_RANGE',
+                    `${name} requires ${other} ${range}, but ${partner.version} is there`
+                );
             }
             visit(partner, [...path, name]);
             if (!done.has(other)) {
-                return refuse(plugin, 'REQUIREMENT_FAILED', `${name} requires ${other}, which cannot start: ${failed.get(other) ?? 'it waits for itself'}`);
+                return refuse(
+                    plugin,
+                    'REQUIREMENT_FAILED',
+                    `${name} requires ${other}, which cannot start: ${failed.get(other) ?? 'it waits for itself'}`
+                );
             }
         }
         for (const [other, range] of Object.entries(optional)) {
@@ -91,12 +117,21 @@ export function resolve(plugins: readonly PluginPackage[], host: Host): Resoluti
 }
 
 /** Why this panel cannot run it, whatever else is installed; null when it can. */
-export function hostConflict({ manifest: { name, sdk }, version, node }: PluginPackage, host: Host): { readonly code: 'SDK_RANGE' | 'NODE_RANGE'; readonly message: string } | null {
+export function hostConflict(
+    { manifest: { name, sdk }, version, node }: PluginPackage,
+    host: Host
+): { readonly code: 'SDK_RANGE' | 'NODE_RANGE'; readonly message: string } | null {
     if (!semver.satisfies(host.sdk, sdk)) {
-        return { code: 'SDK_RANGE', message: `${name} ${version} works with @portico/sdk ${sdk}, but this panel has ${host.sdk}` };
+        return {
+            code: 'SDK_RANGE',
+            message: `${name} ${version} works with @portico/sdk ${sdk}, but this panel has ${host.sdk}`
+        };
     }
     if (node !== null && !semver.satisfies(host.node, node)) {
-        return { code: 'NODE_RANGE', message: `${name} ${version} works with Node ${node}, but this panel runs on ${host.node}` };
+        return {
+            code: 'NODE_RANGE',
+            message: `${name} ${version} works with Node ${node}, but this panel runs on ${host.node}`
+        };
     }
     return null;
 }

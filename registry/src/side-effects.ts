@@ -4,13 +4,29 @@ import { setImmediate as turn } from 'node:timers/promises';
 
 /** What of Node's kinds of resources goes on by itself; reads of files, promises and the like end with whoever waits for them. */
 const lasting: Readonly<Record<string, string>> = {
-    Timeout: 'a timer', Immediate: 'a timer', PROCESSWRAP: 'a child process', TCPSERVERWRAP: 'a server', PIPESERVERWRAP: 'a server', TCPWRAP: 'a connection', PIPEWRAP: 'a connection',
-    UDPWRAP: 'a socket', FSEVENTWRAP: 'a watcher of files', STATWATCHER: 'a watcher of files', WORKER: 'a worker thread', SIGNALWRAP: 'a listener for a signal', HTTPINCOMINGMESSAGE: 'a connection',
-    HTTPCLIENTREQUEST: 'a request', GETADDRINFOREQWRAP: 'a look-up of a name', TTYWRAP: 'a terminal'
+    Timeout: 'a timer',
+    Immediate: 'a timer',
+    PROCESSWRAP: 'a child process',
+    TCPSERVERWRAP: 'a server',
+    PIPESERVERWRAP: 'a server',
+    TCPWRAP: 'a connection',
+    PIPEWRAP: 'a connection',
+    UDPWRAP: 'a socket',
+    FSEVENTWRAP: 'a watcher of files',
+    STATWATCHER: 'a watcher of files',
+    WORKER: 'a worker thread',
+    SIGNALWRAP: 'a listener for a signal',
+    HTTPINCOMINGMESSAGE: 'a connection',
+    HTTPCLIENTREQUEST: 'a request',
+    GETADDRINFOREQWRAP: 'a look-up of a name',
+    TTYWRAP: 'a terminal'
 };
 interface Watched {
     readonly resources: Map<number, { readonly type: string; readonly resource: object }>;
-    readonly listeners: { readonly event: string | symbol; readonly listener: (...args: unknown[]) => void }[];
+    readonly listeners: {
+        readonly event: string | symbol;
+        readonly listener: (...args: unknown[]) => void;
+    }[];
 }
 
 const scope = new AsyncLocalStorage<Watched>();
@@ -49,7 +65,13 @@ export interface Leftovers {
  *
  * @returns what `work` answered or threw, and the leftovers; `settled: false` when `giveUp` came first
  */
-export async function watch<T>(work: () => Promise<T>, giveUp: Promise<void>): Promise<{ readonly outcome: { readonly value: T } | { readonly error: unknown } | null; readonly left: Leftovers }> {
+export async function watch<T>(
+    work: () => Promise<T>,
+    giveUp: Promise<void>
+): Promise<{
+    readonly outcome: { readonly value: T } | { readonly error: unknown } | null;
+    readonly left: Leftovers;
+}> {
     const watched: Watched = { resources: new Map(), listeners: [] };
     if (active === 0) {
         hook.enable();
@@ -57,7 +79,10 @@ export async function watch<T>(work: () => Promise<T>, giveUp: Promise<void>): P
     }
     active += 1;
     try {
-        const done = scope.run(watched, work).then((value) => ({ value }), (error: unknown) => ({ error }));
+        const done = scope.run(watched, work).then(
+            (value) => ({ value }),
+            (error: unknown) => ({ error })
+        );
         const outcome = await Promise.race([done, giveUp.then(() => null)]);
         // A resource that ended is reported as gone a turn later.
         await scope.exit(async () => {
@@ -65,8 +90,7 @@ export async function watch<T>(work: () => Promise<T>, giveUp: Promise<void>): P
             await turn();
         });
         return { outcome, left: leftovers(watched) };
-    }
-    finally {
+    } finally {
         active -= 1;
         if (active === 0) {
             hook.disable();
@@ -79,7 +103,9 @@ export async function watch<T>(work: () => Promise<T>, giveUp: Promise<void>): P
 }
 
 function leftovers({ resources, listeners }: Watched): Leftovers {
-    const still = listeners.filter(({ event, listener }) => process.listeners(event as 'exit').some((each) => each === listener));
+    const still = listeners.filter(({ event, listener }) =>
+        process.listeners(event as 'exit').some((each) => each === listener)
+    );
     const kinds = new Set([...resources.values()].map(({ type }) => lasting[type] ?? type));
     for (const { event } of still) {
         kinds.delete('a listener for a signal');
@@ -102,14 +128,11 @@ function end(type: string, resource: object): void {
     const { kill, close } = resource as { kill?: (signal: number) => void; close?: () => void };
     if (type === 'Timeout') {
         clearTimeout(resource as NodeJS.Timeout);
-    }
-    else if (type === 'Immediate') {
+    } else if (type === 'Immediate') {
         clearImmediate(resource as NodeJS.Immediate);
-    }
-    else if (type === 'PROCESSWRAP' && kill !== undefined) {
+    } else if (type === 'PROCESSWRAP' && kill !== undefined) {
         kill.call(resource, 9);
-    }
-    else {
+    } else {
         close?.call(resource);
     }
 }

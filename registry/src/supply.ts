@@ -43,7 +43,12 @@ export function supplySdk(folder: string): void {
             }
             const resolved = nextResolve(specifier, context);
             const fresh = new URL(parent).searchParams.get(freshKey);
-            if (fresh === null || !resolved.url.startsWith(home) || resolved.url.slice(home.length).startsWith('node_modules/') || resolved.format === 'commonjs') {
+            if (
+                fresh === null ||
+                !resolved.url.startsWith(home) ||
+                resolved.url.slice(home.length).startsWith('node_modules/') ||
+                resolved.format === 'commonjs'
+            ) {
                 return resolved;
             }
             return { ...resolved, url: freshUrl(resolved.url, fresh) };
@@ -72,7 +77,7 @@ export async function linkSdk(root: string, target: string): Promise<void> {
     const scope = join(root, 'node_modules', '@portico');
     const link = join(scope, 'sdk');
     await mkdir(scope, { recursive: true, mode: 0o700 });
-    if (await readlink(link).catch(() => null) === target) {
+    if ((await readlink(link).catch(() => null)) === target) {
         return;
     }
     if ((await lstat(link).catch(() => null))?.isDirectory() === true) {

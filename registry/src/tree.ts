@@ -17,15 +17,20 @@ export class TreeError extends Error {
  * @param sync - also brings every file and folder to the disk
  * @throws TreeError when something other than a file or folder lies there
  */
-export async function hashTree(folder: string, { sync = false }: { readonly sync?: boolean } = {}): Promise<string> {
+export async function hashTree(
+    folder: string,
+    { sync = false }: { readonly sync?: boolean } = {}
+): Promise<string> {
     const { files, folders } = await walk(folder);
     const lines: string[] = new Array<string>(files.length);
     const queue = files.entries();
-    await Promise.all(Array.from({ length: atOnce }, async () => {
-        for (const [index, path] of queue) {
-            lines[index] = `${JSON.stringify(path)} ${await hashFile(join(folder, path), sync)}\n`;
-        }
-    }));
+    await Promise.all(
+        Array.from({ length: atOnce }, async () => {
+            for (const [index, path] of queue) {
+                lines[index] = `${JSON.stringify(path)} ${await hashFile(join(folder, path), sync)}\n`;
+            }
+        })
+    );
     if (sync) {
         for (const path of folders) {
             await syncFolder(join(folder, path));
@@ -41,14 +46,15 @@ export async function syncFolder(path: string): Promise<void> {
     const handle = await open(path, 'r');
     try {
         await handle.sync();
-    }
-    finally {
+    } finally {
         await handle.close();
     }
 }
 
 /** All files and folders below it, relative, in the order of their bytes; the deepest folders first. */
-async function walk(folder: string): Promise<{ readonly files: readonly string[]; readonly folders: readonly string[] }> {
+async function walk(
+    folder: string
+): Promise<{ readonly files: readonly string[]; readonly folders: readonly string[] }> {
     const files: string[] = [];
     const folders: string[] = [''];
     for (let index = 0; index < folders.length; index += 1) {
@@ -57,11 +63,9 @@ async function walk(folder: string): Promise<{ readonly files: readonly string[]
             const child = path === '' ? entry.name : `${path}/${entry.name}`;
             if (entry.isDirectory()) {
                 folders.push(child);
-            }
-            else if (entry.isFile()) {
+            } else if (entry.isFile()) {
                 files.push(child);
-            }
-            else {
+            } else {
                 throw new TreeError(`${child} is neither a file nor a folder`);
             }
         }
@@ -81,8 +85,7 @@ async function hashFile(path: string, sync: boolean): Promise<string> {
             await handle.sync();
         }
         return `${(mode & 0o100) === 0 ? '-' : 'x'} ${hash.digest('base64')}`;
-    }
-    finally {
+    } finally {
         await handle.close();
     }
 }

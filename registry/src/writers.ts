@@ -17,18 +17,32 @@ export async function unsafe(path: string, files: AccountFiles = usual): Promise
         if ((mode & 0o002) !== 0 || (uid !== self && uid !== 0)) {
             return 'others may write to it';
         }
-        return (mode & 0o020) !== 0 && !await isPrivate(gid, self, files) ? 'its group may write to it' : null;
-    }
-    catch (error) {
+        return (mode & 0o020) !== 0 && !(await isPrivate(gid, self, files))
+            ? 'its group may write to it'
+            : null;
+    } catch (error) {
         return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'missing' : (error as Error).message;
     }
 }
 
 /** Many machines give every user a group of their own, and make folders that it may write to: nobody else is in there. A group that the files do not know may have anybody in it. */
 async function isPrivate(gid: number, self: number, files: AccountFiles): Promise<boolean> {
-    const [groups, accounts] = await Promise.all([files.group, files.passwd].map(async (file) => (await readFile(file, 'utf8').catch(() => '')).split('\n').map((line) => line.split(':'))));
-    const own = new Set((accounts ?? []).filter(([, , uid]) => Number(uid) === self || Number(uid) === 0).map(([name]) => name));
+    const [groups, accounts] = await Promise.all(
+        [files.group, files.passwd].map(async (file) =>
+            (await readFile(file, 'utf8').catch(() => '')).split('\n').map((line) => line.split(':'))
+        )
+    );
+    const own = new Set(
+        (accounts ?? [])
+            .filter(([, , uid]) => Number(uid) === self || Number(uid) === 0)
+            .map(([name]) => name)
+    );
     const named = (groups ?? []).filter(([, , id]) => id !== undefined && id !== '' && Number(id) === gid);
-    const others = [...named.flatMap(([, , , members = '']) => members.split(',').filter((name) => name !== '')), ...(accounts ?? []).filter(([, , , group]) => group !== undefined && group !== '' && Number(group) === gid).map(([name = '']) => name)];
+    const others = [
+        ...named.flatMap(([, , , members = '']) => members.split(',').filter((name) => name !== '')),
+        ...(accounts ?? [])
+            .filter(([, , , group]) => group !== undefined && group !== '' && Number(group) === gid)
+            .map(([name = '']) => name)
+    ];
     return named.length > 0 && others.every((name) => own.has(name));
 }

@@ -7,11 +7,24 @@ import type { HookName, Hooks, Outcome, Tap, TapOrder } from './hooks.ts';
 import type { AnySchema } from './joi.ts';
 import type { Child, ExecOptions, ExecResult, SpawnOptions } from './process.ts';
 import type { TaskView } from './reply.ts';
-import type { Actor, Awaitable, PluginDownload, PluginHttp, PluginRoute, PluginSocket, PluginStream, PluginUpload } from './route.ts';
+import type {
+    Actor,
+    Awaitable,
+    PluginDownload,
+    PluginHttp,
+    PluginRoute,
+    PluginSocket,
+    PluginStream,
+    PluginUpload
+} from './route.ts';
 import type { CertificatesDoor, HostsDoor } from './serving.ts';
 
 /** Deeply read-only. */
-export type Frozen<T> = T extends Date | Uint8Array ? T : T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : T;
+export type Frozen<T> = T extends Date | Uint8Array
+    ? T
+    : T extends object
+      ? { readonly [K in keyof T]: Frozen<T[K]> }
+      : T;
 
 type Schema = AnySchema | undefined;
 
@@ -67,7 +80,10 @@ export interface Files {
     stat(path: string): Promise<FileEntry>;
     /** Where a link points to, as text. */
     readLink(path: string): Promise<string>;
-    createFolder(path: string, options?: { readonly mode?: number; readonly parents?: boolean }): Promise<void>;
+    createFolder(
+        path: string,
+        options?: { readonly mode?: number; readonly parents?: boolean }
+    ): Promise<void>;
     /** Replaces a file at `to` only with `replace`. */
     move(from: string, to: string, options?: { readonly replace?: boolean }): Promise<void>;
     /** A folder with all that is in it only with `recursive`. */
@@ -78,12 +94,15 @@ export interface Files {
 }
 
 /** When scheduled work runs. */
-export type When = ({
-    /** Five fields, or six with seconds first; `@daily` and its like. */
-    readonly cron: string;
-    /** IANA name; default: the machine's. */
-    readonly timezone?: string;
-} | { readonly everySeconds: number }) & {
+export type When = (
+    | {
+          /** Five fields, or six with seconds first; `@daily` and its like. */
+          readonly cron: string;
+          /** IANA name; default: the machine's. */
+          readonly timezone?: string;
+      }
+    | { readonly everySeconds: number }
+) & {
     /** What happens when the last run is not over; default `skip`. */
     readonly overlap?: 'skip' | 'queue';
     /** What happens when the time passed while nothing ran; default `skip`. */
@@ -176,13 +195,24 @@ export interface HookDoor {
      */
     tap<K extends HookName>(name: K, tap: Tap<K>, order?: TapOrder): void;
     /** Publishes a hook of this plugin, whose name starts with the plugin's own (`deploy.released`), and returns how to run it. */
-    define<K extends HookName>(name: K, hook: { readonly kind: Hooks[K]['kind']; readonly summary: string; readonly timeoutSeconds?: number }): (payload: Hooks[K]['payload']) => Promise<HookRun<K>>;
+    define<K extends HookName>(
+        name: K,
+        hook: { readonly kind: Hooks[K]['kind']; readonly summary: string; readonly timeoutSeconds?: number }
+    ): (payload: Hooks[K]['payload']) => Promise<HookRun<K>>;
     /** Runs a collecting hook of the core, one outcome for each plugin as it comes; needs the capability `collect`. Work, not registration. */
-    collect<K extends HookName>(name: K, payload: (plugin: string) => Hooks[K]['payload'], options?: { readonly only?: readonly string[]; readonly signal?: AbortSignal }): AsyncIterable<Outcome<Hooks[K]['result']>>;
+    collect<K extends HookName>(
+        name: K,
+        payload: (plugin: string) => Hooks[K]['payload'],
+        options?: { readonly only?: readonly string[]; readonly signal?: AbortSignal }
+    ): AsyncIterable<Outcome<Hooks[K]['result']>>;
 }
 
 /** What running a hook gives: nothing, the value at the end, or one outcome for each plugin. */
-export type HookRun<K extends HookName> = Hooks[K]['kind'] extends 'waterfall' ? Hooks[K]['payload'] : Hooks[K]['kind'] extends 'collect' ? readonly Outcome<Hooks[K]['result']>[] : void;
+export type HookRun<K extends HookName> = Hooks[K]['kind'] extends 'waterfall'
+    ? Hooks[K]['payload']
+    : Hooks[K]['kind'] extends 'collect'
+      ? readonly Outcome<Hooks[K]['result']>[]
+      : void;
 
 /**
  * What `setup` is handed. *Registration* (routes, taps, `health`, `on…`) is synchronous and happens in `setup` only. *Work* is asynchronous,
@@ -205,15 +235,28 @@ export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record
     readonly plugins: P;
 
     /** Declares a JSON route. */
-    route<VP extends Schema = undefined, VQ extends Schema = undefined, VB extends Schema = undefined, VR extends Schema = undefined>(route: PluginRoute<VP, VQ, VB, VR>): void;
+    route<
+        VP extends Schema = undefined,
+        VQ extends Schema = undefined,
+        VB extends Schema = undefined,
+        VR extends Schema = undefined
+    >(
+        route: PluginRoute<VP, VQ, VB, VR>
+    ): void;
     /** Declares server-sent events. */
-    stream<VP extends Schema = undefined, VQ extends Schema = undefined, VB extends Schema = undefined>(route: PluginStream<VP, VQ, VB>): void;
+    stream<VP extends Schema = undefined, VQ extends Schema = undefined, VB extends Schema = undefined>(
+        route: PluginStream<VP, VQ, VB>
+    ): void;
     /** Declares a WebSocket. */
     socket<VP extends Schema = undefined, VQ extends Schema = undefined>(route: PluginSocket<VP, VQ>): void;
     /** Declares a route whose body is taken as a stream. */
-    upload<VP extends Schema = undefined, VQ extends Schema = undefined, VR extends Schema = undefined>(route: PluginUpload<VP, VQ, VR>): void;
+    upload<VP extends Schema = undefined, VQ extends Schema = undefined, VR extends Schema = undefined>(
+        route: PluginUpload<VP, VQ, VR>
+    ): void;
     /** Declares a route that answers bytes, with ranges and conditions. */
-    download<VP extends Schema = undefined, VQ extends Schema = undefined>(route: PluginDownload<VP, VQ>): void;
+    download<VP extends Schema = undefined, VQ extends Schema = undefined>(
+        route: PluginDownload<VP, VQ>
+    ): void;
     /** Declares a route of a foreign protocol, without the envelope. */
     http<VP extends Schema = undefined, VQ extends Schema = undefined>(route: PluginHttp<VP, VQ>): void;
     /** Serves static files of the package, public and immutable by hash. */
@@ -244,7 +287,12 @@ export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record
     /** Seals texts with a key of this plugin and package. */
     readonly secrets: { seal(plain: string): Promise<string>; open(sealed: string): Promise<string> };
     /** Issues a one-time ticket, good for `ttlSeconds` (1 to 300, default 30), for a route with {@link TicketAccess}. */
-    readonly tickets: { issue(actor: Actor, ticket: { readonly permission: string; readonly data?: unknown; readonly ttlSeconds?: number }): Promise<IssuedTicket> };
+    readonly tickets: {
+        issue(
+            actor: Actor,
+            ticket: { readonly permission: string; readonly data?: unknown; readonly ttlSeconds?: number }
+        ): Promise<IssuedTicket>;
+    };
     /** `fetch`, bound by the capability `network`; checked at connect time and on every redirect. */
     readonly fetch: typeof globalThis.fetch;
     /** A socket that connects only to what is granted. Without a target, the caller's own `connect` is checked. Synchronous, as drivers want it. */

@@ -32,20 +32,31 @@ export interface Call {
 }
 
 /** What of a type is not plain data; `never` when all of it is. */
-type Unplain<T> = unknown extends T ? never
-    : T extends string | number | boolean | null | undefined | void | Date | Uint8Array ? never
-        : T extends bigint | symbol | ((...args: never[]) => unknown) ? T
-            : T extends object ? { [K in keyof T]-?: Unplain<T[K]> }[keyof T] : never;
+type Unplain<T> = unknown extends T
+    ? never
+    : T extends string | number | boolean | null | undefined | void | Date | Uint8Array
+      ? never
+      : T extends bigint | symbol | ((...args: never[]) => unknown)
+        ? T
+        : T extends object
+          ? { [K in keyof T]-?: Unplain<T[K]> }[keyof T]
+          : never;
 
 /**
  * What a contract may be: functions of one plain input and the call, which answer later with plain data or a series of it. Anything else
  * turns into a text that says what is wrong, where the compiler shows it.
  */
-export type Contract<C> = { [K in keyof C]: C[K] extends (input: infer I, call: Call) => infer R
-    ? [Unplain<I>] extends [never]
-        ? R extends Promise<infer O> | AsyncIterable<infer O> ? [Unplain<O>] extends [never] ? C[K] : 'the result is not plain data' : 'a contract method is asynchronous'
-        : 'the input is not plain data'
-    : 'a contract has only functions (input, call)' };
+export type Contract<C> = {
+    [K in keyof C]: C[K] extends (input: infer I, call: Call) => infer R
+        ? [Unplain<I>] extends [never]
+            ? R extends Promise<infer O> | AsyncIterable<infer O>
+                ? [Unplain<O>] extends [never]
+                    ? C[K]
+                    : 'the result is not plain data'
+                : 'a contract method is asynchronous'
+            : 'the input is not plain data'
+        : 'a contract has only functions (input, call)';
+};
 
 /** For whom and until when a partner's method is called. */
 export interface RemoteOptions {
@@ -54,11 +65,16 @@ export interface RemoteOptions {
 }
 
 /** A contract as its consumer sees it: a stable proxy that always reaches the generation that runs now. */
-export type Remote<C> = { readonly [K in keyof C]: C[K] extends (input: infer I, call: Call) => infer R ? (input: I, options?: RemoteOptions) => R : never };
+export type Remote<C> = {
+    readonly [K in keyof C]: C[K] extends (input: infer I, call: Call) => infer R
+        ? (input: I, options?: RemoteOptions) => R
+        : never;
+};
 
 /** The partners of a definition: required ones are there, optional ones may be absent. */
-export type Partners<R, O> = { readonly [K in keyof R]: R[K] extends ContractToken<infer C> ? Remote<C> : never }
-    & { readonly [K in keyof O]: O[K] extends ContractToken<infer C> ? Remote<C> | undefined : never };
+export type Partners<R, O> = {
+    readonly [K in keyof R]: R[K] extends ContractToken<infer C> ? Remote<C> : never;
+} & { readonly [K in keyof O]: O[K] extends ContractToken<infer C> ? Remote<C> | undefined : never };
 
 /** One step of a plugin's own database. Steps run in their order, each once, each in a transaction of its own. */
 export interface Migration {
@@ -110,8 +126,20 @@ export type ContractOf<D> = D extends PluginDefinition<infer C> ? C : never;
  * @example `export default definePlugin({ setup(ctx) { ctx.route({ method: 'GET', path: '/hello', access: 'read', handler: () => ({ text: 'Hello' }) }); } });`
  * @throws TypeError when two migrations have one name, or a partner is both required and optional
  */
-export function definePlugin<S extends AnySchema = NoSettings, R extends Tokens = NoTokens, O extends Tokens = NoTokens, C = void>(definition: Definition<S, R, O, C>): PluginDefinition<C> {
-    const { settings = null, requires = {}, optional = {}, entities = [], migrations = [], setup } = definition;
+export function definePlugin<
+    S extends AnySchema = NoSettings,
+    R extends Tokens = NoTokens,
+    O extends Tokens = NoTokens,
+    C = void
+>(definition: Definition<S, R, O, C>): PluginDefinition<C> {
+    const {
+        settings = null,
+        requires = {},
+        optional = {},
+        entities = [],
+        migrations = [],
+        setup
+    } = definition;
     if (typeof setup !== 'function') {
         throw new TypeError('definePlugin needs a function `setup`');
     }
@@ -125,12 +153,22 @@ export function definePlugin<S extends AnySchema = NoSettings, R extends Tokens 
         throw new TypeError(`definePlugin: two migrations are named ${JSON.stringify(twice)}`);
     }
     return Object.freeze({
-        '~portico': 'plugin' as const, sdk: 1 as const, settings, requires: Object.keys(requires), optional: Object.keys(optional), entities, migrations,
+        '~portico': 'plugin' as const,
+        sdk: 1 as const,
+        settings,
+        requires: Object.keys(requires),
+        optional: Object.keys(optional),
+        entities,
+        migrations,
         setup: (ctx: never) => setup(ctx)
     });
 }
 
 /** Tells a definition by its brand. */
 export function isDefinition(value: unknown): value is PluginDefinition {
-    return typeof value === 'object' && value !== null && (value as { '~portico'?: unknown })['~portico'] === 'plugin';
+    return (
+        typeof value === 'object' &&
+        value !== null &&
+        (value as { '~portico'?: unknown })['~portico'] === 'plugin'
+    );
 }

@@ -33,22 +33,33 @@ export interface FailureOptions {
 }
 
 /** Makes one failure of a table: `data` goes to the client. */
-export type FailureFactory = (data?: Readonly<Record<string, unknown>> | null, options?: FailureOptions) => FailureError;
+export type FailureFactory = (
+    data?: Readonly<Record<string, unknown>> | null,
+    options?: FailureOptions
+) => FailureError;
 
 /**
  * Declares every way in which a package fails, as one table to read.
  *
  * @example `const fail = defineErrors({ DOMAIN_TAKEN: { code: 40950, message: 'Domain {domain} is taken' } }); throw fail.DOMAIN_TAKEN({ domain });`
  */
-export function defineErrors<const T extends Readonly<Record<string, FailureRow>>>(table: T): { readonly [K in keyof T]: FailureFactory } {
+export function defineErrors<const T extends Readonly<Record<string, FailureRow>>>(
+    table: T
+): { readonly [K in keyof T]: FailureFactory } {
     const entries = Object.entries(table).map(([reason, row]) => {
         if (!/^[A-Z][A-Z0-9_]*$/.test(reason)) {
             throw new TypeError(`Failure ${reason} is not upper snake case`);
         }
         if (!Number.isInteger(row.code) || row.code < 40000 || row.code > 59999) {
-            throw new TypeError(`Failure ${reason} has the code ${row.code}, which is not an HTTP error status × 100 plus a detail`);
+            throw new TypeError(
+                `Failure ${reason} has the code ${row.code}, which is not an HTTP error status × 100 plus a detail`
+            );
         }
-        const make: FailureFactory = (data = null, options = {}) => createFailure({ code: row.code, reason, message: options.message ?? fill(row.message, data), data }, options.cause);
+        const make: FailureFactory = (data = null, options = {}) =>
+            createFailure(
+                { code: row.code, reason, message: options.message ?? fill(row.message, data), data },
+                options.cause
+            );
         return [reason, make] as const;
     });
     return Object.fromEntries(entries) as { readonly [K in keyof T]: FailureFactory };
@@ -58,12 +69,21 @@ export function defineErrors<const T extends Readonly<Record<string, FailureRow>
 export function createFailure(failure: Failure, cause?: unknown): FailureError {
     const error = new Error(failure.message, cause === undefined ? undefined : { cause });
     error.name = failure.reason;
-    return Object.assign(error, { code: failure.code, reason: failure.reason, data: failure.data, [brand]: 'failure' });
+    return Object.assign(error, {
+        code: failure.code,
+        reason: failure.reason,
+        data: failure.data,
+        [brand]: 'failure'
+    });
 }
 
 /** Tells whether a thrown thing is a failure of some table, and not a bug. */
 export function isFailure(thrown: unknown): thrown is FailureError {
-    return typeof thrown === 'object' && thrown !== null && (thrown as Record<string, unknown>)[brand] === 'failure';
+    return (
+        typeof thrown === 'object' &&
+        thrown !== null &&
+        (thrown as Record<string, unknown>)[brand] === 'failure'
+    );
 }
 
 /** The HTTP status of a failure's code. */
@@ -72,5 +92,7 @@ export function statusOf(code: number): number {
 }
 
 function fill(message: string, data: Readonly<Record<string, unknown>> | null): string {
-    return message.replace(/\{(\w+)\}/g, (place, name: string) => (data !== null && name in data ? String(data[name]) : place));
+    return message.replace(/\{(\w+)\}/g, (place, name: string) =>
+        data !== null && name in data ? String(data[name]) : place
+    );
 }

@@ -5,10 +5,26 @@
  */
 import type { Awaitable } from './route.ts';
 
-export interface Notify<P> { readonly kind: 'notify'; readonly payload: P; readonly result: void }
-export interface Guard<P> { readonly kind: 'guard'; readonly payload: P; readonly result: void | { readonly refuse: string } }
-export interface Waterfall<P> { readonly kind: 'waterfall'; readonly payload: P; readonly result: P | void }
-export interface Collect<P, I> { readonly kind: 'collect'; readonly payload: P; readonly result: readonly I[] | void }
+export interface Notify<P> {
+    readonly kind: 'notify';
+    readonly payload: P;
+    readonly result: void;
+}
+export interface Guard<P> {
+    readonly kind: 'guard';
+    readonly payload: P;
+    readonly result: void | { readonly refuse: string };
+}
+export interface Waterfall<P> {
+    readonly kind: 'waterfall';
+    readonly payload: P;
+    readonly result: P | void;
+}
+export interface Collect<P, I> {
+    readonly kind: 'collect';
+    readonly payload: P;
+    readonly result: readonly I[] | void;
+}
 
 type PlainObject = Readonly<Record<string, unknown>>;
 
@@ -17,18 +33,45 @@ export interface Hooks {
     /** Before a host is validated and saved, outside any lock: a tap may return another `host`. `before` is null on creation. */
     'host.beforeSave': Waterfall<{ readonly before: PlainObject | null; readonly host: PlainObject }>;
     /** After validation, before anything is changed. `after` is null on removal. */
-    'host.guard': Guard<{ readonly action: 'create' | 'update' | 'delete'; readonly before: PlainObject | null; readonly after: PlainObject | null }>;
+    'host.guard': Guard<{
+        readonly action: 'create' | 'update' | 'delete';
+        readonly before: PlainObject | null;
+        readonly after: PlainObject | null;
+    }>;
     /** After the commit, in order of the commits. */
-    'host.afterChange': Notify<{ readonly action: 'create' | 'update' | 'delete'; readonly host: PlainObject }>;
+    'host.afterChange': Notify<{
+        readonly action: 'create' | 'update' | 'delete';
+        readonly host: PlainObject;
+    }>;
     /** Before a correct login becomes a session. The one guard that fails open, or one plugin could lock everybody out; it never gets the password. */
-    'auth.beforeLogin': Guard<{ readonly username: string; readonly ip: string | null; readonly userAgent: string | null }>;
+    'auth.beforeLogin': Guard<{
+        readonly username: string;
+        readonly ip: string | null;
+        readonly userAgent: string | null;
+    }>;
     /** `newNetwork`: the account had not got in from there for 30 days. */
-    'auth.afterLogin': Notify<{ readonly userId: number; readonly username: string; readonly ip: string | null; readonly userAgent: string | null; readonly newNetwork: boolean }>;
+    'auth.afterLogin': Notify<{
+        readonly userId: number;
+        readonly username: string;
+        readonly ip: string | null;
+        readonly userAgent: string | null;
+        readonly newNetwork: boolean;
+    }>;
     /** An entry of the audit log is durable. */
     'audit.recorded': Notify<{
-        readonly actor: { readonly id: number | null; readonly username: string | null; readonly tokenId: number | null; readonly plugin: string | null };
-        readonly action: string; readonly resource: string; readonly resourceId: string | number | null; readonly outcome: 'success' | 'failure'; readonly code: number;
-        readonly ip: string | null; readonly requestId: string | null;
+        readonly actor: {
+            readonly id: number | null;
+            readonly username: string | null;
+            readonly tokenId: number | null;
+            readonly plugin: string | null;
+        };
+        readonly action: string;
+        readonly resource: string;
+        readonly resourceId: string | number | null;
+        readonly outcome: 'success' | 'failure';
+        readonly code: number;
+        readonly ip: string | null;
+        readonly requestId: string | null;
     }>;
     /**
      * What this plugin has for the engine's configuration: a tap gives all of it, each time. Asked when the plugin starts, when its settings
@@ -41,26 +84,56 @@ export interface Hooks {
     /** The engine refused a change, or does not answer. */
     'engine.failed': Notify<{ readonly message: string }>;
     /** A CA issued a certificate to the panel, and it is in place. */
-    'certificate.issued': Notify<{ readonly id: number; readonly name: string; readonly domains: readonly string[]; readonly notAfter: string; readonly renewed: boolean }>;
+    'certificate.issued': Notify<{
+        readonly id: number;
+        readonly name: string;
+        readonly domains: readonly string[];
+        readonly notAfter: string;
+        readonly renewed: boolean;
+    }>;
     /** A certificate comes to its end: said 14, 7, 3 and 1 days before and when it has come. */
-    'certificate.expiring': Notify<{ readonly id: number; readonly name: string; readonly domains: readonly string[]; readonly notAfter: string; readonly daysLeft: number }>;
+    'certificate.expiring': Notify<{
+        readonly id: number;
+        readonly name: string;
+        readonly domains: readonly string[];
+        readonly notAfter: string;
+        readonly daysLeft: number;
+    }>;
     /** An order or a renewal failed; `problem` is what the CA says. `nextAttemptAt` is null when it is not tried again by itself. */
-    'certificate.failed': Notify<{ readonly id: number; readonly name: string; readonly domains: readonly string[]; readonly problem: PlainObject; readonly nextAttemptAt: string | null }>;
+    'certificate.failed': Notify<{
+        readonly id: number;
+        readonly name: string;
+        readonly domains: readonly string[];
+        readonly problem: PlainObject;
+        readonly nextAttemptAt: string | null;
+    }>;
     'settings.changed': Notify<{ readonly keys: readonly string[] }>;
     /** Something that a person should know of: what the channels send. For taking it to places that no channel of the core reaches. */
     'notification.raised': Notify<{
         readonly type: string;
         readonly timestamp: string;
-        readonly data: { readonly severity: 'info' | 'warning' | 'error'; readonly title: string; readonly text: string | null; readonly details: unknown };
+        readonly data: {
+            readonly severity: 'info' | 'warning' | 'error';
+            readonly title: string;
+            readonly text: string | null;
+            readonly details: unknown;
+        };
     }>;
     /** Routes came or went: catalogues made of them are to be made again. `plugin` is whose. */
     'routes.changed': Notify<{ readonly plugin: string }>;
     /** A plugin's state on its record changed. */
-    'plugin.stateChanged': Notify<{ readonly plugin: string; readonly state: string; readonly before: string }>;
+    'plugin.stateChanged': Notify<{
+        readonly plugin: string;
+        readonly state: string;
+        readonly before: string;
+    }>;
     /** What a backup should hold. `folder` is lent: what a tap writes there may be taken; bulk data is never a value. */
     'backup.collect': Collect<{ readonly folder: string }, BackupItem>;
     /** A backup comes back: `folder` holds what this plugin once gave. */
-    'backup.restore': Collect<{ readonly folder: string; readonly version: string; readonly items: readonly BackupItem[] }, { readonly item: string; readonly ok: boolean; readonly message?: string }>;
+    'backup.restore': Collect<
+        { readonly folder: string; readonly version: string; readonly items: readonly BackupItem[] },
+        { readonly item: string; readonly ok: boolean; readonly message?: string }
+    >;
     /**
      * A document of the whole panel is made, with a passphrase: what of a plugin's own data belongs into it, beside its settings. Plain JSON,
      * all items of a plugin together at most `maxBytes`; more than that belongs into a backup. It is sealed.
@@ -70,9 +143,19 @@ export interface Hooks {
      * What this plugin once gave comes back, maybe from another machine and another `version` of it. With `mode` `replace` it takes the place of
      * what is there. It may come a second time when the first was cut, so twice must be as once.
      */
-    'import.restore': Collect<{ readonly version: string; readonly mode: 'merge' | 'replace'; readonly items: readonly ExportItem[] }, RestoredItem>;
+    'import.restore': Collect<
+        {
+            readonly version: string;
+            readonly mode: 'merge' | 'replace';
+            readonly items: readonly ExportItem[];
+        },
+        RestoredItem
+    >;
     /** What a plugin knows of its own health beyond its checks. */
-    'health.collect': Collect<Readonly<Record<string, never>>, { readonly name: string; readonly state: 'ok' | 'degraded' | 'failed'; readonly evidence?: string }>;
+    'health.collect': Collect<
+        Readonly<Record<string, never>>,
+        { readonly name: string; readonly state: 'ok' | 'degraded' | 'failed'; readonly evidence?: string }
+    >;
     'panel.started': Notify<Readonly<Record<string, never>>>;
     'panel.stopping': Notify<Readonly<Record<string, never>>>;
 }
@@ -113,7 +196,10 @@ export type HookName = keyof Hooks;
 export type HookKind = 'notify' | 'guard' | 'waterfall' | 'collect';
 
 /** A tap: sync or async. `signal` aborts when its time is up or its plugin goes. */
-export type Tap<K extends HookName> = (payload: Hooks[K]['payload'], call: { readonly signal: AbortSignal }) => Awaitable<Hooks[K]['result']>;
+export type Tap<K extends HookName> = (
+    payload: Hooks[K]['payload'],
+    call: { readonly signal: AbortSignal }
+) => Awaitable<Hooks[K]['result']>;
 
 /** Where a tap stands among others; unknown plugin names are no error and change nothing. */
 export interface TapOrder {
@@ -126,4 +212,10 @@ export interface TapOrder {
 /** How one plugin's taps of a collecting hook ended. */
 export type Outcome<R> =
     | { readonly plugin: string; readonly version: string; readonly ok: true; readonly result: R }
-    | { readonly plugin: string; readonly version: string; readonly ok: false; readonly reason: string; readonly message: string };
+    | {
+          readonly plugin: string;
+          readonly version: string;
+          readonly ok: false;
+          readonly reason: string;
+          readonly message: string;
+      };

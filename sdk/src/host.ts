@@ -1,6 +1,13 @@
 /** For hosts of plugins only, never for plugins: the boundary, which the core and the test kit plug their ports into. */
 export { createHookHost } from './boundary/hook-host.ts';
-export type { HookHost, HookOptions, Published, TapFailure, TapGate, TapOwner } from './boundary/hook-host.ts';
+export type {
+    HookHost,
+    HookOptions,
+    Published,
+    TapFailure,
+    TapGate,
+    TapOwner
+} from './boundary/hook-host.ts';
 export { allowedHeaders, sandboxHeaders } from './boundary/answer-headers.ts';
 export { Asked, AskedTap } from './boundary/asked.ts';
 export { boundaryErrors, failureOf } from './boundary/failures.ts';
@@ -9,10 +16,31 @@ export { createGuest, type GuestOptions } from './boundary/guest.ts';
 export { createLink, type Link, type Port } from './boundary/link.ts';
 export { deepFreeze, plainCopy } from './boundary/plain.ts';
 export type {
-    Asker, ContractAnswer, DefinitionDocument, GenerationDocument, Guest, HostDoors, JsonAnswer, LocalDoors, PlainActor, PlainDownload, PlainRequest, PlainTaskRun, Release, RouteDocument, SchemaDescription
+    Asker,
+    ContractAnswer,
+    DefinitionDocument,
+    GenerationDocument,
+    Guest,
+    HostDoors,
+    JsonAnswer,
+    LocalDoors,
+    PlainActor,
+    PlainDownload,
+    PlainRequest,
+    PlainTaskRun,
+    Release,
+    RouteDocument,
+    SchemaDescription
 } from './boundary/protocol.ts';
 export { isPure } from './boundary/purity.ts';
 export { Scope, within, type Owned } from './boundary/scope.ts';
 export { mapSecrets, secretPaths } from './boundary/secrets.ts';
-export { labelOf, mergeSettings, openSettings, sealSettings, viewSettings, type Sealer } from './boundary/settings.ts';
+export {
+    labelOf,
+    mergeSettings,
+    openSettings,
+    sealSettings,
+    viewSettings,
+    type Sealer
+} from './boundary/settings.ts';
 export { faultsOf, validate, type Place } from './boundary/validation.ts';

@@ -2,22 +2,117 @@
 export { createFailure, defineErrors, isFailure, statusOf } from './errors.ts';
 export type { Failure, FailureError, FailureFactory, FailureOptions, FailureRow } from './errors.ts';
 export { contract, definePlugin, isDefinition } from './definition.ts';
-export type { Contract, Call, ContractOf, ContractToken, Definition, Migration, NoSettings, Partners, PluginDefinition, Remote, RemoteOptions } from './definition.ts';
 export type {
-    Assets, Context, Db, FileEntry, Files, Frozen, Health, HookDoor, HookRun, IssuedTicket, Logger, Notification, PluginAuditEntry, Scheduled, ScheduledRun, TaskOptions, TaskRun, When
+    Contract,
+    Call,
+    ContractOf,
+    ContractToken,
+    Definition,
+    Migration,
+    NoSettings,
+    Partners,
+    PluginDefinition,
+    Remote,
+    RemoteOptions
+} from './definition.ts';
+export type {
+    Assets,
+    Context,
+    Db,
+    FileEntry,
+    Files,
+    Frozen,
+    Health,
+    HookDoor,
+    HookRun,
+    IssuedTicket,
+    Logger,
+    Notification,
+    PluginAuditEntry,
+    Scheduled,
+    ScheduledRun,
+    TaskOptions,
+    TaskRun,
+    When
 } from './context.ts';
 export type { ApiAnswer, ApiCall, ApiDoor, JsonSchema, RouteFilter, RouteInfo } from './catalogue.ts';
 export type { Child, ExecOptions, ExecResult, Exit, SpawnOptions } from './process.ts';
-export type { AppliedHost, Certificate, CertificatesDoor, Host, HostsDoor, UpstreamState } from './serving.ts';
+export type {
+    AppliedHost,
+    Certificate,
+    CertificatesDoor,
+    Host,
+    HostsDoor,
+    UpstreamState
+} from './serving.ts';
 export { errors } from './plugin-errors.ts';
 export { createHookHost } from './boundary/hook-host.ts';
-export type { HookHost, HookOptions, Published, TapFailure, TapGate, TapOwner } from './boundary/hook-host.ts';
-export type { BackupItem, Collect, EngineFragment, ExportItem, Guard, HookKind, HookName, Hooks, Notify, Outcome, RestoredItem, Tap, TapOrder, Waterfall } from './hooks.ts';
+export type {
+    HookHost,
+    HookOptions,
+    Published,
+    TapFailure,
+    TapGate,
+    TapOwner
+} from './boundary/hook-host.ts';
+export type {
+    BackupItem,
+    Collect,
+    EngineFragment,
+    ExportItem,
+    Guard,
+    HookKind,
+    HookName,
+    Hooks,
+    Notify,
+    Outcome,
+    RestoredItem,
+    Tap,
+    TapOrder,
+    Waterfall
+} from './hooks.ts';
 export { joi } from './joi.ts';
-export type { AnySchema, ArrayMethods, ObjectMethods, ObjectOf, SchemaOf, Shape, Typed, TypedJoi, Value } from './joi.ts';
+export type {
+    AnySchema,
+    ArrayMethods,
+    ObjectMethods,
+    ObjectOf,
+    SchemaOf,
+    Shape,
+    Typed,
+    TypedJoi,
+    Value
+} from './joi.ts';
 export { isReply, nextCursorHeader, reply } from './reply.ts';
 export type { Page, Reply, ReplyOptions, TaskView, TaskView as Task } from './reply.ts';
 export type {
-    Access, Actor, AuditDetail, Awaitable, Bytes, Declared, Described, Download, DownloadRoute, Effect, HttpRoute, JsonRoute, Method, PluginAccess, PluginDescribed, PluginDownload,
-    PluginHttp, PluginRoute, PluginSocket, PluginStream, PluginUpload, Request, Socket, SocketRoute, StreamEvent, StreamRoute, TicketAccess, Ticketed, UploadRoute
+    Access,
+    Actor,
+    AuditDetail,
+    Awaitable,
+    Bytes,
+    Declared,
+    Described,
+    Download,
+    DownloadRoute,
+    Effect,
+    HttpRoute,
+    JsonRoute,
+    Method,
+    PluginAccess,
+    PluginDescribed,
+    PluginDownload,
+    PluginHttp,
+    PluginRoute,
+    PluginSocket,
+    PluginStream,
+    PluginUpload,
+    Request,
+    Socket,
+    SocketRoute,
+    StreamEvent,
+    StreamRoute,
+    TicketAccess,
+    Ticketed,
+    UploadRoute
 } from './route.ts';

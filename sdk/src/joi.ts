@@ -50,7 +50,8 @@ export interface ObjectMethods<T> {
     append<M extends Keys>(keys: M): ObjectOf<Flat<Omit<T, keyof M> & Shape<M>>>;
 }
 /** A schema of an object. */
-export type ObjectOf<T, P extends Presence = 'optional'> = ObjectMethods<T> & SchemaOf<Joi.ObjectSchema<T>, T, P>;
+export type ObjectOf<T, P extends Presence = 'optional'> = ObjectMethods<T> &
+    SchemaOf<Joi.ObjectSchema<T>, T, P>;
 
 /** What an array schema can do to its items. */
 export interface ArrayMethods {
@@ -72,7 +73,9 @@ export interface TypedJoi {
     /** An object with any names and one kind of value. */
     record<S extends AnySchema>(value: S): SchemaOf<Joi.ObjectSchema, Record<string, Value<S>>>;
     array(): ArrayMethods & SchemaOf<Joi.ArraySchema, unknown[]>;
-    alternatives<const S extends AnySchema[]>(...schemas: S): SchemaOf<Joi.AlternativesSchema, Value<S[number]>>;
+    alternatives<const S extends AnySchema[]>(
+        ...schemas: S
+    ): SchemaOf<Joi.AlternativesSchema, Value<S[number]>>;
     /** Any joi schema that these types do not cover; the author states the value. */
     typed<T>(schema: Joi.Schema): SchemaOf<Joi.Schema, T, 'required'>;
     ref: Joi.Root['ref'];

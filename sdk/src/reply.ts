@@ -71,7 +71,9 @@ export const reply = {
 
 /** Tells a reply from plain data, by its brand. */
 export function isReply(value: unknown): value is Reply<unknown> {
-    return typeof value === 'object' && value !== null && (value as Record<string, unknown>)[brand] === 'reply';
+    return (
+        typeof value === 'object' && value !== null && (value as Record<string, unknown>)[brand] === 'reply'
+    );
 }
 
 function make<T>(status: number, data: T, options: ReplyOptions): Reply<T> {

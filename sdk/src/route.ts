@@ -137,7 +137,9 @@ export interface StreamEvent {
 export interface StreamDoor<P, Q, B, C> {
     readonly method?: 'GET' | 'POST';
     readonly validate?: { readonly params?: P; readonly query?: Q; readonly payload?: B };
-    handler(request: Request<In<P>, In<Q>, Body<B>> & { readonly lastEventId: string | null } & C): Awaitable<AsyncIterable<StreamEvent>>;
+    handler(
+        request: Request<In<P>, In<Q>, Body<B>> & { readonly lastEventId: string | null } & C
+    ): Awaitable<AsyncIterable<StreamEvent>>;
 }
 
 /** One WebSocket. Iterating reads; iteration ends when the peer closed. */
@@ -165,7 +167,13 @@ export interface UploadDoor<P, Q, R, C> extends Validated<P, Q> {
     readonly audit?: { readonly action: string; readonly resource: string };
     /** 1 to 86,400, default 3,600. */
     readonly timeoutSeconds?: number;
-    handler(request: Request<In<P>, In<Q>, undefined> & { readonly body: Bytes; readonly type: string; readonly length: number | null } & C): Awaitable<Out<R> | Reply<Out<R>>>;
+    handler(
+        request: Request<In<P>, In<Q>, undefined> & {
+            readonly body: Bytes;
+            readonly type: string;
+            readonly length: number | null;
+        } & C
+    ): Awaitable<Out<R> | Reply<Out<R>>>;
 }
 
 /** Something to download. The host answers HEAD, ranges, If-Range and conditional requests. */
@@ -195,7 +203,10 @@ export interface HttpDoor<P, Q, C> extends Validated<P, Q> {
     /** Why the envelope does not hold here; shown in the docs. */
     readonly raw: string;
     readonly maxBytes: number;
-    handler(request: globalThis.Request, call: Omit<Request<In<P>, In<Q>, undefined>, 'payload' | 'headers'> & C): Awaitable<globalThis.Response>;
+    handler(
+        request: globalThis.Request,
+        call: Omit<Request<In<P>, In<Q>, undefined>, 'payload' | 'headers'> & C
+    ): Awaitable<globalThis.Response>;
 }
 
 /** A JSON route of the core. */
@@ -217,17 +228,22 @@ export interface Ticketed {
 }
 
 /** A JSON route of a plugin, as `ctx.route` takes it. */
-export interface PluginRoute<P = undefined, Q = undefined, B = undefined, R = undefined> extends PluginDescribed, JsonDoor<P, Q, B, R, unknown> {
+export interface PluginRoute<P = undefined, Q = undefined, B = undefined, R = undefined>
+    extends PluginDescribed, JsonDoor<P, Q, B, R, unknown> {
     /** Whether assistants may be offered this route; default true. A route with `stepUp` or `secret` never is. */
     readonly tool?: boolean;
 }
 /** An event stream of a plugin, as `ctx.stream` takes it. */
-export interface PluginStream<P = undefined, Q = undefined, B = undefined> extends PluginDescribed, StreamDoor<P, Q, B, Ticketed> {}
+export interface PluginStream<P = undefined, Q = undefined, B = undefined>
+    extends PluginDescribed, StreamDoor<P, Q, B, Ticketed> {}
 /** A WebSocket of a plugin, as `ctx.socket` takes it. */
-export interface PluginSocket<P = undefined, Q = undefined> extends PluginDescribed, SocketDoor<P, Q, Ticketed> {}
+export interface PluginSocket<P = undefined, Q = undefined>
+    extends PluginDescribed, SocketDoor<P, Q, Ticketed> {}
 /** An upload of a plugin, as `ctx.upload` takes it. `'*\/*'` in `accepts` takes any media type. */
-export interface PluginUpload<P = undefined, Q = undefined, R = undefined> extends PluginDescribed, UploadDoor<P, Q, R, unknown> {}
+export interface PluginUpload<P = undefined, Q = undefined, R = undefined>
+    extends PluginDescribed, UploadDoor<P, Q, R, unknown> {}
 /** A download of a plugin, as `ctx.download` takes it. */
-export interface PluginDownload<P = undefined, Q = undefined> extends PluginDescribed, DownloadDoor<P, Q, Ticketed> {}
+export interface PluginDownload<P = undefined, Q = undefined>
+    extends PluginDescribed, DownloadDoor<P, Q, Ticketed> {}
 /** A route of a plugin with a protocol of its own, as `ctx.http` takes it. */
 export interface PluginHttp<P = undefined, Q = undefined> extends PluginDescribed, HttpDoor<P, Q, unknown> {}

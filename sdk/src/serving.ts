@@ -35,9 +35,16 @@ export interface UpstreamState {
 export interface HostsDoor {
     list(filter?: { readonly owner?: string; readonly domain?: string }): Promise<readonly Host[]>;
     /** @param as - acts for this actor, who must be allowed to */
-    create(host: { readonly domain: string; readonly [field: string]: unknown }, as?: Actor): Promise<AppliedHost>;
+    create(
+        host: { readonly domain: string; readonly [field: string]: unknown },
+        as?: Actor
+    ): Promise<AppliedHost>;
     /** @throws VERSION_STALE 41200 when `version` is not the newest */
-    update(id: number, change: Readonly<Record<string, unknown>>, options?: { readonly version?: number; readonly as?: Actor }): Promise<AppliedHost>;
+    update(
+        id: number,
+        change: Readonly<Record<string, unknown>>,
+        options?: { readonly version?: number; readonly as?: Actor }
+    ): Promise<AppliedHost>;
     remove(id: number, options?: { readonly version?: number; readonly as?: Actor }): Promise<void>;
     upstreams(id: number): Promise<readonly UpstreamState[]>;
 }
@@ -55,6 +62,10 @@ export interface Certificate {
 export interface CertificatesDoor {
     list(filter?: { readonly owner?: string; readonly domain?: string }): Promise<readonly Certificate[]>;
     /** PEM texts. */
-    upload(certificate: { readonly name: string; readonly certificate: string; readonly key: string }): Promise<Certificate>;
+    upload(certificate: {
+        readonly name: string;
+        readonly certificate: string;
+        readonly key: string;
+    }): Promise<Certificate>;
     remove(id: number): Promise<void>;
 }

@@ -9,7 +9,12 @@ export type Bodies = Readonly<Record<string, { readonly object: object } | { rea
 asChild(async (bodies: Bodies) => {
     const hapi = createHapi({ host: '127.0.0.1', port: 0 });
     for (const [path, body] of Object.entries(bodies)) {
-        hapi.route({ method: 'GET', path, handler: (_request, h) => ('object' in body ? body.object : h.response(body.text).type('application/json')) });
+        hapi.route({
+            method: 'GET',
+            path,
+            handler: (_request, h) =>
+                'object' in body ? body.object : h.response(body.text).type('application/json')
+        });
     }
     await hapi.start();
     return (hapi.listener.address() as AddressInfo).port;

@@ -12,31 +12,45 @@ export interface Child<T> {
 }
 
 /** Starts a module of this folder and hands it a message; it answers with one when it is ready. */
-export function startChild<T>(module: string, message: unknown, node: readonly string[] = []): Promise<Child<T>> {
+export function startChild<T>(
+    module: string,
+    message: unknown,
+    node: readonly string[] = []
+): Promise<Child<T>> {
     const began = performance.now();
-    const child: ChildProcess = fork(fileURLToPath(new URL(module, import.meta.url)), { execArgv: ['--conditions=portico-source', '--disable-warning=ExperimentalWarning', ...node], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    const child: ChildProcess = fork(fileURLToPath(new URL(module, import.meta.url)), {
+        execArgv: ['--conditions=portico-source', '--disable-warning=ExperimentalWarning', ...node],
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc']
+    });
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
     child.send(message as never);
     return new Promise((resolve, reject) => {
         child.once('error', reject);
         child.once('exit', (code) => reject(new Error(`${module} ended with ${code}`)));
-        child.once('message', (said) => resolve({
-            pid: child.pid ?? 0, said: said as T, ready: performance.now() - began,
-            async close() {
-                child.kill('SIGKILL');
-                await ended;
-            }
-        }));
+        child.once('message', (said) =>
+            resolve({
+                pid: child.pid ?? 0,
+                said: said as T,
+                ready: performance.now() - began,
+                async close() {
+                    child.kill('SIGKILL');
+                    await ended;
+                }
+            })
+        );
     });
 }
 
 /** In the child: takes the message, and says that it is ready. */
 export function asChild<M>(start: (message: M) => Promise<unknown>): void {
     process.once('message', (message) => {
-        start(message as M).then((said) => process.send?.(said), (error: unknown) => {
-            console.error(error);
-            process.exit(1);
-        });
+        start(message as M).then(
+            (said) => process.send?.(said),
+            (error: unknown) => {
+                console.error(error);
+                process.exit(1);
+            }
+        );
     });
     process.once('disconnect', () => process.exit(0));
 }

@@ -15,11 +15,13 @@ async function cost(work: () => unknown): Promise<number> {
             await result;
         }
     }
-    return (performance.now() - began) * 1e6 / calls;
+    return ((performance.now() - began) * 1e6) / calls;
 }
 
 /** Medians of interleaved rounds. */
-async function costs<K extends string>(works: Readonly<Record<K, () => unknown>>): Promise<Readonly<Record<K, number>>> {
+async function costs<K extends string>(
+    works: Readonly<Record<K, () => unknown>>
+): Promise<Readonly<Record<K, number>>> {
     const names = Object.keys(works) as K[];
     const found = new Map<K, number[]>(names.map((name) => [name, []]));
     for (let round = -2; round < rounds; round += 1) {
@@ -30,7 +32,10 @@ async function costs<K extends string>(works: Readonly<Record<K, () => unknown>>
             }
         }
     }
-    return Object.fromEntries(names.map((name) => [name, median(found.get(name) ?? [])])) as Record<K, number>;
+    return Object.fromEntries(names.map((name) => [name, median(found.get(name) ?? [])])) as Record<
+        K,
+        number
+    >;
 }
 
 export async function bench(report: Report): Promise<void> {
@@ -64,10 +69,29 @@ export async function bench(report: Report): Promise<void> {
             await guard.run(payload);
         }
     });
-    report.add({ target: '5', what: '12 async taps against a plain awaited loop', value: found.hook / found.loop, most: [1.2, 0.8], of: `${number(found.hook)} of ${number(found.loop)} ns` });
-    report.add({ target: '5', what: 'a hook that nobody taps', value: found.unused, unit: 'ns', most: [50, 5] });
+    report.add({
+        target: '5',
+        what: '12 async taps against a plain awaited loop',
+        value: found.hook / found.loop,
+        most: [1.2, 0.8],
+        of: `${number(found.hook)} of ${number(found.loop)} ns`
+    });
+    report.add({
+        target: '5',
+        what: 'a hook that nobody taps',
+        value: found.unused,
+        unit: 'ns',
+        most: [50, 5]
+    });
     const write = await costOfChange();
-    report.add({ target: '5', what: 'the hooks of a change, five taps each, of its processor time', value: found.request / 1000 / write * 100, unit: '%', most: [10, 4], of: `${number(found.request / 1000)} of ${number(write)} µs` });
+    report.add({
+        target: '5',
+        what: 'the hooks of a change, five taps each, of its processor time',
+        value: (found.request / 1000 / write) * 100,
+        unit: '%',
+        most: [10, 4],
+        of: `${number(found.request / 1000)} of ${number(write)} µs`
+    });
     if (seen === 0) {
         throw new Error('No tap ran');
     }

@@ -37,7 +37,9 @@ export interface Compared {
 
 /** Processor time of a process, microseconds. */
 export function cpuOf(pid: number): number {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)\s/s, '').split(' ');
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .replace(/^.*\)\s/s, '')
+        .split(' ');
     return (Number(fields[11]) + Number(fields[12])) * 10_000;
 }
 
@@ -47,11 +49,28 @@ export function memoryOf(pid: number): number {
 }
 
 /** One run of wrk. @throws Error when it cannot run */
-export function wrk({ url, headers = {}, seconds, connections = 64 }: { readonly url: string; readonly headers?: Readonly<Record<string, string>>; readonly seconds: number; readonly connections?: number }): Promise<Omit<Measured, 'cpu'> & { readonly requests: number }> {
+export function wrk({
+    url,
+    headers = {},
+    seconds,
+    connections = 64
+}: {
+    readonly url: string;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly seconds: number;
+    readonly connections?: number;
+}): Promise<Omit<Measured, 'cpu'> & { readonly requests: number }> {
     // It knows the one header that it would send itself by this spelling only.
-    const named = Object.entries(headers).flatMap(([name, value]) => ['-H', `${name === 'host' ? 'Host' : name}: ${value}`]);
+    const named = Object.entries(headers).flatMap(([name, value]) => [
+        '-H',
+        `${name === 'host' ? 'Host' : name}: ${value}`
+    ]);
     return new Promise((resolve, reject) => {
-        const child = spawn('wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', '--latency', ...named, url], { stdio: ['ignore', 'pipe', 'inherit'] });
+        const child = spawn(
+            'wrk',
+            ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', '--latency', ...named, url],
+            { stdio: ['ignore', 'pipe', 'inherit'] }
+        );
         let text = '';
         child.stdout.on('data', (chunk: Buffer) => {
             text += chunk.toString();
@@ -59,10 +78,18 @@ export function wrk({ url, headers = {}, seconds, connections = 64 }: { readonly
         child.once('error', reject);
         child.once('exit', () => {
             const read = (pattern: RegExp): string => pattern.exec(text)?.[1] ?? '0';
-            const sockets = /Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(text)?.slice(1).map(Number) ?? [];
+            const sockets =
+                /Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/
+                    .exec(text)
+                    ?.slice(1)
+                    .map(Number) ?? [];
             resolve({
-                rate: Number(read(/Requests\/sec:\s+([\d.]+)/)), requests: Number(read(/(\d+) requests in/)), p50: time(read(/50%\s+(\S+)/)), p99: time(read(/99%\s+(\S+)/)),
-                failures: Number(read(/Non-2xx or 3xx responses: (\d+)/)), cut: sockets.reduce((sum, count) => sum + count, 0)
+                rate: Number(read(/Requests\/sec:\s+([\d.]+)/)),
+                requests: Number(read(/(\d+) requests in/)),
+                p50: time(read(/50%\s+(\S+)/)),
+                p99: time(read(/99%\s+(\S+)/)),
+                failures: Number(read(/Non-2xx or 3xx responses: (\d+)/)),
+                cut: sockets.reduce((sum, count) => sum + count, 0)
             });
         });
     });
@@ -84,7 +111,10 @@ export function statusOf(url: string, headers: Readonly<Record<string, string>> 
 }
 
 /** Loads every variant in turn, in rounds whose order is turned each time. */
-export async function compare<K extends string>(variants: Readonly<Record<K, Variant>>, { rounds = 3, seconds = 2, connections = 64 } = {}): Promise<Readonly<Record<K, Compared>>> {
+export async function compare<K extends string>(
+    variants: Readonly<Record<K, Variant>>,
+    { rounds = 3, seconds = 2, connections = 64 } = {}
+): Promise<Readonly<Record<K, Compared>>> {
     const names = Object.keys(variants) as K[];
     const measured = new Map<K, Measured[]>(names.map((name) => [name, []]));
     for (const name of names) {
@@ -99,18 +129,34 @@ export async function compare<K extends string>(variants: Readonly<Record<K, Var
         for (const name of round % 2 === 0 ? names : names.toReversed()) {
             const variant = variants[name];
             const before = cpuOf(variant.pid);
-            const { requests, ...run } = await wrk({ url: variant.url, headers: variant.headers ?? {}, seconds, connections });
+            const { requests, ...run } = await wrk({
+                url: variant.url,
+                headers: variant.headers ?? {},
+                seconds,
+                connections
+            });
             if ((variant.status ?? 200) < 400 && run.failures > 0) {
                 throw new Error(`${run.failures} of ${requests} answers of ${name} are failures`);
             }
             measured.get(name)?.push({ ...run, cpu: (cpuOf(variant.pid) - before) / Math.max(1, requests) });
         }
     }
-    const middle = (runs: readonly Measured[], key: 'rate' | 'p99' | 'cpu'): number => median(runs.map((run) => run[key]));
-    return Object.fromEntries(names.map((name) => {
-        const runs = measured.get(name) ?? [];
-        return [name, { rounds: runs, rate: middle(runs, 'rate'), p99: middle(runs, 'p99'), cpu: middle(runs, 'cpu') }];
-    })) as unknown as Record<K, Compared>;
+    const middle = (runs: readonly Measured[], key: 'rate' | 'p99' | 'cpu'): number =>
+        median(runs.map((run) => run[key]));
+    return Object.fromEntries(
+        names.map((name) => {
+            const runs = measured.get(name) ?? [];
+            return [
+                name,
+                {
+                    rounds: runs,
+                    rate: middle(runs, 'rate'),
+                    p99: middle(runs, 'p99'),
+                    cpu: middle(runs, 'cpu')
+                }
+            ];
+        })
+    ) as unknown as Record<K, Compared>;
 }
 
 /** The median, over the rounds, of one variant's figure by another's. */

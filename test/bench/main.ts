@@ -4,7 +4,20 @@
  */
 import { createReport, type Report } from './report.ts';
 
-const names = ['http', 'hooks', 'audit', 'database', 'render', 'apply', 'traffic', 'memory', 'changes', 'process', 'plugins', 'acme'] as const;
+const names = [
+    'http',
+    'hooks',
+    'audit',
+    'database',
+    'render',
+    'apply',
+    'traffic',
+    'memory',
+    'changes',
+    'process',
+    'plugins',
+    'acme'
+] as const;
 type Name = (typeof names)[number];
 
 const asked = process.argv.slice(2);
@@ -14,10 +27,10 @@ if (unknown.length > 0) {
     process.exit(2);
 }
 const report = createReport();
-for (const name of asked.length === 0 ? names : asked as Name[]) {
+for (const name of asked.length === 0 ? names : (asked as Name[])) {
     const began = performance.now();
     console.log(`\n${name}`);
-    const { bench } = await import(`./${name}.ts`) as { readonly bench: (report: Report) => Promise<void> };
+    const { bench } = (await import(`./${name}.ts`)) as { readonly bench: (report: Report) => Promise<void> };
     await bench(report);
     console.log(`      ${Math.round((performance.now() - began) / 1000)} s`);
 }

@@ -25,7 +25,9 @@ export async function bench(report: Report): Promise<void> {
                     if (code !== 0) {
                         throw new Error(text);
                     }
-                    if (await statusOf(`http://127.0.0.1:${panel.httpPort}/`, { host: nameOf(1) }) !== 200) {
+                    if (
+                        (await statusOf(`http://127.0.0.1:${panel.httpPort}/`, { host: nameOf(1) })) !== 200
+                    ) {
                         throw new Error('A site is not served');
                     }
                 };
@@ -39,19 +41,39 @@ export async function bench(report: Report): Promise<void> {
                         await reload();
                     }
                     await wait(restMs);
-                    report.add({ target: '13', what: `engine after ${applies} reloads with traffic against after the first, ${count} hosts`, value: memoryOf(pid) / first, most: [2.5, 1.5], of: `${number(memoryOf(pid))} of ${number(first)} MB` });
-                    report.add({ target: '', what: `panel after ${applies} reloads against before`, value: memoryOf(panel.pid) / (own.get(count) ?? NaN), of: `${number(memoryOf(panel.pid))} of ${number(own.get(count) ?? NaN)} MB` });
+                    report.add({
+                        target: '13',
+                        what: `engine after ${applies} reloads with traffic against after the first, ${count} hosts`,
+                        value: memoryOf(pid) / first,
+                        most: [2.5, 1.5],
+                        of: `${number(memoryOf(pid))} of ${number(first)} MB`
+                    });
+                    report.add({
+                        target: '',
+                        what: `panel after ${applies} reloads against before`,
+                        value: memoryOf(panel.pid) / (own.get(count) ?? NaN),
+                        of: `${number(memoryOf(panel.pid))} of ${number(own.get(count) ?? NaN)} MB`
+                    });
                 }
-            }
-            finally {
+            } finally {
                 await panel.close();
             }
         }
-    }
-    finally {
+    } finally {
         await upstream.close();
     }
     const [few, some, many] = counts.map((count) => engine.get(count) ?? NaN) as [number, number, number];
-    report.add({ target: '13', what: 'engine with 10,000 hosts against 10', value: many / few, most: [4, 2.5], of: `${number(many)} of ${number(few)} MB; 1,000 hosts ${number(some)} MB` });
-    report.add({ target: '', what: 'panel with 10,000 hosts against 10', value: (own.get(10_000) ?? NaN) / (own.get(10) ?? NaN), of: `${number(own.get(10_000) ?? NaN)} of ${number(own.get(10) ?? NaN)} MB; 1,000 hosts ${number(own.get(1_000) ?? NaN)} MB` });
+    report.add({
+        target: '13',
+        what: 'engine with 10,000 hosts against 10',
+        value: many / few,
+        most: [4, 2.5],
+        of: `${number(many)} of ${number(few)} MB; 1,000 hosts ${number(some)} MB`
+    });
+    report.add({
+        target: '',
+        what: 'panel with 10,000 hosts against 10',
+        value: (own.get(10_000) ?? NaN) / (own.get(10) ?? NaN),
+        of: `${number(own.get(10_000) ?? NaN)} of ${number(own.get(10) ?? NaN)} MB; 1,000 hosts ${number(own.get(1_000) ?? NaN)} MB`
+    });
 }

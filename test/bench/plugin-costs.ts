@@ -26,15 +26,22 @@ export interface PluginCosts {
 
 const calls = 5_000;
 
-const withRoutes = (count: number): PluginDefinition => definePlugin({
-    migrations: [{ name: '1', up: ['create table item (id integer primary key)'] }],
-    setup(ctx) {
-        for (let n = 0; n < count; n += 1) {
-            ctx.route({ method: 'GET', path: `/route${n}/{id}`, access: 'read', validate: { params: joi.object({ id: joi.number().integer().required() }) }, handler: () => ({ n }) });
+const withRoutes = (count: number): PluginDefinition =>
+    definePlugin({
+        migrations: [{ name: '1', up: ['create table item (id integer primary key)'] }],
+        setup(ctx) {
+            for (let n = 0; n < count; n += 1) {
+                ctx.route({
+                    method: 'GET',
+                    path: `/route${n}/{id}`,
+                    access: 'read',
+                    validate: { params: joi.object({ id: joi.number().integer().required() }) },
+                    handler: () => ({ n })
+                });
+            }
+            ctx.hooks.tap('panel.started', async () => undefined);
         }
-        ctx.hooks.tap('panel.started', async () => undefined);
-    }
-});
+    });
 
 function heap(): number {
     for (let turn = 0; turn < 4; turn += 1) {
@@ -48,7 +55,7 @@ async function took(work: () => Promise<unknown>): Promise<number> {
     for (let n = 0; n < calls; n += 1) {
         await work();
     }
-    return (performance.now() - began) * 1e6 / calls;
+    return ((performance.now() - began) * 1e6) / calls;
 }
 
 async function hooks(rig: PluginRig): Promise<{ readonly hook: number; readonly loop: number }> {
@@ -92,8 +99,18 @@ asChild(async ({ mounts, rounds, cycles, kept }: PluginCostsAsked) => {
     const turn = async (count: number): Promise<void> => {
         for (let n = 0; n < count; n += 1) {
             const generation = await rig.host.prepare({
-                plugin: { package: '@acme/turn', version: '1.0.0', title: 'Turn', node: null, manifest: { name: 'turn', sdk: '^1.0.0' } as never },
-                folder: rig.root, definition, dataDir: `${rig.root}/data/turn`, settings: {}, grants: () => ({})
+                plugin: {
+                    package: '@acme/turn',
+                    version: '1.0.0',
+                    title: 'Turn',
+                    node: null,
+                    manifest: { name: 'turn', sdk: '^1.0.0' } as never
+                },
+                folder: rig.root,
+                definition,
+                dataDir: `${rig.root}/data/turn`,
+                settings: {},
+                grants: () => ({})
             });
             await generation.start();
             await generation.mount();
@@ -108,5 +125,11 @@ asChild(async ({ mounts, rounds, cycles, kept }: PluginCostsAsked) => {
         await rig.run(definition, { name: `kept${n}` });
     }
     const full = heap();
-    return { folder: rig.root, mounting, cycle: (after - before) / cycles, kept: (full - after) / kept, ...await hooks(rig) } satisfies PluginCosts;
+    return {
+        folder: rig.root,
+        mounting,
+        cycle: (after - before) / cycles,
+        kept: (full - after) / kept,
+        ...(await hooks(rig))
+    } satisfies PluginCosts;
 });

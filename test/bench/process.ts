@@ -49,21 +49,51 @@ async function starting(report: Report): Promise<void> {
         await wait(300);
         const memory = memoryOf(cold.pid);
         await cold.close();
-        const [ready, floorReady, floorMemory] = [median(ours), median(floor.map((each) => each.ready)), median(floor.map((each) => each.memory))];
-        report.add({ target: '15', what: 'ready, against hapi + joi + MikroORM alone', value: ready / floorReady, most: [2, 1.3], of: `${number(ready)} of ${number(floorReady)} ms` });
-        report.add({ target: '', what: 'the same without a compile cache', value: coldMs / floorCold, of: `${number(coldMs)} of ${number(floorCold)} ms` });
-        report.add({ target: '15', what: 'memory with 10 hosts, against the same', value: memory / floorMemory, most: [2, 1.4], of: `${number(memory)} of ${number(floorMemory)} MB` });
+        const [ready, floorReady, floorMemory] = [
+            median(ours),
+            median(floor.map((each) => each.ready)),
+            median(floor.map((each) => each.memory))
+        ];
+        report.add({
+            target: '15',
+            what: 'ready, against hapi + joi + MikroORM alone',
+            value: ready / floorReady,
+            most: [2, 1.3],
+            of: `${number(ready)} of ${number(floorReady)} ms`
+        });
+        report.add({
+            target: '',
+            what: 'the same without a compile cache',
+            value: coldMs / floorCold,
+            of: `${number(coldMs)} of ${number(floorCold)} ms`
+        });
+        report.add({
+            target: '15',
+            what: 'memory with 10 hosts, against the same',
+            value: memory / floorMemory,
+            most: [2, 1.4],
+            of: `${number(memory)} of ${number(floorMemory)} MB`
+        });
         for (const count of counts.slice(1)) {
             const panel = await startFleet(count, '127.0.0.1:9', environment);
             await panel.end('SIGTERM');
             const again = await panel.start();
             await wait(300);
-            report.add({ target: '', what: `ready with ${count} hosts against 10, the engine still running`, value: again / ready, of: `${number(again)} ms` });
-            report.add({ target: '', what: `memory with ${count} hosts against 10`, value: memoryOf(panel.pid) / memory, of: `${number(memoryOf(panel.pid))} MB` });
+            report.add({
+                target: '',
+                what: `ready with ${count} hosts against 10, the engine still running`,
+                value: again / ready,
+                of: `${number(again)} ms`
+            });
+            report.add({
+                target: '',
+                what: `memory with ${count} hosts against 10`,
+                value: memoryOf(panel.pid) / memory,
+                of: `${number(memoryOf(panel.pid))} MB`
+            });
             await panel.close();
         }
-    }
-    finally {
+    } finally {
         delete process.env['NODE_COMPILE_CACHE'];
         rmSync(cache, { recursive: true, force: true });
     }
@@ -87,11 +117,21 @@ async function hashing(report: Report): Promise<void> {
         await watching;
         lags.push(longest);
     }
-    report.add({ target: '15', what: `longest pause of the event loop with ${logins} passwords hashing`, value: median(lags), unit: 'ms', most: [10, 5] });
+    report.add({
+        target: '15',
+        what: `longest pause of the event loop with ${logins} passwords hashing`,
+        value: median(lags),
+        unit: 'ms',
+        most: [10, 5]
+    });
 }
 
 async function proving(report: Report): Promise<void> {
-    const challenges = new Challenges({ db: { prepare: () => ({ all: () => [], get: () => undefined }) } as never, clock: systemClock, key: randomBytes(32) });
+    const challenges = new Challenges({
+        db: { prepare: () => ({ all: () => [], get: () => undefined }) } as never,
+        clock: systemClock,
+        key: randomBytes(32)
+    });
     const payloads = Array.from({ length: 8 }, () => solve(challenges.create()));
     const verify = async (): Promise<number> => {
         const began = performance.now();
@@ -114,5 +154,11 @@ async function proving(report: Report): Promise<void> {
         theirs.push(native());
     }
     const share = median(theirs) / median(ours);
-    report.add({ target: '15', what: 'solving a challenge natively against verifying it', value: share, least: [500, 4_000], of: `${number(median(theirs))} ms against ${number(median(ours) * 1000)} µs` });
+    report.add({
+        target: '15',
+        what: 'solving a challenge natively against verifying it',
+        value: share,
+        least: [500, 4_000],
+        of: `${number(median(theirs))} ms against ${number(median(ours) * 1000)} µs`
+    });
 }

@@ -22,8 +22,7 @@ export async function costOfChange(): Promise<number> {
             await change(n);
         }
         return (cpuOf(panel.pid) - before) / changes;
-    }
-    finally {
+    } finally {
         await panel.close();
     }
 }

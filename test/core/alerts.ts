@@ -30,7 +30,12 @@ describe('sendAlerts', () => {
         driver = createFaultyEngine();
         at = await startPanel({ driver });
         await at.client.put('/api/settings', { 'panel.outboundAllow': ['127.0.0.0/8'] });
-        const made = await at.client.post('/api/settings/channels', { name: 'all', type: 'webhook', url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`, events: ['*'] });
+        const made = await at.client.post('/api/settings/channels', {
+            name: 'all',
+            type: 'webhook',
+            url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`,
+            events: ['*']
+        });
         expect(made.status, made.text).to.equal(201);
     });
     after(async () => {
@@ -38,7 +43,11 @@ describe('sendAlerts', () => {
         receiver.close();
     });
 
-    const event = (name: string): Promise<unknown> => until(() => heard.find(({ type }) => type === name) ?? null, `the notification ${name}; heard ${heard.map(({ type }) => type).join(', ')}`);
+    const event = (name: string): Promise<unknown> =>
+        until(
+            () => heard.find(({ type }) => type === name) ?? null,
+            `the notification ${name}; heard ${heard.map(({ type }) => type).join(', ')}`
+        );
 
     it('tells of a login from a new address, of a lock-out and of a second factor that changed', async () => {
         await at.tokenOf('viewer', 'newcomer');
@@ -52,7 +61,11 @@ describe('sendAlerts', () => {
 
     it('tells when the engine refuses', async () => {
         driver.next('load', { reject: 'no such handler' });
-        await at.client.post('/api/hosts', { domain: 'a.example', upstream: '127.0.0.1:9', compression: true });
+        await at.client.post('/api/hosts', {
+            domain: 'a.example',
+            upstream: '127.0.0.1:9',
+            compression: true
+        });
         await event('engine.failed');
     });
 });

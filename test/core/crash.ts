@@ -8,7 +8,13 @@ import type { NemesisName } from '../crash/nemesis.ts';
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
-const rounds: readonly NemesisName[] = ['kill at any moment', 'kill when the table changes', 'kill when the audit head is written', 'kill the engine, then the panel', 'end politely'];
+const rounds: readonly NemesisName[] = [
+    'kill at any moment',
+    'kill when the table changes',
+    'kill when the audit head is written',
+    'kill the engine, then the panel',
+    'end politely'
+];
 
 describe('the panel, killed', () => {
     let harness: Harness;
@@ -22,10 +28,14 @@ describe('the panel, killed', () => {
     });
 
     for (const name of rounds) {
-        it(`keeps what it acknowledged, and sites are answered throughout: ${name}`, { timeout: 60_000 }, async () => {
-            const { violations, names, visits } = await harness.round(name);
-            expect(violations).to.equal([]);
-            expect(names + visits).to.be.above(0);
-        });
+        it(
+            `keeps what it acknowledged, and sites are answered throughout: ${name}`,
+            { timeout: 60_000 },
+            async () => {
+                const { violations, names, visits } = await harness.round(name);
+                expect(violations).to.equal([]);
+                expect(names + visits).to.be.above(0);
+            }
+        );
     }
 });

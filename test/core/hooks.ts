@@ -23,13 +23,26 @@ describe('createCoreHooks', () => {
     it('lets a plugin complete a host before it is validated, refuse it, and hear of it after the commit', async () => {
         const heard: string[] = [];
         const { host } = at.panel.hooks;
-        host.tap(plugin, 'host.beforeSave', ({ host: body }) => ({ before: null, host: { ...body, tags: ['from the plugin'] } }));
-        host.tap(plugin, 'host.guard', ({ after }) => (after?.['domain'] === 'no.example' ? { refuse: 'Not this one' } : undefined));
-        host.tap(plugin, 'host.afterChange', ({ action, host: row }) => void heard.push(`${action} ${String(row['domain'])}`));
+        host.tap(plugin, 'host.beforeSave', ({ host: body }) => ({
+            before: null,
+            host: { ...body, tags: ['from the plugin'] }
+        }));
+        host.tap(plugin, 'host.guard', ({ after }) =>
+            after?.['domain'] === 'no.example' ? { refuse: 'Not this one' } : undefined
+        );
+        host.tap(
+            plugin,
+            'host.afterChange',
+            ({ action, host: row }) => void heard.push(`${action} ${String(row['domain'])}`)
+        );
         const made = await at.client.post('/api/hosts', { domain: 'yes.example', upstream: '127.0.0.1:9' });
         expect([made.status, made.data.tags]).to.equal([201, ['from the plugin']]);
         const refused = await at.client.post('/api/hosts', { domain: 'no.example', upstream: '127.0.0.1:9' });
-        expect([refused.code, refused.message, refused.data]).to.equal([40920, 'Not this one', { reason: 'REFUSED_BY_PLUGIN', plugin: 'probe', hook: 'host.guard' }]);
+        expect([refused.code, refused.message, refused.data]).to.equal([
+            40920,
+            'Not this one',
+            { reason: 'REFUSED_BY_PLUGIN', plugin: 'probe', hook: 'host.guard' }
+        ]);
         expect((await at.client.get('/api/hosts')).data).to.have.length(1);
         await settled();
         expect(heard).to.equal(['create yes.example']);

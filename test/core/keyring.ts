@@ -37,13 +37,19 @@ describe('createKeyring', () => {
         const keyring = createKeyring(folder);
         expect(keyring.derive('a')).to.equal(keyring.derive('a'));
         expect(keyring.derive('a')).to.not.equal(keyring.derive('b'));
-        expect(keyring.secret('jwt', 48)).to.have.length(48).and.to.equal(createKeyring(folder).secret('jwt', 48));
+        expect(keyring.secret('jwt', 48))
+            .to.have.length(48)
+            .and.to.equal(createKeyring(folder).secret('jwt', 48));
     });
 
     it('keeps its files to itself, and refuses ones that others can read or that are damaged', () => {
         createKeyring(folder);
         const master = join(folder, 'keys', 'master');
-        expect([statSync(master).mode & 0o777, statSync(join(folder, 'keys')).mode & 0o777, readFileSync(master).length]).to.equal([0o600, 0o700, 32]);
+        expect([
+            statSync(master).mode & 0o777,
+            statSync(join(folder, 'keys')).mode & 0o777,
+            readFileSync(master).length
+        ]).to.equal([0o600, 0o700, 32]);
         chmodSync(master, 0o644);
         expect(() => createKeyring(folder)).to.throw(Error, /only its owner/);
         chmodSync(master, 0o600);

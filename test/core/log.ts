@@ -9,8 +9,17 @@ describe('createLog', () => {
     it('masks by key at any depth, in errors and in children', () => {
         const lines: string[] = [];
         const log = createLog({ level: 'info', write: (line) => lines.push(line) });
-        log.child({ token: 't-canary' }).info('x', { user: { password: 'p-canary', list: [{ apiToken: 'a-canary' }] }, error: Object.assign(new Error('m', { cause: { secret: 'c-canary' } }), { headers: { authorization: 'h-canary' } }), kept: 'yes' });
-        expect(lines.join()).to.not.contain('canary').and.to.contain('"kept":"yes"').and.to.contain('[redacted]');
+        log.child({ token: 't-canary' }).info('x', {
+            user: { password: 'p-canary', list: [{ apiToken: 'a-canary' }] },
+            error: Object.assign(new Error('m', { cause: { secret: 'c-canary' } }), {
+                headers: { authorization: 'h-canary' }
+            }),
+            kept: 'yes'
+        });
+        expect(lines.join())
+            .to.not.contain('canary')
+            .and.to.contain('"kept":"yes"')
+            .and.to.contain('[redacted]');
     });
 
     it('masks known values wherever they stand, also inside messages', () => {
@@ -24,7 +33,9 @@ describe('createLog', () => {
 
     it('keeps one entry on one line whatever it holds', () => {
         const lines: string[] = [];
-        createLog({ level: 'info', write: (line) => lines.push(line) }).info('a\nb\r\u001b[31m\u2028c', { x: '\n{"level":"fake"}' });
+        createLog({ level: 'info', write: (line) => lines.push(line) }).info('a\nb\r\u001b[31m\u2028c', {
+            x: '\n{"level":"fake"}'
+        });
         expect(lines).to.have.length(1);
         expect(lines[0]?.trimEnd()).to.not.match(/[\n\r\u001b\u2028]/);
         expect(JSON.parse(lines[0] as string)).to.include({ level: 'info', x: '\n{"level":"fake"}' });

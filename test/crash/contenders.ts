@@ -25,11 +25,26 @@ interface Told {
 }
 
 /** @param hosts - as they are now */
-export function createContenders(hosts: readonly Fields[], clients: readonly Client[], random: Random, violation: (text: string) => void): Contenders {
-    const told = new Map(hosts.map((host) => [String(host['domain']), { id: Number(host['id']), versions: new Map([[Number(host['version']), String(host['notes'])]]), unknown: new Set(), seen: Number(host['version']) } satisfies Told as Told]));
+export function createContenders(
+    hosts: readonly Fields[],
+    clients: readonly Client[],
+    random: Random,
+    violation: (text: string) => void
+): Contenders {
+    const told = new Map(
+        hosts.map((host) => [
+            String(host['domain']),
+            {
+                id: Number(host['id']),
+                versions: new Map([[Number(host['version']), String(host['notes'])]]),
+                unknown: new Set(),
+                seen: Number(host['version'])
+            } satisfies Told as Told
+        ])
+    );
     let serial = 0;
     const change = async (client: Client, host: Told): Promise<boolean | null> => {
-        const notes = `contended ${serial += 1}`;
+        const notes = `contended ${(serial += 1)}`;
         const stated = random.chance(0.3) ? { 'if-match': `"${host.seen}"` } : {};
         host.unknown.add(notes);
         const body = { notes, ...(random.chance(0.1) ? { compression: random.chance(0.5) } : {}) };
@@ -46,7 +61,9 @@ export function createContenders(hosts: readonly Fields[], clients: readonly Cli
         }
         const version = Number(answer.data.version);
         if (host.versions.has(version)) {
-            violation(`Version ${version} of host ${host.id} was acknowledged to two changes: ${host.versions.get(version)} and ${notes}`);
+            violation(
+                `Version ${version} of host ${host.id} was acknowledged to two changes: ${host.versions.get(version)} and ${notes}`
+            );
         }
         host.versions.set(version, notes);
         return true;
@@ -54,14 +71,16 @@ export function createContenders(hosts: readonly Fields[], clients: readonly Cli
     return {
         domains: [...told.keys()],
         async run(stopped) {
-            const counts = await Promise.all(clients.map(async (client) => {
-                let acknowledged = 0;
-                for (let done: boolean | null = true; !stopped() && done !== null;) {
-                    done = await change(client, random.pick([...told.values()]));
-                    acknowledged += done === true ? 1 : 0;
-                }
-                return acknowledged;
-            }));
+            const counts = await Promise.all(
+                clients.map(async (client) => {
+                    let acknowledged = 0;
+                    for (let done: boolean | null = true; !stopped() && done !== null;) {
+                        done = await change(client, random.pick([...told.values()]));
+                        acknowledged += done === true ? 1 : 0;
+                    }
+                    return acknowledged;
+                })
+            );
             return counts.reduce((sum, count) => sum + count, 0);
         },
         settle(now) {
@@ -75,11 +94,15 @@ export function createContenders(hosts: readonly Fields[], clients: readonly Cli
                 }
                 const wanted = host.versions.get(version);
                 if (wanted === undefined ? !host.unknown.has(notes) : wanted !== notes) {
-                    violation(`${domain} at version ${version} says ${notes}, and not ${wanted ?? 'what anybody sent'}`);
+                    violation(
+                        `${domain} at version ${version} says ${notes}, and not ${wanted ?? 'what anybody sent'}`
+                    );
                 }
                 const counted = [...host.versions.keys()].filter((each) => each > host.seen).length;
                 if (version - host.seen > counted + host.unknown.size) {
-                    violation(`${domain} went from version ${host.seen} to ${version} with ${counted} changes acknowledged and ${host.unknown.size} unknown`);
+                    violation(
+                        `${domain} went from version ${host.seen} to ${version} with ${counted} changes acknowledged and ${host.unknown.size} unknown`
+                    );
                 }
                 anew(host, version, notes);
             }

@@ -12,7 +12,18 @@ import { nemeses, type Nemesis, type NemesisName } from './nemesis.ts';
 import type { Material } from './operations.ts';
 import type { Random } from './random.ts';
 import { cutRestore } from './restore.ts';
-import { chainHolds, list, noDrift, readWorlds, recorded, retries, served, settled, tokensHold, type Verification } from './verify.ts';
+import {
+    chainHolds,
+    list,
+    noDrift,
+    readWorlds,
+    recorded,
+    retries,
+    served,
+    settled,
+    tokensHold,
+    type Verification
+} from './verify.ts';
 import { startVisitors, type Site, type Visitors } from './visitors.ts';
 import { Writer } from './writer.ts';
 import { emptyWorld } from './world.ts';
@@ -41,8 +52,8 @@ export interface Harness {
 
 const settings = [
     { key: 'engine.acmeEmail', value: (n: number) => `round${n}@crash.test` },
-    { key: 'audit.retentionDays', value: (n: number) => 300 + n % 3_000 },
-    { key: 'server.ipv4', value: (n: number) => `192.0.2.${n % 250 + 1}` },
+    { key: 'audit.retentionDays', value: (n: number) => 300 + (n % 3_000) },
+    { key: 'server.ipv4', value: (n: number) => `192.0.2.${(n % 250) + 1}` },
     { key: 'panel.url', value: (n: number) => `https://panel.test/${n}` }
 ] as const;
 const steadySites = 4;
@@ -62,8 +73,7 @@ export async function createHarness(random: Random, writerCount = 4): Promise<Ha
         const run = new Run(panel, random, upstreams, writerCount);
         await run.prepare();
         return run;
-    }
-    catch (error) {
+    } catch (error) {
         await panel.close();
         await Promise.all(upstreams.map((upstream) => upstream.close()));
         throw error;
@@ -86,7 +96,12 @@ class Run implements Harness {
     #loggedIn = 0;
     readonly #writerCount: number;
 
-    constructor(panel: PanelProcess, random: Random, upstreams: readonly TestUpstream[], writerCount: number) {
+    constructor(
+        panel: PanelProcess,
+        random: Random,
+        upstreams: readonly TestUpstream[],
+        writerCount: number
+    ) {
         this.panel = panel;
         this.#random = random;
         this.#upstreams = upstreams;
@@ -101,14 +116,25 @@ class Run implements Harness {
         const contended = [await this.panel.login(), await this.panel.login()];
         this.#clients.push(...contended);
         const sites = await this.#makeSites();
-        const rows = (await list(this.#admin, '/api/hosts')).filter(({ domain }) => String(domain).startsWith('contended'));
-        this.#contenders = createContenders(rows, contended, this.#random, (text) => this.#violations.push(text));
+        const rows = (await list(this.#admin, '/api/hosts')).filter(({ domain }) =>
+            String(domain).startsWith('contended')
+        );
+        this.#contenders = createContenders(rows, contended, this.#random, (text) =>
+            this.#violations.push(text)
+        );
         this.#loggedIn = Date.now();
         this.#visitors = startVisitors(sites);
         this.#visitors.take();
     }
 
-    async round(name: NemesisName = this.#random.weighted(Object.fromEntries(Object.entries(nemeses).map(([key, { weight }]) => [key, weight])) as Record<NemesisName, number>)): Promise<Round> {
+    async round(
+        name: NemesisName = this.#random.weighted(
+            Object.fromEntries(Object.entries(nemeses).map(([key, { weight }]) => [key, weight])) as Record<
+                NemesisName,
+                number
+            >
+        )
+    ): Promise<Round> {
         this.#violations = [];
         await this.#refresh();
         const since = new Date(Date.now() - 1_000).toISOString();
@@ -126,8 +152,14 @@ class Run implements Harness {
         const after = this.#visitors.take();
         this.#judge(after, nemeses[name]);
         return {
-            nemesis: name, ready, ...result, acknowledged: result.acknowledged + contended, visits: visits.answered + after.answered, cut: visits.cut.length + after.cut.length,
-            longestGap: Math.max(visits.longestGap, after.longestGap), violations: this.#violations
+            nemesis: name,
+            ready,
+            ...result,
+            acknowledged: result.acknowledged + contended,
+            visits: visits.answered + after.answered,
+            cut: visits.cut.length + after.cut.length,
+            longestGap: Math.max(visits.longestGap, after.longestGap),
+            violations: this.#violations
         };
     }
 
@@ -147,35 +179,63 @@ class Run implements Harness {
             this.#wake();
         });
         const ready = await nemesis.strike({
-            panel: this.panel, admin: this.#admin, random: this.#random, violation: (text) => void this.#violations.push(text),
-            nextChange: () => (over ? Promise.resolve() : new Promise((resolve) => this.#waiting.push(resolve)))
+            panel: this.panel,
+            admin: this.#admin,
+            random: this.#random,
+            violation: (text) => void this.#violations.push(text),
+            nextChange: () =>
+                over ? Promise.resolve() : new Promise((resolve) => this.#waiting.push(resolve))
         });
         stopped = true;
         await Promise.all(working);
         return { ready, contended: await contended };
     }
 
-    async #verify(since: string, isPolite: boolean): Promise<Pick<Round, 'acknowledged' | 'unknown' | 'acted' | 'names'>> {
-        const verification: Verification = { client: this.#admin, httpPort: this.panel.httpPort, httpsPort: this.panel.httpsPort, random: this.#random, violation: (text) => void this.#violations.push(text) };
+    async #verify(
+        since: string,
+        isPolite: boolean
+    ): Promise<Pick<Round, 'acknowledged' | 'unknown' | 'acted' | 'names'>> {
+        const verification: Verification = {
+            client: this.#admin,
+            httpPort: this.panel.httpPort,
+            httpsPort: this.panel.httpsPort,
+            random: this.#random,
+            violation: (text) => void this.#violations.push(text)
+        };
         await settled(verification);
-        const { worlds, strangers } = await readWorlds(this.#admin, this.#writers.map(({ material }) => material.prefix), this.#owners);
+        const { worlds, strangers } = await readWorlds(
+            this.#admin,
+            this.#writers.map(({ material }) => material.prefix),
+            this.#owners
+        );
         const unexpected = strangers.filter((name) => !this.#known.has(name));
         if (unexpected.length > 0) {
             this.#violations.push(`Nobody made ${unexpected.join(', ')}`);
         }
-        this.#contenders.settle((await list(this.#admin, '/api/hosts')).filter(({ domain }) => this.#contenders.domains.includes(String(domain))));
+        this.#contenders.settle(
+            (await list(this.#admin, '/api/hosts')).filter(({ domain }) =>
+                this.#contenders.domains.includes(String(domain))
+            )
+        );
         const unanswered = this.#writers.map((writer) => {
             const { open } = writer;
             const acted = writer.settle(worlds.get(writer.material.prefix) ?? emptyWorld);
             // A connection that the kernel had not handed over yet may be reset; what was begun must be answered.
             if (isPolite && open !== null && (acted === true || !writer.cause.includes('ECONNRESET'))) {
-                this.#violations.push(`A panel that ended politely left ${open.operation.name} without an answer: ${writer.cause}`);
+                this.#violations.push(
+                    `A panel that ended politely left ${open.operation.name} without an answer: ${writer.cause}`
+                );
             }
             writer.open = null;
             return { writer, open, acted };
         });
-        const made = new Set(this.#writers.flatMap((writer) => writer.acknowledged.map(({ requestId }) => requestId)));
-        const ids = (acted: boolean): string[] => unanswered.flatMap((each) => (each.open !== null && each.acted === acted ? [each.open.requestId] : []));
+        const made = new Set(
+            this.#writers.flatMap((writer) => writer.acknowledged.map(({ requestId }) => requestId))
+        );
+        const ids = (acted: boolean): string[] =>
+            unanswered.flatMap((each) =>
+                each.open !== null && each.acted === acted ? [each.open.requestId] : []
+            );
         await recorded(verification, since, new Set([...made, ...ids(true)]), new Set(ids(false)));
         await noDrift(verification);
         await chainHolds(verification);
@@ -184,23 +244,44 @@ class Run implements Harness {
             await tokensHold(writer, verification);
         }
         const names = await served(this.#writers, this.#names(), verification);
-        return { acknowledged: made.size, unknown: unanswered.filter(({ open }) => open !== null).length, acted: ids(true).length, names };
+        return {
+            acknowledged: made.size,
+            unknown: unanswered.filter(({ open }) => open !== null).length,
+            acted: ids(true).length,
+            names
+        };
     }
 
     async #restore(): Promise<void> {
         const violation = (text: string): void => void this.#violations.push(text);
-        await cutRestore(this.panel, this.#admin, this.#random, async () => {
-            let stopped = false;
-            const working = this.#writers.map((writer) => writer.run(() => stopped));
-            await wait(this.#random.between(100, 1_200));
-            stopped = true;
-            await Promise.all(working);
-        }, violation);
-        const verification: Verification = { client: this.#admin, httpPort: this.panel.httpPort, httpsPort: this.panel.httpsPort, random: this.#random, violation };
+        await cutRestore(
+            this.panel,
+            this.#admin,
+            this.#random,
+            async () => {
+                let stopped = false;
+                const working = this.#writers.map((writer) => writer.run(() => stopped));
+                await wait(this.#random.between(100, 1_200));
+                stopped = true;
+                await Promise.all(working);
+            },
+            violation
+        );
+        const verification: Verification = {
+            client: this.#admin,
+            httpPort: this.panel.httpPort,
+            httpsPort: this.panel.httpsPort,
+            random: this.#random,
+            violation
+        };
         await settled(verification);
         await noDrift(verification);
         await chainHolds(verification);
-        const { worlds } = await readWorlds(this.#admin, this.#writers.map(({ material }) => material.prefix), this.#owners);
+        const { worlds } = await readWorlds(
+            this.#admin,
+            this.#writers.map(({ material }) => material.prefix),
+            this.#owners
+        );
         for (const writer of this.#writers) {
             writer.take(worlds.get(writer.material.prefix) ?? emptyWorld);
         }
@@ -209,18 +290,24 @@ class Run implements Harness {
     }
 
     #names(): ReadonlyMap<string, string> {
-        return new Map(this.#upstreams.map(({ address }, index) => [address, ['one', 'two', 'three'][index] ?? '']));
+        return new Map(
+            this.#upstreams.map(({ address }, index) => [address, ['one', 'two', 'three'][index] ?? ''])
+        );
     }
 
     #judge({ wrong, cut, refused, answered }: ReturnType<Visitors['take']>, { hitsEngine }: Nemesis): void {
         if (wrong.length > 0) {
-            this.#violations.push(`${wrong.length} visitors got a wrong answer: ${wrong.slice(0, 3).join('; ')}`);
+            this.#violations.push(
+                `${wrong.length} visitors got a wrong answer: ${wrong.slice(0, 3).join('; ')}`
+            );
         }
         if (hitsEngine !== true && refused > 0) {
             this.#violations.push(`${refused} visitors found nobody although the engine was left alone`);
         }
         if (hitsEngine !== true && cut.length > Math.max(5, answered * mostCutShare)) {
-            this.#violations.push(`${cut.length} of ${answered} visits were cut: ${[...new Set(cut)].join('; ')}`);
+            this.#violations.push(
+                `${cut.length} of ${answered} visits were cut: ${[...new Set(cut)].join('; ')}`
+            );
         }
     }
 
@@ -231,13 +318,23 @@ class Run implements Harness {
         this.#clients.push(client);
         this.#owners.set(setting.key, prefix);
         const writer = new Writer({
-            material: { prefix, upstreams: this.#upstreams.map(({ address }) => address), certificates, setting, serial: () => serial += 1 },
-            random: this.#random, client,
+            material: {
+                prefix,
+                upstreams: this.#upstreams.map(({ address }) => address),
+                certificates,
+                setting,
+                serial: () => (serial += 1)
+            },
+            random: this.#random,
+            client,
             sending: () => this.#wake(),
             violation: (text) => void this.#violations.push(text)
         });
         const { data } = await client.get(`/api/settings/${setting.key}`);
-        writer.take({ ...emptyWorld, settings: new Map([[setting.key, { key: setting.key, value: data.value, version: data.version }]]) });
+        writer.take({
+            ...emptyWorld,
+            settings: new Map([[setting.key, { key: setting.key, value: data.value, version: data.version }]])
+        });
         this.#writers.push(writer);
     }
 
@@ -250,15 +347,30 @@ class Run implements Harness {
             this.#known.add(`hosts ${String(body['domain'])}`);
         };
         for (let index = 0; index < contendedHosts; index += 1) {
-            await made({ domain: `contended${index}.crash.test`, upstream: this.#upstreams[0]?.address, notes: 'contended 0' });
+            await made({
+                domain: `contended${index}.crash.test`,
+                upstream: this.#upstreams[0]?.address,
+                notes: 'contended 0'
+            });
         }
         const sites: Site[] = [];
         for (let index = 0; index < steadySites; index += 1) {
             const https = index === steadySites - 1;
             const upstream = this.#upstreams[index % this.#upstreams.length] as TestUpstream;
             const host = `steady${index}.crash.test`;
-            await made({ domain: host, upstream: upstream.address, compression: index === 1, securityHeaders: index === 2, ...(https ? { ssl: true, sslMode: 'internal' } : {}) });
-            sites.push({ host, port: https ? this.panel.httpsPort : this.panel.httpPort, https, mark: `"name":"${['one', 'two', 'three'][index % 3]}"` });
+            await made({
+                domain: host,
+                upstream: upstream.address,
+                compression: index === 1,
+                securityHeaders: index === 2,
+                ...(https ? { ssl: true, sslMode: 'internal' } : {})
+            });
+            sites.push({
+                host,
+                port: https ? this.panel.httpsPort : this.panel.httpPort,
+                https,
+                mark: `"name":"${['one', 'two', 'three'][index % 3]}"`
+            });
         }
         return sites;
     }
@@ -290,10 +402,34 @@ class Run implements Harness {
 function selfSigned(name: string): { readonly certificate: string; readonly key: string } {
     const folder = mkdtempSync(join(tmpdir(), 'portico-pem-'));
     try {
-        execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', 'k.pem', '-out', 'c.pem', '-subj', '/CN=crash', '-days', '30', '-addext', `subjectAltName=DNS:${name}`], { cwd: folder, stdio: 'pipe' });
-        return { certificate: readFileSync(join(folder, 'c.pem'), 'utf8'), key: readFileSync(join(folder, 'k.pem'), 'utf8') };
-    }
-    finally {
+        execFileSync(
+            'openssl',
+            [
+                'req',
+                '-x509',
+                '-newkey',
+                'ec',
+                '-pkeyopt',
+                'ec_paramgen_curve:prime256v1',
+                '-nodes',
+                '-keyout',
+                'k.pem',
+                '-out',
+                'c.pem',
+                '-subj',
+                '/CN=crash',
+                '-days',
+                '30',
+                '-addext',
+                `subjectAltName=DNS:${name}`
+            ],
+            { cwd: folder, stdio: 'pipe' }
+        );
+        return {
+            certificate: readFileSync(join(folder, 'c.pem'), 'utf8'),
+            key: readFileSync(join(folder, 'k.pem'), 'utf8')
+        };
+    } finally {
         rmSync(folder, { recursive: true, force: true });
     }
 }

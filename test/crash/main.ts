@@ -33,19 +33,28 @@ try {
         if (round.ready !== null) {
             readyTimes.push(round.ready);
         }
-        console.log(`${String(n).padStart(4)} ${round.nemesis.padEnd(56)} ${String(round.acknowledged).padStart(4)} acknowledged, ${round.unknown} unknown (${round.acted} made), ready ${round.ready === null ? '-' : Math.round(round.ready)} ms, ${round.names} names, ${round.visits} visits (${round.cut} cut, longest gap ${Math.round(round.longestGap)} ms)`);
+        console.log(
+            `${String(n).padStart(4)} ${round.nemesis.padEnd(56)} ${String(round.acknowledged).padStart(4)} acknowledged, ${round.unknown} unknown (${round.acted} made), ready ${round.ready === null ? '-' : Math.round(round.ready)} ms, ${round.names} names, ${round.visits} visits (${round.cut} cut, longest gap ${Math.round(round.longestGap)} ms)`
+        );
         for (const violation of round.violations) {
             console.log(`     VIOLATION ${violation}`);
         }
         if (round.violations.length > 0) {
-            console.log(harness.panel.output.split('\n').slice(-15).map((line) => `     | ${line.slice(0, 600)}`).join('\n'));
+            console.log(
+                harness.panel.output
+                    .split('\n')
+                    .slice(-15)
+                    .map((line) => `     | ${line.slice(0, 600)}`)
+                    .join('\n')
+            );
         }
     }
-}
-finally {
+} finally {
     await harness.close();
 }
 readyTimes.sort((a, b) => a - b);
-console.log(`${sums.acknowledged} changes acknowledged, ${sums.unknown} without an answer (${sums.acted} of them made), ${sums.names} names served as their rows say, ${sums.visits} visits of sites, ${sums.cut} cut; ready again after ${Math.round(readyTimes[readyTimes.length >> 1] ?? 0)} ms (median), ${Math.round(readyTimes.at(-1) ?? 0)} ms (longest)`);
+console.log(
+    `${sums.acknowledged} changes acknowledged, ${sums.unknown} without an answer (${sums.acted} of them made), ${sums.names} names served as their rows say, ${sums.visits} visits of sites, ${sums.cut} cut; ready again after ${Math.round(readyTimes[readyTimes.length >> 1] ?? 0)} ms (median), ${Math.round(readyTimes.at(-1) ?? 0)} ms (longest)`
+);
 console.log(`${sums.violations} violations`);
 process.exitCode = sums.violations === 0 ? 0 : 1;

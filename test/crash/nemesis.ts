@@ -35,8 +35,7 @@ function toEngine(panel: PanelProcess, name: NodeJS.Signals): number | null {
             process.kill(pid, name);
         }
         return pid;
-    }
-    catch {
+    } catch {
         return null;
     }
 }
@@ -47,7 +46,12 @@ const killed = async ({ panel }: Victim): Promise<number> => {
 };
 
 /** A kill some milliseconds after a file or folder of the panel's changed: between two steps of a change. */
-const atFile = (weight: number, pathOf: (dataDir: string) => string, latest: number, file: string | null = null): Nemesis => ({
+const atFile = (
+    weight: number,
+    pathOf: (dataDir: string) => string,
+    latest: number,
+    file: string | null = null
+): Nemesis => ({
     weight,
     async strike(victim) {
         const { panel, random } = victim;
@@ -140,7 +144,8 @@ export const nemeses = {
         }
     },
     'end politely': {
-        weight: 4, isPolite: true,
+        weight: 4,
+        isPolite: true,
         async strike({ panel, random, violation }) {
             await wait(random.between(20, 300));
             const code = await panel.end('SIGTERM');
@@ -151,7 +156,8 @@ export const nemeses = {
         }
     },
     'kill the engine': {
-        weight: 5, hitsEngine: true,
+        weight: 5,
+        hitsEngine: true,
         async strike({ panel, random }) {
             await wait(random.between(20, 300));
             toEngine(panel, 'SIGKILL');
@@ -160,7 +166,8 @@ export const nemeses = {
         }
     },
     'kill the engine, then the panel': {
-        weight: 5, hitsEngine: true,
+        weight: 5,
+        hitsEngine: true,
         async strike(victim) {
             await wait(victim.random.between(20, 300));
             toEngine(victim.panel, 'SIGKILL');
@@ -169,7 +176,8 @@ export const nemeses = {
         }
     },
     'kill the panel, then the engine': {
-        weight: 5, hitsEngine: true,
+        weight: 5,
+        hitsEngine: true,
         async strike({ panel, random }) {
             await wait(random.between(20, 300));
             await panel.end('SIGKILL');
@@ -178,7 +186,8 @@ export const nemeses = {
         }
     },
     'stop the engine for a moment, kill the panel meanwhile': {
-        weight: 5, hitsEngine: true,
+        weight: 5,
+        hitsEngine: true,
         async strike({ panel, random }) {
             await wait(random.between(20, 200));
             const engine = toEngine(panel, 'SIGSTOP');
@@ -195,7 +204,8 @@ export const nemeses = {
         }
     },
     'stop the engine for good, kill the panel': {
-        weight: 2, hitsEngine: true,
+        weight: 2,
+        hitsEngine: true,
         async strike(victim) {
             await wait(victim.random.between(20, 200));
             toEngine(victim.panel, 'SIGSTOP');

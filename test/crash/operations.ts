@@ -33,21 +33,46 @@ const mostOthers = 4;
 export function nextOperation(world: World, material: Material, random: Random): Operation {
     const hosts = world.hosts.size;
     const choice = random.weighted({
-        create: hosts > mostHosts ? 0 : 24, clone: hosts === 0 || hosts > mostHosts ? 0 : 4,
-        upstream: hosts && 14, enabled: hosts && 9, maintenance: hosts && 4, behaviour: hosts && 2, rename: hosts && 4, tls: hosts && 1, notes: hosts && 6,
-        remove: hosts === 0 ? 0 : hosts > mostHosts ? 30 : 9, batch: hosts > 2 ? 8 : 0,
-        setting: 3, certificate: 2, user: 1, token: 3
+        create: hosts > mostHosts ? 0 : 24,
+        clone: hosts === 0 || hosts > mostHosts ? 0 : 4,
+        upstream: hosts && 14,
+        enabled: hosts && 9,
+        maintenance: hosts && 4,
+        behaviour: hosts && 2,
+        rename: hosts && 4,
+        tls: hosts && 1,
+        notes: hosts && 6,
+        remove: hosts === 0 ? 0 : hosts > mostHosts ? 30 : 9,
+        batch: hosts > 2 ? 8 : 0,
+        setting: 3,
+        certificate: 2,
+        user: 1,
+        token: 3
     });
     switch (choice) {
-        case 'create': return create(world, material, random);
-        case 'clone': return clone(world, material, random);
-        case 'remove': return remove(world, 'hosts', '/api/hosts', random.pick([...world.hosts.values()]));
-        case 'batch': return batch(world, material, random);
-        case 'setting': return setting(world, material, random);
-        case 'certificate': return certificate(world, material, random);
-        case 'user': return user(world, material, random);
-        case 'token': return token(world, material, random);
-        case 'upstream': case 'enabled': case 'maintenance': case 'behaviour': case 'rename': case 'tls': case 'notes':
+        case 'create':
+            return create(world, material, random);
+        case 'clone':
+            return clone(world, material, random);
+        case 'remove':
+            return remove(world, 'hosts', '/api/hosts', random.pick([...world.hosts.values()]));
+        case 'batch':
+            return batch(world, material, random);
+        case 'setting':
+            return setting(world, material, random);
+        case 'certificate':
+            return certificate(world, material, random);
+        case 'user':
+            return user(world, material, random);
+        case 'token':
+            return token(world, material, random);
+        case 'upstream':
+        case 'enabled':
+        case 'maintenance':
+        case 'behaviour':
+        case 'rename':
+        case 'tls':
+        case 'notes':
             return update(world, material, random, choice);
     }
 }
@@ -63,12 +88,22 @@ function create(world: World, material: Material, random: Random): Operation {
     const domain = `h${n}.${material.prefix}.crash.test`;
     const redirects = random.chance(0.06);
     const body = {
-        domain, notes: `made by ${n}`, enabled: random.chance(0.85), compression: random.chance(0.1), tags: [material.prefix],
+        domain,
+        notes: `made by ${n}`,
+        enabled: random.chance(0.85),
+        compression: random.chance(0.1),
+        tags: [material.prefix],
         ...(random.chance(0.2) ? { aliases: [`alias${n}.${material.prefix}.crash.test`] } : {}),
-        ...(redirects ? { type: 'redirect', redirect: { to: `https://elsewhere.test/${n}`, code: 307, keepPath: true } } : { upstream: random.pick(material.upstreams) })
+        ...(redirects
+            ? { type: 'redirect', redirect: { to: `https://elsewhere.test/${n}`, code: 307, keepPath: true } }
+            : { upstream: random.pick(material.upstreams) })
     };
     return {
-        name: 'create', method: 'POST', path: '/api/hosts', body, ...keyed(material, random, n),
+        name: 'create',
+        method: 'POST',
+        path: '/api/hosts',
+        body,
+        ...keyed(material, random, n),
         after: (data) => withObjects(world, 'hosts', [outcome('hosts', data, { ...body, version: 1 })])
     };
 }
@@ -79,39 +114,79 @@ function clone(world: World, material: Material, random: Random): Operation {
     const domain = `h${n}.${material.prefix}.crash.test`;
     const { id: _id, version: _version, createdAt: _createdAt, updatedAt: _updatedAt, ...copied } = source;
     return {
-        name: 'clone', method: 'POST', path: `/api/hosts/${source['id']}/clone`, body: { domain }, ...keyed(material, random, n),
-        after: (data) => withObjects(world, 'hosts', [outcome('hosts', data, { ...copied, domain, aliases: [], version: 1 })])
+        name: 'clone',
+        method: 'POST',
+        path: `/api/hosts/${source['id']}/clone`,
+        body: { domain },
+        ...keyed(material, random, n),
+        after: (data) =>
+            withObjects(world, 'hosts', [
+                outcome('hosts', data, { ...copied, domain, aliases: [], version: 1 })
+            ])
     };
 }
 
-function update(world: World, material: Material, random: Random, what: 'upstream' | 'enabled' | 'maintenance' | 'behaviour' | 'rename' | 'tls' | 'notes'): Operation {
+function update(
+    world: World,
+    material: Material,
+    random: Random,
+    what: 'upstream' | 'enabled' | 'maintenance' | 'behaviour' | 'rename' | 'tls' | 'notes'
+): Operation {
     const n = material.serial();
     const before = random.pick([...world.hosts.values()]);
     const certificates = [...world.certificates.values()];
     const changes: Record<typeof what, () => Fields> = {
-        upstream: () => (before['type'] === 'proxy' ? { upstream: random.pick(material.upstreams) } : { redirect: { to: `https://elsewhere.test/${n}`, code: 302, keepPath: true } }),
+        upstream: () =>
+            before['type'] === 'proxy'
+                ? { upstream: random.pick(material.upstreams) }
+                : { redirect: { to: `https://elsewhere.test/${n}`, code: 302, keepPath: true } },
         enabled: () => ({ enabled: before['enabled'] !== true }),
         maintenance: () => ({ maintenance: before['maintenance'] !== true }),
-        behaviour: () => ({ headers: { request: [], response: random.chance(0.5) ? [] : [{ op: 'set', name: 'X-Number', value: String(n % 5) }] }, bodyLimitBytes: random.pick([null, 1000, 2000]) }),
+        behaviour: () => ({
+            headers: {
+                request: [],
+                response: random.chance(0.5) ? [] : [{ op: 'set', name: 'X-Number', value: String(n % 5) }]
+            },
+            bodyLimitBytes: random.pick([null, 1000, 2000])
+        }),
         rename: () => ({ domain: `h${n}.${material.prefix}.crash.test` }),
         tls: () => {
             if (before['ssl'] === true) {
                 return { ssl: false, sslMode: 'auto', certificateId: null };
             }
-            return certificates.length === 0 || random.chance(0.5) ? { ssl: true, sslMode: 'internal' } : { ssl: true, sslMode: 'certificate', certificateId: random.pick(certificates)['id'] };
+            return certificates.length === 0 || random.chance(0.5)
+                ? { ssl: true, sslMode: 'internal' }
+                : { ssl: true, sslMode: 'certificate', certificateId: random.pick(certificates)['id'] };
         },
         notes: () => ({})
     };
     // Notes change each time, so that every update counts the version up.
     const body = { ...changes[what](), notes: `changed by ${n}` };
     return {
-        name: `update ${what}`, method: 'PUT', path: `/api/hosts/${before['id']}`, body,
-        after: (data) => withObjects(world, 'hosts', [[nameOf('hosts', before), null], outcome('hosts', data, { id: before['id'], domain: before['domain'], ...body, version: Number(before['version']) + 1 })])
+        name: `update ${what}`,
+        method: 'PUT',
+        path: `/api/hosts/${before['id']}`,
+        body,
+        after: (data) =>
+            withObjects(world, 'hosts', [
+                [nameOf('hosts', before), null],
+                outcome('hosts', data, {
+                    id: before['id'],
+                    domain: before['domain'],
+                    ...body,
+                    version: Number(before['version']) + 1
+                })
+            ])
     };
 }
 
 function remove(world: World, kind: Kind, base: string, object: Fields): Operation {
-    return { name: `remove ${kind}`, method: 'DELETE', path: `${base}/${object['id']}`, after: () => withObjects(world, kind, [[nameOf(kind, object), null]]) };
+    return {
+        name: `remove ${kind}`,
+        method: 'DELETE',
+        path: `${base}/${object['id']}`,
+        after: () => withObjects(world, kind, [[nameOf(kind, object), null]])
+    };
 }
 
 function batch(world: World, material: Material, random: Random): Operation {
@@ -122,14 +197,28 @@ function batch(world: World, material: Material, random: Random): Operation {
     const candidates = action === 'delete' ? [...world.hosts.values()] : fitting;
     const chosen = candidates.slice(0, random.between(2, 5));
     return {
-        name: `batch ${action}`, method: 'POST', path: '/api/hosts/batch', body: { ids: chosen.map((host) => host['id']), action }, ...keyed(material, random, n),
-        after: (data) => withObjects(world, 'hosts', chosen.map((host) => {
-            if (action === 'delete') {
-                return [nameOf('hosts', host), null];
-            }
-            const answered = (data as readonly Fields[] | null)?.find(({ id }) => id === host['id']);
-            return outcome('hosts', answered ?? null, { id: host['id'], domain: host['domain'], enabled, version: Number(host['version']) + 1 });
-        }))
+        name: `batch ${action}`,
+        method: 'POST',
+        path: '/api/hosts/batch',
+        body: { ids: chosen.map((host) => host['id']), action },
+        ...keyed(material, random, n),
+        after: (data) =>
+            withObjects(
+                world,
+                'hosts',
+                chosen.map((host) => {
+                    if (action === 'delete') {
+                        return [nameOf('hosts', host), null];
+                    }
+                    const answered = (data as readonly Fields[] | null)?.find(({ id }) => id === host['id']);
+                    return outcome('hosts', answered ?? null, {
+                        id: host['id'],
+                        domain: host['domain'],
+                        enabled,
+                        version: Number(host['version']) + 1
+                    });
+                })
+            )
     };
 }
 
@@ -140,8 +229,20 @@ function setting(world: World, material: Material, random: Random): Operation {
     const sent = { key, value: wanted, version: known + 1 };
     const alone = random.chance(0.5);
     return {
-        name: 'setting', method: 'PUT', path: alone ? `/api/settings/${key}` : '/api/settings', body: alone ? { value: wanted } : { [key]: wanted },
-        after: (data) => withObjects(world, 'settings', [outcome('settings', alone ? data : (data as readonly Fields[] | null)?.find((each) => each['key'] === key) ?? null, sent)])
+        name: 'setting',
+        method: 'PUT',
+        path: alone ? `/api/settings/${key}` : '/api/settings',
+        body: alone ? { value: wanted } : { [key]: wanted },
+        after: (data) =>
+            withObjects(world, 'settings', [
+                outcome(
+                    'settings',
+                    alone
+                        ? data
+                        : ((data as readonly Fields[] | null)?.find((each) => each['key'] === key) ?? null),
+                    sent
+                )
+            ])
     };
 }
 
@@ -153,8 +254,15 @@ function certificate(world: World, material: Material, random: Random): Operatio
     }
     const name = `${material.prefix} ${n}`;
     return {
-        name: 'certificate', method: 'POST', path: '/api/certificates', body: { name, ...random.pick(material.certificates) }, ...keyed(material, random, n),
-        after: (data) => withObjects(world, 'certificates', [outcome('certificates', data, { name, domains: [`*.${material.prefix}.crash.test`] })])
+        name: 'certificate',
+        method: 'POST',
+        path: '/api/certificates',
+        body: { name, ...random.pick(material.certificates) },
+        ...keyed(material, random, n),
+        after: (data) =>
+            withObjects(world, 'certificates', [
+                outcome('certificates', data, { name, domains: [`*.${material.prefix}.crash.test`] })
+            ])
     };
 }
 
@@ -168,13 +276,31 @@ function user(world: World, material: Material, random: Random): Operation {
     if (one !== null && random.chance(0.4)) {
         const body = { disabled: one['disabled'] !== true };
         return {
-            name: 'update user', method: 'PUT', path: `/api/users/${one['id']}`, body,
-            after: (data) => withObjects(world, 'users', [outcome('users', data, { id: one['id'], username: one['username'], ...body, version: Number(one['version']) + 1 })])
+            name: 'update user',
+            method: 'PUT',
+            path: `/api/users/${one['id']}`,
+            body,
+            after: (data) =>
+                withObjects(world, 'users', [
+                    outcome('users', data, {
+                        id: one['id'],
+                        username: one['username'],
+                        ...body,
+                        version: Number(one['version']) + 1
+                    })
+                ])
         };
     }
-    const body = { username: `${material.prefix}u${n}`, role: random.pick(['viewer', 'operator']), mustChangePassword: false };
+    const body = {
+        username: `${material.prefix}u${n}`,
+        role: random.pick(['viewer', 'operator']),
+        mustChangePassword: false
+    };
     return {
-        name: 'create user', method: 'POST', path: '/api/users', body: { ...body, password: `${material.prefix} leaves the harbour ${n}` },
+        name: 'create user',
+        method: 'POST',
+        path: '/api/users',
+        body: { ...body, password: `${material.prefix} leaves the harbour ${n}` },
         after: (data) => withObjects(world, 'users', [outcome('users', data, body)])
     };
 }
@@ -185,7 +311,13 @@ function token(world: World, material: Material, random: Random): Operation {
         return remove(world, 'tokens', '/api/auth/tokens', random.pick(known));
     }
     const body = { name: `${material.prefix} ${material.serial()}`, permissions: ['hosts:read'] };
-    return { name: 'create token', method: 'POST', path: '/api/auth/tokens', body, after: (data) => withObjects(world, 'tokens', [outcome('tokens', data, body)]) };
+    return {
+        name: 'create token',
+        method: 'POST',
+        path: '/api/auth/tokens',
+        body,
+        after: (data) => withObjects(world, 'tokens', [outcome('tokens', data, body)])
+    };
 }
 
 function keyed(material: Material, random: Random, n: number): { readonly key?: string } {

@@ -8,13 +8,31 @@ import type { Fields } from './world.ts';
 
 /** What a restore brings back: all but what counts on. */
 const contentOf = (hosts: readonly Fields[]): string =>
-    JSON.stringify(hosts.map(({ version: _version, updatedAt: _updatedAt, state: _state, stateMessage: _stateMessage, ...content }) => content).sort((a, b) => Number(a['id']) - Number(b['id'])));
+    JSON.stringify(
+        hosts
+            .map(
+                ({
+                    version: _version,
+                    updatedAt: _updatedAt,
+                    state: _state,
+                    stateMessage: _stateMessage,
+                    ...content
+                }) => content
+            )
+            .sort((a, b) => Number(a['id']) - Number(b['id']))
+    );
 
 /**
  * @param between - changes hosts, and returns when nobody writes any more
  * @returns whether the restore was made; the panel is ready again
  */
-export async function cutRestore(panel: PanelProcess, client: Client, random: Random, between: () => Promise<void>, violation: (text: string) => void): Promise<boolean> {
+export async function cutRestore(
+    panel: PanelProcess,
+    client: Client,
+    random: Random,
+    between: () => Promise<void>,
+    violation: (text: string) => void
+): Promise<boolean> {
     const { data } = await client.get('/api/proxyengine/status');
     const revision = data.revision as number;
     const then = contentOf(await list(client, '/api/hosts'));
@@ -31,7 +49,9 @@ export async function cutRestore(panel: PanelProcess, client: Client, random: Ra
         violation(`Restoring revision ${revision} was answered ${answer.text}`);
     }
     if (found !== then && (answer?.code === 0 || found !== now)) {
-        violation(`Restoring revision ${revision} was ${answer === null ? 'cut' : 'acknowledged'} and the hosts are neither those of then nor those of now`);
+        violation(
+            `Restoring revision ${revision} was ${answer === null ? 'cut' : 'acknowledged'} and the hosts are neither those of then nor those of now`
+        );
     }
     return found === then;
 }

@@ -27,26 +27,48 @@ export async function list(client: Client, path: string): Promise<readonly Field
 }
 
 /** Everything that the panel holds of each writer, and the names that belong to none. */
-export async function readWorlds(client: Client, prefixes: readonly string[], settings: ReadonlyMap<string, string>): Promise<{ readonly worlds: ReadonlyMap<string, World>; readonly strangers: readonly string[] }> {
+export async function readWorlds(
+    client: Client,
+    prefixes: readonly string[],
+    settings: ReadonlyMap<string, string>
+): Promise<{ readonly worlds: ReadonlyMap<string, World>; readonly strangers: readonly string[] }> {
     const found = {
-        hosts: await list(client, '/api/hosts'), users: await list(client, '/api/users?limit=500'), tokens: await list(client, '/api/auth/tokens'),
-        certificates: (await list(client, '/api/certificates')).filter(({ source }) => source !== 'engine'), settings: await list(client, '/api/settings')
+        hosts: await list(client, '/api/hosts'),
+        users: await list(client, '/api/users?limit=500'),
+        tokens: await list(client, '/api/auth/tokens'),
+        certificates: (await list(client, '/api/certificates')).filter(({ source }) => source !== 'engine'),
+        settings: await list(client, '/api/settings')
     };
-    const worlds = new Map(prefixes.map((prefix) => [prefix, Object.fromEntries(kinds.map((kind) => [kind, new Map<string, Fields>()])) as Record<keyof World, Map<string, Fields>>]));
+    const worlds = new Map(
+        prefixes.map((prefix) => [
+            prefix,
+            Object.fromEntries(kinds.map((kind) => [kind, new Map<string, Fields>()])) as Record<
+                keyof World,
+                Map<string, Fields>
+            >
+        ])
+    );
     const strangers: string[] = [];
     for (const kind of kinds) {
         for (const object of found[kind]) {
             const name = nameOf(kind, object);
-            const owner = kind === 'settings' ? settings.get(name) : prefixes.find((prefix) => (kind === 'hosts' ? name.includes(`.${prefix}.`) : name.startsWith(prefix)));
+            const owner =
+                kind === 'settings'
+                    ? settings.get(name)
+                    : prefixes.find((prefix) =>
+                          kind === 'hosts' ? name.includes(`.${prefix}.`) : name.startsWith(prefix)
+                      );
             if (owner !== undefined) {
                 worlds.get(owner)?.[kind].set(name, lasting(kind, object));
-            }
-            else if (kind !== 'settings') {
+            } else if (kind !== 'settings') {
                 strangers.push(`${kind} ${name}`);
             }
         }
     }
-    return { worlds: new Map(prefixes.map((prefix) => [prefix, worlds.get(prefix) ?? emptyWorld])), strangers };
+    return {
+        worlds: new Map(prefixes.map((prefix) => [prefix, worlds.get(prefix) ?? emptyWorld])),
+        strangers
+    };
 }
 
 /** Waits until the engine runs and nothing waits for it. */
@@ -54,7 +76,13 @@ export async function settled({ client, violation }: Verification): Promise<void
     const until = performance.now() + patienceMs;
     for (;;) {
         const { data, text } = await client.get('/api/proxyengine/status');
-        if (data?.state === 'running' && data.pending === 0 && data.pendingHosts === 0 && data.refused.length === 0 && data.configuration.wanted === data.configuration.running) {
+        if (
+            data?.state === 'running' &&
+            data.pending === 0 &&
+            data.pendingHosts === 0 &&
+            data.refused.length === 0 &&
+            data.configuration.wanted === data.configuration.running
+        ) {
             return;
         }
         if (performance.now() > until) {
@@ -81,9 +109,18 @@ export async function chainHolds({ client, violation }: Verification): Promise<v
 }
 
 /** Every acknowledged change has its entry, and one that was not made has none. */
-export async function recorded({ client, violation }: Verification, since: string, made: ReadonlySet<string>, notMade: ReadonlySet<string>): Promise<void> {
+export async function recorded(
+    { client, violation }: Verification,
+    since: string,
+    made: ReadonlySet<string>,
+    notMade: ReadonlySet<string>
+): Promise<void> {
     const seen = new Set<string>();
-    for (let path: string | undefined = `/api/audit?limit=500&outcome=success&from=${encodeURIComponent(since)}`; path !== undefined;) {
+    for (
+        let path: string | undefined =
+            `/api/audit?limit=500&outcome=success&from=${encodeURIComponent(since)}`;
+        path !== undefined;
+    ) {
         const { data, headers, status, text } = await client.get(path);
         if (status !== 200) {
             violation(`The audit log cannot be read: ${text}`);
@@ -96,7 +133,9 @@ export async function recorded({ client, violation }: Verification, since: strin
     }
     const missing = [...made].filter((id) => !seen.has(id));
     if (missing.length > 0) {
-        violation(`No audit entry of ${missing.length} acknowledged changes: ${missing.slice(0, 10).join(', ')}`);
+        violation(
+            `No audit entry of ${missing.length} acknowledged changes: ${missing.slice(0, 10).join(', ')}`
+        );
     }
     const invented = [...notMade].filter((id) => seen.has(id));
     if (invented.length > 0) {
@@ -105,11 +144,17 @@ export async function recorded({ client, violation }: Verification, since: strin
 }
 
 /** A retry gets the first answer, also after a crash; one whose end is unknown never acts twice. */
-export async function retries(writer: Writer, unanswered: { readonly open: Writer['open']; readonly acted: boolean | null }, { violation, random }: Verification): Promise<void> {
+export async function retries(
+    writer: Writer,
+    unanswered: { readonly open: Writer['open']; readonly acted: boolean | null },
+    { violation, random }: Verification
+): Promise<void> {
     for (const { operation, requestId, answer } of writer.kept.filter(() => random.chance(0.25))) {
         const again = await writer.send(operation, `${requestId}-again`);
         if (again.status !== answer.status || again.text !== answer.text) {
-            violation(`A retry of ${operation.name} with the key ${operation.key} is answered ${again.status} ${again.text}\n    and not ${answer.status} ${answer.text}`);
+            violation(
+                `A retry of ${operation.name} with the key ${operation.key} is answered ${again.status} ${again.text}\n    and not ${answer.status} ${answer.text}`
+            );
         }
     }
     const { open, acted } = unanswered;
@@ -119,13 +164,16 @@ export async function retries(writer: Writer, unanswered: { readonly open: Write
     const { operation } = open;
     const again = await writer.send(operation, `${open.requestId}-again`);
     if (acted === true && again.code !== 0) {
-        violation(`${operation.name} with the key ${operation.key} was done before the crash, and its retry is answered ${again.status} ${again.text}`);
+        violation(
+            `${operation.name} with the key ${operation.key} was done before the crash, and its retry is answered ${again.status} ${again.text}`
+        );
     }
     if (acted === false && again.code === 0) {
         writer.acknowledge({ operation, requestId: `${open.requestId}-again`, answer: again });
-    }
-    else if (acted === false && again.code !== 40903 && again.code !== 40901) {
-        violation(`${operation.name} with the key ${operation.key} was not done before the crash, and its retry is answered ${again.status} ${again.text}`);
+    } else if (acted === false && again.code !== 40903 && again.code !== 40901) {
+        violation(
+            `${operation.name} with the key ${operation.key} was not done before the crash, and its retry is answered ${again.status} ${again.text}`
+        );
     }
 }
 
@@ -146,45 +194,71 @@ export async function tokensHold(writer: Writer, { client, violation }: Verifica
 }
 
 /** Each host is served as its row says, and names that no host has any more are not. */
-export async function served(writers: readonly Writer[], upstreams: ReadonlyMap<string, string>, verification: Verification): Promise<number> {
+export async function served(
+    writers: readonly Writer[],
+    upstreams: ReadonlyMap<string, string>,
+    verification: Verification
+): Promise<number> {
     const { httpPort, httpsPort, violation } = verification;
-    const hosts = writers.flatMap((writer) => [...writer.world.hosts.values()].map((host) => ({ host, certificates: writer.world.certificates })));
-    const checks = hosts.flatMap(({ host, certificates }) => [host['domain'] as string, ...host['aliases'] as readonly string[]].map((name) => async () => {
-        const https = host['ssl'] === true && host['enabled'] === true;
-        const site = { host: name, port: https ? httpsPort : httpPort, https };
-        const answer = await ask(site).catch(async (error: unknown) => {
-            const again = await ask(site).then(({ status }) => String(status), String);
-            violation(`${name} gives no answer (${String(error)}), and then ${again}; its row is ${JSON.stringify(host)}`);
-            return null;
-        });
-        if (answer === null) {
-            return;
-        }
-        const fault = faultOf(host, answer, upstreams);
-        if (fault !== null) {
-            violation(`${name} ${fault}; its row is ${JSON.stringify(host)}`);
-        }
-        const wanted = [...certificates.values()].find((each) => each['id'] === host['certificateId'])?.['fingerprint256'];
-        if (https && host['sslMode'] === 'certificate' && answer.fingerprint?.replaceAll(':', '').toLowerCase() !== wanted) {
-            violation(`${name} shows another certificate than ${host['certificateId']}`);
-        }
-    }));
-    const gone = writers.flatMap((writer) => [...writer.gone].slice(-6).map((name) => async () => {
-        const { status, body } = await ask({ host: name, port: httpPort, https: false });
-        if (status !== 404) {
-            violation(`${name} is no host any more and answers ${status} ${body.slice(0, 200)}`);
-        }
-    }));
+    const hosts = writers.flatMap((writer) =>
+        [...writer.world.hosts.values()].map((host) => ({ host, certificates: writer.world.certificates }))
+    );
+    const checks = hosts.flatMap(({ host, certificates }) =>
+        [host['domain'] as string, ...(host['aliases'] as readonly string[])].map((name) => async () => {
+            const https = host['ssl'] === true && host['enabled'] === true;
+            const site = { host: name, port: https ? httpsPort : httpPort, https };
+            const answer = await ask(site).catch(async (error: unknown) => {
+                const again = await ask(site).then(({ status }) => String(status), String);
+                violation(
+                    `${name} gives no answer (${String(error)}), and then ${again}; its row is ${JSON.stringify(host)}`
+                );
+                return null;
+            });
+            if (answer === null) {
+                return;
+            }
+            const fault = faultOf(host, answer, upstreams);
+            if (fault !== null) {
+                violation(`${name} ${fault}; its row is ${JSON.stringify(host)}`);
+            }
+            const wanted = [...certificates.values()].find((each) => each['id'] === host['certificateId'])?.[
+                'fingerprint256'
+            ];
+            if (
+                https &&
+                host['sslMode'] === 'certificate' &&
+                answer.fingerprint?.replaceAll(':', '').toLowerCase() !== wanted
+            ) {
+                violation(`${name} shows another certificate than ${host['certificateId']}`);
+            }
+        })
+    );
+    const gone = writers.flatMap((writer) =>
+        [...writer.gone].slice(-6).map((name) => async () => {
+            const { status, body } = await ask({ host: name, port: httpPort, https: false });
+            if (status !== 404) {
+                violation(`${name} is no host any more and answers ${status} ${body.slice(0, 200)}`);
+            }
+        })
+    );
     const queue = [...checks, ...gone];
-    await Promise.all(Array.from({ length: atOnce }, async () => {
-        for (let check = queue.pop(); check !== undefined; check = queue.pop()) {
-            await check().catch((error: unknown) => violation(`A site gives no answer: ${String(error)}`));
-        }
-    }));
+    await Promise.all(
+        Array.from({ length: atOnce }, async () => {
+            for (let check = queue.pop(); check !== undefined; check = queue.pop()) {
+                await check().catch((error: unknown) =>
+                    violation(`A site gives no answer: ${String(error)}`)
+                );
+            }
+        })
+    );
     return checks.length;
 }
 
-function faultOf(host: Fields, answer: { readonly status: number; readonly location: string; readonly body: string }, upstreams: ReadonlyMap<string, string>): string | null {
+function faultOf(
+    host: Fields,
+    answer: { readonly status: number; readonly location: string; readonly body: string },
+    upstreams: ReadonlyMap<string, string>
+): string | null {
     const { status, location, body } = answer;
     if (host['enabled'] !== true) {
         return status === 404 ? null : `is disabled and answers ${status}`;
@@ -194,8 +268,12 @@ function faultOf(host: Fields, answer: { readonly status: number; readonly locat
     }
     if (host['type'] === 'redirect') {
         const { to, code } = host['redirect'] as { readonly to: string; readonly code: number };
-        return status === code && location.startsWith(to) ? null : `answers ${status} to ${location}, and not ${code} to ${to}`;
+        return status === code && location.startsWith(to)
+            ? null
+            : `answers ${status} to ${location}, and not ${code} to ${to}`;
     }
     const mark = `"name":"${upstreams.get(host['upstream'] as string)}"`;
-    return status === 200 && body.includes(mark) ? null : `answers ${status} ${body.slice(0, 100)}, and not as its upstream ${mark}`;
+    return status === 200 && body.includes(mark)
+        ? null
+        : `answers ${status} ${body.slice(0, 100)}, and not as its upstream ${mark}`;
 }

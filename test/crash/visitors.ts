@@ -39,7 +39,10 @@ export function startVisitors(sites: readonly Site[], count = 4): Visitors {
     let wrong: string[] = [];
     let cut: string[] = [];
     let open = true;
-    const agents = [new Agent({ keepAlive: true, maxSockets: 2 }), new TlsAgent({ keepAlive: true, maxSockets: 2 })] as const;
+    const agents = [
+        new Agent({ keepAlive: true, maxSockets: 2 }),
+        new TlsAgent({ keepAlive: true, maxSockets: 2 })
+    ] as const;
 
     const visit = async (site: Site, keeps: boolean): Promise<void> => {
         try {
@@ -49,17 +52,14 @@ export function startVisitors(sites: readonly Site[], count = 4): Visitors {
             last = now;
             if (status === 200 && body.includes(site.mark)) {
                 answered += 1;
-            }
-            else {
+            } else {
                 wrong.push(`${site.host} answered ${status} ${body.slice(0, 200)}`);
             }
-        }
-        catch (error) {
+        } catch (error) {
             const { code, message } = error as NodeJS.ErrnoException;
             if (code === 'ECONNREFUSED') {
                 refused += 1;
-            }
-            else {
+            } else {
                 cut.push(`${site.https ? 'https' : 'http'} ${keeps ? 'kept' : 'new'} ${code ?? message}`);
             }
         }
@@ -72,7 +72,13 @@ export function startVisitors(sites: readonly Site[], count = 4): Visitors {
     });
     return {
         take() {
-            const visits = { answered, wrong, cut, refused, longestGap: Math.max(longestGap, performance.now() - last) };
+            const visits = {
+                answered,
+                wrong,
+                cut,
+                refused,
+                longestGap: Math.max(longestGap, performance.now() - last)
+            };
             [answered, refused, longestGap] = [0, 0, 0];
             wrong = [];
             cut = [];
@@ -87,19 +93,46 @@ export function startVisitors(sites: readonly Site[], count = 4): Visitors {
 }
 
 /** One request to a site by its name. */
-export function ask(site: Pick<Site, 'host' | 'port' | 'https'>, agent: Agent | false = false, path = '/'): Promise<{ readonly status: number; readonly location: string; readonly body: string; readonly fingerprint: string | null }> {
+export function ask(
+    site: Pick<Site, 'host' | 'port' | 'https'>,
+    agent: Agent | false = false,
+    path = '/'
+): Promise<{
+    readonly status: number;
+    readonly location: string;
+    readonly body: string;
+    readonly fingerprint: string | null;
+}> {
     return new Promise((resolve, reject) => {
         const send = site.https ? httpsRequest : httpRequest;
-        const sent = send({
-            host: '127.0.0.1', port: site.port, path, agent, setHost: false, timeout: patienceMs,
-            headers: { host: site.https ? `${site.host}:${site.port}` : site.host }, ...(site.https ? { servername: site.host, rejectUnauthorized: false } : {})
-        }, (answer) => {
-            const chunks: Buffer[] = [];
-            const fingerprint = site.https ? (answer.socket as import('node:tls').TLSSocket).getPeerCertificate().fingerprint256 : null;
-            answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-            answer.once('error', reject);
-            answer.once('end', () => resolve({ status: answer.statusCode ?? 0, location: answer.headers.location ?? '', body: Buffer.concat(chunks).toString(), fingerprint }));
-        });
+        const sent = send(
+            {
+                host: '127.0.0.1',
+                port: site.port,
+                path,
+                agent,
+                setHost: false,
+                timeout: patienceMs,
+                headers: { host: site.https ? `${site.host}:${site.port}` : site.host },
+                ...(site.https ? { servername: site.host, rejectUnauthorized: false } : {})
+            },
+            (answer) => {
+                const chunks: Buffer[] = [];
+                const fingerprint = site.https
+                    ? (answer.socket as import('node:tls').TLSSocket).getPeerCertificate().fingerprint256
+                    : null;
+                answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+                answer.once('error', reject);
+                answer.once('end', () =>
+                    resolve({
+                        status: answer.statusCode ?? 0,
+                        location: answer.headers.location ?? '',
+                        body: Buffer.concat(chunks).toString(),
+                        fingerprint
+                    })
+                );
+            }
+        );
         sent.once('timeout', () => sent.destroy(new Error(`no answer within ${patienceMs / 1000} s`)));
         sent.once('error', reject);
         sent.end();

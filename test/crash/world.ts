@@ -15,14 +15,25 @@ const shapes: Readonly<Record<Kind, { readonly name: string; readonly volatile: 
     users: { name: 'username', volatile: ['lastLoginAt'] },
     tokens: { name: 'name', volatile: ['lastUsedAt', 'token'] },
     certificates: { name: 'name', volatile: ['usedBy'] },
-    settings: { name: 'key', volatile: ['default', 'source', 'type', 'unit', 'description', 'secret', 'restart'] }
+    settings: {
+        name: 'key',
+        volatile: ['default', 'source', 'type', 'unit', 'description', 'secret', 'restart']
+    }
 };
 
-export const emptyWorld: World = { hosts: new Map(), users: new Map(), tokens: new Map(), certificates: new Map(), settings: new Map() };
+export const emptyWorld: World = {
+    hosts: new Map(),
+    users: new Map(),
+    tokens: new Map(),
+    certificates: new Map(),
+    settings: new Map()
+};
 
 /** An object as it was answered, without what changes by itself. */
 export function lasting(kind: Kind, object: Fields): Fields {
-    return Object.fromEntries(Object.entries(object).filter(([field]) => !shapes[kind].volatile.includes(field)));
+    return Object.fromEntries(
+        Object.entries(object).filter(([field]) => !shapes[kind].volatile.includes(field))
+    );
 }
 
 /** The name under which a world holds an object. */
@@ -31,13 +42,16 @@ export function nameOf(kind: Kind, object: Fields): string {
 }
 
 /** The world with some objects put in or, as null, taken away. */
-export function withObjects(world: World, kind: Kind, changes: Iterable<readonly [string, Fields | null]>): World {
+export function withObjects(
+    world: World,
+    kind: Kind,
+    changes: Iterable<readonly [string, Fields | null]>
+): World {
     const objects = new Map(world[kind]);
     for (const [name, object] of changes) {
         if (object === null) {
             objects.delete(name);
-        }
-        else {
+        } else {
             objects.set(name, object);
         }
     }
@@ -51,11 +65,16 @@ export function differences(expected: World, actual: World): string[] {
         return [...names].flatMap((name) => {
             const [wanted, found] = [expected[kind].get(name), actual[kind].get(name)];
             if (wanted === undefined || found === undefined) {
-                return [`${kind} ${name} is ${wanted === undefined ? 'there, and nobody was told so' : 'not there'}`];
+                return [
+                    `${kind} ${name} is ${wanted === undefined ? 'there, and nobody was told so' : 'not there'}`
+                ];
             }
             return Object.entries(wanted)
                 .filter(([field, value]) => !isDeepStrictEqual(found[field], value))
-                .map(([field, value]) => `${kind} ${name}: ${field} is ${JSON.stringify(found[field])}, expected ${JSON.stringify(value)}`);
+                .map(
+                    ([field, value]) =>
+                        `${kind} ${name}: ${field} is ${JSON.stringify(found[field])}, expected ${JSON.stringify(value)}`
+                );
         });
     });
 }

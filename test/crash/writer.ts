@@ -65,20 +65,23 @@ export class Writer {
     }
 
     send(operation: Operation, requestId: string): Promise<Answer> {
-        const headers = { 'x-request-id': requestId, ...(operation.key === undefined ? {} : { 'idempotency-key': operation.key }) };
+        const headers = {
+            'x-request-id': requestId,
+            ...(operation.key === undefined ? {} : { 'idempotency-key': operation.key })
+        };
         return this.client.call(operation.method, operation.path, { body: operation.body, headers });
     }
 
     /** Takes a world over, with what follows from it. */
     take(world: World): void {
         for (const [name, host] of this.world.hosts) {
-            for (const each of [name, ...host['aliases'] as readonly string[]]) {
+            for (const each of [name, ...(host['aliases'] as readonly string[])]) {
                 this.gone.add(each);
             }
         }
         this.world = world;
         for (const [name, host] of world.hosts) {
-            for (const each of [name, ...host['aliases'] as readonly string[]]) {
+            for (const each of [name, ...(host['aliases'] as readonly string[])]) {
                 this.gone.delete(each);
             }
         }
@@ -99,22 +102,26 @@ export class Writer {
         const without = differences(this.world, actual);
         const acted = open === null ? [] : differences(open.operation.after(null), actual);
         if (without.length > 0 && (open === null || acted.length > 0)) {
-            const half = open === null ? '' : `\n    or, had ${open.operation.name} (${open.requestId}) been done:\n    ${acted.join('\n    ')}`;
-            this.#options.violation(`${this.material.prefix} finds not what it was told:\n    ${without.join('\n    ')}${half}`);
+            const half =
+                open === null
+                    ? ''
+                    : `\n    or, had ${open.operation.name} (${open.requestId}) been done:\n    ${acted.join('\n    ')}`;
+            this.#options.violation(
+                `${this.material.prefix} finds not what it was told:\n    ${without.join('\n    ')}${half}`
+            );
         }
         this.take(actual);
         return open === null ? null : without.length > 0;
     }
 
     async #step(operation: Operation): Promise<void> {
-        const requestId = `${this.material.prefix}-${this.#serial += 1}`;
+        const requestId = `${this.material.prefix}-${(this.#serial += 1)}`;
         this.open = { operation, requestId };
         this.#options.sending(operation);
         let answer: Answer;
         try {
             answer = await this.send(operation, requestId);
-        }
-        catch (error) {
+        } catch (error) {
             if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') {
                 this.open = null; // Never sent.
                 this.away = true;
@@ -131,7 +138,9 @@ export class Writer {
         if (answer.code !== 0 || answer.status >= 300) {
             this.refused.set(answer.code, (this.refused.get(answer.code) ?? 0) + 1);
             if (!ordinary.has(answer.code)) {
-                this.#options.violation(`${operation.name} ${operation.path} ${JSON.stringify(operation.body)} was answered ${answer.status} ${answer.text}`);
+                this.#options.violation(
+                    `${operation.name} ${operation.path} ${JSON.stringify(operation.body)} was answered ${answer.status} ${answer.text}`
+                );
             }
             return;
         }

@@ -17,7 +17,11 @@ describe('docs', () => {
                 links += 1;
                 const [path = '', anchor] = link.split('#', 2);
                 const target = path === '' ? page : normalize(join(dirname(page), path));
-                if (target.startsWith('..') || !existsSync(join(root, target)) || (anchor !== undefined && !anchorsOf(readPage(target)).has(anchor))) {
+                if (
+                    target.startsWith('..') ||
+                    !existsSync(join(root, target)) ||
+                    (anchor !== undefined && !anchorsOf(readPage(target)).has(anchor))
+                ) {
                     broken.push(`${page}: ${link}`);
                 }
             }
@@ -36,12 +40,21 @@ describe('docs', () => {
                 }
             }
         }
-        expect(pages().filter((page) => !seen.has(page) && !page.startsWith('docs/adr/')), 'link them from README.md').to.equal([]);
+        expect(
+            pages().filter((page) => !seen.has(page) && !page.startsWith('docs/adr/')),
+            'link them from README.md'
+        ).to.equal([]);
     });
 
     it('shows the examples that are there as files as they are', () => {
-        const shown = pages().flatMap((page) => blocksOf(readPage(page)).filter(({ name }) => name?.startsWith('docs/') === true));
-        expect(shown.map(({ name }) => name)).to.equal(['docs/examples/login.mjs', 'docs/examples/hello/src/index.ts', 'docs/examples/hello/test/hello.test.ts']);
+        const shown = pages().flatMap((page) =>
+            blocksOf(readPage(page)).filter(({ name }) => name?.startsWith('docs/') === true)
+        );
+        expect(shown.map(({ name }) => name)).to.equal([
+            'docs/examples/login.mjs',
+            'docs/examples/hello/src/index.ts',
+            'docs/examples/hello/test/hello.test.ts'
+        ]);
         for (const { name, text } of shown) {
             expect(text, name ?? '').to.equal(readPage(name ?? ''));
         }
@@ -51,6 +64,13 @@ describe('docs', () => {
 describe('docs/security.md', () => {
     it('gives each role the permissions that it has', () => {
         const rows = checkedRows(readPage('docs/security.md'), 'permissions');
-        expect(rows).to.equal(corePermissions.map(({ name, roles }) => [`\`${name}\``, ...(['viewer', 'operator', 'admin'] as const).map((role) => (roles.includes(role) ? 'yes' : ''))]));
+        expect(rows).to.equal(
+            corePermissions.map(({ name, roles }) => [
+                `\`${name}\``,
+                ...(['viewer', 'operator', 'admin'] as const).map((role) =>
+                    roles.includes(role) ? 'yes' : ''
+                )
+            ])
+        );
     });
 });

@@ -33,19 +33,30 @@ describe('docs/operations.md', { timeout: 120_000 }, () => {
         rmSync(folder, { recursive: true, force: true });
     });
 
-    itUnless(existsSync(analyze) ? undefined : 'there is no systemd-analyze', it)('shows a unit that systemd finds nothing wrong with', async () => {
-        const unit = blocksOf(page).find(({ name }) => name === 'portico.service')?.text ?? '';
-        expect(unit).to.include('ExecStart=/opt/portico/node_modules/.bin/node core/bin/portico.js start\n').and.include('KillMode=process\n');
-        const file = join(folder, 'portico.service');
-        writeFileSync(file, unit.replaceAll('/opt/portico', root.replace(/\/$/, '')));
-        const { stdout, stderr } = await promisify(execFile)(analyze, ['verify', file]);
-        expect(`${stdout}${stderr}`.split('\n').filter((line) => line.includes('portico.service'))).to.equal([]);
-    });
+    itUnless(existsSync(analyze) ? undefined : 'there is no systemd-analyze', it)(
+        'shows a unit that systemd finds nothing wrong with',
+        async () => {
+            const unit = blocksOf(page).find(({ name }) => name === 'portico.service')?.text ?? '';
+            expect(unit)
+                .to.include('ExecStart=/opt/portico/node_modules/.bin/node core/bin/portico.js start\n')
+                .and.include('KillMode=process\n');
+            const file = join(folder, 'portico.service');
+            writeFileSync(file, unit.replaceAll('/opt/portico', root.replace(/\/$/, '')));
+            const { stdout, stderr } = await promisify(execFile)(analyze, ['verify', file]);
+            expect(
+                `${stdout}${stderr}`.split('\n').filter((line) => line.includes('portico.service'))
+            ).to.equal([]);
+        }
+    );
 
     it('makes a backup by a copy: at another path it is a panel with everything, and the engine serves', async () => {
         const [original, copy] = [join(folder, 'data'), join(folder, 'restored')];
         panel = await startPanel({ dataDir: original });
-        const body = { domain: 'kept.example', type: 'redirect', redirect: { to: 'https://elsewhere.example', code: 302, keepPath: false } };
+        const body = {
+            domain: 'kept.example',
+            type: 'redirect',
+            redirect: { to: 'https://elsewhere.example', code: 302, keepPath: false }
+        };
         expect((await panel.client.post('/api/hosts', body)).data).to.include({ state: 'applied' });
         await panel.close();
         cpSync(original, copy, { recursive: true, preserveTimestamps: true });
@@ -55,13 +66,22 @@ describe('docs/operations.md', { timeout: 120_000 }, () => {
         const { data } = await panel.client.get('/api/hosts');
         expect(data).to.have.length(1);
         expect(data[0]).to.include({ domain: 'kept.example', state: 'applied', stateMessage: null });
-        expect((await panel.client.get('/api/proxyengine/status')).data).to.include({ state: 'running', message: null });
+        expect((await panel.client.get('/api/proxyengine/status')).data).to.include({
+            state: 'running',
+            message: null
+        });
         expect((await panel.client.get('/api/audit/verify')).data).to.include({ holds: true });
-        const { status, headers } = await new Client(panel.httpPort).get('/', { headers: { host: 'kept.example' } });
+        const { status, headers } = await new Client(panel.httpPort).get('/', {
+            headers: { host: 'kept.example' }
+        });
         expect({ status, to: headers.location }).to.equal({ status: 302, to: 'https://elsewhere.example' });
     });
 
     it('says the numbers as they are', () => {
-        expect(page).to.include(`last ${KEPT} changes`).and.include(`after ${defaultTiming.backoffMs / 1000} s at first and at most every ${defaultTiming.backoffCapMs / 1000} s`);
+        expect(page)
+            .to.include(`last ${KEPT} changes`)
+            .and.include(
+                `after ${defaultTiming.backoffMs / 1000} s at first and at most every ${defaultTiming.backoffCapMs / 1000} s`
+            );
     });
 });

@@ -19,15 +19,23 @@ const tsc = join(root, 'node_modules/.bin/tsc');
 async function nodeTest(folder: string, ...files: readonly string[]): Promise<string> {
     const { NODE_TEST_CONTEXT: _inside, ...env } = process.env;
     try {
-        return (await run(process.execPath, [...sources, '--test', '--test-reporter=tap', ...files], { cwd: folder, env })).stdout;
-    }
-    catch (error) {
+        return (
+            await run(process.execPath, [...sources, '--test', '--test-reporter=tap', ...files], {
+                cwd: folder,
+                env
+            })
+        ).stdout;
+    } catch (error) {
         throw new Error((error as { stdout: string }).stdout);
     }
 }
 
 async function compile(folder: string, ...args: readonly string[]): Promise<void> {
-    await run(tsc, ['-p', folder, '--customConditions', 'portico-source', '--allowImportingTsExtensions', ...args], { cwd: folder }).catch((error: unknown) => {
+    await run(
+        tsc,
+        ['-p', folder, '--customConditions', 'portico-source', '--allowImportingTsExtensions', ...args],
+        { cwd: folder }
+    ).catch((error: unknown) => {
         throw new Error((error as { stdout: string }).stdout);
     });
 }
@@ -51,20 +59,28 @@ describe('docs/plugins', { timeout: 180_000 }, () => {
     it('shows patterns that compile, and do what is said of them', async () => {
         const place = join(folder, 'patterns');
         mkdirSync(place);
-        const blocks = blocksOf(readPage('docs/plugins/patterns.md')).filter(({ language }) => language === 'ts');
+        const blocks = blocksOf(readPage('docs/plugins/patterns.md')).filter(
+            ({ language }) => language === 'ts'
+        );
         blocks.forEach(({ name, text }) => writeFileSync(join(place, name ?? ''), text));
         writeFileSync(join(place, 'package.json'), '{ "type": "module" }');
-        const { compilerOptions } = JSON.parse(readPage('docs/examples/hello/tsconfig.json')) as { compilerOptions: object };
+        const { compilerOptions } = JSON.parse(readPage('docs/examples/hello/tsconfig.json')) as {
+            compilerOptions: object;
+        };
         writeFileSync(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['.'] }));
         await compile(place);
-        expect(await nodeTest(place, 'patterns.test.ts')).to.match(/^# fail 0$/m).and.to.match(/^# pass 7$/m);
+        expect(await nodeTest(place, 'patterns.test.ts'))
+            .to.match(/^# fail 0$/m)
+            .and.to.match(/^# pass 7$/m);
     });
 
     it('has an example that compiles, passes its tests and keeps to what every plugin keeps to', async () => {
         const place = join(folder, 'hello');
         cpSync(join(root, 'docs/examples/hello'), place, { recursive: true });
         await compile(place);
-        expect(await nodeTest(place, 'test/hello.test.ts')).to.match(/^# fail 0$/m).and.to.match(/^# pass 5$/m);
+        expect(await nodeTest(place, 'test/hello.test.ts'))
+            .to.match(/^# fail 0$/m)
+            .and.to.match(/^# pass 5$/m);
         await run(tsc, ['-p', 'tsconfig.build.json', '--customConditions', 'portico-source'], { cwd: place });
         const { runConformance } = await import('@portico/sdk/testing');
         expect((await runConformance(place, { cycles: 10 })).findings).to.equal([]);
@@ -72,13 +88,19 @@ describe('docs/plugins', { timeout: 180_000 }, () => {
 
     it('leads a newcomer to that example', () => {
         const blocks = blocksOf(readPage('docs/plugins/first-plugin.md'));
-        const json = (name: string): unknown => JSON.parse(blocks.find((block) => block.language === 'json' && block.name === name)?.text ?? '');
+        const json = (name: string): unknown =>
+            JSON.parse(blocks.find((block) => block.language === 'json' && block.name === name)?.text ?? '');
         const { portico } = JSON.parse(readPage('docs/examples/hello/package.json')) as { portico: unknown };
         expect(json('manifest')).to.equal(portico);
         expect(json('conformance')).to.equal(JSON.parse(readPage('docs/examples/hello/conformance.json')));
-        const rows = (blocks.find(({ name }) => name === 'readme')?.text ?? '').split('\n').filter((line) => line.startsWith('| GET') || line.startsWith('| POST') || line.startsWith('| `')).map((line) => line.split('|', 2)[1]);
+        const rows = (blocks.find(({ name }) => name === 'readme')?.text ?? '')
+            .split('\n')
+            .filter((line) => line.startsWith('| GET') || line.startsWith('| POST') || line.startsWith('| `'))
+            .map((line) => line.split('|', 2)[1]);
         expect(rows).to.have.length(4);
         rows.forEach((row) => expect(readPage('docs/examples/hello/README.md')).to.contain(row ?? ''));
-        expect(dirname(blocks.find(({ name }) => name?.endsWith('index.ts'))?.name ?? '')).to.equal('docs/examples/hello/src');
+        expect(dirname(blocks.find(({ name }) => name?.endsWith('index.ts'))?.name ?? '')).to.equal(
+            'docs/examples/hello/src'
+        );
     });
 });

@@ -41,7 +41,11 @@ describe('README.md', { timeout: limitMs }, () => {
     const startPanel = async (text: string): Promise<Terminal> => {
         const terminal = openTerminal(dataDir);
         terminal.type(`${text}\n`);
-        await until(() => terminal.output.includes(listening()), `the panel to listen:\n${terminal.output}`, limitMs);
+        await until(
+            () => terminal.output.includes(listening()),
+            `the panel to listen:\n${terminal.output}`,
+            limitMs
+        );
         return terminal;
     };
 
@@ -82,7 +86,9 @@ describe('README.md', { timeout: limitMs }, () => {
     it('creates a host that is served through the engine', async () => {
         const [answer = '', site] = await run('host');
         expect(json(answer).data).to.include({ id: 1, domain: 'first.example', state: 'applied' });
-        expect(blocks.filter(({ language }) => language === 'text').map(({ text }) => text)).to.include(`${site}\n`);
+        expect(blocks.filter(({ language }) => language === 'text').map(({ text }) => text)).to.include(
+            `${site}\n`
+        );
         expect(site).to.equal('hello from the upstream');
     });
 
@@ -91,14 +97,21 @@ describe('README.md', { timeout: limitMs }, () => {
         expect(json(answer)).to.include({ code: 42200 });
         expect(json(answer).data.engine).to.include('no_such_handler');
         expect(site).to.equal('hello from the upstream');
-        const [host = ''] = await shell.run('curl -sw \'\\n\' $PANEL/api/hosts/1 -H "Authorization: Bearer $TOKEN"\n');
+        const [host = ''] = await shell.run(
+            'curl -sw \'\\n\' $PANEL/api/hosts/1 -H "Authorization: Bearer $TOKEN"\n'
+        );
         expect(json(host).data).to.include({ version: 1, state: 'applied', advanced: [] });
     });
 
     it('finds the refusal in the audit log, and the log whole', async () => {
         const [list = '', verified = ''] = await run('audit');
         expect(json(list).data).to.have.length(1);
-        expect(json(list).data[0]).to.include({ action: 'update', resource: 'hosts', outcome: 'failure', code: 42200 });
+        expect(json(list).data[0]).to.include({
+            action: 'update',
+            resource: 'hosts',
+            outcome: 'failure',
+            code: 42200
+        });
         expect(json(verified).data).to.include({ holds: true, break: null });
     });
 
@@ -110,15 +123,30 @@ describe('README.md', { timeout: limitMs }, () => {
     });
 
     it('names as working what is there, and as missing what is not', async () => {
-        const [document = ''] = await shell.run('curl -sw \'\\n\' $PANEL/api/openapi.json -H "Authorization: Bearer $TOKEN"\n');
+        const [document = ''] = await shell.run(
+            'curl -sw \'\\n\' $PANEL/api/openapi.json -H "Authorization: Bearer $TOKEN"\n'
+        );
         const paths = Object.keys((JSON.parse(document) as { paths: object }).paths);
         const [, today = ''] = /## What works today[^\n]*\n([\s\S]*?)\n## /.exec(page) ?? [];
         const [works = '', missing = ''] = today.split('| Not yet');
-        const pathsIn = (text: string): string[] => rowsOf(text).flatMap((cells) => [...(cells[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, path = '']) => path));
-        const isThere = (path: string): boolean => paths.some((known) => known === path || known.startsWith(`${path === '/' ? '' : path}/`) && path !== '/');
-        expect(pathsIn(works).filter((path) => !isThere(path)), 'said to work').to.equal([]);
+        const pathsIn = (text: string): string[] =>
+            rowsOf(text).flatMap((cells) =>
+                [...(cells[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, path = '']) => path)
+            );
+        const isThere = (path: string): boolean =>
+            paths.some(
+                (known) =>
+                    known === path || (known.startsWith(`${path === '/' ? '' : path}/`) && path !== '/')
+            );
+        expect(
+            pathsIn(works).filter((path) => !isThere(path)),
+            'said to work'
+        ).to.equal([]);
         expect(pathsIn(works).length).to.be.above(8);
-        expect(pathsIn(`${missing}`).filter(isThere), 'said to be missing: it is there now, so move its row up').to.equal([]);
+        expect(
+            pathsIn(`${missing}`).filter(isThere),
+            'said to be missing: it is there now, so move its row up'
+        ).to.equal([]);
     });
 
     it('serves on when the panel is ended by Ctrl-C, and ends the engine when that is asked for', async () => {
@@ -142,8 +170,15 @@ interface Terminal {
 }
 
 function openTerminal(dataDir: string): Terminal {
-    const inherited = Object.entries(process.env).filter(([name]) => !/^(npm_|PORTICO_(?!TEST_FILE)|NODE_OPTIONS)/.test(name));
-    const child: ChildProcess = spawn('sh', [], { cwd: root, detached: true, stdio: ['pipe', 'pipe', 'pipe'], env: { ...Object.fromEntries(inherited), PORTICO_DATA_DIR: dataDir } });
+    const inherited = Object.entries(process.env).filter(
+        ([name]) => !/^(npm_|PORTICO_(?!TEST_FILE)|NODE_OPTIONS)/.test(name)
+    );
+    const child: ChildProcess = spawn('sh', [], {
+        cwd: root,
+        detached: true,
+        stdio: ['pipe', 'pipe', 'pipe'],
+        env: { ...Object.fromEntries(inherited), PORTICO_DATA_DIR: dataDir }
+    });
     const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
     let output = '';
     let errors = '';
@@ -157,8 +192,7 @@ function openTerminal(dataDir: string): Terminal {
     const signal = (name: NodeJS.Signals): void => {
         try {
             process.kill(-(child.pid ?? 0), name);
-        }
-        catch {
+        } catch {
             // They have all ended.
         }
     };
@@ -169,10 +203,13 @@ function openTerminal(dataDir: string): Terminal {
         type: (text) => void child.stdin?.write(text),
         async run(text) {
             const from = output.length;
-            const mark = `--- end of block ${marks += 1} ---`;
+            const mark = `--- end of block ${(marks += 1)} ---`;
             child.stdin?.write(`${text}\necho '${mark}'\n`);
             await until(() => output.includes(`${mark}\n`), `the end of\n${text}`, limitMs);
-            return output.slice(from, output.indexOf(`${mark}\n`)).trimEnd().split('\n');
+            return output
+                .slice(from, output.indexOf(`${mark}\n`))
+                .trimEnd()
+                .split('\n');
         },
         async interrupt() {
             child.stdin?.end();
@@ -192,8 +229,7 @@ function groupLives(pid: number): boolean {
     try {
         process.kill(-pid, 0);
         return true;
-    }
-    catch {
+    } catch {
         return false;
     }
 }
@@ -213,8 +249,7 @@ async function endEngine(dataDir: string): Promise<void> {
     let home;
     try {
         home = engineHome(dataDir, null);
-    }
-    catch {
+    } catch {
         return; // the panel never made its folder
     }
     try {
@@ -223,8 +258,7 @@ async function endEngine(dataDir: string): Promise<void> {
             process.kill(pid, 'SIGKILL');
             await until(() => commandOf(pid) === '', 'the engine to end');
         }
-    }
-    catch {
+    } catch {
         // It has ended.
     }
     for (const path of [home.persistent, home.runtime]) {

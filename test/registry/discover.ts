@@ -13,10 +13,18 @@ let root: string;
 
 const write = (folder: string, packageJson: unknown): string => {
     mkdirSync(join(root, folder), { recursive: true });
-    writeFileSync(join(root, folder, 'package.json'), typeof packageJson === 'string' ? packageJson : JSON.stringify(packageJson));
+    writeFileSync(
+        join(root, folder, 'package.json'),
+        typeof packageJson === 'string' ? packageJson : JSON.stringify(packageJson)
+    );
     return join(root, folder);
 };
-const plugin = (name: string, more: object = {}): object => ({ name: `@acme/${name}`, version: '1.0.0', portico: { name, sdk: '^1.0.0' }, ...more });
+const plugin = (name: string, more: object = {}): object => ({
+    name: `@acme/${name}`,
+    version: '1.0.0',
+    portico: { name, sdk: '^1.0.0' },
+    ...more
+});
 
 describe('discover', () => {
     beforeEach(() => {
@@ -31,8 +39,24 @@ describe('discover', () => {
         write('own/bare', { name: 'bare', version: '1.0.0' });
         mkdirSync(join(root, 'own/no-package'));
         writeFileSync(join(root, 'own/hello/index.js'), 'throw new Error("ran")');
-        const { found, skipped } = await discover([{ origin: 'folder', path: join(root, 'own') }, { origin: 'data', path: join(root, 'nowhere') }], new Set());
-        expect(found.map(({ folder, result }) => [basename(folder), 'plugin' in result ? result.plugin.manifest.name : result.fault.code])).to.equal([['scoped', 'scoped'], ['bare', 'MANIFEST_MISSING'], ['broken', 'PACKAGE_INVALID'], ['hello', 'hello']]);
+        const { found, skipped } = await discover(
+            [
+                { origin: 'folder', path: join(root, 'own') },
+                { origin: 'data', path: join(root, 'nowhere') }
+            ],
+            new Set()
+        );
+        expect(
+            found.map(({ folder, result }) => [
+                basename(folder),
+                'plugin' in result ? result.plugin.manifest.name : result.fault.code
+            ])
+        ).to.equal([
+            ['scoped', 'scoped'],
+            ['bare', 'MANIFEST_MISSING'],
+            ['broken', 'PACKAGE_INVALID'],
+            ['hello', 'hello']
+        ]);
         expect(skipped).to.equal([]);
     });
 
@@ -41,15 +65,30 @@ describe('discover', () => {
         write('node_modules/left-pad', { name: 'left-pad', version: '1.0.0' });
         write('node_modules/other', plugin('other', { keywords: ['portico-plugin'] }));
         symlinkSync(hello, join(root, 'node_modules/hello'));
-        const { found } = await discover([{ origin: 'folder', path: join(root, 'extensions') }, { origin: 'node_modules', path: join(root, 'node_modules') }], new Set());
-        expect(found.map(({ origin, folder }) => [origin, basename(folder)])).to.equal([['folder', 'hello'], ['node_modules', 'other']]);
+        const { found } = await discover(
+            [
+                { origin: 'folder', path: join(root, 'extensions') },
+                { origin: 'node_modules', path: join(root, 'node_modules') }
+            ],
+            new Set()
+        );
+        expect(found.map(({ origin, folder }) => [origin, basename(folder)])).to.equal([
+            ['folder', 'hello'],
+            ['node_modules', 'other']
+        ]);
     });
 
     it('passes over a folder that others may write to, and says so', async () => {
         write('open/hello', plugin('hello'));
         chmodSync(join(root, 'open'), 0o777);
-        const { found, skipped } = await discover([{ origin: 'folder', path: join(root, 'open') }], new Set());
-        expect([found, skipped]).to.equal([[], [{ path: join(root, 'open'), reason: 'others may write to it' }]]);
+        const { found, skipped } = await discover(
+            [{ origin: 'folder', path: join(root, 'open') }],
+            new Set()
+        );
+        expect([found, skipped]).to.equal([
+            [],
+            [{ path: join(root, 'open'), reason: 'others may write to it' }]
+        ]);
     });
 
     it('passes over a package that others may write to, also where a link leads to it', async () => {
@@ -59,7 +98,12 @@ describe('discover', () => {
         symlinkSync(join(root, 'elsewhere/linked'), join(root, 'own/linked'));
         const { found, skipped } = await discover([{ origin: 'folder', path: join(root, 'own') }], new Set());
         expect(found.map(({ folder }) => basename(folder))).to.equal(['sound']);
-        expect(skipped).to.equal(['linked', 'open'].map((name) => ({ path: join(root, 'own', name), reason: 'others may write to it' })));
+        expect(skipped).to.equal(
+            ['linked', 'open'].map((name) => ({
+                path: join(root, 'own', name),
+                reason: 'others may write to it'
+            }))
+        );
     });
 });
 
@@ -71,7 +115,7 @@ describe('unsafe', () => {
     });
     afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-    it('lets the group of the panel\'s own account write, and no group that somebody else is in', async () => {
+    it("lets the group of the panel's own account write, and no group that somebody else is in", async () => {
         const folder = write('own', plugin('own'));
         chmodSync(folder, 0o775);
         const files = { group: join(root, 'group'), passwd: join(root, 'passwd') };

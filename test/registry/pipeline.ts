@@ -24,12 +24,29 @@ describe('createRegistry: run', () => {
 
     before(async () => {
         dataDir = mkdtempSync(join(tmpdir(), 'portico-pipeline-'));
-        registry = await createRegistry({ dataDir, registryUrl: 'http://127.0.0.1:9/', hmacKey: new Uint8Array(32), reserved: new Set(['hosts']), host: { sdk: '1.0.0', node: process.versions.node }, log: { info: () => undefined, warn: () => undefined }, importMs });
+        registry = await createRegistry({
+            dataDir,
+            registryUrl: 'http://127.0.0.1:9/',
+            hmacKey: new Uint8Array(32),
+            reserved: new Set(['hosts']),
+            host: { sdk: '1.0.0', node: process.versions.node },
+            log: { info: () => undefined, warn: () => undefined },
+            importMs
+        });
         const began = performance.now();
-        const answer = await registry.run([{ origin: 'folder', path: fixtures }], () => true, ({ name }) => asItEnded.push(name));
+        const answer = await registry.run(
+            [{ origin: 'folder', path: fixtures }],
+            () => true,
+            ({ name }) => asItEnded.push(name)
+        );
         tookMs = performance.now() - began;
         order = answer.outcomes.map(({ name }) => name);
-        outcomes = new Map(answer.outcomes.map((each) => [each.plugin === null ? each.name : each.plugin.package.replace('@portico-fixture/', ''), each]));
+        outcomes = new Map(
+            answer.outcomes.map((each) => [
+                each.plugin === null ? each.name : each.plugin.package.replace('@portico-fixture/', ''),
+                each
+            ])
+        );
     });
     after(() => rmSync(dataDir, { recursive: true, force: true }));
 
@@ -70,21 +87,35 @@ describe('createRegistry: run', () => {
             'bundled-sdk': ['resolved', 'loaded', 'SDK_BUNDLED'],
             'sdk-dependency': ['resolved', 'loaded', 'SDK_BUNDLED']
         };
-        expect(Object.fromEntries(Object.keys(expected).map((name) => [name, ended(name)]))).to.equal(expected);
+        expect(Object.fromEntries(Object.keys(expected).map((name) => [name, ended(name)]))).to.equal(
+            expected
+        );
         // The others break later, or not at all.
         const others = [...outcomes.keys()].filter((name) => !Object.hasOwn(expected, name));
         expect(others.filter((name) => outcomes.get(name)?.stage !== 'loaded')).to.equal([]);
-        expect(others).to.include(['sound', 'setup-throws', 'stop-hangs', 'handler-hangs', 'failed-requirement']);
+        expect(others).to.include([
+            'sound',
+            'setup-throws',
+            'stop-hangs',
+            'handler-hangs',
+            'failed-requirement'
+        ]);
     });
 
     it('says in one sentence what is wrong', () => {
         const says = (name: string): string => outcomes.get(name)?.failure?.message ?? '';
-        expect(says('throws-at-import')).to.equal('Importing @portico-fixture/throws-at-import failed: There is no configuration');
-        expect(says('side-effect-timer')).to.equal('Importing @portico-fixture/side-effect-timer started a timer; work begins in onStart');
+        expect(says('throws-at-import')).to.equal(
+            'Importing @portico-fixture/throws-at-import failed: There is no configuration'
+        );
+        expect(says('side-effect-timer')).to.equal(
+            'Importing @portico-fixture/side-effect-timer started a timer; work begins in onStart'
+        );
         expect(says('side-effect-listener')).to.contain('a listener for uncaughtException of the process');
         expect(says('side-effect-server')).to.contain('a server');
         expect(says('side-effect-child')).to.contain('a child process');
-        expect(says('never-ends')).to.equal(`Importing @portico-fixture/never-ends has not ended after ${importMs} ms`);
+        expect(says('never-ends')).to.equal(
+            `Importing @portico-fixture/never-ends has not ended after ${importMs} ms`
+        );
         expect(says('bundled-sdk')).to.contain('a copy of @portico/sdk within index.js');
     });
 
@@ -97,15 +128,25 @@ describe('createRegistry: run', () => {
     });
 
     it('ends what an import started, and keeps no listener of its own', () => {
-        expect(process.listeners('uncaughtException').filter((listener) => String(listener) === '() => undefined')).to.equal([]);
+        expect(
+            process
+                .listeners('uncaughtException')
+                .filter((listener) => String(listener) === '() => undefined')
+        ).to.equal([]);
         expect(process.listenerCount('newListener')).to.equal(listeners);
-        expect(process.getActiveResourcesInfo().filter((each) => each === 'ProcessWrap' || each === 'TCPServerWrap')).to.equal([]);
+        expect(
+            process
+                .getActiveResourcesInfo()
+                .filter((each) => each === 'ProcessWrap' || each === 'TCPServerWrap')
+        ).to.equal([]);
     });
 
     it('imports nothing that is not enabled, and imports anew only when it is told to', async () => {
         const place = { origin: 'folder' as const, path: fixtures };
         const { outcomes: resolved } = await registry.run([place], () => false);
-        expect(new Set(resolved.map(({ stage }) => stage))).to.equal(new Set([null, 'discovered', 'resolved']));
+        expect(new Set(resolved.map(({ stage }) => stage))).to.equal(
+            new Set([null, 'discovered', 'resolved'])
+        );
         const { found } = await registry.discover([place]);
         const sound = found.find(({ folder }) => folder.endsWith('/sound'));
         const load = async (fresh: boolean): Promise<unknown> => {
@@ -113,8 +154,8 @@ describe('createRegistry: run', () => {
             return 'definition' in loaded ? loaded.definition : loaded.failure;
         };
         const first = outcomes.get('sound')?.definition;
-        expect(await load(false) === first).to.be.true();
-        const again = await load(true) as { readonly setup?: unknown };
+        expect((await load(false)) === first).to.be.true();
+        const again = (await load(true)) as { readonly setup?: unknown };
         expect([again === first, typeof again.setup]).to.equal([false, 'function']);
     });
 
@@ -123,15 +164,33 @@ describe('createRegistry: run', () => {
         mkdirSync(join(folder, 'node_modules/@portico/sdk'), { recursive: true });
         writeFileSync(join(folder, 'package.json'), JSON.stringify(pluginPackage('author', '1.0.0')));
         writeFileSync(join(folder, 'index.js'), pluginCode('author'));
-        writeFileSync(join(folder, 'node_modules/@portico/sdk/package.json'), JSON.stringify({ name: '@portico/sdk', version: '0.1.0', exports: './index.js' }));
-        writeFileSync(join(folder, 'node_modules/@portico/sdk/index.js'), `throw new Error('the copy was loaded')`);
-        const { outcomes: [author] } = await registry.run([{ origin: 'folder', path: join(dataDir, 'outside') }], () => true);
+        writeFileSync(
+            join(folder, 'node_modules/@portico/sdk/package.json'),
+            JSON.stringify({ name: '@portico/sdk', version: '0.1.0', exports: './index.js' })
+        );
+        writeFileSync(
+            join(folder, 'node_modules/@portico/sdk/index.js'),
+            `throw new Error('the copy was loaded')`
+        );
+        const {
+            outcomes: [author]
+        } = await registry.run([{ origin: 'folder', path: join(dataDir, 'outside') }], () => true);
         expect(author).to.include({ name: 'author', stage: 'loaded', failure: null });
         // A process without this file finds it by the link beside the installed packages.
         const installed = join(dataDir, 'plugins/linked/1');
         mkdirSync(installed, { recursive: true });
-        writeFileSync(join(installed, 'index.js'), `${pluginCode('linked')}\nconsole.log('imported');\n`.replace('import {', `import '@portico/sdk';\nimport {`));
+        writeFileSync(
+            join(installed, 'index.js'),
+            `${pluginCode('linked')}\nconsole.log('imported');\n`.replace(
+                'import {',
+                `import '@portico/sdk';\nimport {`
+            )
+        );
         writeFileSync(join(installed, 'package.json'), '{"type":"module"}');
-        expect(execFileSync(process.execPath, [...process.execArgv, join(installed, 'index.js')], { encoding: 'utf8' })).to.equal('imported\n');
+        expect(
+            execFileSync(process.execPath, [...process.execArgv, join(installed, 'index.js')], {
+                encoding: 'utf8'
+            })
+        ).to.equal('imported\n');
     });
 });

@@ -27,14 +27,20 @@ describe('createHookHost', () => {
         hooks.tap(owner('b'), 'panel.started', async () => void seen.push('b'));
         await hook.run({});
         expect(seen).to.equal(['b']);
-        expect(failures.map(({ plugin, hook: name, error }) => [plugin, name, (error as Error).message])).to.equal([['a', 'panel.started', 'broken']]);
+        expect(
+            failures.map(({ plugin, hook: name, error }) => [plugin, name, (error as Error).message])
+        ).to.equal([['a', 'panel.started', 'broken']]);
     });
 
     it('refuses in the name of the guard that refused, and of one that failed', async () => {
         const hook = hooks.define('host.guard', 'guard');
         const untap = hooks.tap(owner('a'), 'host.guard', () => ({ refuse: 'Not on a Friday' }));
         const refused = await hook.run(entry).catch((error: unknown) => error);
-        expect(isFailure(refused) && [refused.code, refused.message, refused.data]).to.equal([40920, 'Not on a Friday', { plugin: 'a', hook: 'host.guard' }]);
+        expect(isFailure(refused) && [refused.code, refused.message, refused.data]).to.equal([
+            40920,
+            'Not on a Friday',
+            { plugin: 'a', hook: 'host.guard' }
+        ]);
         untap();
         await hook.run(entry);
         hooks.tap(owner('b'), 'host.guard', () => Promise.reject(new Error('down')));
@@ -55,7 +61,10 @@ describe('createHookHost', () => {
         hooks.tap(owner('a'), 'host.beforeSave', (value) => {
             (value.host as Record<string, unknown>)['tags'] = ['half'];
         });
-        hooks.tap(owner('b'), 'host.beforeSave', (value) => ({ ...value, host: { ...value.host, tags: ['b'] } }));
+        hooks.tap(owner('b'), 'host.beforeSave', (value) => ({
+            ...value,
+            host: { ...value.host, tags: ['b'] }
+        }));
         hooks.tap(owner('c'), 'host.beforeSave', () => undefined);
         const given = { before: null, host: { domain: 'a.example' } };
         expect(await hook.run(given)).to.equal({ before: null, host: { domain: 'a.example', tags: ['b'] } });
@@ -66,9 +75,16 @@ describe('createHookHost', () => {
     it('ends a tap that hangs, tells it, and goes on', async () => {
         let told = false;
         const hook = hooks.define('panel.started', 'notify', { timeoutSeconds: 0.02 });
-        hooks.tap(owner('a'), 'panel.started', (_payload, { signal }) => new Promise(() => signal.addEventListener('abort', () => {
-            told = true;
-        })));
+        hooks.tap(
+            owner('a'),
+            'panel.started',
+            (_payload, { signal }) =>
+                new Promise(() =>
+                    signal.addEventListener('abort', () => {
+                        told = true;
+                    })
+                )
+        );
         await hook.run({});
         expect([told, failures[0]?.plugin]).to.equal([true, 'a']);
     });
@@ -76,7 +92,8 @@ describe('createHookHost', () => {
     it('orders by stage and wish; unknown names and circles change nothing', async () => {
         const seen: string[] = [];
         const hook = hooks.define('panel.started', 'notify');
-        const tap = (plugin: string, order: object): unknown => hooks.tap(owner(plugin), 'panel.started', () => void seen.push(plugin), order);
+        const tap = (plugin: string, order: object): unknown =>
+            hooks.tap(owner(plugin), 'panel.started', () => void seen.push(plugin), order);
         tap('a', { before: ['nobody'], stage: 5 });
         tap('b', {});
         tap('c', { before: ['b'] });
@@ -95,9 +112,14 @@ describe('createHookHost', () => {
         const seen: string[] = [];
         let open: () => void = () => undefined;
         const hook = hooks.define('host.guard', 'guard');
-        hooks.tap(owner('a'), 'host.guard', () => new Promise((resolve) => {
-            open = () => resolve({ refuse: 'too late' });
-        }));
+        hooks.tap(
+            owner('a'),
+            'host.guard',
+            () =>
+                new Promise((resolve) => {
+                    open = () => resolve({ refuse: 'too late' });
+                })
+        );
         hooks.tap(owner('b'), 'host.guard', () => void seen.push('b'));
         const running = hook.run(entry);
         expect(hooks.release('a')).to.equal(['host.guard']);
@@ -120,10 +142,11 @@ describe('createHookHost', () => {
     it('asks each tap once and in order, whatever those before it did: answered, threw, failed, hung or went away', async () => {
         const seen: string[] = [];
         const hook = hooks.define('panel.started', 'notify', { timeoutSeconds: 0.05 });
-        const tap = (plugin: string, act: () => unknown): unknown => hooks.tap(owner(plugin), 'panel.started', (() => {
-            seen.push(plugin);
-            return act();
-        }) as never);
+        const tap = (plugin: string, act: () => unknown): unknown =>
+            hooks.tap(owner(plugin), 'panel.started', (() => {
+                seen.push(plugin);
+                return act();
+            }) as never);
         tap('a', () => Promise.resolve());
         tap('b', () => Promise.resolve({ an: 'answer' }));
         tap('c', () => {
@@ -137,7 +160,17 @@ describe('createHookHost', () => {
         tap('i', () => undefined);
         tap('j', () => Promise.resolve());
         await Promise.all([hook.run({}), hook.run({})]);
-        expect(seen.filter((_name, index) => index % 2 === 0).toSorted()).to.equal(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'j']);
+        expect(seen.filter((_name, index) => index % 2 === 0).toSorted()).to.equal([
+            'a',
+            'b',
+            'c',
+            'd',
+            'e',
+            'f',
+            'g',
+            'h',
+            'j'
+        ]);
         expect(seen.toSorted().join('')).to.equal('aabbccddeeffgghhjj');
         expect(failures.map(({ plugin }) => plugin).toSorted()).to.equal(['c', 'c', 'e', 'e', 'f', 'f']);
     });

@@ -19,8 +19,15 @@ const printer = ts.createPrinter({ removeComments: true, newLine: ts.NewLineKind
 /** The pages, made of the declarations that the compiler would publish. @throws Error when the sources do not compile */
 export function apiPages(): readonly ApiPage[] {
     const entries = entryPoints();
-    const { options } = ts.parseJsonConfigFileContent(ts.readConfigFile(join(sdk, 'tsconfig.build.json'), (path) => readFileSync(path, 'utf8')).config, ts.sys, sdk);
-    const declared = declarationsOf(entries.map(({ source }) => source), options);
+    const { options } = ts.parseJsonConfigFileContent(
+        ts.readConfigFile(join(sdk, 'tsconfig.build.json'), (path) => readFileSync(path, 'utf8')).config,
+        ts.sys,
+        sdk
+    );
+    const declared = declarationsOf(
+        entries.map(({ source }) => source),
+        options
+    );
     const host = ts.createCompilerHost(options);
     const program = ts.createProgram({
         rootNames: entries.map(({ source }) => declarationName(source)),
@@ -30,31 +37,64 @@ export function apiPages(): readonly ApiPage[] {
             directoryExists: (path) => path.startsWith(memory) || ts.sys.directoryExists(path),
             fileExists: (path) => declared.has(path) || host.fileExists(path),
             readFile: (path) => declared.get(path) ?? host.readFile(path),
-            getSourceFile: (path, version, ...rest) => (declared.has(path) ? ts.createSourceFile(path, declared.get(path) ?? '', version, true) : host.getSourceFile(path, version, ...rest))
+            getSourceFile: (path, version, ...rest) =>
+                declared.has(path)
+                    ? ts.createSourceFile(path, declared.get(path) ?? '', version, true)
+                    : host.getSourceFile(path, version, ...rest)
         }
     });
-    return entries.map(({ name, source }) => ({ file: join(sdk, 'api', `${name.split('/').at(-1)}.api.md`), text: pageOf(name, program.getSourceFile(declarationName(source)), program.getTypeChecker()) }));
+    return entries.map(({ name, source }) => ({
+        file: join(sdk, 'api', `${name.split('/').at(-1)}.api.md`),
+        text: pageOf(name, program.getSourceFile(declarationName(source)), program.getTypeChecker())
+    }));
 }
 
 /** As package.json lists them, without the one that is for hosts of plugins and promises nothing to authors. */
 function entryPoints(): readonly { readonly name: string; readonly source: string }[] {
-    const { exports } = JSON.parse(readFileSync(join(sdk, 'package.json'), 'utf8')) as { exports: Readonly<Record<string, { readonly 'portico-source'?: string } | string>> };
+    const { exports } = JSON.parse(readFileSync(join(sdk, 'package.json'), 'utf8')) as {
+        exports: Readonly<Record<string, { readonly 'portico-source'?: string } | string>>;
+    };
     return Object.entries(exports).flatMap(([path, target]) => {
         const source = typeof target === 'string' ? undefined : target['portico-source'];
-        return source === undefined || path === './host' ? [] : [{ name: path === '.' ? '@portico/sdk' : `@portico/${join('sdk', path)}`, source: join(sdk, source) }];
+        return source === undefined || path === './host'
+            ? []
+            : [
+                  {
+                      name: path === '.' ? '@portico/sdk' : `@portico/${join('sdk', path)}`,
+                      source: join(sdk, source)
+                  }
+              ];
     });
 }
 
-function declarationsOf(sources: readonly string[], options: ts.CompilerOptions): ReadonlyMap<string, string> {
+function declarationsOf(
+    sources: readonly string[],
+    options: ts.CompilerOptions
+): ReadonlyMap<string, string> {
     const declared = new Map<string, string>();
     const { tsBuildInfoFile: _incremental, ...rest } = options;
-    const program = ts.createProgram(sources, { ...rest, composite: false, incremental: false, emitDeclarationOnly: true, removeComments: true, sourceMap: false, inlineSources: false });
-    const { diagnostics } = program.emit(undefined, (path, text) => {
-        declared.set(path.replace(join(sdk, 'dist'), memory), text.replaceAll(/(from '\.[^']*)\.ts'/g, '$1.js\''));
+    const program = ts.createProgram(sources, {
+        ...rest,
+        composite: false,
+        incremental: false,
+        emitDeclarationOnly: true,
+        removeComments: true,
+        sourceMap: false,
+        inlineSources: false
     });
-    const wrong = [...ts.getPreEmitDiagnostics(program), ...diagnostics].find(({ category }) => category === ts.DiagnosticCategory.Error);
+    const { diagnostics } = program.emit(undefined, (path, text) => {
+        declared.set(
+            path.replace(join(sdk, 'dist'), memory),
+            text.replaceAll(/(from '\.[^']*)\.ts'/g, "$1.js'")
+        );
+    });
+    const wrong = [...ts.getPreEmitDiagnostics(program), ...diagnostics].find(
+        ({ category }) => category === ts.DiagnosticCategory.Error
+    );
     if (wrong !== undefined) {
-        throw new Error(`The SDK does not compile: ${wrong.file?.fileName} ${ts.flattenDiagnosticMessageText(wrong.messageText, ' ')}`);
+        throw new Error(
+            `The SDK does not compile: ${wrong.file?.fileName} ${ts.flattenDiagnosticMessageText(wrong.messageText, ' ')}`
+        );
     }
     return declared;
 }
@@ -64,10 +104,16 @@ function pageOf(name: string, file: ts.SourceFile | undefined, checker: ts.TypeC
     if (module === undefined) {
         throw new Error(`${name} exports nothing`);
     }
-    const blocks = checker.getExportsOfModule(module).sort((a, b) => (a.name < b.name ? -1 : 1)).map((symbol) => {
-        const target = (symbol.flags & ts.SymbolFlags.Alias) === 0 ? symbol : checker.getAliasedSymbol(symbol);
-        return [...new Set((target.declarations ?? []).map((declaration) => textOf(symbol.name, declaration)))].join('\n');
-    });
+    const blocks = checker
+        .getExportsOfModule(module)
+        .sort((a, b) => (a.name < b.name ? -1 : 1))
+        .map((symbol) => {
+            const target =
+                (symbol.flags & ts.SymbolFlags.Alias) === 0 ? symbol : checker.getAliasedSymbol(symbol);
+            return [
+                ...new Set((target.declarations ?? []).map((declaration) => textOf(symbol.name, declaration)))
+            ].join('\n');
+        });
     return `# ${name}\n\nMade of the sources by \`npm run api\`. A line that goes or changes here breaks plugins; one that comes is a minor version.\n\n\`\`\`ts\n${blocks.join('\n\n')}\n\`\`\`\n`;
 }
 
@@ -78,7 +124,11 @@ function textOf(name: string, declaration: ts.Declaration): string {
         return `export { ${name} } from '${outside}';`;
     }
     const statement = ts.isVariableDeclaration(declaration) ? declaration.parent.parent : declaration;
-    const text = printer.printNode(ts.EmitHint.Unspecified, statement, file).replace(/^export /, '').replace(/^declare /, '').replaceAll(/^ *private readonly .*\n|^ *#private;\n|^ *private .*\n/gm, '');
+    const text = printer
+        .printNode(ts.EmitHint.Unspecified, statement, file)
+        .replace(/^export /, '')
+        .replace(/^declare /, '')
+        .replaceAll(/^ *private readonly .*\n|^ *#private;\n|^ *private .*\n/gm, '');
     const own = (declaration as { readonly name?: { readonly getText?: () => string } }).name?.getText?.();
     return `${own === undefined || own === name ? '' : `// as ${name}, from ${relative(memory, dirname(file.fileName)) || 'src'}\n`}export ${text}`;
 }

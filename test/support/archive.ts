@@ -19,15 +19,30 @@ export function archiveOf(entries: readonly ArchiveEntry[]): Uint8Array {
 
 /** The same, not compressed. */
 export function tarOf(entries: readonly ArchiveEntry[]): Uint8Array {
-    return Buffer.concat([...entries.flatMap(({ path, content = '', type = '0', link = '', mode = 0o644 }) => {
-        const body = Buffer.from(content);
-        return [header(path, body.length, type, link, mode), body, Buffer.alloc((block - body.length % block) % block)];
-    }), Buffer.alloc(2 * block)]);
+    return Buffer.concat([
+        ...entries.flatMap(({ path, content = '', type = '0', link = '', mode = 0o644 }) => {
+            const body = Buffer.from(content);
+            return [
+                header(path, body.length, type, link, mode),
+                body,
+                Buffer.alloc((block - (body.length % block)) % block)
+            ];
+        }),
+        Buffer.alloc(2 * block)
+    ]);
 }
 
 /** An archive of a package as npm makes it: every file below `package/`. */
-export function packageArchive(packageJson: object, files: Readonly<Record<string, string>>, more: readonly ArchiveEntry[] = []): Uint8Array {
-    return archiveOf([{ path: 'package/package.json', content: JSON.stringify(packageJson) }, ...Object.entries(files).map(([path, content]) => ({ path: `package/${path}`, content })), ...more]);
+export function packageArchive(
+    packageJson: object,
+    files: Readonly<Record<string, string>>,
+    more: readonly ArchiveEntry[] = []
+): Uint8Array {
+    return archiveOf([
+        { path: 'package/package.json', content: JSON.stringify(packageJson) },
+        ...Object.entries(files).map(([path, content]) => ({ path: `package/${path}`, content })),
+        ...more
+    ]);
 }
 
 function header(path: string, size: number, type: string, link: string, mode: number): Buffer {

@@ -17,7 +17,11 @@ export interface Bind {
     readonly address: string;
     readonly zone: string;
     /** What `credentials` of a provider of the type rfc2136 are. */
-    readonly credentials: { readonly nameserver: string; readonly keyName: string; readonly keySecret: string };
+    readonly credentials: {
+        readonly nameserver: string;
+        readonly keyName: string;
+        readonly keySecret: string;
+    };
     /** The texts at a name, as the server itself answers. */
     texts(name: string): Promise<readonly string[]>;
     /** What becomes of a datagram of the server's: another one, or null for none. */
@@ -40,7 +44,12 @@ export interface BindOptions {
     readonly policy?: string;
 }
 
-export async function startBind({ zone = 'example.test', records = '', algorithm = 'hmac-sha256', policy = 'grant panel-key zonesub ANY;' }: BindOptions = {}): Promise<Bind> {
+export async function startBind({
+    zone = 'example.test',
+    records = '',
+    algorithm = 'hmac-sha256',
+    policy = 'grant panel-key zonesub ANY;'
+}: BindOptions = {}): Promise<Bind> {
     const folder = mkdtempSync(join(tmpdir(), 'portico-bind-'));
     chmodSync(folder, 0o755);
     const address = `127.${randomInt(2, 250)}.${randomInt(1, 250)}.${randomInt(2, 250)}`;
@@ -48,19 +57,40 @@ export async function startBind({ zone = 'example.test', records = '', algorithm
     const secret = randomBytes(32).toString('base64');
     const home = join(folder, 'named');
     mkdirSync(home);
-    writeFileSync(join(home, 'zone.db'), `$TTL 1\n@ IN SOA ns h (1 60 60 600 1)\n@ IN NS ns\nns IN A ${address}\n${records}`);
+    writeFileSync(
+        join(home, 'zone.db'),
+        `$TTL 1\n@ IN SOA ns h (1 60 60 600 1)\n@ IN NS ns\nns IN A ${address}\n${records}`
+    );
     const conf = join(folder, 'named.conf');
-    writeFileSync(conf, `
+    writeFileSync(
+        conf,
+        `
 key "panel-key" { algorithm ${algorithm}; secret "${secret}"; };
 options { directory "${home}"; pid-file "named.pid"; session-keyfile "session.key"; managed-keys-directory "."; listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; };
     recursion no; empty-zones-enable no; dnssec-validation no; notify no; };
 controls { };
 zone "${zone}" { type primary; file "zone.db"; update-policy { ${policy} }; };
-`);
+`
+    );
     for (const path of [home, join(home, 'zone.db'), conf]) {
         chownSync(path, nobody, nobody);
     }
-    const child: ChildProcess = spawn('setpriv', [`--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', '--inh-caps=-all', 'named', '-f', '-n', '1', '-c', conf], { stdio: 'ignore' });
+    const child: ChildProcess = spawn(
+        'setpriv',
+        [
+            `--reuid=${nobody}`,
+            `--regid=${nobody}`,
+            '--clear-groups',
+            '--inh-caps=-all',
+            'named',
+            '-f',
+            '-n',
+            '1',
+            '-c',
+            conf
+        ],
+        { stdio: 'ignore' }
+    );
     const resolver = new Resolver({ timeout: 1_000, tries: 3 });
     resolver.setServers([`127.0.0.1:${port}`]);
     const relay = await openRelay(address, port);
@@ -75,20 +105,22 @@ zone "${zone}" { type primary; file "zone.db"; update-policy { ${policy} }; };
         rmSync(folder, { recursive: true, force: true });
     };
     try {
-        await until(async () => child.exitCode === null && (await resolver.resolve4(`ns.${zone}`))[0] === address, 'the name server answers');
-    }
-    catch (error) {
+        await until(
+            async () => child.exitCode === null && (await resolver.resolve4(`ns.${zone}`))[0] === address,
+            'the name server answers'
+        );
+    } catch (error) {
         await close();
         throw error;
     }
     return Object.assign(relay, {
-        address, zone,
+        address,
+        zone,
         credentials: { nameserver: address, keyName: 'panel-key', keySecret: secret },
         async texts(name: string) {
             try {
                 return (await resolver.resolveTxt(name)).map((parts) => parts.join(''));
-            }
-            catch (error) {
+            } catch (error) {
                 if (['ENODATA', 'ENOTFOUND'].includes((error as NodeJS.ErrnoException).code ?? '')) {
                     return [];
                 }
@@ -99,13 +131,19 @@ zone "${zone}" { type primary; file "zone.db"; update-policy { ${policy} }; };
     });
 }
 
-async function openRelay(address: string, port: number): Promise<Pick<Bind, 'spoil' | 'connections'> & { close(): void }> {
+async function openRelay(
+    address: string,
+    port: number
+): Promise<Pick<Bind, 'spoil' | 'connections'> & { close(): void }> {
     const front = createSocket('udp4');
     const open = new Set<{ close(): void }>();
     const server = createServer((socket) => {
         relay.connections += 1;
         const onward = connect(port, '127.0.0.1');
-        for (const [one, other] of [[socket, onward], [onward, socket]] as const) {
+        for (const [one, other] of [
+            [socket, onward],
+            [onward, socket]
+        ] as const) {
             one.on('error', () => other.destroy());
             one.once('close', () => other.destroy());
             one.pipe(other);

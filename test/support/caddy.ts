@@ -15,7 +15,11 @@ import type { CompileContext } from '../../core/src/engine/render/compile-contex
 import { engineFeatures } from '../../core/src/engine/render/features.ts';
 import type { EngineConfig } from '../../core/src/engine/port.ts';
 import { createProjection } from '../../core/src/engine/render/projection.ts';
-import type { Projection, ProjectionChange, ProjectionStep } from '../../core/src/engine/render/projection.ts';
+import type {
+    Projection,
+    ProjectionChange,
+    ProjectionStep
+} from '../../core/src/engine/render/projection.ts';
 import type { EngineSettings } from '../../core/src/engine/site.ts';
 import { createSiteTable } from '../../core/src/engine/files/table.ts';
 import type { SiteTable } from '../../core/src/engine/files/table.ts';
@@ -59,7 +63,10 @@ export interface TestCaddy {
 export const version262 = { text: '2.6.2', major: 2, minor: 6, patch: 2 };
 
 /** @param environment - what the engine finds in its environment besides its folders */
-export const startCaddy = async (settings: Partial<EngineSettings> = {}, environment: Readonly<Record<string, string>> = {}): Promise<TestCaddy> => {
+export const startCaddy = async (
+    settings: Partial<EngineSettings> = {},
+    environment: Readonly<Record<string, string>> = {}
+): Promise<TestCaddy> => {
     const folder = mkdtempSync(join(tmpdir(), 'portico-compile-'));
     const folders = {
         adminSocket: join(folder, 'admin.sock'),
@@ -73,18 +80,49 @@ export const startCaddy = async (settings: Partial<EngineSettings> = {}, environ
         mkdirSync(path, { mode: 0o700 });
     }
 
-    const all = { httpPort: await freePort(), httpsPort: await freePort(), acmeEmail: null, acmeDirectory: 'http://127.0.0.1:9/directory', acmeEab: null, ...settings };
+    const all = {
+        httpPort: await freePort(),
+        httpsPort: await freePort(),
+        acmeEmail: null,
+        acmeDirectory: 'http://127.0.0.1:9/directory',
+        acmeEab: null,
+        ...settings
+    };
     const context = { settings: all, folders, features: engineFeatures(version262), address: '127.0.0.1' };
     const start = join(folder, 'start.json');
-    writeFileSync(start, JSON.stringify({ admin: { listen: `unix/${folders.adminSocket}`, origins: ['caddy'], config: { persist: false } } }));
-    const child = spawn('caddy', ['run', '--config', start], { stdio: 'ignore', env: { PATH: process.env['PATH'] ?? '', HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder, ...environment } });
+    writeFileSync(
+        start,
+        JSON.stringify({
+            admin: { listen: `unix/${folders.adminSocket}`, origins: ['caddy'], config: { persist: false } }
+        })
+    );
+    const child = spawn('caddy', ['run', '--config', start], {
+        stdio: 'ignore',
+        env: {
+            PATH: process.env['PATH'] ?? '',
+            HOME: folder,
+            XDG_DATA_HOME: folder,
+            XDG_CONFIG_HOME: folder,
+            ...environment
+        }
+    });
     const ended = new Promise<void>((resolve) => {
         child.once('exit', () => resolve());
         child.once('error', () => resolve());
     });
 
     const admin = (method: string, path: string, body?: string): Promise<Reply> =>
-        send({ socketPath: folders.adminSocket, agent: false, method, path, headers: { host: 'caddy', ...(body !== undefined && { 'content-type': 'application/json' }) } }, body, false);
+        send(
+            {
+                socketPath: folders.adminSocket,
+                agent: false,
+                method,
+                path,
+                headers: { host: 'caddy', ...(body !== undefined && { 'content-type': 'application/json' }) }
+            },
+            body,
+            false
+        );
     const load = async (config: EngineConfig): Promise<void> => {
         const reply = await admin('POST', '/load', JSON.stringify(config));
         if (reply.status !== 200) {
@@ -97,8 +135,7 @@ export const startCaddy = async (settings: Partial<EngineSettings> = {}, environ
     try {
         await until(async () => (await admin('GET', '/config/')).status === 200, 'the engine answers');
         await load(projection.config());
-    }
-    catch (error) {
+    } catch (error) {
         child.kill('SIGKILL');
         await ended;
         rmSync(folder, { recursive: true, force: true });
@@ -119,8 +156,7 @@ export const startCaddy = async (settings: Partial<EngineSettings> = {}, environ
             if (step.needsReload) {
                 try {
                     await load(step.config());
-                }
-                catch (error) {
+                } catch (error) {
                     step.undo();
                     throw error;
                 }
@@ -131,19 +167,38 @@ export const startCaddy = async (settings: Partial<EngineSettings> = {}, environ
             await table.apply(step.table);
             return step;
         },
-        ask: ({ host = 'a.test', path = '/', method = 'GET', headers = {}, body, https = false, servername, timeoutMs = 10_000 }) => {
+        ask: ({
+            host = 'a.test',
+            path = '/',
+            method = 'GET',
+            headers = {},
+            body,
+            https = false,
+            servername,
+            timeoutMs = 10_000
+        }) => {
             const port = https ? all.httpsPort : all.httpPort;
-            return send({
-                host: '127.0.0.1',
-                port,
-                method,
-                path,
-                headers: { host: host.includes(':') || https === false ? host : `${host}:${port}`, ...headers },
-                setHost: false,
-                agent: false,
-                timeout: timeoutMs,
-                ...(https && { servername: servername ?? host.replace(/:\d*$/, ''), rejectUnauthorized: false })
-            }, body, https);
+            return send(
+                {
+                    host: '127.0.0.1',
+                    port,
+                    method,
+                    path,
+                    headers: {
+                        host: host.includes(':') || https === false ? host : `${host}:${port}`,
+                        ...headers
+                    },
+                    setHost: false,
+                    agent: false,
+                    timeout: timeoutMs,
+                    ...(https && {
+                        servername: servername ?? host.replace(/:\d*$/, ''),
+                        rejectUnauthorized: false
+                    })
+                },
+                body,
+                https
+            );
         },
         log: () => readFileSync(folders.logFile, 'utf8'),
         async close() {
@@ -157,15 +212,18 @@ export const startCaddy = async (settings: Partial<EngineSettings> = {}, environ
 };
 
 /** Polls until it is so; an error counts as not yet. @throws Error after `ms` */
-export const until = async (test: () => Promise<boolean> | boolean, what: string, ms = 10_000): Promise<void> => {
+export const until = async (
+    test: () => Promise<boolean> | boolean,
+    what: string,
+    ms = 10_000
+): Promise<void> => {
     const end = Date.now() + ms;
     for (;;) {
         try {
             if (await test()) {
                 return;
             }
-        }
-        catch (error) {
+        } catch (error) {
             if (Date.now() > end) {
                 throw new Error(`waited too long until ${what}`, { cause: error });
             }
@@ -187,21 +245,29 @@ export const freePort = async (): Promise<number> => {
     return port;
 };
 
-const send = (options: RequestOptions, body: string | Buffer | undefined, https: boolean): Promise<Reply> => new Promise((resolve, reject) => {
-    const request = (https ? httpsRequest : httpRequest)({ timeout: 10_000, ...options }, (response) => {
-        const chunks: Buffer[] = [];
-        const socket = response.socket as import('node:tls').TLSSocket;
-        const peer = https ? socket.getPeerCertificate() : null;
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', reject);
-        response.on('end', () => resolve({
-            status: response.statusCode ?? 0,
-            headers: response.headers,
-            body: Buffer.concat(chunks).toString('latin1'),
-            ...(peer !== null && { certificate: { issuer: String(peer.issuer?.CN ?? ''), subjectAltName: peer.subjectaltname ?? '' } })
-        }));
+const send = (options: RequestOptions, body: string | Buffer | undefined, https: boolean): Promise<Reply> =>
+    new Promise((resolve, reject) => {
+        const request = (https ? httpsRequest : httpRequest)({ timeout: 10_000, ...options }, (response) => {
+            const chunks: Buffer[] = [];
+            const socket = response.socket as import('node:tls').TLSSocket;
+            const peer = https ? socket.getPeerCertificate() : null;
+            response.on('data', (chunk: Buffer) => chunks.push(chunk));
+            response.on('error', reject);
+            response.on('end', () =>
+                resolve({
+                    status: response.statusCode ?? 0,
+                    headers: response.headers,
+                    body: Buffer.concat(chunks).toString('latin1'),
+                    ...(peer !== null && {
+                        certificate: {
+                            issuer: String(peer.issuer?.CN ?? ''),
+                            subjectAltName: peer.subjectaltname ?? ''
+                        }
+                    })
+                })
+            );
+        });
+        request.on('timeout', () => request.destroy(new Error('no answer in time')));
+        request.on('error', reject);
+        request.end(body);
     });
-    request.on('timeout', () => request.destroy(new Error('no answer in time')));
-    request.on('error', reject);
-    request.end(body);
-});

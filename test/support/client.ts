@@ -36,30 +36,63 @@ export class Client {
         this.#watch = watch;
     }
 
-    call(method: string, path: string, { token = this.token, body, headers = {} }: CallOptions = {}): Promise<Answer> {
-        const bytes = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body as string | Buffer | undefined : JSON.stringify(body);
+    call(
+        method: string,
+        path: string,
+        { token = this.token, body, headers = {} }: CallOptions = {}
+    ): Promise<Answer> {
+        const bytes =
+            body === undefined || typeof body === 'string' || Buffer.isBuffer(body)
+                ? (body as string | Buffer | undefined)
+                : JSON.stringify(body);
         return new Promise((resolve, reject) => {
-            const sent = request({
-                host: this.#host, port: this.#port, method, path, agent: false,
-                headers: { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...(bytes === undefined ? {} : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(bytes)) }), ...headers }
-            }, (answer) => {
-                const chunks: Buffer[] = [];
-                answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-                answer.once('error', reject);
-                answer.once('end', () => {
-                    const text = Buffer.concat(chunks).toString();
-                    const isJson = (answer.headers['content-type'] ?? '').startsWith('application/json') && text !== '';
-                    const envelope = isJson ? JSON.parse(text) as { code?: number; message?: string; data?: unknown } : {};
-                    const got: Answer = { status: answer.statusCode ?? 0, headers: answer.headers, text, code: envelope.code ?? 0, message: envelope.message ?? '', data: envelope.data ?? null };
-                    try {
-                        this.#watch(method, path, got);
-                        resolve(got);
+            const sent = request(
+                {
+                    host: this.#host,
+                    port: this.#port,
+                    method,
+                    path,
+                    agent: false,
+                    headers: {
+                        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+                        ...(bytes === undefined
+                            ? {}
+                            : {
+                                  'content-type': 'application/json',
+                                  'content-length': String(Buffer.byteLength(bytes))
+                              }),
+                        ...headers
                     }
-                    catch (error) {
-                        reject(error as Error);
-                    }
-                });
-            });
+                },
+                (answer) => {
+                    const chunks: Buffer[] = [];
+                    answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+                    answer.once('error', reject);
+                    answer.once('end', () => {
+                        const text = Buffer.concat(chunks).toString();
+                        const isJson =
+                            (answer.headers['content-type'] ?? '').startsWith('application/json') &&
+                            text !== '';
+                        const envelope = isJson
+                            ? (JSON.parse(text) as { code?: number; message?: string; data?: unknown })
+                            : {};
+                        const got: Answer = {
+                            status: answer.statusCode ?? 0,
+                            headers: answer.headers,
+                            text,
+                            code: envelope.code ?? 0,
+                            message: envelope.message ?? '',
+                            data: envelope.data ?? null
+                        };
+                        try {
+                            this.#watch(method, path, got);
+                            resolve(got);
+                        } catch (error) {
+                            reject(error as Error);
+                        }
+                    });
+                }
+            );
             sent.once('error', reject);
             sent.end(bytes);
         });
@@ -82,9 +115,17 @@ export class Client {
     }
 
     /** Logs in, challenge and all; the answer is the login's. The token is not kept. */
-    async login(username: string, password: string, more: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    async login(
+        username: string,
+        password: string,
+        more: Readonly<Record<string, string>> = {}
+    ): Promise<Answer> {
         const { data } = await this.get('/api/auth/login', { token: null });
-        return this.post('/api/auth/login', { username, password, altcha: solve(data), ...more }, { token: null });
+        return this.post(
+            '/api/auth/login',
+            { username, password, altcha: solve(data), ...more },
+            { token: null }
+        );
     }
 }
 
@@ -99,8 +140,14 @@ export interface Challenge {
 /** Finds the number of an ALTCHA challenge; the payload is what login takes. */
 export function solve({ algorithm, challenge, maxnumber, salt, signature }: Challenge): string {
     for (let number = 0; number <= maxnumber; number += 1) {
-        if (createHash('sha256').update(salt + number).digest('hex') === challenge) {
-            return Buffer.from(JSON.stringify({ algorithm, challenge, number, salt, signature })).toString('base64');
+        if (
+            createHash('sha256')
+                .update(salt + number)
+                .digest('hex') === challenge
+        ) {
+            return Buffer.from(JSON.stringify({ algorithm, challenge, number, salt, signature })).toString(
+                'base64'
+            );
         }
     }
     throw new Error('The challenge has no solution');

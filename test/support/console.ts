@@ -47,9 +47,16 @@ export function environmentOf(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
 }
 
 /** Runs `portico …` to its end. */
-export function portico(args: readonly string[], { input = '', env = {}, node = process.execPath, cwd = tmpdir(), uid }: RunOptions = {}): Promise<Ran> {
+export function portico(
+    args: readonly string[],
+    { input = '', env = {}, node = process.execPath, cwd = tmpdir(), uid }: RunOptions = {}
+): Promise<Ran> {
     return new Promise((done, failed) => {
-        const child = spawn(node, [shim, ...args], { cwd, env: environmentOf(env), ...(uid === undefined ? {} : { uid, gid: uid }) });
+        const child = spawn(node, [shim, ...args], {
+            cwd,
+            env: environmentOf(env),
+            ...(uid === undefined ? {} : { uid, gid: uid })
+        });
         const texts = { stdout: '', stderr: '' };
         child.stdout.on('data', (chunk: Buffer) => (texts.stdout += chunk.toString()));
         child.stderr.on('data', (chunk: Buffer) => (texts.stderr += chunk.toString()));
@@ -63,14 +70,19 @@ export function portico(args: readonly string[], { input = '', env = {}, node = 
 /** A Node on the PATH that is older than the panel needs; null when there is none. */
 export function oldNode(): string | null {
     const candidates = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, 'node'));
-    return candidates.find((candidate) => {
-        try {
-            return Number(/^v(\d+)/.exec(execFileSync(candidate, ['--version'], { encoding: 'utf8' }))?.[1]) < 24;
-        }
-        catch {
-            return false;
-        }
-    }) ?? null;
+    return (
+        candidates.find((candidate) => {
+            try {
+                return (
+                    Number(
+                        /^v(\d+)/.exec(execFileSync(candidate, ['--version'], { encoding: 'utf8' }))?.[1]
+                    ) < 24
+                );
+            } catch {
+                return false;
+            }
+        }) ?? null
+    );
 }
 
 export const firstPassword = 'a long first password';
@@ -84,11 +96,33 @@ export async function panelFolder(): Promise<string> {
     const log = createLog({ level: 'silent' });
     const keyring = createKeyring(dataDir);
     const db = await openStorage(dataDir);
-    const settings = await createSettings({ db, keyring, config: readConfig({ PORTICO_DATA_DIR: dataDir }, '/'), clock, log });
-    const audit = await createAudit({ db, keyring, headFile: join(dataDir, 'audit.head'), clock, log, retentionDays: () => 365 });
+    const settings = await createSettings({
+        db,
+        keyring,
+        config: readConfig({ PORTICO_DATA_DIR: dataDir }, '/'),
+        clock,
+        log
+    });
+    const audit = await createAudit({
+        db,
+        keyring,
+        headFile: join(dataDir, 'audit.head'),
+        clock,
+        log,
+        retentionDays: () => 365
+    });
     const roles = new Roles({ db, clock, permissions: createPermissions() });
     const accounts = new Accounts({ db, clock, passwords: createPasswords(), roles });
-    const auth = createAuth({ db, clock, keyring, recorder: audit, accounts, settings, resolve: () => null, jwtSecret: null });
+    const auth = createAuth({
+        db,
+        clock,
+        keyring,
+        recorder: audit,
+        accounts,
+        settings,
+        resolve: () => null,
+        jwtSecret: null
+    });
     const users = new Users({ db, clock, accounts, roles, logins: auth });
     await new Console({ db, accounts, users, logins: auth }).firstRun(createSystemCall(audit), firstPassword);
     await auth.stop();
@@ -108,11 +142,27 @@ export interface RunningPanel {
 }
 
 /** Starts `portico start` on a data folder and free ports, and waits until it is ready. */
-export async function startPanel(dataDir: string, { env = {}, node = process.execPath, host = '127.0.0.1' }: Pick<RunOptions, 'env' | 'node'> & { readonly host?: string } = {}): Promise<RunningPanel> {
+export async function startPanel(
+    dataDir: string,
+    {
+        env = {},
+        node = process.execPath,
+        host = '127.0.0.1'
+    }: Pick<RunOptions, 'env' | 'node'> & { readonly host?: string } = {}
+): Promise<RunningPanel> {
     const [port, http, https] = await freePorts(3);
     const child = spawn(node, [shim, 'start', '--stop-engine', '--data-dir', dataDir], {
-        cwd: tmpdir(), stdio: ['ignore', 'pipe', 'pipe'],
-        env: environmentOf({ PORTICO_HOST: host, PORTICO_PORT: String(port), PORTICO_ENGINE_HTTP_PORT: String(http), PORTICO_ENGINE_HTTPS_PORT: String(https), PORTICO_ADMIN_PASSWORD: firstPassword, PORTICO_PLUGIN_DIRS: '', ...env })
+        cwd: tmpdir(),
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: environmentOf({
+            PORTICO_HOST: host,
+            PORTICO_PORT: String(port),
+            PORTICO_ENGINE_HTTP_PORT: String(http),
+            PORTICO_ENGINE_HTTPS_PORT: String(https),
+            PORTICO_ADMIN_PASSWORD: firstPassword,
+            PORTICO_PLUGIN_DIRS: '',
+            ...env
+        })
     });
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
@@ -128,7 +178,7 @@ export async function startPanel(dataDir: string, { env = {}, node = process.exe
         }
     };
     const end = performance.now() + 25_000;
-    while (!await isReady(panel.url)) {
+    while (!(await isReady(panel.url))) {
         if (child.exitCode !== null || performance.now() > end) {
             child.kill('SIGKILL');
             throw new Error(`The panel did not become ready: ${output}`);
@@ -139,13 +189,22 @@ export async function startPanel(dataDir: string, { env = {}, node = process.exe
 }
 
 async function isReady(url: string): Promise<boolean> {
-    return fetch(`${url}/readyz`).then((answer) => answer.status === 200, () => false);
+    return fetch(`${url}/readyz`).then(
+        (answer) => answer.status === 200,
+        () => false
+    );
 }
 
 export async function freePorts(count: number): Promise<number[]> {
-    const servers = await Promise.all(Array.from({ length: count }, () => new Promise<ReturnType<typeof createServer>>((done) => {
-        const server = createServer().listen(0, '127.0.0.1', () => done(server));
-    })));
+    const servers = await Promise.all(
+        Array.from(
+            { length: count },
+            () =>
+                new Promise<ReturnType<typeof createServer>>((done) => {
+                    const server = createServer().listen(0, '127.0.0.1', () => done(server));
+                })
+        )
+    );
     const ports = servers.map((server) => (server.address() as { port: number }).port);
     await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
     return ports;
@@ -153,23 +212,34 @@ export async function freePorts(count: number): Promise<number[]> {
 
 /** Every audit entry of a folder, oldest first. */
 export function auditOf(dataDir: string): Record<string, unknown>[] {
-    return JSON.parse(execFileSync(process.execPath, ['-e', `
+    return JSON.parse(
+        execFileSync(
+            process.execPath,
+            [
+                '-e',
+                `
         const { DatabaseSync } = require('node:sqlite');
         const db = new DatabaseSync(process.argv[1], { readOnly: true });
         console.log(JSON.stringify(db.prepare('select * from audit_entries order by id').all()));
-    `, join(dataDir, 'portico.db')], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) as Record<string, unknown>[];
+    `,
+                join(dataDir, 'portico.db')
+            ],
+            { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }
+        )
+    ) as Record<string, unknown>[];
 }
 
 /** Every byte that the folder keeps, as text: what must not be in there is looked for in it. */
 export function contentOf(dataDir: string): string {
-    return ['portico.db', 'portico.db-wal', 'audit.head', 'panel.json'].map((name) => {
-        try {
-            return readFileSync(join(dataDir, name), 'latin1');
-        }
-        catch {
-            return '';
-        }
-    }).join('\n');
+    return ['portico.db', 'portico.db-wal', 'audit.head', 'panel.json']
+        .map((name) => {
+            try {
+                return readFileSync(join(dataDir, name), 'latin1');
+            } catch {
+                return '';
+            }
+        })
+        .join('\n');
 }
 
 /** Removes a data folder, and what root's engine keeps outside of it. */

@@ -3,7 +3,15 @@ import { defineEntity } from '@mikro-orm/core';
 import type { EntitySchema } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 import { createCaddyDriver } from '../../core/src/engine/caddy/caddy.ts';
-import type { CertificatePem, Change, Draft, HostRow, HostStore, Outcome, Plan } from '../../core/src/engine/change.ts';
+import type {
+    CertificatePem,
+    Change,
+    Draft,
+    HostRow,
+    HostStore,
+    Outcome,
+    Plan
+} from '../../core/src/engine/change.ts';
 import { createEngine } from '../../core/src/engine/engine.ts';
 import { engineEntities, engineMigrations } from '../../core/src/engine/entities.ts';
 import type { EngineFolders } from '../../core/src/engine/files/home.ts';
@@ -25,7 +33,9 @@ const HostEntity = defineEntity({
 
 class CreateHosts extends Migration {
     override up(): void {
-        this.addSql('create table test_host (id integer primary key not null, row text not null, applied integer not null)');
+        this.addSql(
+            'create table test_host (id integer primary key not null, row text not null, applied integer not null)'
+        );
     }
 }
 
@@ -50,7 +60,10 @@ export interface Rig {
     readonly state: RigState;
     readonly port: number;
     readonly httpsPort: number;
-    readonly events: { readonly applied: unknown[]; readonly failed: { readonly result: string; readonly message: string }[] };
+    readonly events: {
+        readonly applied: unknown[];
+        readonly failed: { readonly result: string; readonly message: string }[];
+    };
     /** Rows in the database, by id. */
     rows(): ReadonlyMap<number, { readonly row: HostRow; readonly applied: boolean }>;
     /** Ends this panel's service and starts another one on the same data, with the engine left as it is. */
@@ -82,14 +95,32 @@ export const faultyRig = async (options: Partial<EngineOptions> = {}): Promise<F
 };
 
 /** A rig on a real engine. */
-export const realRig = (options: Partial<EngineOptions> = {}): Promise<Rig> => rig((dataDir) => createCaddyDriver({
-    binary: null, dataDir, user: null, log: { info: silence, warn: silence, error: silence },
-    timing: { tickMs: 50, pingEveryMs: 250, pingMs: 2000, pingsMissed: 2, backoffMs: 100, graceMs: 2000 }
-}), options);
+export const realRig = (options: Partial<EngineOptions> = {}): Promise<Rig> =>
+    rig(
+        (dataDir) =>
+            createCaddyDriver({
+                binary: null,
+                dataDir,
+                user: null,
+                log: { info: silence, warn: silence, error: silence },
+                timing: {
+                    tickMs: 50,
+                    pingEveryMs: 250,
+                    pingMs: 2000,
+                    pingsMissed: 2,
+                    backoffMs: 100,
+                    graceMs: 2000
+                }
+            }),
+        options
+    );
 
 const silence = (): void => undefined;
 
-const rig = async (driverOf: (dataDir: string) => EngineDriver, options: Partial<EngineOptions>): Promise<Rig> => {
+const rig = async (
+    driverOf: (dataDir: string) => EngineDriver,
+    options: Partial<EngineOptions>
+): Promise<Rig> => {
     const real = createRealEngine();
     const store = await openStore(rigTables);
     const [port, httpsPort] = [await freePort(), await freePort()];
@@ -100,41 +131,53 @@ const rig = async (driverOf: (dataDir: string) => EngineDriver, options: Partial
         certificates: new Map(),
         written: []
     };
-    const events: { applied: unknown[]; failed: { readonly result: string; readonly message: string }[] } = { applied: [], failed: [] };
-    const create = (more: Partial<EngineOptions>): EngineService => createEngine({
-        driver: driverOf(real.dataDir),
-        hosts: hostStore(store),
-        settings: {
-            engine: () => state.settings,
-            autoReload: () => state.autoReload,
-            fixed: () => state.fixed,
-            async write(_tx, settings) {
-                state.settings = settings;
-                state.written.push(settings);
-            }
-        },
-        certificates: {
-            load: async () => [...state.certificates.values()].map(({ id, fingerprint, names }) => ({ id, fingerprint, names })),
-            async pem(id) {
-                const found = state.certificates.get(id);
-                if (found === undefined) {
-                    throw new Error(`no certificate ${id}`);
+    const events: { applied: unknown[]; failed: { readonly result: string; readonly message: string }[] } = {
+        applied: [],
+        failed: []
+    };
+    const create = (more: Partial<EngineOptions>): EngineService =>
+        createEngine({
+            driver: driverOf(real.dataDir),
+            hosts: hostStore(store),
+            settings: {
+                engine: () => state.settings,
+                autoReload: () => state.autoReload,
+                fixed: () => state.fixed,
+                async write(_tx, settings) {
+                    state.settings = settings;
+                    state.written.push(settings);
                 }
+            },
+            certificates: {
+                load: async () =>
+                    [...state.certificates.values()].map(({ id, fingerprint, names }) => ({
+                        id,
+                        fingerprint,
+                        names
+                    })),
+                async pem(id) {
+                    const found = state.certificates.get(id);
+                    if (found === undefined) {
+                        throw new Error(`no certificate ${id}`);
+                    }
 
-                return found.pem;
-            }
-        },
-        db: store.db,
-        sealer: store.keyring,
-        home: () => real.folders,
-        log: store.log,
-        clock: handClock(),
-        hooks: { applied: (event) => void events.applied.push(event), failed: (event) => void events.failed.push(event) },
-        address: '127.0.0.1',
-        windowMs: 100,
-        ...options,
-        ...more
-    });
+                    return found.pem;
+                }
+            },
+            db: store.db,
+            sealer: store.keyring,
+            home: () => real.folders,
+            log: store.log,
+            clock: handClock(),
+            hooks: {
+                applied: (event) => void events.applied.push(event),
+                failed: (event) => void events.failed.push(event)
+            },
+            address: '127.0.0.1',
+            windowMs: 100,
+            ...options,
+            ...more
+        });
     let engine = create({});
     await engine.boot();
     return {
@@ -147,7 +190,15 @@ const rig = async (driverOf: (dataDir: string) => EngineDriver, options: Partial
         port,
         httpsPort,
         events,
-        rows: () => new Map(store.db.prepare<[], { id: number; row: string; applied: number }>('select id, row, applied from test_host').all().map(({ id, row, applied }) => [id, { row: revive(row), applied: applied === 1 }])),
+        rows: () =>
+            new Map(
+                store.db
+                    .prepare<[], { id: number; row: string; applied: number }>(
+                        'select id, row, applied from test_host'
+                    )
+                    .all()
+                    .map(({ id, row, applied }) => [id, { row: revive(row), applied: applied === 1 }])
+            ),
         async reboot(more = {}) {
             await engine.close();
             await store.reopen();
@@ -163,13 +214,16 @@ const rig = async (driverOf: (dataDir: string) => EngineDriver, options: Partial
 };
 
 const hostStore = (store: Store): HostStore => ({
-    load: async () => store.db.prepare<[], { row: string }>('select row from test_host order by id').all().map(({ row }) => revive(row)),
+    load: async () =>
+        store.db
+            .prepare<[], { row: string }>('select row from test_host order by id')
+            .all()
+            .map(({ row }) => revive(row)),
     async write(tx, rows, applied) {
         for (const { id, row } of rows) {
             if (row === null) {
                 await tx.em.nativeDelete(HostEntity, { id });
-            }
-            else {
+            } else {
                 await tx.em.upsert(HostEntity, { id, row: JSON.stringify(row), applied });
             }
         }
@@ -200,7 +254,10 @@ interface Committed {
     readonly outcome: Outcome;
 }
 
-const committing = (plan: (draft: Draft) => Plan & { readonly id: number }, more: Partial<Change<Committed>>): Change<Committed> => {
+const committing = (
+    plan: (draft: Draft) => Plan & { readonly id: number },
+    more: Partial<Change<Committed>>
+): Change<Committed> => {
     let id = 0;
     return {
         plan(draft) {
@@ -214,24 +271,39 @@ const committing = (plan: (draft: Draft) => Plan & { readonly id: number }, more
 };
 
 /** Makes a host. */
-export const creates = (site: Partial<Site> & { readonly domain: string }, more: Partial<Change<Committed>> = {}): Change<Committed> => committing((draft) => {
-    if (draft.hostOf(site.domain) !== undefined) {
-        throw new Error(`taken: ${site.domain}`);
-    }
+export const creates = (
+    site: Partial<Site> & { readonly domain: string },
+    more: Partial<Change<Committed>> = {}
+): Change<Committed> =>
+    committing((draft) => {
+        if (draft.hostOf(site.domain) !== undefined) {
+            throw new Error(`taken: ${site.domain}`);
+        }
 
-    const id = draft.nextHostId();
-    return { id, hosts: [{ id, row: testRow({ ...site, id }) }] };
-}, more);
+        const id = draft.nextHostId();
+        return { id, hosts: [{ id, row: testRow({ ...site, id }) }] };
+    }, more);
 
 /** Changes a host. */
-export const updates = (id: number, site: Partial<Site>, more: Partial<Change<Committed>> = {}): Change<Committed> => committing((draft) => {
-    const before = draft.hosts.get(id);
-    if (before === undefined) {
-        throw new Error(`missing: ${id}`);
-    }
+export const updates = (
+    id: number,
+    site: Partial<Site>,
+    more: Partial<Change<Committed>> = {}
+): Change<Committed> =>
+    committing((draft) => {
+        const before = draft.hosts.get(id);
+        if (before === undefined) {
+            throw new Error(`missing: ${id}`);
+        }
 
-    return { id, hosts: [{ id, row: { ...before, version: before.version + 1, site: { ...before.site, ...site } } }] };
-}, more);
+        return {
+            id,
+            hosts: [
+                { id, row: { ...before, version: before.version + 1, site: { ...before.site, ...site } } }
+            ]
+        };
+    }, more);
 
 /** Removes a host. */
-export const removes = (id: number, more: Partial<Change<Committed>> = {}): Change<Committed> => committing(() => ({ id, hosts: [{ id, row: null }] }), more);
+export const removes = (id: number, more: Partial<Change<Committed>> = {}): Change<Committed> =>
+    committing(() => ({ id, hosts: [{ id, row: null }] }), more);

@@ -76,10 +76,25 @@ export function codeOf(secret: string, time: number): string {
 }
 
 /** Finds the number, as a client does. */
-export function solveChallenge(challenge: { algorithm: string; challenge: string; salt: string; maxnumber: number; signature: string }): string {
+export function solveChallenge(challenge: {
+    algorithm: string;
+    challenge: string;
+    salt: string;
+    maxnumber: number;
+    signature: string;
+}): string {
     for (let number = 0; number <= challenge.maxnumber; number += 1) {
         if (createHash('sha256').update(`${challenge.salt}${number}`).digest('hex') === challenge.challenge) {
-            return Buffer.from(JSON.stringify({ algorithm: challenge.algorithm, challenge: challenge.challenge, number, salt: challenge.salt, signature: challenge.signature, took: 1 })).toString('base64');
+            return Buffer.from(
+                JSON.stringify({
+                    algorithm: challenge.algorithm,
+                    challenge: challenge.challenge,
+                    number,
+                    salt: challenge.salt,
+                    signature: challenge.signature,
+                    took: 1
+                })
+            ).toString('base64');
         }
     }
     throw new Error('The challenge has no solution');
@@ -88,21 +103,62 @@ export function solveChallenge(challenge: { algorithm: string; challenge: string
 /** A system call that is put on record like any other. */
 export function systemCall(recorder: Recorder, actor: Caller): Call {
     return {
-        id: 'console', actor, ip: null, userAgent: null, ifMatch: null, signal: new AbortController().signal,
+        id: 'console',
+        actor,
+        ip: null,
+        userAgent: null,
+        ifMatch: null,
+        signal: new AbortController().signal,
         async complete(tx, { reply, ...detail }) {
-            await recorder.record(tx, { action: 'run', resource: 'panel', ...detail, actor: { id: null, username: 'system', tokenId: null, plugin: null }, outcome: 'success', status: null, code: 0, ip: null, userAgent: null, requestId: null });
+            await recorder.record(tx, {
+                action: 'run',
+                resource: 'panel',
+                ...detail,
+                actor: { id: null, username: 'system', tokenId: null, plugin: null },
+                outcome: 'success',
+                status: null,
+                code: 0,
+                ip: null,
+                userAgent: null,
+                requestId: null
+            });
             return reply;
         }
     };
 }
 
-export const system: Caller = { kind: 'system', id: null, username: 'system', role: null, tokenId: null, permissions: [], key: 'system', can: () => true, sessionId: null, plugin: null, fresh: true };
+export const system: Caller = {
+    kind: 'system',
+    id: null,
+    username: 'system',
+    role: null,
+    tokenId: null,
+    permissions: [],
+    key: 'system',
+    can: () => true,
+    sessionId: null,
+    plugin: null,
+    fresh: true
+};
 
 /** Opens everything. `routes` are mounted beside those of auth/ and users/. */
-export async function openEntrance(options: { limits?: AuthLimits; jwtSecret?: string; routes?: Route[] } = {}): Promise<Entrance> {
-    const store = await openStore({ entities: [...userEntities, ...authEntities] as unknown as EntitySchema[], migrations: [...userMigrations.map((each) => ({ ...each, name: `users-${each.name}` })), ...authMigrations] });
+export async function openEntrance(
+    options: { limits?: AuthLimits; jwtSecret?: string; routes?: Route[] } = {}
+): Promise<Entrance> {
+    const store = await openStore({
+        entities: [...userEntities, ...authEntities] as unknown as EntitySchema[],
+        migrations: [
+            ...userMigrations.map((each) => ({ ...each, name: `users-${each.name}` })),
+            ...authMigrations
+        ]
+    });
     const clock = handClock();
-    const settings: Record<string, number | boolean> = { 'panel.accessTokenMinutes': 30, 'panel.refreshTokenDays': 14, 'panel.stepUpMinutes': 15, 'panel.requireTotp': false };
+    const settings: Record<string, number | boolean> = {
+        'panel.accessTokenMinutes': 30,
+        'panel.refreshTokenDays': 14,
+        'panel.stepUpMinutes': 15,
+        'panel.requireTotp': false
+    };
     const recorded: AuditEntry[] = [];
     const refused: AuditEntry[] = [];
     const hashes = { made: 0, compared: 0 };
@@ -130,38 +186,97 @@ export async function openEntrance(options: { limits?: AuthLimits; jwtSecret?: s
         const ports = createTestPorts();
         const mounted: { server?: HttpServer } = {};
         const auth = createAuth({
-            db, clock, keyring, recorder, accounts, jwtSecret: options.jwtSecret ?? null, settings: { get: (key: string) => settings[key] as never },
-            resolve: (path) => mounted.server?.resolve(path) ?? null, limits: { challengeNumber: 50, challengesPerMinute: 1e9, ...options.limits }
+            db,
+            clock,
+            keyring,
+            recorder,
+            accounts,
+            jwtSecret: options.jwtSecret ?? null,
+            settings: { get: (key: string) => settings[key] as never },
+            resolve: (path) => mounted.server?.resolve(path) ?? null,
+            limits: { challengeNumber: 50, challengesPerMinute: 1e9, ...options.limits }
         });
         const users = new Users({ db, clock, accounts, roles, logins: auth });
         const server = createHttpServer({
-            name: 'core', prefix: '', routes: [...authRoutes(auth), ...userRoutes({ users, roles, permissions }), ...options.routes ?? []],
-            ports: { ...ports, authenticator: auth.authenticator, recorder, clientAddress: (peer, forwarded) => forwarded ?? peer }
+            name: 'core',
+            prefix: '',
+            routes: [
+                ...authRoutes(auth),
+                ...userRoutes({ users, roles, permissions }),
+                ...(options.routes ?? [])
+            ],
+            ports: {
+                ...ports,
+                authenticator: auth.authenticator,
+                recorder,
+                clientAddress: (peer, forwarded) => forwarded ?? peer
+            }
         });
         mounted.server = server;
-        return { auth, users, roles, accounts, server, console: new Console({ db, accounts, users, logins: auth }) };
+        return {
+            auth,
+            users,
+            roles,
+            accounts,
+            server,
+            console: new Console({ db, accounts, users, logins: auth })
+        };
     };
     const entrance: Entrance = {
-        store, clock, settings, recorded, refused, hashes, permissions,
+        store,
+        clock,
+        settings,
+        recorded,
+        refused,
+        hashes,
+        permissions,
         ...parts(),
         async ask(method, path, { token, body, ip = '203.0.113.7', headers = {} } = {}) {
             const answer = await entrance.server.inject({
-                method, url: path,
-                headers: { 'x-forwarded-for': ip, 'user-agent': 'test agent', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+                method,
+                url: path,
+                headers: {
+                    'x-forwarded-for': ip,
+                    'user-agent': 'test agent',
+                    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+                    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+                    ...headers
+                },
                 ...(body === undefined ? {} : { payload: JSON.stringify(body) })
             });
-            const { code, message, data } = answer.payload === '' ? { code: 0, message: '', data: null } : JSON.parse(answer.payload) as Answer;
-            return { status: answer.statusCode, code, message, data, headers: answer.headers as Record<string, string>, body: answer.payload };
+            const { code, message, data } =
+                answer.payload === ''
+                    ? { code: 0, message: '', data: null }
+                    : (JSON.parse(answer.payload) as Answer);
+            return {
+                status: answer.statusCode,
+                code,
+                message,
+                data,
+                headers: answer.headers as Record<string, string>,
+                body: answer.payload
+            };
         },
         async solve(ip) {
-            return solveChallenge((await entrance.ask('GET', '/api/auth/login', ip === undefined ? {} : { ip })).data);
+            return solveChallenge(
+                (await entrance.ask('GET', '/api/auth/login', ip === undefined ? {} : { ip })).data
+            );
         },
         async login(username, secret, { totp, ip } = {}) {
-            return entrance.ask('POST', '/api/auth/login', { body: { username, password: secret, altcha: await entrance.solve(ip), ...(totp === undefined ? {} : { totp }) }, ...(ip === undefined ? {} : { ip }) });
+            return entrance.ask('POST', '/api/auth/login', {
+                body: {
+                    username,
+                    password: secret,
+                    altcha: await entrance.solve(ip),
+                    ...(totp === undefined ? {} : { totp })
+                },
+                ...(ip === undefined ? {} : { ip })
+            });
         },
         async add(username, role) {
             const passwordHash = await entrance.accounts.hash(username, password, 'password');
-            return (await store.db.write((tx) => entrance.users.insert(tx, { username, passwordHash, role }))).id;
+            return (await store.db.write((tx) => entrance.users.insert(tx, { username, passwordHash, role })))
+                .id;
         },
         async tokenOf(username, more) {
             const answer = await entrance.login(username, password, more);
@@ -187,11 +302,61 @@ export async function openEntrance(options: { limits?: AuthLimits; jwtSecret?: s
 export function things(): Route[] {
     const base = { audit: { action: 'run', resource: 'things' } };
     return [
-        json({ ...base, method: 'GET', path: '/api/things', id: 'things.list', access: 'hosts:read', summary: 'List', handler: () => ['thing'] }),
-        json({ ...base, method: 'POST', path: '/api/things', id: 'things.create', access: 'hosts:write', summary: 'Create', handler: () => null }),
-        json({ ...base, method: 'POST', path: '/api/things/validate', id: 'things.validate', access: 'hosts:read', effect: 'read', summary: 'Validate', handler: () => null }),
-        json({ ...base, method: 'POST', path: '/api/things/odd', id: 'things.odd', access: 'hosts:read', summary: 'Write by a reading permission', handler: () => null }),
-        json({ ...base, method: 'GET', path: '/api/things/secret', id: 'things.secret', access: 'hosts:unsafe', stepUp: true, summary: 'See a secret', handler: () => 'secret' }),
-        stream({ path: '/api/things/events', id: 'things.events', access: 'hosts:read', summary: 'Watch', async *handler() { yield { data: 1 }; } })
+        json({
+            ...base,
+            method: 'GET',
+            path: '/api/things',
+            id: 'things.list',
+            access: 'hosts:read',
+            summary: 'List',
+            handler: () => ['thing']
+        }),
+        json({
+            ...base,
+            method: 'POST',
+            path: '/api/things',
+            id: 'things.create',
+            access: 'hosts:write',
+            summary: 'Create',
+            handler: () => null
+        }),
+        json({
+            ...base,
+            method: 'POST',
+            path: '/api/things/validate',
+            id: 'things.validate',
+            access: 'hosts:read',
+            effect: 'read',
+            summary: 'Validate',
+            handler: () => null
+        }),
+        json({
+            ...base,
+            method: 'POST',
+            path: '/api/things/odd',
+            id: 'things.odd',
+            access: 'hosts:read',
+            summary: 'Write by a reading permission',
+            handler: () => null
+        }),
+        json({
+            ...base,
+            method: 'GET',
+            path: '/api/things/secret',
+            id: 'things.secret',
+            access: 'hosts:unsafe',
+            stepUp: true,
+            summary: 'See a secret',
+            handler: () => 'secret'
+        }),
+        stream({
+            path: '/api/things/events',
+            id: 'things.events',
+            access: 'hosts:read',
+            summary: 'Watch',
+            async *handler() {
+                yield { data: 1 };
+            }
+        })
     ];
 }

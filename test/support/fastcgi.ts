@@ -33,15 +33,21 @@ export const startFastcgi = async (): Promise<TestResponder> => {
                 buffer = buffer.subarray(whole);
                 if (type === 4) {
                     parameters = Buffer.concat([parameters, content]);
-                }
-                else if (type === 5 && length > 0) {
+                } else if (type === 5 && length > 0) {
                     body = Buffer.concat([body, content]);
-                }
-                else if (type === 5) {
+                } else if (type === 5) {
                     const pairs = Object.fromEntries(readPairs(parameters));
                     const status = /status=(\d+)/.exec(pairs['QUERY_STRING'] ?? '')?.[1] ?? '200';
-                    const text = Buffer.from(`Status: ${status}\r\nContent-Type: application/json\r\n\r\n${JSON.stringify({ ...pairs, body: body.toString() })}`);
-                    socket.end(Buffer.concat([record(6, id, text), record(6, id, Buffer.alloc(0)), record(3, id, Buffer.alloc(8))]));
+                    const text = Buffer.from(
+                        `Status: ${status}\r\nContent-Type: application/json\r\n\r\n${JSON.stringify({ ...pairs, body: body.toString() })}`
+                    );
+                    socket.end(
+                        Buffer.concat([
+                            record(6, id, text),
+                            record(6, id, Buffer.alloc(0)),
+                            record(3, id, Buffer.alloc(8))
+                        ])
+                    );
                 }
             }
         });

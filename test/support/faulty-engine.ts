@@ -1,7 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
 import { EngineRejected, EngineUnavailable } from '../../core/src/engine/port.ts';
-import type { EngineConfig, EngineDriver, EngineProcess, EngineState, EngineUpstream } from '../../core/src/engine/port.ts';
+import type {
+    EngineConfig,
+    EngineDriver,
+    EngineProcess,
+    EngineState,
+    EngineUpstream
+} from '../../core/src/engine/port.ts';
 
 /** What an operation does instead of working. `hang` lasts until `release`, `stop` or `close`. */
 export type Fault =
@@ -61,7 +67,13 @@ class InMemoryEngine implements FaultyEngine {
 
     process(): EngineProcess {
         const running = this.#state === 'running';
-        return { state: this.#state, version: { text: '2.6.2', major: 2, minor: 6, patch: 2 }, pid: running ? 4242 : null, startedAt: running ? this.#startedAt : null, message: this.#message };
+        return {
+            state: this.#state,
+            version: { text: '2.6.2', major: 2, minor: 6, patch: 2 },
+            pid: running ? 4242 : null,
+            startedAt: running ? this.#startedAt : null,
+            message: this.#message
+        };
     }
 
     start(base: EngineConfig): Promise<boolean> {
@@ -119,7 +131,11 @@ class InMemoryEngine implements FaultyEngine {
         return this.#upstreams;
     }
 
-    async* logs(options: { readonly lines: number; readonly follow: boolean; readonly signal: AbortSignal }): AsyncIterable<string> {
+    async *logs(options: {
+        readonly lines: number;
+        readonly follow: boolean;
+        readonly signal: AbortSignal;
+    }): AsyncIterable<string> {
         let at = Math.max(0, this.#lines.length - options.lines);
         while (!options.signal.aborted) {
             while (at < this.#lines.length) {
@@ -149,14 +165,13 @@ class InMemoryEngine implements FaultyEngine {
     }
 
     next(operation: FaultyOperation, ...faults: readonly Fault[]): void {
-        this.#next.set(operation, [...this.#next.get(operation) ?? [], ...faults]);
+        this.#next.set(operation, [...(this.#next.get(operation) ?? []), ...faults]);
     }
 
     always(operation: FaultyOperation, fault: Fault | null): void {
         if (fault === null) {
             this.#always.delete(operation);
-        }
-        else {
+        } else {
             this.#always.set(operation, fault);
         }
     }

@@ -27,15 +27,23 @@ export async function held(): Promise<Held> {
         for (const name of process.getActiveResourcesInfo()) {
             resources[name] = (resources[name] ?? 0) + 1;
         }
-        looks.push({ files: readdirSync('/proc/self/fd').length, resources, heap: process.memoryUsage().heapUsed });
+        looks.push({
+            files: readdirSync('/proc/self/fd').length,
+            resources,
+            heap: process.memoryUsage().heapUsed
+        });
     }
-    return looks.reduce((least, each) => (each.files < least.files || (each.files === least.files && each.heap < least.heap) ? each : least));
+    return looks.reduce((least, each) =>
+        each.files < least.files || (each.files === least.files && each.heap < least.heap) ? each : least
+    );
 }
 
 /** Fails when there is more of anything; sockets of the clients come and go, and a timer or two are theirs. */
 export function expectNoMore(before: Held, after: Held): void {
     expect(after.files).to.be.at.most(before.files);
-    for (const [name, count] of Object.entries(after.resources).filter(([kind]) => !['Timeout', 'Immediate', 'TickObject', 'TCPSocketWrap'].includes(kind))) {
+    for (const [name, count] of Object.entries(after.resources).filter(
+        ([kind]) => !['Timeout', 'Immediate', 'TickObject', 'TCPSocketWrap'].includes(kind)
+    )) {
         expect([name, count <= (before.resources[name] ?? 0)]).to.equal([name, true]);
     }
     expect((after.resources['Timeout'] ?? 0) - (before.resources['Timeout'] ?? 0)).to.be.at.most(2);

@@ -4,7 +4,12 @@ import { hostCreate } from '../../core/src/hosts/schema.ts';
 /** As much of joi's description as is shown. */
 interface Described {
     readonly type: string;
-    readonly flags?: { readonly description?: string; readonly default?: unknown; readonly presence?: string; readonly only?: boolean };
+    readonly flags?: {
+        readonly description?: string;
+        readonly default?: unknown;
+        readonly presence?: string;
+        readonly only?: boolean;
+    };
     readonly allow?: readonly unknown[];
     readonly keys?: Readonly<Record<string, Described>>;
     readonly items?: readonly Described[];
@@ -14,7 +19,10 @@ interface Described {
 export type FieldRow = readonly [field: string, type: string, standard: string, meaning: string];
 
 /** What the schema leaves to its reader. */
-const plain: Readonly<Record<string, string>> = { tags: 'Words to sort hosts by; `GET /api/hosts?tag=…` finds them', notes: 'For people' };
+const plain: Readonly<Record<string, string>> = {
+    tags: 'Words to sort hosts by; `GET /api/hosts?tag=…` finds them',
+    notes: 'For people'
+};
 
 /** Every field at every depth; `[]` stands for the members of a list. */
 export function hostFields(): readonly FieldRow[] {
@@ -35,7 +43,11 @@ function fieldsOf({ keys = {} }: Described, above: string): FieldRow[] {
 
 function typeOf({ type, flags, allow = [], items }: Described): string {
     const values = allow.filter((value) => value !== null && value !== '');
-    return flags?.only === true ? values.map((value) => `\`${String(value)}\``).join(', ') : type === 'array' ? `list of ${items?.[0]?.type === 'object' ? 'objects' : 'texts'}` : { string: 'text', number: 'integer' }[type] ?? type;
+    return flags?.only === true
+        ? values.map((value) => `\`${String(value)}\``).join(', ')
+        : type === 'array'
+          ? `list of ${items?.[0]?.type === 'object' ? 'objects' : 'texts'}`
+          : ({ string: 'text', number: 'integer' }[type] ?? type);
 }
 
 function standardOf({ flags, keys }: Described): string {
@@ -43,5 +55,7 @@ function standardOf({ flags, keys }: Described): string {
     if (flags?.presence === 'required') {
         return 'required';
     }
-    return standard === undefined || standard === null || keys !== undefined ? '—' : `\`${JSON.stringify(standard)}\``;
+    return standard === undefined || standard === null || keys !== undefined
+        ? '—'
+        : `\`${JSON.stringify(standard)}\``;
 }

@@ -39,49 +39,115 @@ export interface HostKit {
 }
 
 /** Everything that an admin may. */
-export const adminMay = ['hosts:read', 'hosts:write', 'hosts:unsafe', 'certificates:read', 'certificates:write', 'certificates:secrets', 'engine:secrets'];
+export const adminMay = [
+    'hosts:read',
+    'hosts:write',
+    'hosts:unsafe',
+    'certificates:read',
+    'certificates:write',
+    'certificates:secrets',
+    'engine:secrets'
+];
 export const operatorMay = ['hosts:read', 'hosts:write', 'certificates:read', 'certificates:write'];
 
 export async function createHostKit(): Promise<HostKit> {
-    const store = await openStore({ entities: [...engineEntities, ...hostEntities, ...certificateEntities], migrations: [...engineMigrations, ...hostMigrations, ...certificateMigrations] });
+    const store = await openStore({
+        entities: [...engineEntities, ...hostEntities, ...certificateEntities],
+        migrations: [...engineMigrations, ...hostMigrations, ...certificateMigrations]
+    });
     const dataDir = join(store.folder, 'data');
     mkdirSync(dataDir, { mode: 0o700 });
     const { uid, gid } = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-    const folders = engineHome(dataDir, null, { uid: 1, gid: 1, runtimeDir: undefined, temporary: store.folder, users: '/etc/passwd', roots: { persistent: join(store.folder, 'lib'), runtime: join(store.folder, 'run') } });
+    const folders = engineHome(dataDir, null, {
+        uid: 1,
+        gid: 1,
+        runtimeDir: undefined,
+        temporary: store.folder,
+        users: '/etc/passwd',
+        roots: { persistent: join(store.folder, 'lib'), runtime: join(store.folder, 'run') }
+    });
     const own = { ...folders, owner: { name: 'tester', uid, gid, switched: false }, panel: { uid, gid } };
     prepareHome(own);
     const driver = createFaultyEngine();
     const clock = handClock();
-    const settings: HostKit['settings'] = { autoReload: true, engine: { httpPort: 18080, httpsPort: 18443, acmeEmail: null, acmeDirectory: null, acmeEab: null } };
+    const settings: HostKit['settings'] = {
+        autoReload: true,
+        engine: { httpPort: 18080, httpsPort: 18443, acmeEmail: null, acmeDirectory: null, acmeEab: null }
+    };
     const rows = createHostStore(store.db);
     const certificateRows = createCertificateStore(store.db, store.keyring);
     const engine = createEngine({
-        driver, hosts: rows, certificates: certificateRows, settings: { engine: () => settings.engine, autoReload: () => settings.autoReload }, db: store.db, sealer: store.keyring,
-        home: () => own, log: store.log, clock, windowMs: 1, vet: (call, before, after) => hosts.vet(call, before, after)
+        driver,
+        hosts: rows,
+        certificates: certificateRows,
+        settings: { engine: () => settings.engine, autoReload: () => settings.autoReload },
+        db: store.db,
+        sealer: store.keyring,
+        home: () => own,
+        log: store.log,
+        clock,
+        windowMs: 1,
+        vet: (call, before, after) => hosts.vet(call, before, after)
     });
     await engine.boot();
     const hooks: HostKit['hooks'] = { current: {} };
     const readable = createReadable(own.owner);
     const hosts = createHosts({
-        engine, list: createHostList(store.db, rows, engine), clock, readable,
-        checklist: createChecklist({ engine, readable, nameservers: () => ['127.0.0.1:1'], addresses: () => ['192.0.2.1'] }),
+        engine,
+        list: createHostList(store.db, rows, engine),
+        clock,
+        readable,
+        checklist: createChecklist({
+            engine,
+            readable,
+            nameservers: () => ['127.0.0.1:1'],
+            addresses: () => ['192.0.2.1']
+        }),
         hooks: {
             beforeSave: async (before, body, call) => hooks.current.beforeSave?.(before, body, call) ?? body,
             guard: async (before, after, call) => hooks.current.guard?.(before, after, call),
             afterChange: (before, after, call) => hooks.current.afterChange?.(before, after, call)
         },
-        safety: { folders: [dataDir, own.persistent, own.runtime], sockets: [own.adminSocket], addresses: () => ['192.0.2.1'], placeholders: unsupportedPlaceholders },
+        safety: {
+            folders: [dataDir, own.persistent, own.runtime],
+            sockets: [own.adminSocket],
+            addresses: () => ['192.0.2.1'],
+            placeholders: unsupportedPlaceholders
+        },
         mask: (config, site) => maskConfig(config, advancedOf([site]))
     });
     const idle = (): never => {
         throw new Error('Nothing is ordered in these tests');
     };
     const certificates = createCertificates({
-        engine, store: certificateRows, db: store.db, clock, covers, log: store.log, accounts: createAcmeAccounts(store.db, store.keyring, clock), own: createEngineCertificates(() => null),
-        ports: { http: { request: idle }, tasks: { start: idle }, dns: { writer: idle, default: () => null, existsIn: idle }, events: { issued: idle, expiring: idle, failed: idle }, settings: idle, systemCall: idle }
+        engine,
+        store: certificateRows,
+        db: store.db,
+        clock,
+        covers,
+        log: store.log,
+        accounts: createAcmeAccounts(store.db, store.keyring, clock),
+        own: createEngineCertificates(() => null),
+        ports: {
+            http: { request: idle },
+            tasks: { start: idle },
+            dns: { writer: idle, default: () => null, existsIn: idle },
+            events: { issued: idle, expiring: idle, failed: idle },
+            settings: idle,
+            systemCall: idle
+        }
     });
     return {
-        store, rows, engine, driver, hosts, certificates, clock, folders: own, hooks, settings,
+        store,
+        rows,
+        engine,
+        driver,
+        hosts,
+        certificates,
+        clock,
+        folders: own,
+        hooks,
+        settings,
         async close() {
             await engine.close();
             await store.remove();

@@ -14,7 +14,20 @@ export interface TestPorts extends HttpPorts {
 }
 
 export function caller(username: string, permissions: readonly string[], more: Partial<Caller> = {}): Caller {
-    return { kind: 'user', id: 1, username, role: username, tokenId: null, sessionId: 1, plugin: null, fresh: true, permissions, key: `user:${username}`, can: (permission) => permissions.includes(permission), ...more };
+    return {
+        kind: 'user',
+        id: 1,
+        username,
+        role: username,
+        tokenId: null,
+        sessionId: 1,
+        plugin: null,
+        fresh: true,
+        permissions,
+        key: `user:${username}`,
+        can: (permission) => permissions.includes(permission),
+        ...more
+    };
 }
 
 /** `Bearer admin` may everything under `things:`, `Bearer viewer` may `things:read`. */
@@ -24,8 +37,21 @@ export function createTestPorts(): TestPorts {
     const lines: string[] = [];
     const listeners = new Map<string, Set<() => void>>();
     const kept = new Map<string, { fingerprint: string; answer: KeptReply | null }>();
-    const callers = new Map([caller('admin', ['things:read', 'things:write']), caller('viewer', ['things:read'])].map((each) => [each.username, each]));
-    const anonymous = caller('nobody', [], { kind: 'anonymous', id: null, username: null, role: null, sessionId: null, fresh: false, key: 'anonymous' });
+    const callers = new Map(
+        [caller('admin', ['things:read', 'things:write']), caller('viewer', ['things:read'])].map((each) => [
+            each.username,
+            each
+        ])
+    );
+    const anonymous = caller('nobody', [], {
+        kind: 'anonymous',
+        id: null,
+        username: null,
+        role: null,
+        sessionId: null,
+        fresh: false,
+        key: 'anonymous'
+    });
     return {
         recorded,
         refusals,
@@ -68,7 +94,10 @@ export function createTestPorts(): TestPorts {
             async claim(who, key, fingerprint) {
                 const found = kept.get(`${who.key} ${key}`);
                 if (found === undefined) {
-                    const entry: { fingerprint: string; answer: KeptReply | null } = { fingerprint, answer: null };
+                    const entry: { fingerprint: string; answer: KeptReply | null } = {
+                        fingerprint,
+                        answer: null
+                    };
                     kept.set(`${who.key} ${key}`, entry);
                     const keep = async (answer: KeptReply): Promise<void> => {
                         entry.answer = answer;

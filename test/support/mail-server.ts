@@ -34,32 +34,53 @@ export interface MailServerOptions {
     readonly refuses?: readonly string[];
 }
 
-export async function openMailServer({ security, account = null, refuses = [] }: MailServerOptions): Promise<MailServer> {
+export async function openMailServer({
+    security,
+    account = null,
+    refuses = []
+}: MailServerOptions): Promise<MailServer> {
     const { key, certificate } = ownCertificate();
     const mails: Mail[] = [];
     const logins: string[] = [];
     const options: SMTPServerOptions = {
-        secure: security === 'tls', key, cert: certificate, disableReverseLookup: true, logger: false, closeTimeout: 100,
-        authOptional: account === null, allowInsecureAuth: security === 'none',
-        disabledCommands: [...(security === 'starttls' ? [] : ['STARTTLS']), ...(account === null ? ['AUTH'] : [])],
+        secure: security === 'tls',
+        key,
+        cert: certificate,
+        disableReverseLookup: true,
+        logger: false,
+        closeTimeout: 100,
+        authOptional: account === null,
+        allowInsecureAuth: security === 'none',
+        disabledCommands: [
+            ...(security === 'starttls' ? [] : ['STARTTLS']),
+            ...(account === null ? ['AUTH'] : [])
+        ],
         onAuth({ username = '', password = '' }, session, done) {
             logins.push(`${username} ${session.secure ? 'encrypted' : 'in the clear'}`);
             // A server that repeats what it was told.
             if (username === account?.[0] && password === account[1]) {
                 done(null, { user: username });
-            }
-            else {
+            } else {
                 done(new Error(`Wrong: ${password} ${Buffer.from(password ?? '').toString('base64')}`));
             }
         },
-        onRcptTo: ({ address }, _session, done) => done(refuses.includes(address) ? new Error(`No mailbox ${address}`) : null),
+        onRcptTo: ({ address }, _session, done) =>
+            done(refuses.includes(address) ? new Error(`No mailbox ${address}`) : null),
         onData(stream, session, done) {
             const chunks: Buffer[] = [];
-            stream.on('data', (chunk: Buffer) => chunks.push(chunk)).once('end', () => {
-                const { mailFrom, rcptTo } = session.envelope;
-                mails.push({ from: mailFrom === false ? '' : mailFrom?.address ?? '', to: rcptTo.map(({ address }) => address), text: Buffer.concat(chunks).toString(), secure: session.secure, user: (session.user as string | undefined) ?? null });
-                done(null, 'taken');
-            });
+            stream
+                .on('data', (chunk: Buffer) => chunks.push(chunk))
+                .once('end', () => {
+                    const { mailFrom, rcptTo } = session.envelope;
+                    mails.push({
+                        from: mailFrom === false ? '' : (mailFrom?.address ?? ''),
+                        to: rcptTo.map(({ address }) => address),
+                        text: Buffer.concat(chunks).toString(),
+                        secure: session.secure,
+                        user: (session.user as string | undefined) ?? null
+                    });
+                    done(null, 'taken');
+                });
         }
     };
     const server = new SMTPServer(options);
@@ -68,7 +89,9 @@ export async function openMailServer({ security, account = null, refuses = [] }:
     await once(server.server, 'listening');
     return {
         port: (server.server.address() as AddressInfo).port,
-        mails, logins, certificate,
+        mails,
+        logins,
+        certificate,
         close: () => new Promise((resolve) => server.close(() => resolve()))
     };
 }
@@ -76,11 +99,34 @@ export async function openMailServer({ security, account = null, refuses = [] }:
 function ownCertificate(): { readonly key: string; readonly certificate: string } {
     const folder = mkdtempSync(join(tmpdir(), 'portico-mail-'));
     try {
-        execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', 'k.pem', '-out', 'c.pem', '-subj', '/CN=mail', '-days', '30', '-addext', 'subjectAltName=IP:127.0.0.1'],
-            { cwd: folder, stdio: 'pipe' });
-        return { key: readFileSync(join(folder, 'k.pem'), 'utf8'), certificate: readFileSync(join(folder, 'c.pem'), 'utf8') };
-    }
-    finally {
+        execFileSync(
+            'openssl',
+            [
+                'req',
+                '-x509',
+                '-newkey',
+                'ec',
+                '-pkeyopt',
+                'ec_paramgen_curve:prime256v1',
+                '-nodes',
+                '-keyout',
+                'k.pem',
+                '-out',
+                'c.pem',
+                '-subj',
+                '/CN=mail',
+                '-days',
+                '30',
+                '-addext',
+                'subjectAltName=IP:127.0.0.1'
+            ],
+            { cwd: folder, stdio: 'pipe' }
+        );
+        return {
+            key: readFileSync(join(folder, 'k.pem'), 'utf8'),
+            certificate: readFileSync(join(folder, 'c.pem'), 'utf8')
+        };
+    } finally {
         rmSync(folder, { recursive: true });
     }
 }

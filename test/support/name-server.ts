@@ -15,7 +15,9 @@ export interface NameServer {
 const types: Readonly<Record<number, string>> = { 1: 'A', 28: 'AAAA' };
 
 /** `answer` says the IPv4 addresses of a name, each time it is asked; none: there is no such name; null: no answer at all. */
-export async function openNameServer(answer: (name: string) => readonly string[] | null): Promise<NameServer> {
+export async function openNameServer(
+    answer: (name: string) => readonly string[] | null
+): Promise<NameServer> {
     const asked: string[] = [];
     const server = createSocket('udp4');
     server.on('message', (message, peer) => {
@@ -37,8 +39,14 @@ export async function openNameServer(answer: (name: string) => readonly string[]
         header.writeUInt16BE(known.length === 0 ? 0x8183 : 0x8180, 2);
         header.writeUInt16BE(addresses.length, 6);
         header.writeUInt32BE(0, 8);
-        const records = addresses.map((address) => Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)]));
-        server.send(Buffer.concat([header, message.subarray(12, at + 5), ...records]), peer.port, peer.address);
+        const records = addresses.map((address) =>
+            Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)])
+        );
+        server.send(
+            Buffer.concat([header, message.subarray(12, at + 5), ...records]),
+            peer.port,
+            peer.address
+        );
     });
     server.bind(0, '127.0.0.1');
     await once(server, 'listening');

@@ -6,11 +6,18 @@ import { openDatabase } from '../../core/src/db/database.ts';
 import { createKeyring } from '../../core/src/keyring.ts';
 import { createLog } from '../../core/src/log.ts';
 import { notificationEntities, notificationMigrations } from '../../core/src/notifications/entities.ts';
-import { createNotifications, type Notifications, type NotificationsOptions } from '../../core/src/notifications/notifications.ts';
+import {
+    createNotifications,
+    type Notifications,
+    type NotificationsOptions
+} from '../../core/src/notifications/notifications.ts';
 import { createOutbound } from '../../core/src/outbound/client.ts';
 import { openStore, type Store } from './store.ts';
 
-export const tables = { entities: notificationEntities as unknown as readonly EntitySchema[], migrations: notificationMigrations };
+export const tables = {
+    entities: notificationEntities as unknown as readonly EntitySchema[],
+    migrations: notificationMigrations
+};
 
 export interface Notifying {
     readonly store: Store;
@@ -25,10 +32,18 @@ export interface Notifying {
 export async function openNotifying(options: Partial<NotificationsOptions> = {}): Promise<Notifying> {
     const store = await openStore(tables);
     const recorded: unknown[] = [];
-    const make = (more: Partial<NotificationsOptions>): Notifications => createNotifications({
-        db: store.db, keyring: store.keyring, clock: systemClock, log: store.log, outbound: createOutbound({ allow: () => ['127.0.0.0/8'], log: store.log }),
-        recorder: { record: async (_tx, entry) => void recorded.push(entry) }, retryMs: [10, 10, 10], ...options, ...more
-    });
+    const make = (more: Partial<NotificationsOptions>): Notifications =>
+        createNotifications({
+            db: store.db,
+            keyring: store.keyring,
+            clock: systemClock,
+            log: store.log,
+            outbound: createOutbound({ allow: () => ['127.0.0.0/8'], log: store.log }),
+            recorder: { record: async (_tx, entry) => void recorded.push(entry) },
+            retryMs: [10, 10, 10],
+            ...options,
+            ...more
+        });
     let notifications = make({});
     return {
         store,
@@ -50,7 +65,7 @@ export async function openNotifying(options: Partial<NotificationsOptions> = {})
 
 /** Polls until something holds, for ten seconds at most. */
 export async function until(holds: () => boolean | Promise<boolean>, what = holds.toString()): Promise<void> {
-    for (const end = Date.now() + 10_000; !await holds();) {
+    for (const end = Date.now() + 10_000; !(await holds());) {
         if (Date.now() > end) {
             throw new Error(`Not within 10 s: ${what}`);
         }
@@ -64,8 +79,15 @@ async function main([folder = '', when = '']: readonly string[]): Promise<void> 
     const db = await openDatabase({ file: `${folder}/panel.db`, ...tables });
     const outbound = createOutbound({ allow: () => ['127.0.0.0/8'], log });
     const notifications = createNotifications({
-        db, keyring: createKeyring(folder), clock: systemClock, log, recorder: { record: async () => undefined },
-        outbound: when === 'before' ? { ...outbound, open: () => process.kill(process.pid, 'SIGKILL') as never } : outbound
+        db,
+        keyring: createKeyring(folder),
+        clock: systemClock,
+        log,
+        recorder: { record: async () => undefined },
+        outbound:
+            when === 'before'
+                ? { ...outbound, open: () => process.kill(process.pid, 'SIGKILL') as never }
+                : outbound
     });
     notifications.notify({ event: 'engine.failed', severity: 'error', title: 'It broke' });
     setTimeout(() => process.exit(7), 20_000);

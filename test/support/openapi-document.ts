@@ -14,15 +14,22 @@ export function validateDocument(given: OpenApiDocument): string[] {
     const wrong: string[] = [];
     const say = (when: boolean, what: string): void => void (when && wrong.push(what));
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
-    const schema = (value: unknown, where: string): void => say(ajv.validateSchema(value as Json) !== true, `${where} is no schema: ${ajv.errorsText(ajv.errors)}`);
-    const resolve = (value: Json): Json => (typeof value['$ref'] === 'string' ? at(document, value['$ref']) : value);
+    const schema = (value: unknown, where: string): void =>
+        say(
+            ajv.validateSchema(value as Json) !== true,
+            `${where} is no schema: ${ajv.errorsText(ajv.errors)}`
+        );
+    const resolve = (value: Json): Json =>
+        typeof value['$ref'] === 'string' ? at(document, value['$ref']) : value;
     say(!/^3\.1\.\d+$/.test(document.openapi), 'openapi is not 3.1');
-    say(typeof document.info['title'] !== 'string' || typeof document.info['version'] !== 'string', 'info lacks title or version');
+    say(
+        typeof document.info['title'] !== 'string' || typeof document.info['version'] !== 'string',
+        'info lacks title or version'
+    );
     references(document, (reference) => {
         try {
             at(document, reference);
-        }
-        catch {
+        } catch {
             wrong.push(`${reference} points nowhere`);
         }
     });
@@ -41,25 +48,51 @@ export function validateDocument(given: OpenApiDocument): string[] {
             ids.add(operation.operationId);
             operation.tags.forEach((tag) => say(!tags.has(tag), `${where}: the tag ${tag} is not declared`));
             const parameters = operation.parameters.map(resolve);
-            const names = parameters.map((parameter) => `${String(parameter['in'])} ${String(parameter['name'])}`);
+            const names = parameters.map(
+                (parameter) => `${String(parameter['in'])} ${String(parameter['name'])}`
+            );
             say(new Set(names).size !== names.length, `${where}: a parameter is there twice`);
             for (const parameter of parameters) {
-                say(!places.has(parameter['in'] as string) || typeof parameter['schema'] !== 'object', `${where}: ${String(parameter['name'])} is no parameter`);
-                say(parameter['in'] === 'path' && parameter['required'] !== true, `${where}: ${String(parameter['name'])} must be required`);
+                say(
+                    !places.has(parameter['in'] as string) || typeof parameter['schema'] !== 'object',
+                    `${where}: ${String(parameter['name'])} is no parameter`
+                );
+                say(
+                    parameter['in'] === 'path' && parameter['required'] !== true,
+                    `${where}: ${String(parameter['name'])} must be required`
+                );
                 schema(parameter['schema'], `${where} ${String(parameter['name'])}`);
             }
             const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((found) => found[1]).sort();
-            const declared = parameters.filter((parameter) => parameter['in'] === 'path').map((parameter) => parameter['name']).sort();
-            say(JSON.stringify(inPath) !== JSON.stringify(declared), `${where}: the path has ${inPath.join()}, declared are ${declared.join()}`);
+            const declared = parameters
+                .filter((parameter) => parameter['in'] === 'path')
+                .map((parameter) => parameter['name'])
+                .sort();
+            say(
+                JSON.stringify(inPath) !== JSON.stringify(declared),
+                `${where}: the path has ${inPath.join()}, declared are ${declared.join()}`
+            );
             say(Object.keys(operation.responses).length === 0, `${where}: no responses`);
             for (const [status, response] of Object.entries(operation.responses)) {
                 say(!/^(?:[1-5]\d\d|default)$/.test(status), `${where}: ${status} is no status`);
                 const { description, content } = resolve(response);
-                say(typeof description !== 'string' || description === '', `${where} ${status}: no description`);
+                say(
+                    typeof description !== 'string' || description === '',
+                    `${where} ${status}: no description`
+                );
                 contents(content as Json | undefined).forEach((value) => schema(value, `${where} ${status}`));
             }
-            contents(operation.requestBody?.['content'] as Json | undefined).forEach((value) => schema(value, `${where} body`));
-            operation.security.flatMap((each) => Object.keys(each)).forEach((name) => say(!(name in (document.components['securitySchemes'] ?? {})), `${where}: no scheme ${name}`));
+            contents(operation.requestBody?.['content'] as Json | undefined).forEach((value) =>
+                schema(value, `${where} body`)
+            );
+            operation.security
+                .flatMap((each) => Object.keys(each))
+                .forEach((name) =>
+                    say(
+                        !(name in (document.components['securitySchemes'] ?? {})),
+                        `${where}: no scheme ${name}`
+                    )
+                );
         }
     }
     for (const [kind, components] of Object.entries(document.components)) {
@@ -74,7 +107,9 @@ export function validateDocument(given: OpenApiDocument): string[] {
 }
 
 function contents(content: Json | undefined): unknown[] {
-    return Object.values(content ?? {}).map((media) => (media as Json)['schema']).filter((each) => each !== undefined);
+    return Object.values(content ?? {})
+        .map((media) => (media as Json)['schema'])
+        .filter((each) => each !== undefined);
 }
 
 function references(value: unknown, found: (reference: string) => void): void {
@@ -84,8 +119,7 @@ function references(value: unknown, found: (reference: string) => void): void {
     for (const [key, child] of Object.entries(value)) {
         if (key === '$ref' && typeof child === 'string') {
             found(child);
-        }
-        else {
+        } else {
             references(child, found);
         }
     }

@@ -49,7 +49,10 @@ const readyMs = 60_000;
 const endMs = 60_000;
 const mostOutput = 100_000;
 
-export async function createPanelProcess({ environment = {}, node = [] }: PanelProcessOptions = {}): Promise<PanelProcess> {
+export async function createPanelProcess({
+    environment = {},
+    node = []
+}: PanelProcessOptions = {}): Promise<PanelProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'portico-process-'));
     chmodSync(folder, 0o755); // an engine that runs as another user must get through
     const dataDir = join(folder, 'data');
@@ -63,14 +66,31 @@ export async function createPanelProcess({ environment = {}, node = [] }: PanelP
         if (running()) {
             throw new Error('The panel runs already');
         }
-        const started = spawn(join(root, 'node_modules/.bin/node'), ['--conditions=portico-source', '--disable-warning=ExperimentalWarning', ...node, 'core/src/main.ts'], {
-            cwd: root,
-            stdio: ['ignore', 'pipe', 'pipe'],
-            env: {
-                ...process.env, PORTICO_HOST: '127.0.0.1', PORTICO_PORT: String(port), PORTICO_DATA_DIR: dataDir, PORTICO_ADMIN_PASSWORD: processPassword,
-                PORTICO_ENGINE_HTTP_PORT: String(httpPort), PORTICO_ENGINE_HTTPS_PORT: String(httpsPort), PORTICO_LOG_LEVEL: 'warn', PORTICO_PLUGIN_DIRS: '', ...environment
+        const started = spawn(
+            join(root, 'node_modules/.bin/node'),
+            [
+                '--conditions=portico-source',
+                '--disable-warning=ExperimentalWarning',
+                ...node,
+                'core/src/main.ts'
+            ],
+            {
+                cwd: root,
+                stdio: ['ignore', 'pipe', 'pipe'],
+                env: {
+                    ...process.env,
+                    PORTICO_HOST: '127.0.0.1',
+                    PORTICO_PORT: String(port),
+                    PORTICO_DATA_DIR: dataDir,
+                    PORTICO_ADMIN_PASSWORD: processPassword,
+                    PORTICO_ENGINE_HTTP_PORT: String(httpPort),
+                    PORTICO_ENGINE_HTTPS_PORT: String(httpsPort),
+                    PORTICO_LOG_LEVEL: 'warn',
+                    PORTICO_PLUGIN_DIRS: '',
+                    ...environment
+                }
             }
-        });
+        );
         child = started;
         ended = new Promise((resolve) => {
             started.once('error', () => resolve(null));
@@ -85,8 +105,7 @@ export async function createPanelProcess({ environment = {}, node = [] }: PanelP
     const enginePid = (): number | null => {
         try {
             return Number.parseInt(readFileSync(join(dataDir, 'engine.pid'), 'utf8'), 10) || null;
-        }
-        catch {
+        } catch {
             return null;
         }
     };
@@ -97,7 +116,12 @@ export async function createPanelProcess({ environment = {}, node = [] }: PanelP
             if (!running()) {
                 throw new Error(`The panel ended before it was ready:\n${output.slice(-4_000)}`);
             }
-            if (await client.get('/readyz').then(({ status }) => status === 200, () => false)) {
+            if (
+                await client.get('/readyz').then(
+                    ({ status }) => status === 200,
+                    () => false
+                )
+            ) {
                 return;
             }
             await wait(5);
@@ -115,7 +139,14 @@ export async function createPanelProcess({ environment = {}, node = [] }: PanelP
         return ended;
     };
     return {
-        dataDir, port, httpPort, httpsPort, enginePid, launch, ready, end,
+        dataDir,
+        port,
+        httpPort,
+        httpsPort,
+        enginePid,
+        launch,
+        ready,
+        end,
         get pid() {
             return child?.pid ?? 0;
         },
@@ -166,8 +197,7 @@ export async function createPanelProcess({ environment = {}, node = [] }: PanelP
 export function commandOf(pid: number): string {
     try {
         return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-    }
-    catch {
+    } catch {
         return '';
     }
 }

@@ -31,7 +31,9 @@ export interface TestPanel {
     close(): Promise<void>;
 }
 
-export interface TestPanelOptions extends Partial<Pick<PanelOptions, 'driver' | 'clock' | 'drainMs' | 'pluginTiming' | 'hookTiming'>> {
+export interface TestPanelOptions extends Partial<
+    Pick<PanelOptions, 'driver' | 'clock' | 'drainMs' | 'pluginTiming' | 'hookTiming'>
+> {
     readonly environment?: Readonly<Record<string, string>>;
     readonly watch?: Watch;
     /** A folder that exists already, with its panel ended; kept at the end. */
@@ -45,15 +47,32 @@ export async function startPanel(options: TestPanelOptions = {}): Promise<TestPa
     let port = 0;
     const lines: string[] = [];
     const shown: string[] = [];
-    const config = readConfig({
-        PORTICO_HOST: '127.0.0.1', PORTICO_PORT: '0', PORTICO_DATA_DIR: options.dataDir ?? join(root, 'data'), PORTICO_ADMIN_PASSWORD: adminPassword,
-        PORTICO_ENGINE_HTTP_PORT: String(httpPort), PORTICO_ENGINE_HTTPS_PORT: String(httpsPort), PORTICO_LOG_LEVEL: 'debug', PORTICO_PLUGIN_DIRS: '', ...options.environment
-    }, root);
+    const config = readConfig(
+        {
+            PORTICO_HOST: '127.0.0.1',
+            PORTICO_PORT: '0',
+            PORTICO_DATA_DIR: options.dataDir ?? join(root, 'data'),
+            PORTICO_ADMIN_PASSWORD: adminPassword,
+            PORTICO_ENGINE_HTTP_PORT: String(httpPort),
+            PORTICO_ENGINE_HTTPS_PORT: String(httpsPort),
+            PORTICO_LOG_LEVEL: 'debug',
+            PORTICO_PLUGIN_DIRS: '',
+            ...options.environment
+        },
+        root
+    );
     const start = async (): Promise<Panel> => {
         const panel = await createPanel({
-            config: { ...config, port }, log: createLog({ level: config.logLevel, write: (line) => lines.push(line) }), show: (text) => shown.push(text), checkReturns: true, drainMs: 2_000,
-            ...(options.driver === undefined ? {} : { driver: options.driver }), ...(options.clock === undefined ? {} : { clock: options.clock }), ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs }),
-            ...(options.pluginTiming === undefined ? {} : { pluginTiming: options.pluginTiming }), ...(options.hookTiming === undefined ? {} : { hookTiming: options.hookTiming })
+            config: { ...config, port },
+            log: createLog({ level: config.logLevel, write: (line) => lines.push(line) }),
+            show: (text) => shown.push(text),
+            checkReturns: true,
+            drainMs: 2_000,
+            ...(options.driver === undefined ? {} : { driver: options.driver }),
+            ...(options.clock === undefined ? {} : { clock: options.clock }),
+            ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs }),
+            ...(options.pluginTiming === undefined ? {} : { pluginTiming: options.pluginTiming }),
+            ...(options.hookTiming === undefined ? {} : { hookTiming: options.hookTiming })
         });
         ({ port } = await panel.start());
         return panel;
@@ -73,10 +92,21 @@ export async function startPanel(options: TestPanelOptions = {}): Promise<TestPa
         get panel() {
             return panel;
         },
-        config, client, port, httpPort, httpsPort, lines, shown,
-        async tokenOf(role, username = `${role}${made += 1}`) {
+        config,
+        client,
+        port,
+        httpPort,
+        httpsPort,
+        lines,
+        shown,
+        async tokenOf(role, username = `${role}${(made += 1)}`) {
             const password = `${username} walks along the quay`;
-            const { status, text } = await client.post('/api/users', { username, password, role, mustChangePassword: false });
+            const { status, text } = await client.post('/api/users', {
+                username,
+                password,
+                role,
+                mustChangePassword: false
+            });
             if (status !== 201) {
                 throw new Error(`${username} could not be made: ${text}`);
             }

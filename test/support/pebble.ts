@@ -19,7 +19,19 @@ export interface Pebble {
     /** Paths that were asked for, as `POST /order-plz`. */
     readonly asked: string[];
     /** Answers in its place where it returns an answer; the path is the CA's own. */
-    answer: ((method: string, path: string) => { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: unknown } | null | Promise<null>) | null;
+    answer:
+        | ((
+              method: string,
+              path: string
+          ) =>
+              | {
+                    readonly status: number;
+                    readonly headers?: Readonly<Record<string, string>>;
+                    readonly body?: unknown;
+                }
+              | null
+              | Promise<null>)
+        | null;
     close(): Promise<void>;
 }
 
@@ -33,29 +45,81 @@ export interface PebbleOptions {
     readonly eab?: Readonly<Record<string, string>>;
 }
 
-export async function startPebble({ dns, badNonces = 0, validitySeconds = 86_400, eab }: PebbleOptions): Promise<Pebble> {
+export async function startPebble({
+    dns,
+    badNonces = 0,
+    validitySeconds = 86_400,
+    eab
+}: PebbleOptions): Promise<Pebble> {
     const folder = mkdtempSync(join(tmpdir(), 'portico-pebble-'));
-    execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '30', '-keyout', 'key.pem', '-out', 'cert.pem', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'], { cwd: folder, stdio: 'pipe' });
+    execFileSync(
+        'openssl',
+        [
+            'req',
+            '-x509',
+            '-newkey',
+            'ec',
+            '-pkeyopt',
+            'ec_paramgen_curve:P-256',
+            '-nodes',
+            '-days',
+            '30',
+            '-keyout',
+            'key.pem',
+            '-out',
+            'cert.pem',
+            '-subj',
+            '/CN=localhost',
+            '-addext',
+            'subjectAltName=DNS:localhost,IP:127.0.0.1'
+        ],
+        { cwd: folder, stdio: 'pipe' }
+    );
     const [port, management, unused] = [await freePort(), await freePort(), await freePort()];
-    writeFileSync(join(folder, 'pebble.json'), JSON.stringify({
-        pebble: {
-            listenAddress: `127.0.0.1:${port}`, managementListenAddress: `127.0.0.1:${management}`, certificate: join(folder, 'cert.pem'), privateKey: join(folder, 'key.pem'), httpPort: unused, tlsPort: unused,
-            certificateValidityPeriod: validitySeconds, ...(eab === undefined ? {} : { externalAccountBindingRequired: true, externalAccountMACKeys: eab })
-        }
-    }));
+    writeFileSync(
+        join(folder, 'pebble.json'),
+        JSON.stringify({
+            pebble: {
+                listenAddress: `127.0.0.1:${port}`,
+                managementListenAddress: `127.0.0.1:${management}`,
+                certificate: join(folder, 'cert.pem'),
+                privateKey: join(folder, 'key.pem'),
+                httpPort: unused,
+                tlsPort: unused,
+                certificateValidityPeriod: validitySeconds,
+                ...(eab === undefined
+                    ? {}
+                    : { externalAccountBindingRequired: true, externalAccountMACKeys: eab })
+            }
+        })
+    );
     const child: ChildProcess = spawn('pebble', ['-config', join(folder, 'pebble.json'), '-dnsserver', dns], {
-        stdio: 'ignore', env: { PATH: process.env['PATH'], PEBBLE_VA_NOSLEEP: '1', PEBBLE_WFE_NONCEREJECT: String(badNonces), ...(process.env['PORTICO_TEST_FILE'] === undefined ? {} : { PORTICO_TEST_FILE: process.env['PORTICO_TEST_FILE'] }) }
+        stdio: 'ignore',
+        env: {
+            PATH: process.env['PATH'],
+            PEBBLE_VA_NOSLEEP: '1',
+            PEBBLE_WFE_NONCEREJECT: String(badNonces),
+            ...(process.env['PORTICO_TEST_FILE'] === undefined
+                ? {}
+                : { PORTICO_TEST_FILE: process.env['PORTICO_TEST_FILE'] })
+        }
     });
     const root = readFileSync(join(folder, 'cert.pem'), 'utf8');
     const asked: string[] = [];
-    const proxy: Server = createServer({ cert: root, key: readFileSync(join(folder, 'key.pem')) }, (request, response) => {
-        handle(request, response).catch(() => response.destroy());
-    });
+    const proxy: Server = createServer(
+        { cert: root, key: readFileSync(join(folder, 'key.pem')) },
+        (request, response) => {
+            handle(request, response).catch(() => response.destroy());
+        }
+    );
     proxy.listen(0, '127.0.0.1');
     await once(proxy, 'listening');
     const base = `https://localhost:${(proxy.address() as AddressInfo).port}`;
     const pebble: Pebble = {
-        directory: `${base}/dir`, root, asked, answer: null,
+        directory: `${base}/dir`,
+        root,
+        asked,
+        answer: null,
         issuer: () => get(`https://127.0.0.1:${management}/roots/0`),
         async close() {
             proxy.close();
@@ -71,7 +135,7 @@ export async function startPebble({ dns, badNonces = 0, validitySeconds = 86_400
     async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
         const { method = '', url = '' } = request;
         asked.push(`${method} ${url}`);
-        const own = await pebble.answer?.(method, url) ?? null;
+        const own = (await pebble.answer?.(method, url)) ?? null;
         if (own !== null) {
             request.resume();
             response.writeHead(own.status, { 'content-type': 'application/problem+json', ...own.headers });
@@ -79,10 +143,20 @@ export async function startPebble({ dns, badNonces = 0, validitySeconds = 86_400
             return;
         }
         // Pebble makes its URLs of the host that it is asked as.
-        const onward = httpsRequest({ host: '127.0.0.1', port, method, path: url, headers: request.headers, rejectUnauthorized: false }, (answer) => {
-            response.writeHead(answer.statusCode ?? 502, answer.headers);
-            answer.pipe(response);
-        });
+        const onward = httpsRequest(
+            {
+                host: '127.0.0.1',
+                port,
+                method,
+                path: url,
+                headers: request.headers,
+                rejectUnauthorized: false
+            },
+            (answer) => {
+                response.writeHead(answer.statusCode ?? 502, answer.headers);
+                answer.pipe(response);
+            }
+        );
         onward.once('error', () => response.destroy());
         request.pipe(onward);
     }
@@ -91,15 +165,22 @@ export async function startPebble({ dns, badNonces = 0, validitySeconds = 86_400
         return new Promise((resolve, reject) => {
             httpsRequest(url, { rejectUnauthorized: false, timeout: 3_000 }, (answer) => {
                 let text = '';
-                answer.setEncoding('utf8').on('data', (part: string) => text += part).once('end', () => resolve(text));
-            }).once('error', reject).end();
+                answer
+                    .setEncoding('utf8')
+                    .on('data', (part: string) => (text += part))
+                    .once('end', () => resolve(text));
+            })
+                .once('error', reject)
+                .end();
         });
     }
 
     try {
-        await until(async () => (await get(`https://127.0.0.1:${port}/dir`)).includes('newOrder'), 'pebble answers');
-    }
-    catch (error) {
+        await until(
+            async () => (await get(`https://127.0.0.1:${port}/dir`)).includes('newOrder'),
+            'pebble answers'
+        );
+    } catch (error) {
         await pebble.close();
         throw error;
     }

@@ -18,7 +18,12 @@ import { createKeyring } from '../../core/src/keyring.ts';
 import { networkPort } from '../../core/src/plugin-ports.ts';
 import { createPluginHost } from '../../core/src/plugins/host/host.ts';
 import { pluginHostEntities, pluginHostMigrations } from '../../core/src/plugins/host/entities.ts';
-import type { Capabilities, Generation, GenerationOptions, PluginHost } from '../../core/src/plugins/host/generation.ts';
+import type {
+    Capabilities,
+    Generation,
+    GenerationOptions,
+    PluginHost
+} from '../../core/src/plugins/host/generation.ts';
 import type { PluginHostPorts } from '../../core/src/plugins/host/ports.ts';
 import { taskEntities, taskMigrations } from '../../core/src/tasks/entities.ts';
 import { createTasks, type Tasks } from '../../core/src/tasks/tasks.ts';
@@ -40,7 +45,13 @@ export interface PluginRig {
     /** Prepares, starts and mounts. */
     run(definition: PluginDefinition, options?: RunOptions): Promise<Generation>;
     prepare(definition: PluginDefinition, options?: RunOptions): Promise<Generation>;
-    ask(as: string | null, method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Asked>;
+    ask(
+        as: string | null,
+        method: string,
+        path: string,
+        body?: unknown,
+        headers?: Readonly<Record<string, string>>
+    ): Promise<Asked>;
     close(): Promise<void>;
 }
 
@@ -54,7 +65,9 @@ export interface Asked {
     readonly data: any;
 }
 
-export interface RunOptions extends Partial<Pick<GenerationOptions, 'settings' | 'timing' | 'dataDir' | 'grants' | 'realm' | 'accepted'>> {
+export interface RunOptions extends Partial<
+    Pick<GenerationOptions, 'settings' | 'timing' | 'dataDir' | 'grants' | 'realm' | 'accepted'>
+> {
     readonly name?: string;
     readonly version?: string;
     readonly package?: string;
@@ -68,7 +81,11 @@ export interface RigOptions {
     readonly ports?: Partial<PluginHostPorts>;
 }
 
-export async function createPluginRig({ clock = { now: () => Date.now() }, routes = [], ports: more = {} }: RigOptions = {}): Promise<PluginRig> {
+export async function createPluginRig({
+    clock = { now: () => Date.now() },
+    routes = [],
+    ports: more = {}
+}: RigOptions = {}): Promise<PluginRig> {
     const root = mkdtempSync(join(tmpdir(), 'portico-plugins-'));
     const http = createTestPorts();
     const users = new Map<string, Caller>();
@@ -83,7 +100,11 @@ export async function createPluginRig({ clock = { now: () => Date.now() }, route
             return found;
         },
         admit(who: Caller, route: Route) {
-            if (route.access !== 'authenticated' && who.kind !== 'system' && !who.can(route.access as string)) {
+            if (
+                route.access !== 'authenticated' &&
+                who.kind !== 'system' &&
+                !who.can(route.access as string)
+            ) {
                 throw fail.FORBIDDEN({ permission: route.access });
             }
             if (route.stepUp === true && !who.fresh) {
@@ -92,21 +113,59 @@ export async function createPluginRig({ clock = { now: () => Date.now() }, route
         }
     };
     const testPorts: TestPorts = { ...http, authenticator };
-    const db = await openDatabase({ file: join(root, 'core.db'), entities: [...taskEntities, ...pluginHostEntities] as unknown as EntitySchema[], migrations: [...taskMigrations, ...pluginHostMigrations] });
+    const db = await openDatabase({
+        file: join(root, 'core.db'),
+        entities: [...taskEntities, ...pluginHostEntities] as unknown as EntitySchema[],
+        migrations: [...taskMigrations, ...pluginHostMigrations]
+    });
     const hooks = createCoreHooks(http.log);
     const tasks = await createTasks({ db, log: http.log, clock });
-    const core = createHttpServer({ name: 'core', prefix: '', ports: testPorts, routes: [
-        json({ id: 'things.list', method: 'GET', path: '/api/things', access: 'things:read', summary: 'List things', handler: ({ actor }) => [{ for: actor.username, via: actor.plugin }] }),
-        json({ id: 'things.wipe', method: 'DELETE', path: '/api/things', access: 'things:write', summary: 'Wipe things', stepUp: true, handler: () => null }),
-        json({ id: 'auth.me', method: 'GET', path: '/api/auth/me', access: 'authenticated', summary: 'Me', handler: () => ({ secret: true }) }),
-        ...routes
-    ] });
+    const core = createHttpServer({
+        name: 'core',
+        prefix: '',
+        ports: testPorts,
+        routes: [
+            json({
+                id: 'things.list',
+                method: 'GET',
+                path: '/api/things',
+                access: 'things:read',
+                summary: 'List things',
+                handler: ({ actor }) => [{ for: actor.username, via: actor.plugin }]
+            }),
+            json({
+                id: 'things.wipe',
+                method: 'DELETE',
+                path: '/api/things',
+                access: 'things:write',
+                summary: 'Wipe things',
+                stepUp: true,
+                handler: () => null
+            }),
+            json({
+                id: 'auth.me',
+                method: 'GET',
+                path: '/api/auth/me',
+                access: 'authenticated',
+                summary: 'Me',
+                handler: () => ({ secret: true })
+            }),
+            ...routes
+        ]
+    });
     const gateway = await createGateway({ core, log: http.log, drainMs: 2_000 });
     const { port } = await gateway.listen('127.0.0.1', 0);
     const notified: { event: string; title: string }[] = [];
     const keyring = createKeyring(root);
     const host = createPluginHost({
-        gateway, http: testPorts, hooks: hooks.host, db, tasks, keyring, clock, log: http.log,
+        gateway,
+        http: testPorts,
+        hooks: hooks.host,
+        db,
+        tasks,
+        keyring,
+        clock,
+        log: http.log,
         notify: ({ event, title }) => void notified.push({ event, title }),
         renew(who) {
             if (gone.has(who.username ?? '')) {
@@ -114,8 +173,19 @@ export async function createPluginRig({ clock = { now: () => Date.now() }, route
             }
             return users.get(who.username ?? '') ?? who;
         },
-        hosts: { all: () => [], create: () => Promise.reject(fail.NOT_READY()), update: () => Promise.reject(fail.NOT_READY()), remove: () => Promise.reject(fail.NOT_READY()), upstreams: async () => [], revision: () => 0 },
-        certificates: { all: async () => [], upload: () => Promise.reject(fail.NOT_READY()), remove: () => Promise.reject(fail.NOT_READY()) },
+        hosts: {
+            all: () => [],
+            create: () => Promise.reject(fail.NOT_READY()),
+            update: () => Promise.reject(fail.NOT_READY()),
+            remove: () => Promise.reject(fail.NOT_READY()),
+            upstreams: async () => [],
+            revision: () => 0
+        },
+        certificates: {
+            all: async () => [],
+            upload: () => Promise.reject(fail.NOT_READY()),
+            remove: () => Promise.reject(fail.NOT_READY())
+        },
         network: networkPort(http.log),
         fragments: { put: async () => null, drop: async () => [] },
         forbidden: () => [join(root, 'forbidden')],
@@ -129,19 +199,41 @@ export async function createPluginRig({ clock = { now: () => Date.now() }, route
         mkdirSync(dataDir, { recursive: true });
         const generation = await host.prepare({
             plugin: {
-                package: options.package ?? `@acme/${name}`, version: options.version ?? '1.0.0', title: name, node: null,
+                package: options.package ?? `@acme/${name}`,
+                version: options.version ?? '1.0.0',
+                title: name,
+                node: null,
                 manifest: {
-                    name, sdk: '^1.0.0', capabilities, requires: Object.fromEntries(definition.requires.map((each) => [each, '*'])), optional: Object.fromEntries(definition.optional.map((each) => [each, '*'])), ...options.manifest
+                    name,
+                    sdk: '^1.0.0',
+                    capabilities,
+                    requires: Object.fromEntries(definition.requires.map((each) => [each, '*'])),
+                    optional: Object.fromEntries(definition.optional.map((each) => [each, '*'])),
+                    ...options.manifest
                 } as Manifest
             },
-            folder: root, definition, dataDir, settings: options.settings ?? {}, grants: options.grants ?? (() => capabilities), ...(options.timing === undefined ? {} : { timing: options.timing }), ...(options.realm === undefined ? {} : { realm: options.realm }), ...(options.accepted === undefined ? {} : { accepted: options.accepted })
+            folder: root,
+            definition,
+            dataDir,
+            settings: options.settings ?? {},
+            grants: options.grants ?? (() => capabilities),
+            ...(options.timing === undefined ? {} : { timing: options.timing }),
+            ...(options.realm === undefined ? {} : { realm: options.realm }),
+            ...(options.accepted === undefined ? {} : { accepted: options.accepted })
         });
         generations.push(generation);
         return generation;
     };
     const url = `http://127.0.0.1:${port}`;
     const rig: PluginRig = {
-        host, gateway, hooks, tasks, http: testPorts, url, root, notified,
+        host,
+        gateway,
+        hooks,
+        tasks,
+        http: testPorts,
+        url,
+        root,
+        notified,
         user(name, permissions, options = {}) {
             const who = caller(name, permissions, options);
             users.set(name, who);
@@ -161,12 +253,31 @@ export async function createPluginRig({ clock = { now: () => Date.now() }, route
         async ask(as, method, path, body, headers = {}) {
             const answer = await fetch(`${url}${path}`, {
                 method,
-                headers: { ...(as === null ? {} : { authorization: `Bearer ${as}` }), ...(body === undefined || typeof body === 'string' ? {} : { 'content-type': 'application/json' }), ...headers },
-                ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) })
+                headers: {
+                    ...(as === null ? {} : { authorization: `Bearer ${as}` }),
+                    ...(body === undefined || typeof body === 'string'
+                        ? {}
+                        : { 'content-type': 'application/json' }),
+                    ...headers
+                },
+                ...(body === undefined
+                    ? {}
+                    : { body: typeof body === 'string' ? body : JSON.stringify(body) })
             });
             const text = await answer.text();
-            const parsed = (answer.headers.get('content-type')?.startsWith('application/json') === true ? JSON.parse(text) : {}) as { code?: number; message?: string; data?: unknown };
-            return { status: answer.status, headers: answer.headers, text, code: parsed.code ?? -1, message: parsed.message ?? '', data: parsed.data };
+            const parsed = (
+                answer.headers.get('content-type')?.startsWith('application/json') === true
+                    ? JSON.parse(text)
+                    : {}
+            ) as { code?: number; message?: string; data?: unknown };
+            return {
+                status: answer.status,
+                headers: answer.headers,
+                text,
+                code: parsed.code ?? -1,
+                message: parsed.message ?? '',
+                data: parsed.data
+            };
         },
         async close() {
             for (const generation of generations.reverse()) {
@@ -178,7 +289,13 @@ export async function createPluginRig({ clock = { now: () => Date.now() }, route
             rmSync(root, { recursive: true, force: true });
         }
     };
-    rig.user('admin', ['things:read', 'things:write', ...['probe', 'math', 'other'].flatMap((area) => ['read', 'write', 'use'].map((verb) => `${area}:${verb}`))]);
+    rig.user('admin', [
+        'things:read',
+        'things:write',
+        ...['probe', 'math', 'other'].flatMap((area) =>
+            ['read', 'write', 'use'].map((verb) => `${area}:${verb}`)
+        )
+    ]);
     rig.user('viewer', ['probe:read']);
     return rig;
 }

@@ -38,14 +38,19 @@ export async function ended(client: Client, accepted: Answer): Promise<Ended> {
 
 /** Every file below a folder with the hash of its content; shared memory of SQLite does not count, nor a log that is empty. */
 export function hashesOf(folder: string): Readonly<Record<string, string>> {
-    const walk = (path: string): [string, string][] => readdirSync(join(folder, path)).sort().flatMap((name): [string, string][] => {
-        const child = path === '' ? name : `${path}/${name}`;
-        const full = join(folder, child);
-        const stat = statSync(full);
-        if (stat.isDirectory()) {
-            return walk(child);
-        }
-        return name.endsWith('-shm') || (name.endsWith('-wal') && stat.size === 0) ? [] : [[child, createHash('sha256').update(readFileSync(full)).digest('hex')]];
-    });
+    const walk = (path: string): [string, string][] =>
+        readdirSync(join(folder, path))
+            .sort()
+            .flatMap((name): [string, string][] => {
+                const child = path === '' ? name : `${path}/${name}`;
+                const full = join(folder, child);
+                const stat = statSync(full);
+                if (stat.isDirectory()) {
+                    return walk(child);
+                }
+                return name.endsWith('-shm') || (name.endsWith('-wal') && stat.size === 0)
+                    ? []
+                    : [[child, createHash('sha256').update(readFileSync(full)).digest('hex')]];
+            });
     return Object.fromEntries(walk(''));
 }

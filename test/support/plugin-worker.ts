@@ -6,23 +6,46 @@ import { probe } from './probe-plugin.ts';
 
 const { dataDir } = workerData as { dataDir: string };
 let database: Promise<PluginDatabase> | null = null;
-const open = (): Promise<PluginDatabase> => database ??= openPluginDatabase({ dataDir, entities: probe.entities, migrations: probe.migrations });
+const open = (): Promise<PluginDatabase> =>
+    (database ??= openPluginDatabase({ dataDir, entities: probe.entities, migrations: probe.migrations }));
 const absent = (): never => {
     throw new TypeError('This door is not in the bare worker');
 };
 const local: LocalDoors = {
-    db: { read: async (work) => (await open()).read(work), write: async (work) => (await open()).write(work) },
-    fetch: absent, files: absent, dial: absent, exec: absent, spawn: absent,
+    db: {
+        read: async (work) => (await open()).read(work),
+        write: async (work) => (await open()).write(work)
+    },
+    fetch: absent,
+    files: absent,
+    dial: absent,
+    exec: absent,
+    spawn: absent,
     async release() {
         await (await database)?.close();
         return { released: [], leaked: [] };
     }
 };
 let guest: Guest | null = null;
-const methods = new Proxy({}, {
-    has: () => true,
-    getOwnPropertyDescriptor: (_target, name) => ({ configurable: true, enumerable: true, value: guest?.[name as keyof Guest] }),
-    get: (_target, name) => guest?.[name as keyof Guest]
-});
+const methods = new Proxy(
+    {},
+    {
+        has: () => true,
+        getOwnPropertyDescriptor: (_target, name) => ({
+            configurable: true,
+            enumerable: true,
+            value: guest?.[name as keyof Guest]
+        }),
+        get: (_target, name) => guest?.[name as keyof Guest]
+    }
+);
 const link = createLink<HostDoors>(parentPort as never, methods);
-guest = createGuest({ name: 'probe', version: '1.0.0', dataDir, definition: probe, doors: link.remote, local, checkReturns: true });
+guest = createGuest({
+    name: 'probe',
+    version: '1.0.0',
+    dataDir,
+    definition: probe,
+    doors: link.remote,
+    local,
+    checkReturns: true
+});

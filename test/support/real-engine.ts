@@ -38,7 +38,15 @@ export const createRealEngine = (options: Partial<CaddyDriverOptions> = {}, belo
     const folders = engineHome(dataDir, options.user ?? null);
     const drivers: EngineDriver[] = [];
     const another = (more: Partial<CaddyDriverOptions> = {}): EngineDriver => {
-        const driver = createCaddyDriver({ binary: null, dataDir, user: null, log: { info: silence, warn: silence, error: silence }, timing: TIMING, ...options, ...more });
+        const driver = createCaddyDriver({
+            binary: null,
+            dataDir,
+            user: null,
+            log: { info: silence, warn: silence, error: silence },
+            timing: TIMING,
+            ...options,
+            ...more
+        });
         drivers.push(driver);
         return driver;
     };
@@ -51,14 +59,26 @@ export const createRealEngine = (options: Partial<CaddyDriverOptions> = {}, belo
         answering: (body, ...listen) => ({
             admin: adminConfig(folders),
             storage: { module: 'file_system', root: folders.storage },
-            logging: { logs: { default: { writer: { output: 'file', filename: folders.logFile, roll_size_mb: 1, roll_keep: 2 }, encoder: { format: 'json' } } } },
+            logging: {
+                logs: {
+                    default: {
+                        writer: { output: 'file', filename: folders.logFile, roll_size_mb: 1, roll_keep: 2 },
+                        encoder: { format: 'json' }
+                    }
+                }
+            },
             apps: {
                 http: {
-                    servers: Object.fromEntries(listen.map((address, index) => [`server${index}`, {
-                        listen: [typeof address === 'number' ? `127.0.0.1:${address}` : address],
-                        automatic_https: { disable: true },
-                        routes: [{ handle: [{ handler: 'static_response', body }] }]
-                    }]))
+                    servers: Object.fromEntries(
+                        listen.map((address, index) => [
+                            `server${index}`,
+                            {
+                                listen: [typeof address === 'number' ? `127.0.0.1:${address}` : address],
+                                automatic_https: { disable: true },
+                                routes: [{ handle: [{ handler: 'static_response', body }] }]
+                            }
+                        ])
+                    )
                 }
             }
         }),
@@ -84,7 +104,11 @@ export const freePort = async (): Promise<number> => {
 };
 
 /** Waits until `probe` gives something else than null, false or an error; throws what it last got after the limit. */
-export const until = async <Value>(probe: () => Promise<Value | null | false> | Value | null | false, what: string, limitMs = 20_000): Promise<Value> => {
+export const until = async <Value>(
+    probe: () => Promise<Value | null | false> | Value | null | false,
+    what: string,
+    limitMs = 20_000
+): Promise<Value> => {
     const end = performance.now() + limitMs;
     let last: unknown = null;
     while (performance.now() < end) {
@@ -93,8 +117,7 @@ export const until = async <Value>(probe: () => Promise<Value | null | false> | 
             if (value !== null && value !== false) {
                 return value;
             }
-        }
-        catch (error) {
+        } catch (error) {
             last = error;
         }
 
@@ -105,4 +128,10 @@ export const until = async <Value>(probe: () => Promise<Value | null | false> | 
 };
 
 /** The body that a port answers with, on a new connection. */
-export const answerOf = async (port: number): Promise<string> => (await fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' }, signal: AbortSignal.timeout(5000) })).text();
+export const answerOf = async (port: number): Promise<string> =>
+    (
+        await fetch(`http://127.0.0.1:${port}/`, {
+            headers: { connection: 'close' },
+            signal: AbortSignal.timeout(5000)
+        })
+    ).text();

@@ -21,13 +21,16 @@ export async function openReceiver(): Promise<Receiver> {
     const received: Received[] = [];
     const server = createServer((request, response) => {
         let body = '';
-        request.setEncoding('utf8').on('data', (chunk: string) => {
-            body += chunk;
-        }).once('end', () => {
-            const one = { headers: request.headers, body, at: Date.now() };
-            received.push(one);
-            receiver.answer(response, one, received.length);
-        });
+        request
+            .setEncoding('utf8')
+            .on('data', (chunk: string) => {
+                body += chunk;
+            })
+            .once('end', () => {
+                const one = { headers: request.headers, body, at: Date.now() };
+                received.push(one);
+                receiver.answer(response, one, received.length);
+            });
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -47,11 +50,23 @@ export async function openReceiver(): Promise<Receiver> {
 /** The Standard Webhooks scheme once more, from its text and on another API: whether one of the signatures holds. */
 export async function verifies(secret: string, { headers, body }: Received): Promise<boolean> {
     const bytes = Uint8Array.from(atob(secret.replace(/^whsec_/, '')), (char) => char.charCodeAt(0));
-    const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
-    const signed = new TextEncoder().encode([headers['webhook-id'], headers['webhook-timestamp'], body].join('.'));
+    const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, [
+        'verify'
+    ]);
+    const signed = new TextEncoder().encode(
+        [headers['webhook-id'], headers['webhook-timestamp'], body].join('.')
+    );
     for (const signature of String(headers['webhook-signature']).split(' ')) {
         const [version, encoded = ''] = signature.split(',');
-        if (version === 'v1' && await crypto.subtle.verify('HMAC', key, Uint8Array.from(atob(encoded), (char) => char.charCodeAt(0)), signed)) {
+        if (
+            version === 'v1' &&
+            (await crypto.subtle.verify(
+                'HMAC',
+                key,
+                Uint8Array.from(atob(encoded), (char) => char.charCodeAt(0)),
+                signed
+            ))
+        ) {
             return true;
         }
     }

@@ -10,7 +10,8 @@ export const testSite = (over: Partial<Site> = {}): Site => ({
     type: 'proxy',
     enabled: true,
     maintenance: false,
-    upstreams: over.type === undefined || over.type === 'proxy' ? [{ address: '127.0.0.1:9', weight: 1 }] : [],
+    upstreams:
+        over.type === undefined || over.type === 'proxy' ? [{ address: '127.0.0.1:9', weight: 1 }] : [],
     ssl: false,
     sslMode: 'auto',
     certificateId: null,
@@ -37,6 +38,12 @@ export const testSite = (over: Partial<Site> = {}): Site => ({
 /** A context that names folders which need not exist. */
 export const testContext = (): CompileContext => ({
     settings: { httpPort: 80, httpsPort: 443, acmeEmail: null, acmeDirectory: null, acmeEab: null },
-    folders: { adminSocket: '/run/portico/admin.sock', storage: '/var/lib/portico/storage', table: '/run/portico/table', certificates: '/run/portico/certificates', logFile: '/var/lib/portico/engine.log' },
+    folders: {
+        adminSocket: '/run/portico/admin.sock',
+        storage: '/var/lib/portico/storage',
+        table: '/run/portico/table',
+        certificates: '/run/portico/certificates',
+        logFile: '/var/lib/portico/engine.log'
+    },
     features: engineFeatures({ text: '2.6.2', major: 2, minor: 6, patch: 2 })
 });

@@ -38,7 +38,10 @@ export function handClock(time = Date.UTC(2026, 0, 15, 12)): HandClock {
     };
 }
 
-export async function openStore(tables: { readonly entities: readonly EntitySchema[]; readonly migrations: readonly MigrationObject[] }): Promise<Store> {
+export async function openStore(tables: {
+    readonly entities: readonly EntitySchema[];
+    readonly migrations: readonly MigrationObject[];
+}): Promise<Store> {
     const folder = mkdtempSync(join(tmpdir(), 'portico-store-'));
     const file = join(folder, 'panel.db');
     const lines: string[] = [];
@@ -65,8 +68,25 @@ export async function openStore(tables: { readonly entities: readonly EntitySche
 }
 
 /** A caller with these permissions. */
-export function person(username: string, permissions: readonly string[] = [], more: Partial<Caller> = {}): Caller {
-    return { kind: 'user', id: 1, username, role: 'admin', tokenId: null, sessionId: 1, plugin: null, fresh: true, permissions, key: `user:${username}`, can: (permission) => permissions.includes(permission), ...more };
+export function person(
+    username: string,
+    permissions: readonly string[] = [],
+    more: Partial<Caller> = {}
+): Caller {
+    return {
+        kind: 'user',
+        id: 1,
+        username,
+        role: 'admin',
+        tokenId: null,
+        sessionId: 1,
+        plugin: null,
+        fresh: true,
+        permissions,
+        key: `user:${username}`,
+        can: (permission) => permissions.includes(permission),
+        ...more
+    };
 }
 
 /** A call that remembers how it was completed. */

@@ -6,7 +6,12 @@ import { createFaultyEngine } from './faulty-engine.ts';
 
 const [phase = ''] = process.argv.slice(2);
 const panel = await createPanel({
-    config: readConfig(process.env, process.cwd()), log: createLog({ level: 'warn' }), show: () => undefined, driver: createFaultyEngine(), drainMs: 2_000, pluginTiming: { goodMs: 1 },
+    config: readConfig(process.env, process.cwd()),
+    log: createLog({ level: 'warn' }),
+    show: () => undefined,
+    driver: createFaultyEngine(),
+    drainMs: 2_000,
+    pluginTiming: { goodMs: 1 },
     reached(_plugin, reached) {
         if (reached === phase) {
             process.kill(process.pid, 'SIGKILL');

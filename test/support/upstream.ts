@@ -24,7 +24,11 @@ export interface TestUpstream {
 /**
  * Answers 200 with what it received, as JSON with its name. `answer` may answer otherwise (and then returns true). WebSockets echo.
  */
-export const startUpstream = async (name: string, answer: (request: IncomingMessage, response: ServerResponse) => boolean = () => false, at: string | number = 0): Promise<TestUpstream> => {
+export const startUpstream = async (
+    name: string,
+    answer: (request: IncomingMessage, response: ServerResponse) => boolean = () => false,
+    at: string | number = 0
+): Promise<TestUpstream> => {
     let count = 0;
     const server = createServer((request, response) => {
         count += 1;
@@ -37,7 +41,15 @@ export const startUpstream = async (name: string, answer: (request: IncomingMess
             }
 
             response.setHeader('content-type', 'application/json');
-            response.end(JSON.stringify({ name, method: request.method, url: request.url, headers: request.headers, body: Buffer.concat(chunks).toString() }));
+            response.end(
+                JSON.stringify({
+                    name,
+                    method: request.method,
+                    url: request.url,
+                    headers: request.headers,
+                    body: Buffer.concat(chunks).toString()
+                })
+            );
         });
     });
     const sockets = new WebSocketServer({ server });
@@ -51,10 +63,13 @@ export const startUpstream = async (name: string, answer: (request: IncomingMess
         open.add(socket);
         socket.once('close', () => open.delete(socket));
     });
-    await new Promise<void>((resolve) => (typeof at === 'string' ? server.listen(at, resolve) : server.listen(at, '127.0.0.1', resolve)));
+    await new Promise<void>((resolve) =>
+        typeof at === 'string' ? server.listen(at, resolve) : server.listen(at, '127.0.0.1', resolve)
+    );
     const address = server.address();
     return {
-        address: typeof address === 'string' ? `unix/${address}` : `127.0.0.1:${(address as AddressInfo).port}`,
+        address:
+            typeof address === 'string' ? `unix/${address}` : `127.0.0.1:${(address as AddressInfo).port}`,
         count: () => count,
         close: async () => {
             sockets.close();

@@ -17,12 +17,17 @@ export interface VersionOptions {
 }
 
 /** Its code. */
-export function versionedCode(word: string, { fault, migrations = 1 }: Pick<VersionOptions, 'fault' | 'migrations'> = {}): string {
+export function versionedCode(
+    word: string,
+    { fault, migrations = 1 }: Pick<VersionOptions, 'fault' | 'migrations'> = {}
+): string {
     const steps = [
         'create table item (id integer primary key, text text not null)',
         'alter table item add column size integer not null default 0',
         'create table other (id integer primary key)'
-    ].slice(0, migrations).map((sql, index) => ({ name: `000${index + 1}`, up: [sql] }));
+    ]
+        .slice(0, migrations)
+        .map((sql, index) => ({ name: `000${index + 1}`, up: [sql] }));
     return `import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { definePlugin, joi } from '@portico/sdk';
@@ -73,9 +78,19 @@ export default definePlugin({
 }
 
 /** Its package.json and files. */
-export function versionedPackage(version: string, { name = 'rows', word = version, more = {}, manifest = {}, ...options }: VersionOptions = {}): [ReturnType<typeof pluginPackage>, Readonly<Record<string, string>>] {
-    return [pluginPackage(name, version, { ...more, portico: { name, sdk: '^1.0.0', ...manifest } }), { 'index.js': versionedCode(word, options) }];
+export function versionedPackage(
+    version: string,
+    { name = 'rows', word = version, more = {}, manifest = {}, ...options }: VersionOptions = {}
+): [ReturnType<typeof pluginPackage>, Readonly<Record<string, string>>] {
+    return [
+        pluginPackage(name, version, { ...more, portico: { name, sdk: '^1.0.0', ...manifest } }),
+        { 'index.js': versionedCode(word, options) }
+    ];
 }
 
 /** Publishes a version. */
-export const publishVersion = (npm: NpmRegistry, version: string, options: VersionOptions = {}): Promise<void> => npm.publish(...versionedPackage(version, options));
+export const publishVersion = (
+    npm: NpmRegistry,
+    version: string,
+    options: VersionOptions = {}
+): Promise<void> => npm.publish(...versionedPackage(version, options));

@@ -6,13 +6,14 @@ import { referencePages } from './reference.ts';
 
 const panel = await startPanel();
 try {
-    for (const { file, now, fresh } of await referencePages(JSON.parse((await panel.client.get('/api/openapi.json')).text) as OpenApiDocument)) {
+    for (const { file, now, fresh } of await referencePages(
+        JSON.parse((await panel.client.get('/api/openapi.json')).text) as OpenApiDocument
+    )) {
         if (now !== fresh) {
             await writeFile(file, fresh);
             process.stdout.write(`Wrote ${file}\n`);
         }
     }
-}
-finally {
+} finally {
     await panel.close();
 }

@@ -14,68 +14,113 @@ const ROOT = resolve(import.meta.dirname, '../..');
 // A small tree that keeps the rules. Lines that break them are then planted in it, and each must be named.
 const TREE: Record<string, string> = {
     'package.json': '{ "type": "module", "workspaces": ["sdk", "registry"] }',
-    'tsconfig.json': '{ "compilerOptions": { "module": "nodenext", "allowImportingTsExtensions": true, "noEmit": true } }',
-    'sdk/package.json': '{ "name": "@portico/sdk", "type": "module", "exports": { ".": { "portico-source": "./src/index.ts", "default": "./dist/index.js" } } }',
+    'tsconfig.json':
+        '{ "compilerOptions": { "module": "nodenext", "allowImportingTsExtensions": true, "noEmit": true } }',
+    'sdk/package.json':
+        '{ "name": "@portico/sdk", "type": "module", "exports": { ".": { "portico-source": "./src/index.ts", "default": "./dist/index.js" } } }',
     'sdk/src/index.ts': 'export const sdk = 1;',
-    'registry/package.json': '{ "name": "@portico/registry", "type": "module", "exports": { ".": { "portico-source": "./src/index.ts", "default": "./dist/index.js" } } }',
-    'registry/src/index.ts': 'import { sdk } from \'@portico/sdk\';\nexport const registry = sdk;',
-    'core/src/errors.ts': 'import { sdk } from \'@portico/sdk\';\nexport const errors = sdk;',
-    'core/src/main.ts': 'import { panel } from \'./panel.ts\';\npanel();',
-    'core/src/panel.ts': 'import { hosts } from \'./hosts/service.ts\';\nexport const panel = () => hosts;',
-    'core/src/cli/portico.ts': 'import { panel } from \'../panel.ts\';\npanel();',
-    'core/src/db/database.ts': 'import { errors } from \'../errors.ts\';\nexport const database = errors;',
-    'core/src/engine/port.ts': 'import { errors } from \'../errors.ts\';\nexport interface Engine { errors: typeof errors }',
+    'registry/package.json':
+        '{ "name": "@portico/registry", "type": "module", "exports": { ".": { "portico-source": "./src/index.ts", "default": "./dist/index.js" } } }',
+    'registry/src/index.ts': "import { sdk } from '@portico/sdk';\nexport const registry = sdk;",
+    'core/src/errors.ts': "import { sdk } from '@portico/sdk';\nexport const errors = sdk;",
+    'core/src/main.ts': "import { panel } from './panel.ts';\npanel();",
+    'core/src/panel.ts': "import { hosts } from './hosts/service.ts';\nexport const panel = () => hosts;",
+    'core/src/cli/portico.ts': "import { panel } from '../panel.ts';\npanel();",
+    'core/src/db/database.ts': "import { errors } from '../errors.ts';\nexport const database = errors;",
+    'core/src/engine/port.ts':
+        "import { errors } from '../errors.ts';\nexport interface Engine { errors: typeof errors }",
     'core/src/engine/render/render.ts': 'export const render = 1;',
-    'core/src/http/server.ts': 'import { server } from \'@hapi/hapi\';\nexport const http = server;',
-    'core/src/hosts/service.ts': 'import { database } from \'../db/database.ts\';\nimport type { Engine } from \'../engine/port.ts\';\nexport const hosts = (engine: Engine) => [engine, database];',
-    'core/src/hosts/routes.ts': 'import { server } from \'@hapi/hapi\';\nimport { http } from \'../http/server.ts\';\nexport const routes = [server, http];',
+    'core/src/http/server.ts': "import { server } from '@hapi/hapi';\nexport const http = server;",
+    'core/src/hosts/service.ts':
+        "import { database } from '../db/database.ts';\nimport type { Engine } from '../engine/port.ts';\nexport const hosts = (engine: Engine) => [engine, database];",
+    'core/src/hosts/routes.ts':
+        "import { server } from '@hapi/hapi';\nimport { http } from '../http/server.ts';\nexport const routes = [server, http];",
     'core/src/users/service.ts': 'export const users = 1;',
-    'extensions/hello/src/index.ts': 'import { sdk } from \'@portico/sdk\';\nimport type { contract } from \'../../other/src/contract.ts\';\nexport type Both = [typeof sdk, typeof contract];',
+    'extensions/hello/src/index.ts':
+        "import { sdk } from '@portico/sdk';\nimport type { contract } from '../../other/src/contract.ts';\nexport type Both = [typeof sdk, typeof contract];",
     'extensions/other/src/contract.ts': 'export const contract = 1;',
     'extensions/other/src/service.ts': 'export const service = 1;',
-    'tools/start.mjs': 'import \'node:fs\';',
-    'test/users.ts': 'import { users } from \'../core/src/users/service.ts\';\nimport \'../core/src/main.ts\';\nexport const lab = users;',
-    'node_modules/@hapi/hapi/package.json': '{ "name": "@hapi/hapi", "version": "21.0.0", "main": "index.js" }',
+    'tools/start.mjs': "import 'node:fs';",
+    'test/users.ts':
+        "import { users } from '../core/src/users/service.ts';\nimport '../core/src/main.ts';\nexport const lab = users;",
+    'node_modules/@hapi/hapi/package.json':
+        '{ "name": "@hapi/hapi", "version": "21.0.0", "main": "index.js" }',
     'node_modules/@hapi/hapi/index.js': 'exports.server = 1;'
 };
 
 // The rule, the file that gets these lines, and the lines.
 const PLANTS: [rule: string, file: string, lines: string][] = [
-    ['sdk', 'sdk/src/planted-1.ts', 'import \'../../core/src/errors.ts\';'],
-    ['sdk', 'sdk/src/planted-2.ts', 'import \'@portico/registry\';'],
-    ['registry', 'registry/src/planted-3.ts', 'import \'../../core/src/errors.ts\';'],
-    ['registry', 'registry/src/planted-4.ts', 'import type { contract } from \'../../extensions/other/src/contract.ts\';\nexport type C = typeof contract;'],
-    ['core-root', 'core/src/planted-5.ts', 'import \'./hosts/service.ts\';'],
-    ['core-root', 'core/src/planted-6.ts', 'import \'./panel.ts\';'],
-    ['core-db', 'core/src/db/planted-7.ts', 'import \'../hosts/service.ts\';'],
-    ['core-http', 'core/src/http/planted-8.ts', 'import \'../users/service.ts\';'],
-    ['core-gateway', 'core/src/gateway/planted-9.ts', 'import \'../users/service.ts\';'],
-    ['core-engine', 'core/src/engine/planted-10.ts', 'import type { hosts } from \'../hosts/service.ts\';\nexport type H = typeof hosts;'],
-    ['core-engine-routes', 'core/src/engine/routes.ts', 'import \'../hosts/service.ts\';'],
-    ['core-outbound', 'core/src/outbound/planted-28.ts', 'import \'../users/service.ts\';'],
-    ['core-feature', 'core/src/hosts/planted-11.ts', 'import \'../users/service.ts\';'],
-    ['core-feature', 'core/src/hosts/planted-12.ts', 'import type { users } from \'../users/service.ts\';\nexport type U = typeof users;'],
-    ['core-feature', 'core/src/users/planted-13.ts', 'import \'../../../extensions/other/src/service.ts\';'],
-    ['core-plugins', 'core/src/plugins/planted-14.ts', 'import \'../users/service.ts\';'],
-    ['core-panel', 'core/src/panel.ts', 'import \'../../extensions/other/src/service.ts\';'],
-    ['core-main', 'core/src/main.ts', 'import \'./hosts/service.ts\';'],
-    ['core-cli', 'core/src/cli/planted-15.ts', 'import \'../../../extensions/other/src/service.ts\';'],
-    ['extension', 'extensions/hello/src/planted-16.ts', 'import \'../../../core/src/errors.ts\';'],
-    ['extension', 'extensions/hello/src/planted-17.ts', 'import \'@portico/registry\';'],
-    ['extension', 'extensions/hello/src/planted-18.ts', 'import type { service } from \'../../other/src/service.ts\';\nexport type S = typeof service;'],
-    ['extension-contract', 'extensions/hello/src/planted-19.ts', 'import { contract } from \'../../other/src/contract.ts\';\nexport const c = contract;'],
-    ['hapi-at-the-edge', 'core/src/hosts/planted-20.ts', 'import { server } from \'@hapi/hapi\';\nexport const s = server;'],
-    ['hapi-at-the-edge', 'core/src/engine/planted-21.ts', 'import type { server } from \'@hapi/hapi\';\nexport type S = typeof server;'],
-    ['hapi-at-the-edge', 'core/src/panel.ts', 'import { server } from \'@hapi/hapi\';\nexport const s = server;'],
-    ['engine-as-type', 'core/src/hosts/planted-22.ts', 'import { render } from \'../engine/render/render.ts\';\nexport const r = render;'],
-    ['entry-file', 'core/src/panel.ts', 'import \'./main.ts\';'],
-    ['no-cycle', 'core/src/users/service.ts', 'import \'./partner.ts\';'],
-    ['no-cycle', 'core/src/users/partner.ts', 'import \'./service.ts\';'],
-    ['no-row-from', 'core/src/elsewhere/planted-23.ts', 'import \'../errors.ts\';'],
+    ['sdk', 'sdk/src/planted-1.ts', "import '../../core/src/errors.ts';"],
+    ['sdk', 'sdk/src/planted-2.ts', "import '@portico/registry';"],
+    ['registry', 'registry/src/planted-3.ts', "import '../../core/src/errors.ts';"],
+    [
+        'registry',
+        'registry/src/planted-4.ts',
+        "import type { contract } from '../../extensions/other/src/contract.ts';\nexport type C = typeof contract;"
+    ],
+    ['core-root', 'core/src/planted-5.ts', "import './hosts/service.ts';"],
+    ['core-root', 'core/src/planted-6.ts', "import './panel.ts';"],
+    ['core-db', 'core/src/db/planted-7.ts', "import '../hosts/service.ts';"],
+    ['core-http', 'core/src/http/planted-8.ts', "import '../users/service.ts';"],
+    ['core-gateway', 'core/src/gateway/planted-9.ts', "import '../users/service.ts';"],
+    [
+        'core-engine',
+        'core/src/engine/planted-10.ts',
+        "import type { hosts } from '../hosts/service.ts';\nexport type H = typeof hosts;"
+    ],
+    ['core-engine-routes', 'core/src/engine/routes.ts', "import '../hosts/service.ts';"],
+    ['core-outbound', 'core/src/outbound/planted-28.ts', "import '../users/service.ts';"],
+    ['core-feature', 'core/src/hosts/planted-11.ts', "import '../users/service.ts';"],
+    [
+        'core-feature',
+        'core/src/hosts/planted-12.ts',
+        "import type { users } from '../users/service.ts';\nexport type U = typeof users;"
+    ],
+    ['core-feature', 'core/src/users/planted-13.ts', "import '../../../extensions/other/src/service.ts';"],
+    ['core-plugins', 'core/src/plugins/planted-14.ts', "import '../users/service.ts';"],
+    ['core-panel', 'core/src/panel.ts', "import '../../extensions/other/src/service.ts';"],
+    ['core-main', 'core/src/main.ts', "import './hosts/service.ts';"],
+    ['core-cli', 'core/src/cli/planted-15.ts', "import '../../../extensions/other/src/service.ts';"],
+    ['extension', 'extensions/hello/src/planted-16.ts', "import '../../../core/src/errors.ts';"],
+    ['extension', 'extensions/hello/src/planted-17.ts', "import '@portico/registry';"],
+    [
+        'extension',
+        'extensions/hello/src/planted-18.ts',
+        "import type { service } from '../../other/src/service.ts';\nexport type S = typeof service;"
+    ],
+    [
+        'extension-contract',
+        'extensions/hello/src/planted-19.ts',
+        "import { contract } from '../../other/src/contract.ts';\nexport const c = contract;"
+    ],
+    [
+        'hapi-at-the-edge',
+        'core/src/hosts/planted-20.ts',
+        "import { server } from '@hapi/hapi';\nexport const s = server;"
+    ],
+    [
+        'hapi-at-the-edge',
+        'core/src/engine/planted-21.ts',
+        "import type { server } from '@hapi/hapi';\nexport type S = typeof server;"
+    ],
+    [
+        'hapi-at-the-edge',
+        'core/src/panel.ts',
+        "import { server } from '@hapi/hapi';\nexport const s = server;"
+    ],
+    [
+        'engine-as-type',
+        'core/src/hosts/planted-22.ts',
+        "import { render } from '../engine/render/render.ts';\nexport const r = render;"
+    ],
+    ['entry-file', 'core/src/panel.ts', "import './main.ts';"],
+    ['no-cycle', 'core/src/users/service.ts', "import './partner.ts';"],
+    ['no-cycle', 'core/src/users/partner.ts', "import './service.ts';"],
+    ['no-row-from', 'core/src/elsewhere/planted-23.ts', "import '../errors.ts';"],
     ['no-row-orphan', 'core/src/elsewhere/planted-24.ts', 'export const alone = 1;'],
-    ['unresolved', 'core/src/users/planted-25.ts', 'import \'./nowhere.ts\';'],
-    ['tools', 'tools/planted-26.mjs', 'import \'../core/src/errors.ts\';'],
-    ['sdk', 'sdk/src/planted-27.ts', 'import \'../../test/users.ts\';']
+    ['unresolved', 'core/src/users/planted-25.ts', "import './nowhere.ts';"],
+    ['tools', 'tools/planted-26.mjs', "import '../core/src/errors.ts';"],
+    ['sdk', 'sdk/src/planted-27.ts', "import '../../test/users.ts';"]
 ];
 
 interface Violation {
@@ -119,7 +164,9 @@ describe('the import rules', () => {
 
     for (const [rule, file, lines] of PLANTS) {
         it(`${rule}: names ${file} for ${lines.split('\n')[0]}`, () => {
-            const found = planted.violations.filter((violation) => violation.rule.name === rule && involves(violation, file));
+            const found = planted.violations.filter(
+                (violation) => violation.rule.name === rule && involves(violation, file)
+            );
             expect(found).to.not.be.empty();
             expect(found.every((violation) => violation.rule.severity === 'error')).to.be.true();
         });
@@ -129,12 +176,18 @@ describe('the import rules', () => {
         const { forbidden } = planted.ruleSetUsed;
         expect(forbidden.filter(({ comment }) => comment === undefined || comment.length < 20)).to.equal([]);
         const planned = new Set(PLANTS.map(([rule]) => rule));
-        expect(forbidden.map(({ name }) => name).filter((name) => !planned.has(name))).to.equal(['core-bin', 'test', 'no-row-to']);
+        expect(forbidden.map(({ name }) => name).filter((name) => !planned.has(name))).to.equal([
+            'core-bin',
+            'test',
+            'no-row-to'
+        ]);
     });
 
     it('name nothing but what was planted', () => {
         const files = new Set(PLANTS.map(([, file]) => file));
-        expect(planted.violations.filter((violation) => ![...files].some((file) => involves(violation, file)))).to.equal([]);
+        expect(
+            planted.violations.filter((violation) => ![...files].some((file) => involves(violation, file)))
+        ).to.equal([]);
     });
 
     async function plant(file: string, source: string): Promise<void> {
@@ -148,8 +201,19 @@ function involves({ from, cycle }: Violation, file: string): boolean {
 }
 
 function cruise(folder: string): Promise<Report> {
-    const args = [join(ROOT, 'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs'),
-        '--config', '.dependency-cruiser.cjs', '--output-type', 'json', 'core', 'sdk', 'registry', 'extensions', 'test', 'tools'];
+    const args = [
+        join(ROOT, 'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs'),
+        '--config',
+        '.dependency-cruiser.cjs',
+        '--output-type',
+        'json',
+        'core',
+        'sdk',
+        'registry',
+        'extensions',
+        'test',
+        'tools'
+    ];
     return new Promise((done, fail) => {
         execFile(process.execPath, args, { cwd: folder, maxBuffer: 1e8 }, (error, stdout) => {
             if (stdout === '') {

@@ -20,23 +20,34 @@ describe('package-lock.json', () => {
     let entries: Record<string, Entry>;
 
     before(async () => {
-        entries = (JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as { packages: typeof entries }).packages;
+        entries = (
+            JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as {
+                packages: typeof entries;
+            }
+        ).packages;
     });
 
     it('names no registry host, so that it works with any', () => {
-        const named = Object.entries(entries).filter(([, entry]) => entry.resolved !== undefined && entry.link !== true);
+        const named = Object.entries(entries).filter(
+            ([, entry]) => entry.resolved !== undefined && entry.link !== true
+        );
         expect(named.map(([path]) => path)).to.equal([]);
     });
 
     it('has the packages of every platform, without which npm ci refuses elsewhere', () => {
         const missing = Object.entries(entries).flatMap(([path, entry]) =>
-            Object.keys(entry.optionalDependencies ?? {}).filter((name) => !resolvable(path, name)));
+            Object.keys(entry.optionalDependencies ?? {}).filter((name) => !resolvable(path, name))
+        );
         expect(missing).to.equal([]);
     });
 
     it('has no package whose install script nobody has judged', async () => {
-        const { allowScripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { allowScripts: Record<string, boolean> };
-        const scripted = Object.keys(entries).filter((path) => entries[path]?.hasInstallScript === true).map((path) => path.split('node_modules/').at(-1) ?? path);
+        const { allowScripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+            allowScripts: Record<string, boolean>;
+        };
+        const scripted = Object.keys(entries)
+            .filter((path) => entries[path]?.hasInstallScript === true)
+            .map((path) => path.split('node_modules/').at(-1) ?? path);
         expect(scripted.filter((name) => !(name in allowScripts))).to.equal([]);
     });
 

@@ -10,11 +10,27 @@ const { describe, it } = lab;
 const ROOT = resolve(import.meta.dirname, '../..');
 
 // Extensions that exist or are planned. Words that the core needs for itself (backup, database, panel) are left out.
-const NAMES = ['ai', 'appstore', 'container', 'containers', 'cronjob', 'deploy', 'docker', 'filemanager', 'firewall', 'mcpserver', 'monitoring', 'terminal'];
+const NAMES = [
+    'ai',
+    'appstore',
+    'container',
+    'containers',
+    'cronjob',
+    'deploy',
+    'docker',
+    'filemanager',
+    'firewall',
+    'mcpserver',
+    'monitoring',
+    'terminal'
+];
 
 describe('the core, the registry and the SDK', () => {
-    it('contain no extension\'s name as a value', async () => {
-        const existing = await Array.fromAsync(glob('extensions/*/package.json', { cwd: ROOT }), (path) => path.split('/')[1]);
+    it("contain no extension's name as a value", async () => {
+        const existing = await Array.fromAsync(
+            glob('extensions/*/package.json', { cwd: ROOT }),
+            (path) => path.split('/')[1]
+        );
         const names = [...new Set([...NAMES, ...existing])].join('|');
         const said = new RegExp(`@portico/plugin-[a-z]|(['"\`])(?:${names})(?::[a-z]+)?\\1`);
         const found: string[] = [];

@@ -36,7 +36,9 @@ describe('npm run release', () => {
     it('packs what is built and nothing of the sources', async () => {
         for (const name of await readdir(join(modules, '@portico'))) {
             const home = join(modules, '@portico', name);
-            expect(await readdir(home)).to.include(['LICENSE', 'dist', 'package.json']).and.to.not.include(['src']);
+            expect(await readdir(home))
+                .to.include(['LICENSE', 'dist', 'package.json'])
+                .and.to.not.include(['src']);
             expect(await readdir(join(home, 'dist'))).to.not.include(['.tsbuildinfo']);
         }
     });
@@ -46,33 +48,66 @@ describe('npm run release', () => {
         const manifest = JSON.parse(text) as Record<string, unknown>;
         expect(text).to.not.contain('portico-source');
         expect(manifest).to.not.include(['private', 'scripts', 'devDependencies']);
-        expect(manifest['exports']).to.include({ '.': { types: './dist/index.d.ts', default: './dist/index.js' } });
+        expect(manifest['exports']).to.include({
+            '.': { types: './dist/index.d.ts', default: './dist/index.js' }
+        });
     });
 
     it('gives an SDK that imports, also where the private condition is set', async () => {
         const script = 'import("@portico/sdk").then((sdk) => console.log(typeof sdk.defineErrors))';
         expect((await run(process.execPath, ['-e', script], { cwd: folder })).stdout).to.equal('function\n');
-        expect((await run(process.execPath, ['--conditions=portico-source', '-e', script], { cwd: folder })).stdout).to.equal('function\n');
+        expect(
+            (await run(process.execPath, ['--conditions=portico-source', '-e', script], { cwd: folder }))
+                .stdout
+        ).to.equal('function\n');
     });
 
-    it('gives types that an author\'s compiler reads without our sources', async () => {
-        await writeFile(join(folder, 'author.ts'), 'import { defineErrors } from \'@portico/sdk\';\n'
-            + 'export const errors: number = defineErrors;\n');
-        const args = [join(ROOT, 'node_modules/typescript/bin/tsc'), '--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node', 'author.ts'];
-        const { stdout } = await run(process.execPath, args, { cwd: folder }).catch((error: { stdout: string }) => error);
+    it("gives types that an author's compiler reads without our sources", async () => {
+        await writeFile(
+            join(folder, 'author.ts'),
+            "import { defineErrors } from '@portico/sdk';\n" + 'export const errors: number = defineErrors;\n'
+        );
+        const args = [
+            join(ROOT, 'node_modules/typescript/bin/tsc'),
+            '--noEmit',
+            '--strict',
+            '--module',
+            'nodenext',
+            '--target',
+            'es2024',
+            '--types',
+            'node',
+            'author.ts'
+        ];
+        const { stdout } = await run(process.execPath, args, { cwd: folder }).catch(
+            (error: { stdout: string }) => error
+        );
         // The only mistake is the one made here, and it shows that the type has come through.
-        expect(stdout.trim().split('\n').filter((line) => /^\S/.test(line))).to.have.length(1);
+        expect(
+            stdout
+                .trim()
+                .split('\n')
+                .filter((line) => /^\S/.test(line))
+        ).to.have.length(1);
         expect(stdout).to.match(/^author\.ts\(2,14\): error TS2322/);
     });
 
     it('gives a portico command that runs what was built', async () => {
-        const { stdout } = await run(process.execPath, [join(modules, '@portico/core/bin/portico.js'), '--help'], { cwd: folder });
+        const { stdout } = await run(
+            process.execPath,
+            [join(modules, '@portico/core/bin/portico.js'), '--help'],
+            { cwd: folder }
+        );
         expect(stdout).to.match(/portico/i);
     });
 
     // Everything from npm that the repository has, in place of a download.
     async function linkDependencies(): Promise<void> {
-        const installed = (await readdir(join(ROOT, 'node_modules'))).filter((name) => !name.startsWith('.') && name !== '@portico');
-        await Promise.all(installed.map((name) => symlink(join(ROOT, 'node_modules', name), join(modules, name))));
+        const installed = (await readdir(join(ROOT, 'node_modules'))).filter(
+            (name) => !name.startsWith('.') && name !== '@portico'
+        );
+        await Promise.all(
+            installed.map((name) => symlink(join(ROOT, 'node_modules', name), join(modules, name)))
+        );
     }
 });

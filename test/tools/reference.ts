@@ -17,7 +17,9 @@ describe('npm run docs', () => {
     after({ timeout: 120_000 }, () => panel?.close());
 
     it('has nothing to write: the reference pages are those of this code', async () => {
-        const pages = await referencePages(JSON.parse((await panel.client.get('/api/openapi.json')).text) as OpenApiDocument);
+        const pages = await referencePages(
+            JSON.parse((await panel.client.get('/api/openapi.json')).text) as OpenApiDocument
+        );
         expect(pages.length).to.equal(3);
         for (const { file, now, fresh } of pages) {
             expect(now, `${file} is stale: npm run docs`).to.equal(fresh);

@@ -21,7 +21,10 @@ interface Outcome {
 async function run(files: string[], environment: Record<string, string> = {}): Promise<Outcome> {
     const { CI: _ci, ...inherited } = process.env;
     const args = ['tools/test.mjs', ...files.map((file) => `test/fixtures/runner/${file}.ts`)];
-    const child = spawn(process.execPath, args, { env: { ...inherited, ...environment }, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, args, {
+        env: { ...inherited, ...environment },
+        stdio: ['ignore', 'pipe', 'inherit']
+    });
     const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
     const output = await text(child.stdout);
     return { code: await ended, output, lines: output.trimEnd().split('\n') };
@@ -79,7 +82,9 @@ describe('tools/test', () => {
 
     itOnLinux('names the processes that a file leaves behind and ends them', async () => {
         const { code, output, lines } = await run(['leaves-processes']);
-        const pids = [...output.matchAll(/leaves a process behind: sleep 6[01] \((\d+)\)\n/g)].map((match) => Number(match[1]));
+        const pids = [...output.matchAll(/leaves a process behind: sleep 6[01] \((\d+)\)\n/g)].map((match) =>
+            Number(match[1])
+        );
         expect(new Set(pids).size).to.equal(2);
         expect(lines.at(-1)).to.equal('2 passed, 2 failed');
         expect(code).to.equal(1);

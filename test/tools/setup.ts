@@ -50,36 +50,50 @@ describe('ensurePackages', () => {
     });
 
     it('says and does nothing where a variable names another binary', async () => {
-        expect(await ensure({ environment: { PORTICO_CADDY: '/opt/caddy' } })).to.equal({ said: '', ran: [] });
+        expect(await ensure({ environment: { PORTICO_CADDY: '/opt/caddy' } })).to.equal({
+            said: '',
+            ran: []
+        });
     });
 
     it('installs as root without a question, without the recommended packages, and waits for the lock', async () => {
         const { said, ran } = await ensure();
-        expect(ran).to.equal(['apt-get -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 install -y -q --no-install-recommends caddy frontend=noninteractive']);
+        expect(ran).to.equal([
+            'apt-get -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 install -y -q --no-install-recommends caddy frontend=noninteractive'
+        ]);
         expect(said).to.equal('setup: installing caddy (the proxy engine) with apt-get\n');
     });
 
     it('refreshes the package lists only when the first attempt fails', async () => {
         const { said, ran } = await ensure({ environment: { APT: 'stale' } });
-        expect(ran.map((line) => /update|install(?= )/.exec(line)?.[0])).to.equal(['install', 'update', 'install']);
+        expect(ran.map((line) => /update|install(?= )/.exec(line)?.[0])).to.equal([
+            'install',
+            'update',
+            'install'
+        ]);
         expect(said).to.not.contain('could not');
     });
 
     it('goes on without the engine when nothing helps, and shows why', async () => {
         const { said } = await ensure({ environment: { APT: 'broken' } });
-        expect(said).to.contain('apt-get could not install caddy').and.to.contain('PORTICO_CADDY').and.to.contain('nothing can be installed');
+        expect(said)
+            .to.contain('apt-get could not install caddy')
+            .and.to.contain('PORTICO_CADDY')
+            .and.to.contain('nothing can be installed');
     });
 
     it('says what to run where it is not root, and runs nothing', async () => {
         const { said, ran } = await ensure({ uid: 1000 });
-        expect(said).to.contain('not installed: caddy (the proxy engine). Run: sudo apt-get install --no-install-recommends caddy');
+        expect(said).to.contain(
+            'not installed: caddy (the proxy engine). Run: sudo apt-get install --no-install-recommends caddy'
+        );
         expect(ran).to.equal([]);
     });
 
     it('says what is missing where there is no apt-get', async () => {
         await rm(join(folder, 'bin/apt-get'));
         const { said, ran } = await ensure();
-        expect(said).to.contain('Install it with this system\'s package manager, or set PORTICO_CADDY');
+        expect(said).to.contain("Install it with this system's package manager, or set PORTICO_CADDY");
         expect(ran).to.equal([]);
     });
 
@@ -97,8 +111,12 @@ describe('ensurePackages', () => {
     });
 
     it('installs what the benches need only for them', async () => {
-        expect((await ensure({ purpose: 'test' })).ran[0]).to.match(/recommends caddy pebble openssl bind9 lego prometheus frontend/);
-        expect((await ensure({ purpose: 'bench' })).ran.at(-1)).to.match(/recommends caddy pebble openssl bind9 lego prometheus wrk nginx-light frontend/);
+        expect((await ensure({ purpose: 'test' })).ran[0]).to.match(
+            /recommends caddy pebble openssl bind9 lego prometheus frontend/
+        );
+        expect((await ensure({ purpose: 'bench' })).ran.at(-1)).to.match(
+            /recommends caddy pebble openssl bind9 lego prometheus wrk nginx-light frontend/
+        );
     });
 
     async function program(name: string, source: string): Promise<void> {
@@ -107,13 +125,25 @@ describe('ensurePackages', () => {
         await chmod(path, 0o755);
     }
 
-    async function ensure({ uid = 0, systemd = false, purpose = 'start', environment = {} }: Options = {}): Promise<{ said: string; ran: string[] }> {
+    async function ensure({
+        uid = 0,
+        systemd = false,
+        purpose = 'start',
+        environment = {}
+    }: Options = {}): Promise<{ said: string; ran: string[] }> {
         const journal = join(folder, 'journal');
         const machine = `{ getuid: () => ${uid}, systemd: ${JSON.stringify(systemd ? folder : join(folder, 'none'))} }`;
         const script = `import(${JSON.stringify(SETUP)}).then((setup) => setup.ensurePackages(${JSON.stringify(purpose)}, ${machine}))`;
-        const env = { PATH: join(folder, 'bin'), JOURNAL: journal, REFRESHED: join(folder, 'refreshed'), ...environment };
+        const env = {
+            PATH: join(folder, 'bin'),
+            JOURNAL: journal,
+            REFRESHED: join(folder, 'refreshed'),
+            ...environment
+        };
         const said = await new Promise<string>((done, fail) => {
-            execFile(process.execPath, ['-e', script], { env }, (error, _stdout, stderr) => error === null ? done(stderr) : fail(error));
+            execFile(process.execPath, ['-e', script], { env }, (error, _stdout, stderr) =>
+                error === null ? done(stderr) : fail(error)
+            );
         });
         const ran = await readFile(journal, 'utf8').catch(() => '');
         return { said, ran: ran.split('\n').filter(Boolean) };

@@ -46,10 +46,13 @@ describe('bin/portico', () => {
 
     it('runs the sources with the private condition, and hands on arguments and exit code', async () => {
         await put('src/cli/portico.ts', COMMAND);
-        const failure = await run(process.execPath, [shim, 'token', 'a b']).catch((error: { code: number; stdout: string; stderr: string }) => error);
+        const failure = await run(process.execPath, [shim, 'token', 'a b']).catch(
+            (error: { code: number; stdout: string; stderr: string }) => error
+        );
         expect(failure).to.include({ code: 3, stderr: '' });
         expect(JSON.parse(failure.stdout)).to.equal({
-            args: ['token', 'a b'], flags: ['--conditions=portico-source', '--disable-warning=ExperimentalWarning']
+            args: ['token', 'a b'],
+            flags: ['--conditions=portico-source', '--disable-warning=ExperimentalWarning']
         });
     });
 
@@ -62,23 +65,35 @@ describe('bin/portico', () => {
     });
 
     it('runs what was built where there are no sources', async () => {
-        await put('dist/cli/portico.js', 'console.log(process.argv.slice(2).join(), process.execArgv.length);');
+        await put(
+            'dist/cli/portico.js',
+            'console.log(process.argv.slice(2).join(), process.execArgv.length);'
+        );
         const { stdout } = await run(process.execPath, [shim, 'doctor']);
         expect(stdout).to.equal('doctor 0\n');
     });
 
-    it('looks for the repository\'s Node on one that is too old, and says what to do without it', async () => {
+    it("looks for the repository's Node on one that is too old, and says what to do without it", async () => {
         await put('src/cli/portico.ts', COMMAND);
         const old = join(folder, 'old.mjs');
-        await writeFile(old, `Object.defineProperty(process.versions, 'node', { value: '20.0.0' });\nprocess.execve = undefined;\n`);
+        await writeFile(
+            old,
+            `Object.defineProperty(process.versions, 'node', { value: '20.0.0' });\nprocess.execve = undefined;\n`
+        );
 
-        const refused = await run(process.execPath, ['--import', old, shim]).catch((error: { code: number; stderr: string }) => error);
+        const refused = await run(process.execPath, ['--import', old, shim]).catch(
+            (error: { code: number; stderr: string }) => error
+        );
         expect(refused).to.include({ code: 1 });
-        expect(refused.stderr).to.match(/^portico needs Node 24 or newer, this is v[\d.]+; run `npm start` or `npm run setup` first\n$/);
+        expect(refused.stderr).to.match(
+            /^portico needs Node 24 or newer, this is v[\d.]+; run `npm start` or `npm run setup` first\n$/
+        );
 
         await mkdir(join(folder, 'node_modules/.bin'), { recursive: true });
         await symlink(process.execPath, join(folder, 'node_modules/.bin/node'));
-        const found = await run(process.execPath, ['--import', old, shim, 'x']).catch((error: { code: number; stdout: string }) => error);
+        const found = await run(process.execPath, ['--import', old, shim, 'x']).catch(
+            (error: { code: number; stdout: string }) => error
+        );
         expect(found).to.include({ code: 3 });
         expect(JSON.parse(found.stdout)).to.include({ args: ['x'] });
     });

@@ -19,7 +19,10 @@ import { verifyChain, type Verification } from './verify.ts';
 
 export interface Audit extends Recorder {
     /** Newest first. `total` only where it is known without counting. */
-    list(filter: AuditFilter, page: { readonly limit: number; readonly before: number | null; readonly signal?: AbortSignal }): Promise<AuditList>;
+    list(
+        filter: AuditFilter,
+        page: { readonly limit: number; readonly before: number | null; readonly signal?: AbortSignal }
+    ): Promise<AuditList>;
     /** @throws NOT_FOUND 40400 */
     get(id: number): EntryView;
     /** Walks the whole chain; calls at the same time share one walk. */
@@ -29,7 +32,11 @@ export interface Audit extends Recorder {
     /** Removes what is older than the retention; also done by itself every hour. Returns how many entries went. */
     prune(): Promise<number>;
     /** Entries of the panel's own work. */
-    recordOwn(entry: Pick<AuditEntry, 'action' | 'resource' | 'resourceId' | 'before' | 'after'> & { readonly failed?: boolean }): Promise<void>;
+    recordOwn(
+        entry: Pick<AuditEntry, 'action' | 'resource' | 'resourceId' | 'before' | 'after'> & {
+            readonly failed?: boolean;
+        }
+    ): Promise<void>;
     head(): Head;
     /** Writes what is still counted. */
     close(): Promise<void>;
@@ -91,9 +98,14 @@ class Log implements Audit {
         this.#options = options;
         this.#keys = auditKeys(options.keyring);
         const stored = readHead(options.headFile, this.#keys.head);
-        const last = db.prepare<[], Head>('select id as sequence, hash from audit_entries order by id desc limit 1').get();
-        const point = db.prepare<[], CheckpointRow>('select * from audit_checkpoints order by sequence desc limit 1').get();
-        const sealed = point?.kind === 'sealed' ? { sequence: point.sequence, hash: point.hash } : emptyChain.head;
+        const last = db
+            .prepare<[], Head>('select id as sequence, hash from audit_entries order by id desc limit 1')
+            .get();
+        const point = db
+            .prepare<[], CheckpointRow>('select * from audit_checkpoints order by sequence desc limit 1')
+            .get();
+        const sealed =
+            point?.kind === 'sealed' ? { sequence: point.sequence, hash: point.hash } : emptyChain.head;
         const head = last ?? sealed;
         this.#broken = findBreak({ source: db, keys: this.#keys, stored, head });
         this.#headFile = openHead(options.headFile, this.#keys.head);
@@ -101,12 +113,21 @@ class Log implements Audit {
             this.#headFile.write(head);
             this.#headFile.flush();
         }
-        this.#indexer = new Indexer(db, (error) => log.error('The search index of the audit log could not be filled', { error }));
+        this.#indexer = new Indexer(db, (error) =>
+            log.error('The search index of the audit log could not be filled', { error })
+        );
         this.#chain = new Chain({
             keys: this.#keys,
             headFile: { ...this.#headFile, write: (next) => this.#writeHead(next) },
             clock,
-            start: { head, latest: db.prepare<[], { at: number }>('select at from audit_entries order by id desc limit 1').get()?.at ?? 0, checkpoint: Math.min(point?.sequence ?? 0, head.sequence) },
+            start: {
+                head,
+                latest:
+                    db
+                        .prepare<[], { at: number }>('select at from audit_entries order by id desc limit 1')
+                        .get()?.at ?? 0,
+                checkpoint: Math.min(point?.sequence ?? 0, head.sequence)
+            },
             advanced: (next) => this.#outside(() => this.#indexer.advance(next.sequence))
         });
         this.#search = new Search(db, this.#indexer, () => this.#chain.head.sequence);
@@ -114,11 +135,14 @@ class Log implements Audit {
         this.#refusals = new Refusals({
             windowMs: options.refusalWindowMs ?? 60_000,
             failed: (error) => log.error('Counted refusals could not be recorded', { error }),
-            write: (entries) => this.#outside(() => db.write(async (tx) => {
-                for (const { entry, count } of entries) {
-                    await this.#chain.append(tx, draftOf(entry, count));
-                }
-            }))
+            write: (entries) =>
+                this.#outside(() =>
+                    db.write(async (tx) => {
+                        for (const { entry, count } of entries) {
+                            await this.#chain.append(tx, draftOf(entry, count));
+                        }
+                    })
+                )
         });
     }
 
@@ -126,7 +150,13 @@ class Log implements Audit {
         const { log } = this.#options;
         if (this.#broken !== null) {
             log.error('The audit log does not go on where it ended', this.#broken);
-            await this.recordOwn({ action: 'break', resource: 'audit', resourceId: this.#broken.id, after: this.#broken, failed: true });
+            await this.recordOwn({
+                action: 'break',
+                resource: 'audit',
+                resourceId: this.#broken.id,
+                after: this.#broken,
+                failed: true
+            });
         }
         this.#indexer.advance(this.#chain.head.sequence);
         const failed = (error: unknown): void => log.error('Housekeeping of the audit log failed', { error });
@@ -146,21 +176,42 @@ class Log implements Audit {
     }
 
     async recordOwn({ failed = false, ...detail }: Parameters<Audit['recordOwn']>[0]): Promise<void> {
-        await this.recordAlone({ ...detail, actor: nobody, outcome: failed ? 'failure' : 'success', status: null, code: failed ? 50000 : 0, ip: null, userAgent: null, requestId: null });
+        await this.recordAlone({
+            ...detail,
+            actor: nobody,
+            outcome: failed ? 'failure' : 'success',
+            status: null,
+            code: failed ? 50000 : 0,
+            ip: null,
+            userAgent: null,
+            requestId: null
+        });
     }
 
     refused(entry: AuditEntry): Promise<void> {
         return this.#refusals.add(entry);
     }
 
-    async list(filter: AuditFilter, page: { readonly limit: number; readonly before: number | null; readonly signal?: AbortSignal }): Promise<AuditList> {
+    async list(
+        filter: AuditFilter,
+        page: { readonly limit: number; readonly before: number | null; readonly signal?: AbortSignal }
+    ): Promise<AuditList> {
         const { before, limit, signal } = page;
-        const rows = await this.#search.find(filter, { order: 'newest', after: before, limit: limit + 1, ...(signal === undefined ? {} : { signal }) });
+        const rows = await this.#search.find(filter, {
+            order: 'newest',
+            after: before,
+            limit: limit + 1,
+            ...(signal === undefined ? {} : { signal })
+        });
         const more = rows.length > limit;
         const entries = rows.slice(0, limit);
         const filtered = Object.values(filter).some((value) => value !== undefined);
         const counted = before === null && !more ? rows.length : undefined;
-        return { entries: entries.map(viewOf), next: more ? entries.at(-1)?.id ?? null : null, total: filtered ? counted : this.#chain.head.sequence - this.#search.first() + 1 };
+        return {
+            entries: entries.map(viewOf),
+            next: more ? (entries.at(-1)?.id ?? null) : null,
+            total: filtered ? counted : this.#chain.head.sequence - this.#search.first() + 1
+        };
     }
 
     get(id: number): EntryView {
@@ -172,17 +223,28 @@ class Log implements Audit {
     }
 
     verify(): Promise<Verification> {
-        this.#verifying ??= this.#outside(() => verifyChain({ source: this.#options.db, keys: this.#keys, head: { state: 'valid', head: this.#chain.head }, signal: this.#closing.signal })
-            .finally(() => {
+        this.#verifying ??= this.#outside(() =>
+            verifyChain({
+                source: this.#options.db,
+                keys: this.#keys,
+                head: { state: 'valid', head: this.#chain.head },
+                signal: this.#closing.signal
+            }).finally(() => {
                 this.#verifying = null;
-            }));
+            })
+        );
         return this.#verifying;
     }
 
     async *export(filter: AuditFilter, signal?: AbortSignal): AsyncGenerator<EntryView> {
         const end = this.#chain.head.sequence;
         for (let after: number | null = null; ;) {
-            const rows: EntryRow[] = await this.#search.find(filter, { order: 'oldest', after, limit: exportPage, ...(signal === undefined ? {} : { signal }) });
+            const rows: EntryRow[] = await this.#search.find(filter, {
+                order: 'oldest',
+                after,
+                limit: exportPage,
+                ...(signal === undefined ? {} : { signal })
+            });
             for (const row of rows) {
                 if (row.id > end) {
                     return;
@@ -198,16 +260,28 @@ class Log implements Audit {
 
     prune(): Promise<number> {
         const before = this.#options.clock.now() - this.#options.retentionDays() * 86_400_000;
-        this.#pruning ??= this.#outside(() => pruneAudit({ db: this.#options.db, chain: this.#chain, keys: this.#keys, before, signal: this.#closing.signal })
-            .then(async (removed) => {
-                if (removed > 0) {
-                    await this.recordOwn({ action: 'prune', resource: 'audit', after: { removed, before: new Date(before) } });
-                }
-                return removed;
+        this.#pruning ??= this.#outside(() =>
+            pruneAudit({
+                db: this.#options.db,
+                chain: this.#chain,
+                keys: this.#keys,
+                before,
+                signal: this.#closing.signal
             })
-            .finally(() => {
-                this.#pruning = null;
-            }));
+                .then(async (removed) => {
+                    if (removed > 0) {
+                        await this.recordOwn({
+                            action: 'prune',
+                            resource: 'audit',
+                            after: { removed, before: new Date(before) }
+                        });
+                    }
+                    return removed;
+                })
+                .finally(() => {
+                    this.#pruning = null;
+                })
+        );
         return this.#pruning;
     }
 
@@ -235,9 +309,10 @@ class Log implements Audit {
     #writeHead(head: Head): void {
         try {
             this.#headFile.write(head);
-        }
-        catch (error) {
-            this.#options.log.error('The head of the audit log could not be written beside the database', { error });
+        } catch (error) {
+            this.#options.log.error('The head of the audit log could not be written beside the database', {
+                error
+            });
         }
     }
 }

@@ -12,7 +12,8 @@ export const entriesPerCheckpoint = 100;
 const smallStepMs = 10_000;
 
 const insertSql = `insert into audit_entries (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`;
-const checkpointSql = 'insert or replace into audit_checkpoints (sequence, kind, hash, at, removed, signature) values (?, ?, ?, ?, ?, ?)';
+const checkpointSql =
+    'insert or replace into audit_checkpoints (sequence, kind, hash, at, removed, signature) values (?, ?, ?, ?, ?, ?)';
 
 interface State {
     readonly head: Head;
@@ -66,10 +67,18 @@ export class Chain {
         const now = this.#options.clock.now();
         const at = now < latest && latest - now < smallStepMs ? latest : now;
         const placed = { ...draft, id: head.sequence + 1, at };
-        const row: EntryRow = { ...placed, late: at < latest ? 1 : 0, hash: hashOf(this.#options.keys.entries, placed, head.hash) };
+        const row: EntryRow = {
+            ...placed,
+            late: at < latest ? 1 : 0,
+            hash: hashOf(this.#options.keys.entries, placed, head.hash)
+        };
         statements.insert.run(...columns.map((column) => row[column]));
         const due = row.id - checkpoint >= entriesPerCheckpoint;
-        open.state = { head: { sequence: row.id, hash: row.hash }, latest: Math.max(latest, at), checkpoint: due ? row.id : checkpoint };
+        open.state = {
+            head: { sequence: row.id, hash: row.hash },
+            latest: Math.max(latest, at),
+            checkpoint: due ? row.id : checkpoint
+        };
         if (due) {
             sign(statements.checkpoint, this.#options.keys, open.state.head, at);
         }
@@ -89,8 +98,21 @@ export class Chain {
 
     /** Signs that the entries up to `sequence` were pruned. */
     async seal(tx: Transaction, sequence: number, hash: string, removed: number): Promise<void> {
-        const row = signCheckpoint(this.#options.keys.checkpoints, { sequence, kind: 'sealed', hash, at: this.#options.clock.now(), removed });
-        (await this.#prepare(tx)).checkpoint.run(row.sequence, row.kind, row.hash, row.at, row.removed, row.signature);
+        const row = signCheckpoint(this.#options.keys.checkpoints, {
+            sequence,
+            kind: 'sealed',
+            hash,
+            at: this.#options.clock.now(),
+            removed
+        });
+        (await this.#prepare(tx)).checkpoint.run(
+            row.sequence,
+            row.kind,
+            row.hash,
+            row.at,
+            row.removed,
+            row.signature
+        );
     }
 
     get unsigned(): boolean {
@@ -101,7 +123,10 @@ export class Chain {
         this.#statements ??= {
             insert: await this.#writer.statement(tx, insertSql),
             checkpoint: await this.#writer.statement(tx, checkpointSql),
-            last: await this.#writer.statement(tx, 'select id as sequence, hash from audit_entries order by id desc limit 1')
+            last: await this.#writer.statement(
+                tx,
+                'select id as sequence, hash from audit_entries order by id desc limit 1'
+            )
         };
         return this.#statements;
     }
@@ -142,7 +167,13 @@ export class Chain {
 }
 
 function sign(statement: Run, keys: AuditKeys, head: Head, at: number): void {
-    const row = signCheckpoint(keys.checkpoints, { sequence: head.sequence, kind: 'regular', hash: head.hash, at, removed: 0 });
+    const row = signCheckpoint(keys.checkpoints, {
+        sequence: head.sequence,
+        kind: 'regular',
+        hash: head.hash,
+        at,
+        removed: 0
+    });
     statement.run(row.sequence, row.kind, row.hash, row.at, row.removed, row.signature);
 }
 

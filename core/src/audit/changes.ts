@@ -4,7 +4,8 @@ import { clean } from './text.ts';
 
 const mask = '[masked]';
 /** Keys whose value is a secret, in any spelling; `keyId` and the like are names of keys, not keys. */
-const secretKey = /pass(?:word|phrase|wd)?$|secret|tokens?$|keys?$|hash(?:es)?$|credential|totp|otp$|recovery|mac$|eab$|authorization|cookie|salt$|pin$|bearer|signature/i;
+const secretKey =
+    /pass(?:word|phrase|wd)?$|secret|tokens?$|keys?$|hash(?:es)?$|credential|totp|otp$|recovery|mac$|eab$|authorization|cookie|salt$|pin$|bearer|signature/i;
 /** Names of headers whose value is a secret: `{ name: 'Authorization', value: '…' }`. */
 const secretName = /authorization|cookie|token|secret|password|api-?key|auth-key|credential/i;
 const userInfo = /(\b[a-z][a-z0-9+.-]*:\/\/)[^/@\s"]*:[^/@\s"]*@/gi;
@@ -24,12 +25,18 @@ export function changesOf(before: unknown, after: unknown): string | null {
     }
     const budget = { left: mostNodes, truncated: false };
     const [plainBefore, plainAfter] = reduce(before ?? null, after ?? null, budget);
-    const whole = canonicalJson({ after: plainAfter, before: plainBefore, ...(budget.truncated ? { truncated: true } : {}) });
+    const whole = canonicalJson({
+        after: plainAfter,
+        before: plainBefore,
+        ...(budget.truncated ? { truncated: true } : {})
+    });
     if (Buffer.byteLength(whole) <= mostBytes) {
         return whole;
     }
     const small = canonicalJson({ after: shrink(plainAfter), before: shrink(plainBefore), truncated: true });
-    return Buffer.byteLength(small) <= mostBytes ? small : canonicalJson({ after: namesOf(plainAfter), before: namesOf(plainBefore), truncated: true });
+    return Buffer.byteLength(small) <= mostBytes
+        ? small
+        : canonicalJson({ after: namesOf(plainAfter), before: namesOf(plainBefore), truncated: true });
 }
 
 /** Two objects keep the fields in which they differ, compared before the masks: a new password is a change that shows no password. */
@@ -68,7 +75,11 @@ function same(a: unknown, b: unknown, depth: number): boolean {
         return a instanceof Date && b instanceof Date && a.getTime() === b.getTime();
     }
     const keys = Object.keys(a);
-    return Array.isArray(a) === Array.isArray(b) && keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && same((a as Fields)[key], (b as Fields)[key], depth + 1));
+    return (
+        Array.isArray(a) === Array.isArray(b) &&
+        keys.length === Object.keys(b).length &&
+        keys.every((key) => Object.hasOwn(b, key) && same((a as Fields)[key], (b as Fields)[key], depth + 1))
+    );
 }
 
 /** Plain, masked, bounded data of anything. */
@@ -118,7 +129,10 @@ function plainObject(value: object, depth: number, budget: Budget): unknown {
         return items;
     }
     const result: Record<string, unknown> = {};
-    const fields = value instanceof Map ? Object.fromEntries([...value].filter(([key]) => typeof key === 'string')) as Fields : value as Fields;
+    const fields =
+        value instanceof Map
+            ? (Object.fromEntries([...value].filter(([key]) => typeof key === 'string')) as Fields)
+            : (value as Fields);
     const headerName = fields['name'];
     const masksValue = typeof headerName === 'string' && secretName.test(headerName) && 'value' in fields;
     for (const key of Object.keys(fields)) {
@@ -131,18 +145,29 @@ function plainObject(value: object, depth: number, budget: Budget): unknown {
     return result;
 }
 
-function setPlain(target: Record<string, unknown>, key: string, value: unknown, depth: number, budget: Budget): void {
+function setPlain(
+    target: Record<string, unknown>,
+    key: string,
+    value: unknown,
+    depth: number,
+    budget: Budget
+): void {
     if (value === undefined) {
         return;
     }
     const masked = secretKey.test(key) ? hide(value) : plain(value, depth + 1, budget);
     // Own property, whatever it is called: `__proto__` must not become the prototype.
-    Object.defineProperty(target, clean(key, 128), { value: masked, enumerable: true, writable: true, configurable: true });
+    Object.defineProperty(target, clean(key, 128), {
+        value: masked,
+        enumerable: true,
+        writable: true,
+        configurable: true
+    });
 }
 
 /** That something is set may be seen (and a switch says nothing else), what it is not. */
 function hide(value: unknown): unknown {
-    return value === null || value === undefined || typeof value === 'boolean' ? value ?? null : mask;
+    return value === null || value === undefined || typeof value === 'boolean' ? (value ?? null) : mask;
 }
 
 function shrink(value: unknown): unknown {
@@ -162,5 +187,13 @@ function namesOf(value: unknown): unknown {
 }
 
 function isFields(value: unknown): value is Fields {
-    return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date) && !ArrayBuffer.isView(value) && !(value instanceof Map) && !(value instanceof Set);
+    return (
+        typeof value === 'object' &&
+        value !== null &&
+        !Array.isArray(value) &&
+        !(value instanceof Date) &&
+        !ArrayBuffer.isView(value) &&
+        !(value instanceof Map) &&
+        !(value instanceof Set)
+    );
 }

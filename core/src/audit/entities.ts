@@ -103,8 +103,12 @@ class CreateAuditTables extends Migration {
         this.addSql('create index audit_facets_resource_id on audit_facets (resource_id)');
         this.addSql('create index audit_facets_outcome on audit_facets (outcome)');
         this.addSql('create index audit_facets_late on audit_facets (id) where late = 1');
-        this.addSql('create virtual table audit_words using fts5 (text, content = \'\', contentless_delete = 1, detail = none, tokenize = \'trigram\')');
-        this.addSql('create table audit_indexed (one integer primary key check (one = 1), facets integer not null, blocks integer not null)');
+        this.addSql(
+            "create virtual table audit_words using fts5 (text, content = '', contentless_delete = 1, detail = none, tokenize = 'trigram')"
+        );
+        this.addSql(
+            'create table audit_indexed (one integer primary key check (one = 1), facets integer not null, blocks integer not null)'
+        );
         this.addSql('insert into audit_indexed (one, facets, blocks) values (1, 0, 0)');
     }
 }

@@ -16,7 +16,10 @@ export interface Head {
 /** The hash before the first entry. */
 export const genesis: Head = { sequence: 0, hash: '0'.repeat(64) };
 
-export type StoredHead = { readonly state: 'valid'; readonly head: Head } | { readonly state: 'missing' } | { readonly state: 'invalid' };
+export type StoredHead =
+    | { readonly state: 'valid'; readonly head: Head }
+    | { readonly state: 'missing' }
+    | { readonly state: 'invalid' };
 
 /** One page of a file is written as a whole: the text has a fixed length below that. */
 const fileBytes = 256;
@@ -32,15 +35,18 @@ export function readHead(path: string, key: Buffer): StoredHead {
     let text: string;
     try {
         text = readFileSync(path, 'utf8');
-    }
-    catch (error) {
+    } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
             return { state: 'missing' };
         }
         throw error;
     }
     try {
-        const { sequence, hash, hmac } = JSON.parse(text) as { sequence: unknown; hash: unknown; hmac: unknown };
+        const { sequence, hash, hmac } = JSON.parse(text) as {
+            sequence: unknown;
+            hash: unknown;
+            hmac: unknown;
+        };
         if (Number.isSafeInteger(sequence) && typeof hash === 'string' && typeof hmac === 'string') {
             const head = { sequence: sequence as number, hash };
             const expected = Buffer.from(sign(head, key));
@@ -49,8 +55,7 @@ export function readHead(path: string, key: Buffer): StoredHead {
                 return { state: 'valid', head };
             }
         }
-    }
-    catch (error) {
+    } catch (error) {
         if (!(error instanceof SyntaxError)) {
             throw error;
         }
@@ -78,5 +83,7 @@ export function openHead(path: string, key: Buffer): HeadFile {
 }
 
 function sign(head: Head, key: Buffer): string {
-    return createHmac('sha256', key).update(canonicalJson({ hash: head.hash, sequence: head.sequence })).digest('hex');
+    return createHmac('sha256', key)
+        .update(canonicalJson({ hash: head.hash, sequence: head.sequence }))
+        .digest('hex');
 }

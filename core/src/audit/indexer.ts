@@ -31,7 +31,9 @@ export class Indexer {
     constructor(db: Database, failed: (error: unknown) => void) {
         this.#db = db;
         this.#failed = failed;
-        const { facets, blocks } = db.prepare<[], { facets: number; blocks: number }>('select facets, blocks from audit_indexed').get() ?? { facets: 0, blocks: 0 };
+        const { facets, blocks } = db
+            .prepare<[], { facets: number; blocks: number }>('select facets, blocks from audit_indexed')
+            .get() ?? { facets: 0, blocks: 0 };
         this.#facets = facets;
         this.#blocks = blocks;
     }
@@ -50,9 +52,11 @@ export class Indexer {
     advance(head: number): void {
         this.#head = head;
         if (this.#running === null && !this.#closed && head - this.#facets >= batchSize) {
-            this.#running = this.#run().catch(this.#failed).finally(() => {
-                this.#running = null;
-            });
+            this.#running = this.#run()
+                .catch(this.#failed)
+                .finally(() => {
+                    this.#running = null;
+                });
         }
     }
 
@@ -68,9 +72,16 @@ export class Indexer {
             await this.#db.write(async (tx) => {
                 (await this.#writer.statement(tx, facetsSql)).run(this.#facets, upTo);
                 if (block !== null) {
-                    (await this.#writer.statement(tx, wordsSql)).run(block, block * blockSize, (block + 1) * blockSize);
+                    (await this.#writer.statement(tx, wordsSql)).run(
+                        block,
+                        block * blockSize,
+                        (block + 1) * blockSize
+                    );
                 }
-                (await this.#writer.statement(tx, 'update audit_indexed set facets = ?, blocks = ?')).run(upTo, block === null ? this.#blocks : block + 1);
+                (await this.#writer.statement(tx, 'update audit_indexed set facets = ?, blocks = ?')).run(
+                    upTo,
+                    block === null ? this.#blocks : block + 1
+                );
                 tx.afterCommit(() => {
                     this.#facets = upTo;
                     this.#blocks = block === null ? this.#blocks : block + 1;

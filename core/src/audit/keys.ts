@@ -19,7 +19,11 @@ export interface CheckpointRow {
 }
 
 export function auditKeys(keyring: Pick<Keyring, 'derive'>): AuditKeys {
-    return { entries: keyring.derive('audit'), checkpoints: keyring.derive('audit checkpoint'), head: keyring.derive('audit head') };
+    return {
+        entries: keyring.derive('audit'),
+        checkpoints: keyring.derive('audit checkpoint'),
+        head: keyring.derive('audit head')
+    };
 }
 
 export function signCheckpoint(key: Buffer, row: Omit<CheckpointRow, 'signature'>): CheckpointRow {
@@ -32,5 +36,7 @@ export function isSigned(key: Buffer, row: CheckpointRow): boolean {
 
 function signatureOf(key: Buffer, row: Omit<CheckpointRow, 'signature'>): string {
     const { sequence, kind, hash, at, removed } = row;
-    return createHmac('sha256', key).update(canonicalJson({ sequence, kind, hash, at, removed })).digest('hex');
+    return createHmac('sha256', key)
+        .update(canonicalJson({ sequence, kind, hash, at, removed }))
+        .digest('hex');
 }

@@ -6,7 +6,15 @@ import { auditKeys } from './keys.ts';
 import { verifyChain, type Verification } from './verify.ts';
 
 /** @throws Error when the file is not a panel's database */
-export async function verifyAuditFile({ file, headFile, keyring }: { readonly file: string; readonly headFile: string; readonly keyring: Pick<Keyring, 'derive'> }): Promise<Verification> {
+export async function verifyAuditFile({
+    file,
+    headFile,
+    keyring
+}: {
+    readonly file: string;
+    readonly headFile: string;
+    readonly keyring: Pick<Keyring, 'derive'>;
+}): Promise<Verification> {
     const db = new Sqlite(file, { fileMustExist: true, timeout: 5_000 });
     try {
         db.pragma('query_only = ON');
@@ -14,8 +22,7 @@ export async function verifyAuditFile({ file, headFile, keyring }: { readonly fi
         // First the head, then the entries: a panel at work only makes the log longer in between.
         const head = readHead(headFile, keys.head);
         return await verifyChain({ source: db, keys, head });
-    }
-    finally {
+    } finally {
         db.close();
     }
 }

@@ -25,8 +25,12 @@ export interface PruneOptions {
 
 /** Returns how many entries went. The newest entry always stays: it carries the chain on. @throws Error when the oldest entries do not verify */
 export async function pruneAudit({ db, chain, keys, before, signal }: PruneOptions): Promise<number> {
-    const oldest = db.prepare<[number, number], EntryRow>('select * from audit_entries where id < ? order by id limit ?');
-    const seal = db.prepare<[], CheckpointRow>('select * from audit_checkpoints where kind = \'sealed\' order by sequence desc limit 1');
+    const oldest = db.prepare<[number, number], EntryRow>(
+        'select * from audit_entries where id < ? order by id limit ?'
+    );
+    const seal = db.prepare<[], CheckpointRow>(
+        "select * from audit_checkpoints where kind = 'sealed' order by sequence desc limit 1"
+    );
     const writer = new Writer();
     let removed = 0;
     for (;;) {
@@ -43,11 +47,15 @@ export async function pruneAudit({ db, chain, keys, before, signal }: PruneOptio
         await db.write(async (tx) => {
             await chain.seal(tx, last.id, last.hash, total);
             for (const sql of [
-                'delete from audit_entries where id <= ?', 'delete from audit_facets where id <= ?', 'delete from audit_checkpoints where sequence < ?'
+                'delete from audit_entries where id <= ?',
+                'delete from audit_facets where id <= ?',
+                'delete from audit_checkpoints where sequence < ?'
             ]) {
                 (await writer.statement(tx, sql)).run(last.id);
             }
-            (await writer.statement(tx, 'delete from audit_words where rowid < ?')).run(Math.floor(last.id / blockSize));
+            (await writer.statement(tx, 'delete from audit_words where rowid < ?')).run(
+                Math.floor(last.id / blockSize)
+            );
         });
         removed += going.length;
         if (kept !== -1) {
@@ -61,7 +69,9 @@ function checkSegment(keys: AuditKeys, rows: readonly EntryRow[], start: string)
     let previous = start;
     for (const row of rows) {
         if (hashOf(keys.entries, row, previous) !== row.hash) {
-            throw new Error(`Entry ${row.id} of the audit log is not as it was written; nothing from there on is pruned`);
+            throw new Error(
+                `Entry ${row.id} of the audit log is not as it was written; nothing from there on is pruned`
+            );
         }
         previous = row.hash;
     }

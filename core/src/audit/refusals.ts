@@ -9,7 +9,9 @@ const knownKeys = 5_000;
 
 export interface RefusalsOptions {
     /** Writes entries with their counts, all or none. */
-    readonly write: (entries: readonly { readonly entry: AuditEntry; readonly count: number }[]) => Promise<void>;
+    readonly write: (
+        entries: readonly { readonly entry: AuditEntry; readonly count: number }[]
+    ) => Promise<void>;
     readonly failed: (error: unknown) => void;
     /** Length of the window in milliseconds. */
     readonly windowMs: number;
@@ -37,8 +39,11 @@ export class Refusals {
     /** Resolves when the entry is written, or counted for the window's end. */
     async add(entry: AuditEntry): Promise<void> {
         this.#timer ??= setTimeout(() => void this.flush(), this.#options.windowMs).unref();
-        const anonymous = entry.actor.id === null && entry.actor.tokenId === null && entry.actor.plugin === null;
-        const key = anonymous ? `${entry.code} ${callerOf(entry.ip ?? '')}` : `${entry.code} ${entry.actor.id} ${entry.actor.tokenId} ${entry.actor.plugin}`;
+        const anonymous =
+            entry.actor.id === null && entry.actor.tokenId === null && entry.actor.plugin === null;
+        const key = anonymous
+            ? `${entry.code} ${callerOf(entry.ip ?? '')}`
+            : `${entry.code} ${entry.actor.id} ${entry.actor.tokenId} ${entry.actor.plugin}`;
         const seen = this.#seen.get(key);
         if (seen !== undefined) {
             this.#repeat(seen, anonymous);
@@ -67,13 +72,11 @@ export class Refusals {
     #repeat(seen: Repeated, anonymous: boolean): void {
         if (seen.count > 0 || !anonymous) {
             seen.count += 1;
-        }
-        else if (this.#budget > 0) {
+        } else if (this.#budget > 0) {
             // The entry with its count at the window's end is paid for now.
             this.#budget -= 1;
             seen.count = 1;
-        }
-        else {
+        } else {
             this.#overflow(seen.entry);
         }
     }
@@ -81,7 +84,18 @@ export class Refusals {
     /** Nobody's in particular: one entry for all that did not fit. */
     #overflow(entry: AuditEntry): void {
         this.#summary ??= {
-            entry: { ...entry, actor: { id: null, username: null, tokenId: null, plugin: null }, action: 'refuse', resource: 'panel', resourceId: null, before: null, after: null, ip: null, userAgent: null, requestId: null },
+            entry: {
+                ...entry,
+                actor: { id: null, username: null, tokenId: null, plugin: null },
+                action: 'refuse',
+                resource: 'panel',
+                resourceId: null,
+                before: null,
+                after: null,
+                ip: null,
+                userAgent: null,
+                requestId: null
+            },
             count: 0
         };
         this.#summary.count += 1;
@@ -95,14 +109,15 @@ export class Refusals {
         this.#seen = new Map();
         this.#summary = null;
         this.#budget = anonymousEntries - 1;
-        const counted = [...seen.values(), ...(summary === null ? [] : [summary])].filter(({ count }) => count > 0);
+        const counted = [...seen.values(), ...(summary === null ? [] : [summary])].filter(
+            ({ count }) => count > 0
+        );
         if (counted.length === 0) {
             return;
         }
         try {
             await this.#options.write(counted);
-        }
-        catch (error) {
+        } catch (error) {
             this.#options.failed(error);
             this.#keep(counted, summary);
         }

@@ -3,37 +3,71 @@ import { reply } from '@portico/sdk';
 import { invalid } from '../errors.ts';
 import { download, json, type Route } from '../http/route.ts';
 import type { Audit } from './audit.ts';
-import { entryListSchema, entrySchema, exportQuery, idParams, listQuery, verificationSchema } from './schema.ts';
+import {
+    entryListSchema,
+    entrySchema,
+    exportQuery,
+    idParams,
+    listQuery,
+    verificationSchema
+} from './schema.ts';
 import type { AuditFilter } from './search.ts';
 
 export function auditRoutes(audit: Audit): Route[] {
     return [
         json({
-            method: 'GET', path: '/api/audit', id: 'audit.list', access: 'audit:read', summary: 'List audit entries, newest first',
+            method: 'GET',
+            path: '/api/audit',
+            id: 'audit.list',
+            access: 'audit:read',
+            summary: 'List audit entries, newest first',
             validate: { query: listQuery },
             returns: entryListSchema,
             async handler({ query, signal }) {
                 const { limit, cursor, ...filter } = query;
-                const { entries, next, total } = await audit.list(filterOf(filter), { limit, before: cursor === undefined ? null : placeOf(cursor), signal });
-                return reply.list([...entries], { next: next === null ? null : cursorOf(next), ...(total === undefined ? {} : { total }) }) as never;
+                const { entries, next, total } = await audit.list(filterOf(filter), {
+                    limit,
+                    before: cursor === undefined ? null : placeOf(cursor),
+                    signal
+                });
+                return reply.list([...entries], {
+                    next: next === null ? null : cursorOf(next),
+                    ...(total === undefined ? {} : { total })
+                }) as never;
             }
         }),
         json({
-            method: 'GET', path: '/api/audit/verify', id: 'audit.verify', access: 'audit:read', summary: 'Prove that no entry was changed, removed or inserted',
+            method: 'GET',
+            path: '/api/audit/verify',
+            id: 'audit.verify',
+            access: 'audit:read',
+            summary: 'Prove that no entry was changed, removed or inserted',
             timeoutSeconds: 900,
             returns: verificationSchema,
             handler: () => audit.verify()
         }),
         download({
-            path: '/api/audit/export', id: 'audit.export', access: 'audit:read', summary: 'Every matching entry, oldest first, one JSON document a line',
+            path: '/api/audit/export',
+            id: 'audit.export',
+            access: 'audit:read',
+            summary: 'Every matching entry, oldest first, one JSON document a line',
             validate: { query: exportQuery },
             handler({ query, signal }) {
                 const filter = filterOf(query);
-                return { size: null, type: 'application/x-ndjson', name: 'audit.ndjson', open: () => linesOf(audit, filter, signal) };
+                return {
+                    size: null,
+                    type: 'application/x-ndjson',
+                    name: 'audit.ndjson',
+                    open: () => linesOf(audit, filter, signal)
+                };
             }
         }),
         json({
-            method: 'GET', path: '/api/audit/{id}', id: 'audit.read', access: 'audit:read', summary: 'Read one audit entry',
+            method: 'GET',
+            path: '/api/audit/{id}',
+            id: 'audit.read',
+            access: 'audit:read',
+            summary: 'Read one audit entry',
             validate: { params: idParams },
             returns: entrySchema,
             handler: ({ params }) => audit.get(params.id) as never
@@ -54,8 +88,19 @@ async function* linesOf(audit: Audit, filter: AuditFilter, signal: AbortSignal):
     yield Buffer.from(text);
 }
 
-function filterOf({ from, to, ...filter }: { readonly from?: string | undefined; readonly to?: string | undefined } & Omit<AuditFilter, 'from' | 'to'>): AuditFilter {
-    return { ...filter, ...(from === undefined ? {} : { from: Date.parse(from) }), ...(to === undefined ? {} : { to: Date.parse(to) }) };
+function filterOf({
+    from,
+    to,
+    ...filter
+}: { readonly from?: string | undefined; readonly to?: string | undefined } & Omit<
+    AuditFilter,
+    'from' | 'to'
+>): AuditFilter {
+    return {
+        ...filter,
+        ...(from === undefined ? {} : { from: Date.parse(from) }),
+        ...(to === undefined ? {} : { to: Date.parse(to) })
+    };
 }
 
 function cursorOf(id: number): string {

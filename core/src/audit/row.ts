@@ -32,8 +32,25 @@ export type Draft = Omit<EntryRow, 'id' | 'at' | 'hash' | 'late'>;
 
 /** The columns in the order in which they are inserted. */
 export const columns = [
-    'id', 'at', 'actor_id', 'username', 'token_id', 'plugin', 'action', 'resource', 'resource_id', 'outcome', 'status', 'code', 'count', 'ip', 'user_agent', 'request_id',
-    'changes', 'hash', 'late'
+    'id',
+    'at',
+    'actor_id',
+    'username',
+    'token_id',
+    'plugin',
+    'action',
+    'resource',
+    'resource_id',
+    'outcome',
+    'status',
+    'code',
+    'count',
+    'ip',
+    'user_agent',
+    'request_id',
+    'changes',
+    'hash',
+    'late'
 ] as const satisfies readonly (keyof EntryRow)[];
 
 /** An entry as the API shows it. */
@@ -41,7 +58,12 @@ export interface EntryView {
     readonly id: number;
     /** RFC 3339, UTC. */
     readonly at: string;
-    readonly actor: { readonly id: number | null; readonly username: string | null; readonly tokenId: number | null; readonly plugin: string | null };
+    readonly actor: {
+        readonly id: number | null;
+        readonly username: string | null;
+        readonly tokenId: number | null;
+        readonly plugin: string | null;
+    };
     readonly action: string;
     readonly resource: string;
     readonly resourceId: string | number | null;
@@ -86,7 +108,9 @@ export function resourceIdOf(value: string | number | null): string | number | n
     if (typeof value === 'number') {
         return Number.isSafeInteger(value) ? value : String(value);
     }
-    return value !== null && /^(?:0|[1-9]\d{0,14})$/.test(value) ? Number(value) : cleanOrNull(value, idLength);
+    return value !== null && /^(?:0|[1-9]\d{0,14})$/.test(value)
+        ? Number(value)
+        : cleanOrNull(value, idLength);
 }
 
 /**
@@ -94,10 +118,11 @@ export function resourceIdOf(value: string | number | null): string | number | n
  * `previous`, the hash of the entry before it. Keys stand here in canonical order; `changes` is canonical already and taken as it lies.
  */
 export function hashOf(key: Buffer, row: Omit<EntryRow, 'hash' | 'late'>, previous: string): string {
-    const text = `{"action":${JSON.stringify(row.action)},"actor":{"id":${row.actor_id},"plugin":${JSON.stringify(row.plugin)},"tokenId":${row.token_id},"username":${JSON.stringify(row.username)}}`
-        + `,"at":"${new Date(row.at).toISOString()}","changes":${row.changes},"code":${row.code},"count":${row.count},"id":${row.id},"ip":${JSON.stringify(row.ip)}`
-        + `,"outcome":${JSON.stringify(row.outcome)},"previous":"${previous}","requestId":${JSON.stringify(row.request_id)},"resource":${JSON.stringify(row.resource)}`
-        + `,"resourceId":${JSON.stringify(row.resource_id)},"status":${row.status},"userAgent":${JSON.stringify(row.user_agent)}}`;
+    const text =
+        `{"action":${JSON.stringify(row.action)},"actor":{"id":${row.actor_id},"plugin":${JSON.stringify(row.plugin)},"tokenId":${row.token_id},"username":${JSON.stringify(row.username)}}` +
+        `,"at":"${new Date(row.at).toISOString()}","changes":${row.changes},"code":${row.code},"count":${row.count},"id":${row.id},"ip":${JSON.stringify(row.ip)}` +
+        `,"outcome":${JSON.stringify(row.outcome)},"previous":"${previous}","requestId":${JSON.stringify(row.request_id)},"resource":${JSON.stringify(row.resource)}` +
+        `,"resourceId":${JSON.stringify(row.resource_id)},"status":${row.status},"userAgent":${JSON.stringify(row.user_agent)}}`;
     return createHmac('sha256', key).update(text).digest('hex');
 }
 
@@ -128,9 +153,10 @@ function parsed(changes: string | null): Readonly<Record<string, unknown>> | nul
     }
     try {
         const value: unknown = JSON.parse(changes);
-        return typeof value === 'object' && value !== null && !Array.isArray(value) ? value as Record<string, unknown> : { unreadable: changes };
-    }
-    catch {
+        return typeof value === 'object' && value !== null && !Array.isArray(value)
+            ? (value as Record<string, unknown>)
+            : { unreadable: changes };
+    } catch {
         return { unreadable: changes };
     }
 }

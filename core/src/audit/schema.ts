@@ -22,28 +22,47 @@ export const listQuery = joi.object({
 
 export const exportQuery = joi.object(filterSchema);
 
-export const idParams = joi.object({ id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required() });
+export const idParams = joi.object({
+    id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required()
+});
 
 export const entrySchema = joi.object({
     id: joi.number().integer().required(),
     at: joi.string().isoDate().required(),
-    actor: joi.object({
-        id: joi.number().integer().allow(null).required(),
-        username: joi.string().allow(null, '').required(),
-        tokenId: joi.number().integer().allow(null).required().description('The API token that was used'),
-        plugin: joi.string().allow(null, '').required().description('The plugin that acted for the user, or by itself')
-    }).required(),
+    actor: joi
+        .object({
+            id: joi.number().integer().allow(null).required(),
+            username: joi.string().allow(null, '').required(),
+            tokenId: joi.number().integer().allow(null).required().description('The API token that was used'),
+            plugin: joi
+                .string()
+                .allow(null, '')
+                .required()
+                .description('The plugin that acted for the user, or by itself')
+        })
+        .required(),
     action: joi.string().allow('').required(),
     resource: joi.string().allow('').required(),
     resourceId: joi.alternatives(joi.number().integer(), joi.string().allow('')).allow(null).required(),
     outcome: joi.string().valid('success', 'failure').required(),
-    status: joi.number().integer().allow(null).required().description('HTTP status of the answer; null for work that nobody called'),
+    status: joi
+        .number()
+        .integer()
+        .allow(null)
+        .required()
+        .description('HTTP status of the answer; null for work that nobody called'),
     code: joi.number().integer().required(),
     count: joi.number().integer().required().description('How many equal refusals it stands for'),
     ip: joi.string().allow(null, '').required(),
     userAgent: joi.string().allow(null, '').required(),
     requestId: joi.string().allow(null, '').required(),
-    changes: joi.record(joi.any().allow(null)).allow(null).required().description('`before` and `after`, the fields that changed; `truncated` when something was left out'),
+    changes: joi
+        .record(joi.any().allow(null))
+        .allow(null)
+        .required()
+        .description(
+            '`before` and `after`, the fields that changed; `truncated` when something was left out'
+        ),
     hash: joi.string().required().description('HMAC-SHA256 over the entry and the hash before it')
 });
 
@@ -55,9 +74,29 @@ export const verificationSchema = joi.object({
     first: joi.number().integer().allow(null).required(),
     last: joi.number().integer().allow(null).required(),
     checkpoints: joi.number().integer().required(),
-    break: joi.object({
-        id: joi.number().integer().required().description('The first entry that is not as it was written'),
-        reason: joi.string().valid('CHANGED', 'REMOVED', 'TAIL_CUT', 'ROLLED_BACK', 'HEAD_MISSING', 'HEAD_INVALID', 'HEAD_STALE', 'CHECKPOINT_INVALID', 'WRONG_KEY').required(),
-        message: joi.string().required()
-    }).allow(null).required()
+    break: joi
+        .object({
+            id: joi
+                .number()
+                .integer()
+                .required()
+                .description('The first entry that is not as it was written'),
+            reason: joi
+                .string()
+                .valid(
+                    'CHANGED',
+                    'REMOVED',
+                    'TAIL_CUT',
+                    'ROLLED_BACK',
+                    'HEAD_MISSING',
+                    'HEAD_INVALID',
+                    'HEAD_STALE',
+                    'CHECKPOINT_INVALID',
+                    'WRONG_KEY'
+                )
+                .required(),
+            message: joi.string().required()
+        })
+        .allow(null)
+        .required()
 });

@@ -56,7 +56,16 @@ const firstBlocks = 2;
 const mostBlocks = 64;
 /** A word index look-up joins so many trigrams; the entries themselves decide. */
 const mostTrigrams = 6;
-const searched = ['username', 'action', 'resource', 'resource_id', 'ip', 'request_id', 'user_agent', 'changes'];
+const searched = [
+    'username',
+    'action',
+    'resource',
+    'resource_id',
+    'ip',
+    'request_id',
+    'user_agent',
+    'changes'
+];
 
 export class Search {
     readonly #db: Database;
@@ -66,7 +75,10 @@ export class Search {
     readonly #first: Statement<[], { id: number | null }>;
     readonly #from: Statement<[number], { id: number; at: number }>;
     readonly #late: Statement<[number], { late: number }>;
-    readonly #words: { readonly newest: Statement<[string, number, number, number], { block: number }>; readonly oldest: Statement<[string, number, number, number], { block: number }> };
+    readonly #words: {
+        readonly newest: Statement<[string, number, number, number], { block: number }>;
+        readonly oldest: Statement<[string, number, number, number], { block: number }>;
+    };
 
     constructor(db: Database, indexer: Indexer, head: () => number) {
         this.#db = db;
@@ -74,8 +86,11 @@ export class Search {
         this.#head = head;
         this.#first = db.prepare('select min(id) as id from audit_entries');
         this.#from = db.prepare('select id, at from audit_entries where id >= ? order by id limit 1');
-        this.#late = db.prepare('select exists (select 1 from audit_facets where late = 1) or exists (select 1 from audit_entries where id > ? and late = 1) as late');
-        const words = (direction: string): string => `select rowid as block from audit_words where audit_words match ? and rowid >= ? and rowid <= ? order by rowid ${direction} limit ?`;
+        this.#late = db.prepare(
+            'select exists (select 1 from audit_facets where late = 1) or exists (select 1 from audit_entries where id > ? and late = 1) as late'
+        );
+        const words = (direction: string): string =>
+            `select rowid as block from audit_words where audit_words match ? and rowid >= ? and rowid <= ? order by rowid ${direction} limit ?`;
         this.#words = { newest: db.prepare(words('desc')), oldest: db.prepare(words('asc')) };
     }
 
@@ -102,7 +117,10 @@ export class Search {
             }
             const took = found(next.value);
             busy += took;
-            size = took < fastMs ? Math.min(size * (took < fastMs / 4 ? 4 : 2), largestWindow) : Math.max(firstWindow, Math.floor(size / 2));
+            size =
+                took < fastMs
+                    ? Math.min(size * (took < fastMs / 4 ? 4 : 2), largestWindow)
+                    : Math.max(firstWindow, Math.floor(size / 2));
             if (busy >= fastMs) {
                 busy = 0;
                 await breathe();
@@ -116,13 +134,18 @@ export class Search {
     #bounds(filter: AuditFilter, slice: Slice): { readonly low: number; readonly high: number } {
         let low = this.first();
         let high = this.#head();
-        if ((filter.from !== undefined || filter.to !== undefined) && this.#late.get(this.#indexer.facets)?.late === 0) {
+        if (
+            (filter.from !== undefined || filter.to !== undefined) &&
+            this.#late.get(this.#indexer.facets)?.late === 0
+        ) {
             const [first, last] = [low, high];
             low = filter.from === undefined ? low : this.#firstSince(filter.from, first, last);
             high = filter.to === undefined ? high : this.#firstSince(filter.to + 1, first, last) - 1;
         }
         if (slice.after !== null) {
-            return slice.order === 'newest' ? { low, high: Math.min(high, slice.after - 1) } : { low: Math.max(low, slice.after + 1), high };
+            return slice.order === 'newest'
+                ? { low, high: Math.min(high, slice.after - 1) }
+                : { low: Math.max(low, slice.after + 1), high };
         }
         return { low, high };
     }
@@ -134,15 +157,18 @@ export class Search {
             const row = this.#from.get(middle);
             if (row === undefined || row.at >= time) {
                 high = middle;
-            }
-            else {
+            } else {
                 low = row.id + 1;
             }
         }
         return low;
     }
 
-    *#windows({ low, high }: { readonly low: number; readonly high: number }, filter: AuditFilter, order: Slice['order']): Generator<Window, void, number> {
+    *#windows(
+        { low, high }: { readonly low: number; readonly high: number },
+        filter: AuditFilter,
+        order: Slice['order']
+    ): Generator<Window, void, number> {
         const match = filter.q === undefined ? null : trigramsOf(filter.q);
         const known = match === null ? this.#indexer.facets : this.#indexer.blocks * blockSize;
         const old = { low, high: Math.min(high, known) };
@@ -152,8 +178,7 @@ export class Search {
         }
         if (match === null) {
             yield* plainWindows(old, order, true);
-        }
-        else {
+        } else {
             yield* this.#wordWindows(old, match, order);
         }
         if (order === 'oldest') {
@@ -161,12 +186,20 @@ export class Search {
         }
     }
 
-    *#wordWindows({ low, high }: { readonly low: number; readonly high: number }, match: string, order: Slice['order']): Generator<Window, void, number> {
+    *#wordWindows(
+        { low, high }: { readonly low: number; readonly high: number },
+        match: string,
+        order: Slice['order']
+    ): Generator<Window, void, number> {
         let [from, to] = [blockOf(low), blockOf(high)];
         for (let count = firstBlocks; low <= high && from <= to; count = Math.min(count * 4, mostBlocks)) {
             const blocks = this.#words[order].all(match, from, to, count);
             for (const { block } of blocks) {
-                yield { low: Math.max(low, block * blockSize + 1), high: Math.min(high, (block + 1) * blockSize), indexed: false };
+                yield {
+                    low: Math.max(low, block * blockSize + 1),
+                    high: Math.min(high, (block + 1) * blockSize),
+                    indexed: false
+                };
             }
             const last = blocks.at(-1)?.block;
             if (last === undefined || blocks.length < count) {
@@ -181,11 +214,26 @@ export class Search {
         const [telling, ...others] = conditions.facets;
         if (!window.indexed || telling === undefined) {
             const where = ['e.id between ? and ?', ...conditions.direct, ...conditions.times].join(' and ');
-            return this.#all(`select e.* from audit_entries e where ${where} order by e.id ${direction} limit ?`, [window.low, window.high, ...conditions.directValues, ...conditions.timeValues, limit]);
+            return this.#all(
+                `select e.* from audit_entries e where ${where} order by e.id ${direction} limit ?`,
+                [window.low, window.high, ...conditions.directValues, ...conditions.timeValues, limit]
+            );
         }
-        const where = ['f.id between ? and ?', `f.${telling[0]} = ?`, ...others.map(([column]) => `+f.${column} = ?`), ...conditions.times].join(' and ');
+        const where = [
+            'f.id between ? and ?',
+            `f.${telling[0]} = ?`,
+            ...others.map(([column]) => `+f.${column} = ?`),
+            ...conditions.times
+        ].join(' and ');
         const sql = `select e.* from audit_facets f indexed by audit_facets_${telling[0]} cross join audit_entries e on e.id = f.id where ${where} order by f.id ${direction} limit ?`;
-        return this.#all(sql, [window.low, window.high, telling[1], ...others.map(([, value]) => value), ...conditions.timeValues, limit]);
+        return this.#all(sql, [
+            window.low,
+            window.high,
+            telling[1],
+            ...others.map(([, value]) => value),
+            ...conditions.timeValues,
+            limit
+        ]);
     }
 
     #all(sql: string, values: readonly unknown[]): EntryRow[] {
@@ -209,11 +257,27 @@ function conditionsOf(filter: AuditFilter): Conditions {
         ['outcome', filter.outcome]
     ];
     const facets = candidates.filter(([, value]) => value !== undefined);
-    const times = [...(filter.from === undefined ? [] : ['e.at >= ?']), ...(filter.to === undefined ? [] : ['e.at <= ?'])];
-    const like = filter.q === undefined ? [] : [`(${searched.map((column) => `e.${column} like ? escape '\\'`).join(' or ')})`];
+    const times = [
+        ...(filter.from === undefined ? [] : ['e.at >= ?']),
+        ...(filter.to === undefined ? [] : ['e.at <= ?'])
+    ];
+    const like =
+        filter.q === undefined
+            ? []
+            : [`(${searched.map((column) => `e.${column} like ? escape '\\'`).join(' or ')})`];
     return {
-        direct: [...facets.map(([column]) => (column === 'username' ? 'e.username = ? collate nocase' : `e.${column} = ?`)), ...like],
-        directValues: [...facets.map(([, value]) => value), ...(filter.q === undefined ? [] : searched.map(() => `%${(filter.q ?? '').replace(/[\\%_]/g, '\\$&')}%`))],
+        direct: [
+            ...facets.map(([column]) =>
+                column === 'username' ? 'e.username = ? collate nocase' : `e.${column} = ?`
+            ),
+            ...like
+        ],
+        directValues: [
+            ...facets.map(([, value]) => value),
+            ...(filter.q === undefined
+                ? []
+                : searched.map(() => `%${(filter.q ?? '').replace(/[\\%_]/g, '\\$&')}%`))
+        ],
         // With a text to look for, windows are small and the entries are read anyway.
         facets: filter.q === undefined ? facets : [],
         times,
@@ -221,11 +285,18 @@ function conditionsOf(filter: AuditFilter): Conditions {
     };
 }
 
-function* plainWindows({ low, high }: { readonly low: number; readonly high: number }, order: Slice['order'], indexed: boolean): Generator<Window, void, number> {
+function* plainWindows(
+    { low, high }: { readonly low: number; readonly high: number },
+    order: Slice['order'],
+    indexed: boolean
+): Generator<Window, void, number> {
     let size = firstWindow;
     let [from, to] = [low, high];
     while (from <= to) {
-        const window = order === 'newest' ? { low: Math.max(from, to - size + 1), high: to, indexed } : { low: from, high: Math.min(to, from + size - 1), indexed };
+        const window =
+            order === 'newest'
+                ? { low: Math.max(from, to - size + 1), high: to, indexed }
+                : { low: from, high: Math.min(to, from + size - 1), indexed };
         [from, to] = order === 'newest' ? [from, window.low - 1] : [window.high + 1, to];
         size = yield window;
     }
@@ -243,7 +314,15 @@ function trigramsOf(text: string): string | null {
     for (let at = 0; at < last; at += step) {
         starts.add(at);
     }
-    return [...starts].map((at) => `"${chars.slice(at, at + 3).join('').replaceAll('"', '""')}"`).join(' AND ');
+    return [...starts]
+        .map(
+            (at) =>
+                `"${chars
+                    .slice(at, at + 3)
+                    .join('')
+                    .replaceAll('"', '""')}"`
+        )
+        .join(' AND ');
 }
 
 function blockOf(id: number): number {

@@ -13,7 +13,16 @@ import { hashOf, type EntryRow } from './row.ts';
  * `HEAD_STALE`: the head file is further behind than a crash explains, as one that was put back.
  * `CHECKPOINT_INVALID`: a signature is wrong, or the chain does not pass through a signed place. `WRONG_KEY`: nothing was made with this key.
  */
-export type BreakReason = 'CHANGED' | 'REMOVED' | 'TAIL_CUT' | 'ROLLED_BACK' | 'HEAD_MISSING' | 'HEAD_INVALID' | 'HEAD_STALE' | 'CHECKPOINT_INVALID' | 'WRONG_KEY';
+export type BreakReason =
+    | 'CHANGED'
+    | 'REMOVED'
+    | 'TAIL_CUT'
+    | 'ROLLED_BACK'
+    | 'HEAD_MISSING'
+    | 'HEAD_INVALID'
+    | 'HEAD_STALE'
+    | 'CHECKPOINT_INVALID'
+    | 'WRONG_KEY';
 
 export interface Break {
     /** Number of the first entry that is not as it was written. */
@@ -36,7 +45,10 @@ export interface Verification {
 
 /** Where entries are read from: the panel's reader, or a file opened for it. */
 export interface AuditSource {
-    prepare(sql: string): { all(...parameters: unknown[]): unknown[]; get(...parameters: unknown[]): unknown };
+    prepare(sql: string): {
+        all(...parameters: unknown[]): unknown[];
+        get(...parameters: unknown[]): unknown;
+    };
 }
 
 export interface VerifyOptions {
@@ -81,7 +93,10 @@ class Walk {
     async run(): Promise<Verification> {
         this.#start();
         const rows = this.#source.prepare('select * from audit_entries where id > ? order by id limit ?');
-        const last = this.#stored.state === 'valid' && this.#stored.head.sequence > 0 ? Math.max(this.#stored.head.sequence, this.#lastRow()) : Infinity;
+        const last =
+            this.#stored.state === 'valid' && this.#stored.head.sequence > 0
+                ? Math.max(this.#stored.head.sequence, this.#lastRow())
+                : Infinity;
         for (;;) {
             const page = rows.all(this.#previous.sequence, chunk) as EntryRow[];
             const [front] = page;
@@ -99,18 +114,31 @@ class Walk {
         }
         this.#checkEnd();
         await this.#checkCheckpoints();
-        return { holds: this.#break === null, entries: this.#entries, first: this.#first, last: this.#entries === 0 ? null : this.#previous.sequence, checkpoints: this.#checkpoints, break: this.#break };
+        return {
+            holds: this.#break === null,
+            entries: this.#entries,
+            first: this.#first,
+            last: this.#entries === 0 ? null : this.#previous.sequence,
+            checkpoints: this.#checkpoints,
+            break: this.#break
+        };
     }
 
     /** Begins at the newest sealed place; pruning may move it forward while the walk is under way. */
     #start(): void {
-        const sealed = this.#source.prepare('select * from audit_checkpoints where kind = \'sealed\' order by sequence desc limit 1').get() as CheckpointRow | undefined;
+        const sealed = this.#source
+            .prepare("select * from audit_checkpoints where kind = 'sealed' order by sequence desc limit 1")
+            .get() as CheckpointRow | undefined;
         if (sealed === undefined || sealed.sequence <= this.#previous.sequence) {
             return;
         }
         this.#previous = { sequence: sealed.sequence, hash: sealed.hash };
         if (!isSigned(this.#keys.checkpoints, sealed)) {
-            this.#found(sealed.sequence, 'CHECKPOINT_INVALID', `The seal of the entries up to ${sealed.sequence} is not ours`);
+            this.#found(
+                sealed.sequence,
+                'CHECKPOINT_INVALID',
+                `The seal of the entries up to ${sealed.sequence} is not ours`
+            );
         }
     }
 
@@ -119,12 +147,16 @@ class Walk {
         this.#entries += 1;
         const expected = this.#previous.sequence + 1;
         if (row.id > expected) {
-            this.#found(expected, 'REMOVED', row.id === expected + 1 ? `Entry ${expected} is missing` : `Entries ${expected} to ${row.id - 1} are missing`);
-        }
-        else if (this.#hash(row, this.#previous.hash) !== row.hash) {
+            this.#found(
+                expected,
+                'REMOVED',
+                row.id === expected + 1
+                    ? `Entry ${expected} is missing`
+                    : `Entries ${expected} to ${row.id - 1} are missing`
+            );
+        } else if (this.#hash(row, this.#previous.hash) !== row.hash) {
             this.#mismatch(row);
-        }
-        else if (row.resource === 'audit' && row.action === 'break') {
+        } else if (row.resource === 'audit' && row.action === 'break') {
             this.#foundEarlier(row);
         }
         this.#previous = { sequence: row.id, hash: row.hash };
@@ -132,54 +164,93 @@ class Walk {
 
     #mismatch(row: EntryRow): void {
         if (this.#break === null && this.#entries === 1 && !this.#fitsAnywhere(row.id)) {
-            this.#found(row.id, 'WRONG_KEY', 'No entry was made with this key: the key file is another one, or the whole log was replaced');
+            this.#found(
+                row.id,
+                'WRONG_KEY',
+                'No entry was made with this key: the key file is another one, or the whole log was replaced'
+            );
             return;
         }
-        this.#found(row.id, 'CHANGED', `Entry ${row.id} is not as it was written: changed, swapped or inserted`);
+        this.#found(
+            row.id,
+            'CHANGED',
+            `Entry ${row.id} is not as it was written: changed, swapped or inserted`
+        );
     }
 
     /** Whether any of the next entries was made with our key, taking the stored hash before it as given. */
     #fitsAnywhere(from: number): boolean {
-        const rows = this.#source.prepare('select * from audit_entries where id >= ? order by id limit ?').all(from, sample) as EntryRow[];
+        const rows = this.#source
+            .prepare('select * from audit_entries where id >= ? order by id limit ?')
+            .all(from, sample) as EntryRow[];
         if (rows.length === 1) {
             return this.#stored.state === 'valid';
         }
-        return rows.some((row, index) => index > 0 && this.#hash(row, rows[index - 1]?.hash ?? '') === row.hash);
+        return rows.some(
+            (row, index) => index > 0 && this.#hash(row, rows[index - 1]?.hash ?? '') === row.hash
+        );
     }
 
     /** The panel itself found a break when it started, and wrote it down: the chain goes on, and the finding stays. */
     #foundEarlier(row: EntryRow): void {
-        const { after } = JSON.parse(row.changes ?? '{}') as { after?: { reason?: BreakReason; message?: string } };
-        this.#found(row.id, after?.reason ?? 'ROLLED_BACK', after?.message ?? 'A break was found when the panel started');
+        const { after } = JSON.parse(row.changes ?? '{}') as {
+            after?: { reason?: BreakReason; message?: string };
+        };
+        this.#found(
+            row.id,
+            after?.reason ?? 'ROLLED_BACK',
+            after?.message ?? 'A break was found when the panel started'
+        );
     }
 
     #checkEnd(): void {
         const at = this.#previous;
         if (this.#stored.state !== 'valid') {
-            this.#found(at.sequence + 1, this.#stored.state === 'missing' ? 'HEAD_MISSING' : 'HEAD_INVALID', `The head file is ${this.#stored.state}: entries after ${at.sequence} may be missing`);
+            this.#found(
+                at.sequence + 1,
+                this.#stored.state === 'missing' ? 'HEAD_MISSING' : 'HEAD_INVALID',
+                `The head file is ${this.#stored.state}: entries after ${at.sequence} may be missing`
+            );
             return;
         }
         const finding = compareHead(this.#source, at.sequence, this.#stored.head.sequence);
         if (finding !== null) {
             this.#found(finding.id, finding.reason, finding.message);
-        }
-        else if (this.#hashOf(this.#stored.head.sequence) !== this.#stored.head.hash) {
-            this.#found(this.#stored.head.sequence, 'CHANGED', `Entry ${this.#stored.head.sequence} is not the one that the head file knows`);
+        } else if (this.#hashOf(this.#stored.head.sequence) !== this.#stored.head.hash) {
+            this.#found(
+                this.#stored.head.sequence,
+                'CHANGED',
+                `Entry ${this.#stored.head.sequence} is not the one that the head file knows`
+            );
         }
     }
 
     async #checkCheckpoints(): Promise<void> {
-        const rows = this.#source.prepare('select * from audit_checkpoints where sequence > ? order by sequence limit ?');
+        const rows = this.#source.prepare(
+            'select * from audit_checkpoints where sequence > ? order by sequence limit ?'
+        );
         for (let from = -1; ;) {
             const page = rows.all(from, chunk) as CheckpointRow[];
             for (const row of page) {
                 this.#checkpoints += 1;
                 from = row.sequence;
                 if (!isSigned(this.#keys.checkpoints, row)) {
-                    this.#found(row.sequence, 'CHECKPOINT_INVALID', `The checkpoint at entry ${row.sequence} is not ours`);
-                }
-                else if (row.kind === 'regular' && row.sequence >= (this.#first ?? 0) && row.sequence <= this.#previous.sequence && this.#hashOf(row.sequence) !== row.hash) {
-                    this.#found(row.sequence, 'CHANGED', `Entry ${row.sequence} is not the one that was signed`);
+                    this.#found(
+                        row.sequence,
+                        'CHECKPOINT_INVALID',
+                        `The checkpoint at entry ${row.sequence} is not ours`
+                    );
+                } else if (
+                    row.kind === 'regular' &&
+                    row.sequence >= (this.#first ?? 0) &&
+                    row.sequence <= this.#previous.sequence &&
+                    this.#hashOf(row.sequence) !== row.hash
+                ) {
+                    this.#found(
+                        row.sequence,
+                        'CHANGED',
+                        `Entry ${row.sequence} is not the one that was signed`
+                    );
                 }
             }
             if (page.length < chunk) {
@@ -195,20 +266,26 @@ class Walk {
         if (sequence === 0) {
             return genesis.hash;
         }
-        const found = this.#source.prepare('select hash from audit_entries where id = ?').get(sequence) ?? this.#source.prepare('select hash from audit_checkpoints where sequence = ? and kind = \'sealed\'').get(sequence);
+        const found =
+            this.#source.prepare('select hash from audit_entries where id = ?').get(sequence) ??
+            this.#source
+                .prepare("select hash from audit_checkpoints where sequence = ? and kind = 'sealed'")
+                .get(sequence);
         return (found as { hash: string } | undefined)?.hash;
     }
 
     #lastRow(): number {
-        return (this.#source.prepare('select max(id) as id from audit_entries').get() as { id: number | null }).id ?? 0;
+        return (
+            (this.#source.prepare('select max(id) as id from audit_entries').get() as { id: number | null })
+                .id ?? 0
+        );
     }
 
     /** A row with a value of another type than we write breaks the making of its text; it is as changed as any other. */
     #hash(row: EntryRow, previous: string): string | null {
         try {
             return hashOf(this.#keys.entries, row, previous);
-        }
-        catch (error) {
+        } catch (error) {
             if (error instanceof TypeError || error instanceof RangeError) {
                 return null;
             }
@@ -227,15 +304,29 @@ class Walk {
 /** What it means that the chain ends at `last` while the head file knows of `head` entries. A crash between a commit and the file leaves the file behind, never ahead. */
 export function compareHead(source: AuditSource, last: number, head: number): Break | null {
     if (last > head + mostAhead) {
-        return { id: head + 1, reason: 'HEAD_STALE', message: `The head file knows ${head} entries of ${last}: it was put back` };
+        return {
+            id: head + 1,
+            reason: 'HEAD_STALE',
+            message: `The head file knows ${head} entries of ${last}: it was put back`
+        };
     }
     if (last >= head) {
         return null;
     }
-    const { sequence } = source.prepare('select max(sequence) as sequence from audit_checkpoints').get() as { sequence: number | null };
+    const { sequence } = source.prepare('select max(sequence) as sequence from audit_checkpoints').get() as {
+        sequence: number | null;
+    };
     const { facets } = source.prepare('select facets from audit_indexed').get() as { facets: number };
     const gone = head === last + 1 ? `Entry ${head} is` : `Entries ${last + 1} to ${head} are`;
     return Math.max(sequence ?? 0, facets) > last
-        ? { id: last + 1, reason: 'TAIL_CUT', message: `${gone} missing at the end, and the rest of the database knows of them` }
-        : { id: last + 1, reason: 'ROLLED_BACK', message: `${gone} known to the head file only: the database is an older one, or its end was cut off` };
+        ? {
+              id: last + 1,
+              reason: 'TAIL_CUT',
+              message: `${gone} missing at the end, and the rest of the database knows of them`
+          }
+        : {
+              id: last + 1,
+              reason: 'ROLLED_BACK',
+              message: `${gone} known to the head file only: the database is an older one, or its end was cut off`
+          };
 }

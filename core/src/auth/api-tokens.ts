@@ -67,14 +67,29 @@ export class ApiTokens {
     readonly #used = new Set<ApiToken>();
     readonly #listeners: ((token: ApiToken) => void)[] = [];
 
-    constructor({ db, clock, accounts }: { readonly db: Database; readonly clock: Clock; readonly accounts: Accounts }) {
+    constructor({
+        db,
+        clock,
+        accounts
+    }: {
+        readonly db: Database;
+        readonly clock: Clock;
+        readonly accounts: Accounts;
+    }) {
         this.#db = db;
         this.#clock = clock;
         this.#accounts = accounts;
         for (const row of db.prepare<[], Row>('select * from auth_tokens order by id').all()) {
             this.#byHash.set(row.hash, {
-                id: row.id, userId: row.user_id, name: row.name, hash: row.hash, permissions: JSON.parse(row.permissions) as string[], createdAt: row.created_at,
-                expiresAt: row.expires_at, lastUsedAt: row.last_used_at, revokedAt: row.revoked_at
+                id: row.id,
+                userId: row.user_id,
+                name: row.name,
+                hash: row.hash,
+                permissions: JSON.parse(row.permissions) as string[],
+                createdAt: row.created_at,
+                expiresAt: row.expires_at,
+                lastUsedAt: row.last_used_at,
+                revokedAt: row.revoked_at
             });
         }
     }
@@ -119,7 +134,10 @@ export class ApiTokens {
     }
 
     list(userId: number): ApiTokenView[] {
-        return [...this.#byHash.values()].filter((token) => token.userId === userId && token.revokedAt === null).sort((a, b) => a.id - b.id).map(viewOf);
+        return [...this.#byHash.values()]
+            .filter((token) => token.userId === userId && token.revokedAt === null)
+            .sort((a, b) => a.id - b.id)
+            .map(viewOf);
     }
 
     /** @throws NOT_FOUND 40400 also for somebody else's */
@@ -132,10 +150,15 @@ export class ApiTokens {
      *
      * @throws FORBIDDEN 40300 with the permission that the owner lacks, VALIDATION_FAILED 40001, CONFLICT 40900 for the name
      */
-    async create(call: Call, userId: number, input: NewApiToken): Promise<Reply<ApiTokenView & { readonly token: string }>> {
+    async create(
+        call: Call,
+        userId: number,
+        input: NewApiToken
+    ): Promise<Reply<ApiTokenView & { readonly token: string }>> {
         const now = this.#clock.now();
         const permissions = [...new Set(input.permissions ?? [])].sort();
-        const expiresAt = input.expiresAt == null ? now + defaultDays * 24 * 3600_000 : Date.parse(input.expiresAt);
+        const expiresAt =
+            input.expiresAt == null ? now + defaultDays * 24 * 3600_000 : Date.parse(input.expiresAt);
         if (!(expiresAt > now)) {
             throw invalid({ path: 'expiresAt', message: 'expiresAt must be a time to come' });
         }
@@ -157,12 +180,28 @@ export class ApiTokens {
                 throw invalid({ path: 'name', message: `There are ${mostOfOneUser} tokens already` });
             }
             await this.#prune(tx, now);
-            const row = { userId, name: input.name, hash: hashOf(secret), permissions, createdAt: now, expiresAt, lastUsedAt: null, revokedAt: null };
+            const row = {
+                userId,
+                name: input.name,
+                hash: hashOf(secret),
+                permissions,
+                createdAt: now,
+                expiresAt,
+                lastUsedAt: null,
+                revokedAt: null
+            };
             const id = await tx.em.insert(ApiTokenEntity, row);
             const token: ApiToken = { id, ...row };
             tx.afterCommit(() => this.#byHash.set(token.hash, token));
             const after = viewOf(token);
-            return call.complete(tx, { action: 'create', resource: 'tokens', resourceId: id, before: null, after, reply: reply.created(`/api/auth/tokens/${id}`, { ...after, token: secret }) });
+            return call.complete(tx, {
+                action: 'create',
+                resource: 'tokens',
+                resourceId: id,
+                before: null,
+                after,
+                reply: reply.created(`/api/auth/tokens/${id}`, { ...after, token: secret })
+            });
         });
     }
 
@@ -171,12 +210,22 @@ export class ApiTokens {
         await this.#db.write(async (tx) => {
             const token = this.#own(userId, id);
             await this.#revoke(tx, [token]);
-            await call.complete(tx, { action: 'delete', resource: 'tokens', resourceId: id, before: viewOf(token), after: null, reply: null });
+            await call.complete(tx, {
+                action: 'delete',
+                resource: 'tokens',
+                resourceId: id,
+                before: viewOf(token),
+                after: null,
+                reply: null
+            });
         });
     }
 
     async endOf(tx: Transaction, userId: number): Promise<void> {
-        await this.#revoke(tx, [...this.#byHash.values()].filter((token) => token.userId === userId && token.revokedAt === null));
+        await this.#revoke(
+            tx,
+            [...this.#byHash.values()].filter((token) => token.userId === userId && token.revokedAt === null)
+        );
     }
 
     /** Notes that a token is in use: at once in memory, later on disk. */
@@ -214,16 +263,22 @@ export class ApiTokens {
         }
         const revokedAt = this.#clock.now();
         await tx.em.nativeUpdate(ApiTokenEntity, { id: { $in: tokens.map(({ id }) => id) } }, { revokedAt });
-        tx.afterCommit(() => tokens.forEach((token) => {
-            token.revokedAt = revokedAt;
-            this.#used.delete(token);
-            this.#listeners.forEach((listener) => listener(token));
-        }));
+        tx.afterCommit(() =>
+            tokens.forEach((token) => {
+                token.revokedAt = revokedAt;
+                this.#used.delete(token);
+                this.#listeners.forEach((listener) => listener(token));
+            })
+        );
     }
 
     /** Those that nobody could use for a month are forgotten. */
     async #prune(tx: Transaction, now: number): Promise<void> {
-        const old = [...this.#byHash.values()].filter((token) => token.expiresAt < now - rememberedMs || (token.revokedAt !== null && token.revokedAt < now - rememberedMs));
+        const old = [...this.#byHash.values()].filter(
+            (token) =>
+                token.expiresAt < now - rememberedMs ||
+                (token.revokedAt !== null && token.revokedAt < now - rememberedMs)
+        );
         if (old.length === 0) {
             return;
         }

@@ -95,19 +95,38 @@ export class Auth {
         const { db, clock, keyring, limits = {} } = dependencies;
         this.#in = dependencies;
         const signer = createTokenSigner(tokenSecret(dependencies.jwtSecret, keyring));
-        const sessions = this.#sessions = new Sessions({ db, clock });
-        const secondFactors = this.#secondFactors = new SecondFactors({ db, clock, keyring });
-        const throttle = this.#throttle = new Throttle({ db, clock, key: keyring.derive('auth throttle'), ...limits });
-        const tickets = this.#tickets = new Tickets(clock);
+        const sessions = (this.#sessions = new Sessions({ db, clock }));
+        const secondFactors = (this.#secondFactors = new SecondFactors({ db, clock, keyring }));
+        const throttle = (this.#throttle = new Throttle({
+            db,
+            clock,
+            key: keyring.derive('auth throttle'),
+            ...limits
+        }));
+        const tickets = (this.#tickets = new Tickets(clock));
         this.apiTokens = new ApiTokens(dependencies);
         this.consoleTokens = new ConsoleTokens(dependencies);
         const common = { ...dependencies, sessions, secondFactors, throttle };
         this.login = new Login({
-            ...common, signer, hooks: dependencies.hooks ?? unhooked, pace: new Pace(clock, limits.challengesPerMinute ?? 600),
-            challenges: new Challenges({ db, clock, key: keyring.derive('auth login challenge'), ...(limits.challengeNumber === undefined ? {} : { maxNumber: limits.challengeNumber }) })
+            ...common,
+            signer,
+            hooks: dependencies.hooks ?? unhooked,
+            pace: new Pace(clock, limits.challengesPerMinute ?? 600),
+            challenges: new Challenges({
+                db,
+                clock,
+                key: keyring.derive('auth login challenge'),
+                ...(limits.challengeNumber === undefined ? {} : { maxNumber: limits.challengeNumber })
+            })
         });
         this.ownAccount = new OwnAccount(common);
-        const authenticator = new PanelAuthenticator({ ...common, signer, tickets, apiTokens: this.apiTokens, consoleTokens: this.consoleTokens });
+        const authenticator = new PanelAuthenticator({
+            ...common,
+            signer,
+            tickets,
+            apiTokens: this.apiTokens,
+            consoleTokens: this.consoleTokens
+        });
         this.authenticator = authenticator;
         this.#stopWatching = () => authenticator.stop();
         // What fails here is tried again with the next use; nobody waits for it.
@@ -121,11 +140,21 @@ export class Auth {
         const token = actor.tokenId === null ? undefined : this.apiTokens.byId(actor.tokenId);
         const session = actor.sessionId === null ? undefined : this.#sessions.get(actor.sessionId);
         const ends = token?.expiresAt ?? session?.expiresAt ?? 0;
-        const freshUntil = session === undefined ? null : time(session.provenAt + this.#in.settings.get('panel.stepUpMinutes') * minuteMs);
+        const freshUntil =
+            session === undefined
+                ? null
+                : time(session.provenAt + this.#in.settings.get('panel.stepUpMinutes') * minuteMs);
         return {
             ...this.login.self(account),
             permissions: actor.permissions,
-            token: { kind: token === undefined ? 'session' : 'token', id: token?.id ?? session?.id ?? 0, name: token?.name ?? null, fresh: actor.fresh, freshUntil, expiresAt: time(ends) }
+            token: {
+                kind: token === undefined ? 'session' : 'token',
+                id: token?.id ?? session?.id ?? 0,
+                name: token?.name ?? null,
+                fresh: actor.fresh,
+                freshUntil,
+                expiresAt: time(ends)
+            }
         };
     }
 
@@ -133,7 +162,12 @@ export class Auth {
         return this.#in.db.write(async (tx) => {
             const session = this.#current(call);
             await this.#sessions.end(tx, session);
-            return call.complete(tx, { action: 'logout', resource: 'auth', resourceId: session.id, reply: null });
+            return call.complete(tx, {
+                action: 'logout',
+                resource: 'auth',
+                resourceId: session.id,
+                reply: null
+            });
         });
     }
 
@@ -149,7 +183,14 @@ export class Auth {
                 throw fail.NOT_FOUND();
             }
             await this.#sessions.end(tx, session);
-            return call.complete(tx, { action: 'delete', resource: 'sessions', resourceId: id, before: this.#view(session, call), after: null, reply: null });
+            return call.complete(tx, {
+                action: 'delete',
+                resource: 'sessions',
+                resourceId: id,
+                before: this.#view(session, call),
+                after: null,
+                reply: null
+            });
         });
     }
 
@@ -157,7 +198,12 @@ export class Auth {
         const { id } = this.#account(call);
         return this.#in.db.write(async (tx) => {
             await this.#sessions.endOf(tx, id, call.actor.sessionId);
-            return call.complete(tx, { action: 'delete', resource: 'sessions', resourceId: null, reply: null });
+            return call.complete(tx, {
+                action: 'delete',
+                resource: 'sessions',
+                resourceId: null,
+                reply: null
+            });
         });
     }
 
@@ -180,7 +226,11 @@ export class Auth {
     }
 
     /** Makes an API token for an account by name, from the console only. @throws FORBIDDEN 40300, NOT_FOUND 40400 and what {@link ApiTokens.create} throws */
-    async createToken(call: Call, username: string, input: NewApiToken): Promise<Reply<ApiTokenView & { readonly token: string }>> {
+    async createToken(
+        call: Call,
+        username: string,
+        input: NewApiToken
+    ): Promise<Reply<ApiTokenView & { readonly token: string }>> {
         if (call.actor.kind !== 'system') {
             throw fail.FORBIDDEN({ permission: 'console' }, { message: 'Only the command line can do this' });
         }

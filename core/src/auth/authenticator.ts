@@ -50,7 +50,17 @@ const sweepMs = 10_000;
 const leewayMs = minuteMs;
 
 const anonymous: Caller = Object.freeze({
-    kind: 'anonymous', id: null, username: null, role: null, tokenId: null, permissions: Object.freeze([]), key: 'anonymous', can: () => false, sessionId: null, plugin: null, fresh: false
+    kind: 'anonymous',
+    id: null,
+    username: null,
+    role: null,
+    tokenId: null,
+    permissions: Object.freeze([]),
+    key: 'anonymous',
+    can: () => false,
+    sessionId: null,
+    plugin: null,
+    fresh: false
 });
 
 /** The authenticator of every server. */
@@ -160,7 +170,10 @@ export class PanelAuthenticator implements Authenticator {
         const age = now - session.provenAt;
         const fresh = age < settings.get('panel.stepUpMinutes') * minuteMs && age > -leewayMs;
         const built = this.#built.get(session);
-        const caller = built?.account === account && built.caller.fresh === fresh ? built.caller : this.#build(session, account, callerOf(account, session, fresh));
+        const caller =
+            built?.account === account && built.caller.fresh === fresh
+                ? built.caller
+                : this.#build(session, account, callerOf(account, session, fresh));
         if (used) {
             sessions.touch(session, now);
         }
@@ -174,7 +187,9 @@ export class PanelAuthenticator implements Authenticator {
         if (used) {
             this.#in.apiTokens.touch(token, this.#in.clock.now());
         }
-        return built?.account === account ? built.caller : this.#build(token, account, callerOfToken(account, token));
+        return built?.account === account
+            ? built.caller
+            : this.#build(token, account, callerOfToken(account, token));
     }
 
     #build(holder: Session | ApiToken, account: Account, caller: Caller): Caller {
@@ -215,7 +230,11 @@ export class PanelAuthenticator implements Authenticator {
         if (!open.includes('password') && this.#in.accounts.get(caller.id)?.mustChangePassword === true) {
             throw fail.PASSWORD_CHANGE_REQUIRED();
         }
-        if (!open.includes('totp') && this.#in.settings.get('panel.requireTotp') && !this.#in.secondFactors.has(caller.id)) {
+        if (
+            !open.includes('totp') &&
+            this.#in.settings.get('panel.requireTotp') &&
+            !this.#in.secondFactors.has(caller.id)
+        ) {
             throw fail.TOTP_SETUP_REQUIRED();
         }
         if (route.sessionOnly === true && caller.tokenId !== null) {
@@ -230,7 +249,7 @@ export class PanelAuthenticator implements Authenticator {
     }
 
     #recheck(userId: number): void {
-        for (const watcher of [...this.#watchers.get(userId) ?? []]) {
+        for (const watcher of [...(this.#watchers.get(userId) ?? [])]) {
             this.#check(userId, watcher);
         }
     }
@@ -238,8 +257,7 @@ export class PanelAuthenticator implements Authenticator {
     #check(userId: number, watcher: Watcher): void {
         try {
             this.#require(this.#now(watcher.caller.sessionId, watcher.caller.tokenId), watcher.route);
-        }
-        catch {
+        } catch {
             if (this.#unwatch(userId, watcher)) {
                 watcher.ended();
             }
@@ -267,7 +285,19 @@ export class PanelAuthenticator implements Authenticator {
 
 function callerOf(account: Account, session: Session, fresh: boolean): Caller {
     const { id, username, role, permissions, allowed } = account;
-    return { kind: 'user', id, username, role, tokenId: null, permissions, key: `user:${id}`, can: (permission) => allowed.has(permission), sessionId: session.id, plugin: null, fresh };
+    return {
+        kind: 'user',
+        id,
+        username,
+        role,
+        tokenId: null,
+        permissions,
+        key: `user:${id}`,
+        can: (permission) => allowed.has(permission),
+        sessionId: session.id,
+        plugin: null,
+        fresh
+    };
 }
 
 /** What the owner may now, and of that only what the token was given. */
@@ -275,5 +305,17 @@ function callerOfToken(account: Account, token: ApiToken): Caller {
     const { id, username, role } = account;
     const permissions = token.permissions.filter((permission) => account.allowed.has(permission));
     const allowed = new Set(permissions);
-    return { kind: 'token', id, username, role, tokenId: token.id, permissions, key: `token:${token.id}`, can: (permission) => allowed.has(permission), sessionId: null, plugin: null, fresh: true };
+    return {
+        kind: 'token',
+        id,
+        username,
+        role,
+        tokenId: token.id,
+        permissions,
+        key: `token:${token.id}`,
+        can: (permission) => allowed.has(permission),
+        sessionId: null,
+        plugin: null,
+        fresh: true
+    };
 }

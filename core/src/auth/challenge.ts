@@ -39,7 +39,11 @@ const longestPayload = 1024;
 const graceMs = 10 * 60_000;
 const loadWindowMs = 60_000;
 /** From so many solved challenges a minute on, the work is so many times as much. */
-const loads = [{ from: 960, times: 8 }, { from: 240, times: 4 }, { from: 60, times: 2 }] as const;
+const loads = [
+    { from: 960, times: 8 },
+    { from: 240, times: 4 },
+    { from: 60, times: 2 }
+] as const;
 
 export class Challenges {
     readonly #db: Database;
@@ -54,7 +58,11 @@ export class Challenges {
         this.#clock = clock;
         this.#key = createSecretKey(key);
         this.#maxNumber = maxNumber;
-        for (const { challenge, expires_at: expiresAt } of db.prepare<[], { challenge: string; expires_at: number }>('select challenge, expires_at from auth_spent_challenges order by expires_at').all()) {
+        for (const { challenge, expires_at: expiresAt } of db
+            .prepare<[], { challenge: string; expires_at: number }>(
+                'select challenge, expires_at from auth_spent_challenges order by expires_at'
+            )
+            .all()) {
             this.#spent.set(challenge, expiresAt);
         }
     }
@@ -75,11 +83,19 @@ export class Challenges {
     check(payload: string): { readonly challenge: string; readonly expiresAt: number } | null {
         const solution = parse(payload);
         const expiresAt = Number(saltForm.exec(solution?.salt ?? '')?.[1]) * 1000;
-        if (solution === null || !(expiresAt > this.#clock.now()) || expiresAt > this.#clock.now() + (seconds + 60) * 1000) {
+        if (
+            solution === null ||
+            !(expiresAt > this.#clock.now()) ||
+            expiresAt > this.#clock.now() + (seconds + 60) * 1000
+        ) {
             return null;
         }
         const { challenge, salt, number, signature } = solution;
-        if (hash('sha256', `${salt}${number}`) !== challenge || !timingSafeEqual(Buffer.from(this.#sign(challenge)), Buffer.from(signature)) || this.#spent.has(challenge)) {
+        if (
+            hash('sha256', `${salt}${number}`) !== challenge ||
+            !timingSafeEqual(Buffer.from(this.#sign(challenge)), Buffer.from(signature)) ||
+            this.#spent.has(challenge)
+        ) {
             return null;
         }
         return { challenge, expiresAt };
@@ -122,7 +138,8 @@ export class Challenges {
     #difficulty(): number {
         const now = this.#clock.now();
         const { from, solved, before } = this.#minute;
-        const recent = now - from < loadWindowMs ? Math.max(solved, before) : now - from < 2 * loadWindowMs ? solved : 0;
+        const recent =
+            now - from < loadWindowMs ? Math.max(solved, before) : now - from < 2 * loadWindowMs ? solved : 0;
         return loads.find((load) => recent >= load.from)?.times ?? 1;
     }
 
@@ -137,22 +154,31 @@ export class Challenges {
     }
 }
 
-function parse(payload: string): { challenge: string; salt: string; number: number; signature: string } | null {
+function parse(
+    payload: string
+): { challenge: string; salt: string; number: number; signature: string } | null {
     if (payload.length > longestPayload) {
         return null;
     }
     let solution: unknown;
     try {
         solution = JSON.parse(Buffer.from(payload, 'base64').toString('utf8'));
-    }
-    catch {
+    } catch {
         return null;
     }
     if (typeof solution !== 'object' || solution === null) {
         return null;
     }
     const { algorithm, challenge, salt, number, signature } = solution as Record<string, unknown>;
-    const formed = algorithm === 'SHA-256' && typeof challenge === 'string' && hexForm.test(challenge) && typeof signature === 'string' && hexForm.test(signature)
-        && typeof salt === 'string' && salt.length < 100 && Number.isSafeInteger(number) && (number as number) >= 0;
+    const formed =
+        algorithm === 'SHA-256' &&
+        typeof challenge === 'string' &&
+        hexForm.test(challenge) &&
+        typeof signature === 'string' &&
+        hexForm.test(signature) &&
+        typeof salt === 'string' &&
+        salt.length < 100 &&
+        Number.isSafeInteger(number) &&
+        (number as number) >= 0;
     return formed ? { challenge, salt, number: number as number, signature } : null;
 }

@@ -16,7 +16,17 @@ const instanceForm = /^[\w-]{22}$/;
 
 /** The system, asked by whoever sits at the console. */
 const caller: Caller = Object.freeze({
-    kind: 'system', id: null, username: null, role: null, tokenId: null, permissions: Object.freeze([]), key: 'console', can: () => true, sessionId: null, plugin: null, fresh: true
+    kind: 'system',
+    id: null,
+    username: null,
+    role: null,
+    tokenId: null,
+    permissions: Object.freeze([]),
+    key: 'console',
+    can: () => true,
+    sessionId: null,
+    plugin: null,
+    fresh: true
 });
 
 const loopback = new BlockList();
@@ -31,9 +41,15 @@ loopback.addAddress('::1', 'ipv6');
  */
 export function signConsoleToken(keyring: Pick<Keyring, 'derive'>, instance: string, now: number): string {
     if (!instanceForm.test(instance)) {
-        throw new TypeError('The panel\'s instance is not of its form');
+        throw new TypeError("The panel's instance is not of its form");
     }
-    return signerOf(keyring, instance).sign('console', { userId: 0, sessionId: 0, id: randomBytes(16).toString('base64url'), issuedAt: now, expiresAt: now + lifeMs });
+    return signerOf(keyring, instance).sign('console', {
+        userId: 0,
+        sessionId: 0,
+        id: randomBytes(16).toString('base64url'),
+        issuedAt: now,
+        expiresAt: now + lifeMs
+    });
 }
 
 /** The panel's side: takes each token once. */
@@ -82,5 +98,11 @@ function signerOf(keyring: Pick<Keyring, 'derive'>, instance: string): TokenSign
 /** A loopback address, or one of the machine's own, by which it reaches a panel that listens on that alone. */
 function isThisMachine(ip: string): boolean {
     const family = isIP(ip);
-    return family !== 0 && (loopback.check(ip, family === 4 ? 'ipv4' : 'ipv6') || Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === ip)));
+    return (
+        family !== 0 &&
+        (loopback.check(ip, family === 4 ? 'ipv4' : 'ipv6') ||
+            Object.values(networkInterfaces()).some((addresses) =>
+                addresses?.some(({ address }) => address === ip)
+            ))
+    );
 }

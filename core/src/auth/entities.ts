@@ -86,7 +86,14 @@ export const ThrottleEntity = defineEntity({
     })
 });
 
-export const authEntities = [SessionEntity, ApiTokenEntity, SecondFactorEntity, RecoveryCodeEntity, SpentChallengeEntity, ThrottleEntity] as const;
+export const authEntities = [
+    SessionEntity,
+    ApiTokenEntity,
+    SecondFactorEntity,
+    RecoveryCodeEntity,
+    SpentChallengeEntity,
+    ThrottleEntity
+] as const;
 
 class CreateAuthTables extends Migration {
     override up(): void {
@@ -122,9 +129,13 @@ class CreateAuthTables extends Migration {
             wrong_at text not null,
             closed_until integer not null
         )`);
-        this.addSql('create table auth_recovery_codes (hash text primary key not null, user_id integer not null) without rowid');
+        this.addSql(
+            'create table auth_recovery_codes (hash text primary key not null, user_id integer not null) without rowid'
+        );
         this.addSql('create index auth_recovery_codes_user on auth_recovery_codes (user_id)');
-        this.addSql('create table auth_spent_challenges (challenge text primary key not null, expires_at integer not null) without rowid');
+        this.addSql(
+            'create table auth_spent_challenges (challenge text primary key not null, expires_at integer not null) without rowid'
+        );
         this.addSql(`create table auth_throttle (
             key text primary key not null,
             failures integer not null,
@@ -142,4 +153,7 @@ class AddRecoverySalt extends Migration {
     }
 }
 
-export const authMigrations: readonly MigrationObject[] = [{ name: '0001-auth', class: CreateAuthTables }, { name: '0002-recovery-salt', class: AddRecoverySalt }];
+export const authMigrations: readonly MigrationObject[] = [
+    { name: '0001-auth', class: CreateAuthTables },
+    { name: '0002-recovery-salt', class: AddRecoverySalt }
+];

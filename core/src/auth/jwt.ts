@@ -25,7 +25,16 @@ export interface Claims {
 
 export interface TokenSigner {
     /** `expiresAt` in milliseconds; cut to the second. */
-    sign(kind: TokenKind, token: { readonly userId: number; readonly sessionId: number; readonly id: string; readonly issuedAt: number; readonly expiresAt: number }): string;
+    sign(
+        kind: TokenKind,
+        token: {
+            readonly userId: number;
+            readonly sessionId: number;
+            readonly id: string;
+            readonly issuedAt: number;
+            readonly expiresAt: number;
+        }
+    ): string;
     /** Whether a token says that it is of this kind; nothing of it is verified. */
     is(kind: TokenKind, token: string): boolean;
     /** @throws TOKEN_INVALID 40101, TOKEN_EXPIRED 40102 */
@@ -49,14 +58,29 @@ export function createTokenSigner(secret: Buffer): TokenSigner {
     const kind = (type: string, audience: string): Kind => ({
         header: Buffer.from(JSON.stringify({ alg: 'HS256', typ: type })).toString('base64url'),
         audience,
-        key: createSecretKey(Buffer.from(hkdfSync('sha256', secret, Buffer.alloc(0), `portico token ${audience}`, 32)))
+        key: createSecretKey(
+            Buffer.from(hkdfSync('sha256', secret, Buffer.alloc(0), `portico token ${audience}`, 32))
+        )
     });
-    const kinds: Readonly<Record<TokenKind, Kind>> = { access: kind('at+jwt', 'portico:api'), refresh: kind('rt+jwt', 'portico:refresh'), console: kind('console', 'portico:console') };
+    const kinds: Readonly<Record<TokenKind, Kind>> = {
+        access: kind('at+jwt', 'portico:api'),
+        refresh: kind('rt+jwt', 'portico:refresh'),
+        console: kind('console', 'portico:console')
+    };
     return {
         sign(name, { userId, sessionId, id, issuedAt, expiresAt }) {
             const { header, audience, key } = kinds[name];
             const at = Math.floor(issuedAt / 1000);
-            const claims: Claims = { iss: issuer, aud: audience, sub: String(userId), sid: sessionId, jti: id, iat: at, nbf: at, exp: Math.floor(expiresAt / 1000) };
+            const claims: Claims = {
+                iss: issuer,
+                aud: audience,
+                sub: String(userId),
+                sid: sessionId,
+                jti: id,
+                iat: at,
+                nbf: at,
+                exp: Math.floor(expiresAt / 1000)
+            };
             const signed = `${header}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
             return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`;
         },
@@ -68,7 +92,9 @@ export function createTokenSigner(secret: Buffer): TokenSigner {
                 throw fail.TOKEN_INVALID();
             }
             const [, , body = '', signature = ''] = parts;
-            const expected = createHmac('sha256', key).update(token.slice(0, -signature.length - 1)).digest('base64url');
+            const expected = createHmac('sha256', key)
+                .update(token.slice(0, -signature.length - 1))
+                .digest('base64url');
             if (!timingSafeEqual(Buffer.from(expected), Buffer.from(signature))) {
                 throw fail.TOKEN_INVALID();
             }
@@ -79,17 +105,26 @@ export function createTokenSigner(secret: Buffer): TokenSigner {
 
 function claimsOf(body: string): Partial<Record<keyof Claims, unknown>> {
     try {
-        return JSON.parse(Buffer.from(body, 'base64url').toString('utf8')) as Partial<Record<keyof Claims, unknown>>;
-    }
-    catch (cause) {
+        return JSON.parse(Buffer.from(body, 'base64url').toString('utf8')) as Partial<
+            Record<keyof Claims, unknown>
+        >;
+    } catch (cause) {
         throw fail.TOKEN_INVALID(null, { cause });
     }
 }
 
 function check(claims: Partial<Record<keyof Claims, unknown>>, audience: string, now: number): Claims {
     const { iss, aud, sub, sid, jti, iat, nbf, exp } = claims;
-    const complete = iss === issuer && aud === audience && typeof sub === 'string' && /^\d{1,15}$/.test(sub) && Number.isSafeInteger(sid) && typeof jti === 'string'
-        && Number.isSafeInteger(iat) && Number.isSafeInteger(nbf) && Number.isSafeInteger(exp);
+    const complete =
+        iss === issuer &&
+        aud === audience &&
+        typeof sub === 'string' &&
+        /^\d{1,15}$/.test(sub) &&
+        Number.isSafeInteger(sid) &&
+        typeof jti === 'string' &&
+        Number.isSafeInteger(iat) &&
+        Number.isSafeInteger(nbf) &&
+        Number.isSafeInteger(exp);
     if (!complete || (nbf as number) > now + leewaySeconds) {
         throw fail.TOKEN_INVALID();
     }

@@ -85,7 +85,13 @@ export class Login {
         if (account === undefined) {
             throw fail.TOKEN_REVOKED();
         }
-        this.#in.hooks.afterLogin({ userId: account.id, username: account.username, ip: call.ip, userAgent: call.userAgent, newNetwork: !attempt.known });
+        this.#in.hooks.afterLogin({
+            userId: account.id,
+            username: account.username,
+            ip: call.ip,
+            userAgent: call.userAgent,
+            newNetwork: !attempt.known
+        });
         return { ...this.#pair(session), user: this.self(account) };
     }
 
@@ -103,9 +109,8 @@ export class Login {
         let claims;
         try {
             claims = signer.verify('refresh', bearer ?? '', clock.now());
-        }
-        catch (error) {
-            return refuse(bearer === null ? fail.UNAUTHENTICATED() : error as FailureError);
+        } catch (error) {
+            return refuse(bearer === null ? fail.UNAUTHENTICATED() : (error as FailureError));
         }
         const account = accounts.get(Number(claims.sub));
         if (account === undefined || account.disabled || sessions.get(claims.sid)?.userId !== account.id) {
@@ -117,26 +122,58 @@ export class Login {
             if (session === undefined) {
                 return { failure: fail.TOKEN_REVOKED() };
             }
-            const rotated = await sessions.rotate(tx, session, claims.jti, clock.now() + settings.get('panel.refreshTokenDays') * dayMs);
+            const rotated = await sessions.rotate(
+                tx,
+                session,
+                claims.jti,
+                clock.now() + settings.get('panel.refreshTokenDays') * dayMs
+            );
             if (rotated === null) {
                 await sessions.end(tx, session);
-                await recorder.record(tx, entryOf(call, { action: 'revoke', resource: 'sessions', resourceId: session.id, code: 40103, after: { reason: 'a spent refresh token came back' }, who }));
+                await recorder.record(
+                    tx,
+                    entryOf(call, {
+                        action: 'revoke',
+                        resource: 'sessions',
+                        resourceId: session.id,
+                        code: 40103,
+                        after: { reason: 'a spent refresh token came back' },
+                        who
+                    })
+                );
                 return { failure: fail.TOKEN_REVOKED() };
             }
-            await recorder.record(tx, entryOf(call, { action: 'refresh', resourceId: session.id, code: 0, who }));
+            await recorder.record(
+                tx,
+                entryOf(call, { action: 'refresh', resourceId: session.id, code: 0, who })
+            );
             return { done: session };
         });
         return this.#pair(settle(settled));
     }
 
     self({ id, username, role, permissions, mustChangePassword }: Account): SelfView {
-        return { id, username, role, permissions, totpEnabled: this.#in.secondFactors.has(id), mustChangePassword };
+        return {
+            id,
+            username,
+            role,
+            permissions,
+            totpEnabled: this.#in.secondFactors.has(id),
+            mustChangePassword
+        };
     }
 
     /** The right password of somebody whom no plugin keeps out; a refusal there is answered like a wrong password. */
     async #admitted(call: Call, input: LoginInput): Promise<Proof | null> {
         const proof = await this.#in.accounts.authenticate(input.username, input.password);
-        if (proof === null || await this.#in.hooks.beforeLogin({ username: proof.account.username, ip: call.ip, userAgent: call.userAgent })) {
+        if (
+            proof === null ||
+            (await this.#in.hooks.beforeLogin({
+                username: proof.account.username,
+                ip: call.ip,
+                userAgent: call.userAgent
+            }))
+        ) {
             return proof;
         }
         return null;
@@ -149,11 +186,16 @@ export class Login {
             attempt = throttle.begin(input.username, call.ip);
             await challenges.spend(input.altcha);
             return attempt;
-        }
-        catch (error) {
+        } catch (error) {
             attempt?.[Symbol.dispose]();
             if (isFailure(error)) {
-                await recorder.refused(entryOf(call, { action: 'login_failed', code: error.code, who: { id: null, username: input.username } }));
+                await recorder.refused(
+                    entryOf(call, {
+                        action: 'login_failed',
+                        code: error.code,
+                        who: { id: null, username: input.username }
+                    })
+                );
                 if (error.reason === 'CHALLENGE_INVALID') {
                     pace.step(call.ip);
                 }
@@ -163,23 +205,47 @@ export class Login {
     }
 
     /** Everything that a login changes, in one transaction; failures are counted in it, too. */
-    async #enter(tx: Transaction, call: Call, input: LoginInput, attempt: Attempt, proof: Proof | null): Promise<Settled<Session>> {
+    async #enter(
+        tx: Transaction,
+        call: Call,
+        input: LoginInput,
+        attempt: Attempt,
+        proof: Proof | null
+    ): Promise<Settled<Session>> {
         const { accounts, sessions, secondFactors, recorder, settings, clock } = this.#in;
-        if (proof === null || !await accounts.stillProven(tx, proof)) {
+        if (proof === null || !(await accounts.stillProven(tx, proof))) {
             return this.#failed(tx, call, input, attempt, fail.CREDENTIALS_INVALID());
         }
         const { account } = proof;
         if (secondFactors.has(account.id)) {
             const code = input.totp ?? '';
             if (code === '') {
-                return this.#failed(tx, call, input, null, fail.TOTP_REQUIRED({ challenge: this.#in.challenges.create() }));
+                return this.#failed(
+                    tx,
+                    call,
+                    input,
+                    null,
+                    fail.TOTP_REQUIRED({ challenge: this.#in.challenges.create() })
+                );
             }
             const attempted = await secondFactors.use(tx, account.id, code);
             if (attempted.outcome === 'closed') {
-                return this.#failed(tx, call, input, null, fail.RATE_LIMITED({ retryAfterSeconds: attempted.seconds }));
+                return this.#failed(
+                    tx,
+                    call,
+                    input,
+                    null,
+                    fail.RATE_LIMITED({ retryAfterSeconds: attempted.seconds })
+                );
             }
             if (attempted.outcome === 'wrong') {
-                const settled = await this.#failed(tx, call, input, attempt, fail.TOTP_INVALID({ challenge: this.#in.challenges.create() }));
+                const settled = await this.#failed(
+                    tx,
+                    call,
+                    input,
+                    attempt,
+                    fail.TOTP_INVALID({ challenge: this.#in.challenges.create() })
+                );
                 if (attempted.closed) {
                     await this.#closed(tx, call, input, { closed: ['second step'] });
                 }
@@ -188,15 +254,39 @@ export class Login {
         }
         await accounts.loggedIn(tx, proof);
         const session = await sessions.create(tx, {
-            userId: account.id, ip: call.ip ?? '', userAgent: call.userAgent, expiresAt: clock.now() + settings.get('panel.refreshTokenDays') * dayMs
+            userId: account.id,
+            ip: call.ip ?? '',
+            userAgent: call.userAgent,
+            expiresAt: clock.now() + settings.get('panel.refreshTokenDays') * dayMs
         });
         await attempt.succeeded(tx);
-        await recorder.record(tx, entryOf(call, { action: 'login', resourceId: session.id, code: 0, who: { id: account.id, username: account.username } }));
+        await recorder.record(
+            tx,
+            entryOf(call, {
+                action: 'login',
+                resourceId: session.id,
+                code: 0,
+                who: { id: account.id, username: account.username }
+            })
+        );
         return { done: session };
     }
 
-    async #failed(tx: Transaction, call: Call, input: LoginInput, attempt: Attempt | null, failure: FailureError): Promise<Settled<Session>> {
-        await this.#in.recorder.record(tx, entryOf(call, { action: 'login_failed', code: failure.code, who: { id: null, username: input.username } }));
+    async #failed(
+        tx: Transaction,
+        call: Call,
+        input: LoginInput,
+        attempt: Attempt | null,
+        failure: FailureError
+    ): Promise<Settled<Session>> {
+        await this.#in.recorder.record(
+            tx,
+            entryOf(call, {
+                action: 'login_failed',
+                code: failure.code,
+                who: { id: null, username: input.username }
+            })
+        );
         const counted = await attempt?.failed(tx, failure.reason === 'TOTP_INVALID' ? 'code' : 'password');
         if (counted !== undefined && counted.closed.length > 0) {
             await this.#closed(tx, call, input, { closed: counted.closed, seconds: counted.seconds });
@@ -205,18 +295,33 @@ export class Login {
     }
 
     async #closed(tx: Transaction, call: Call, input: LoginInput, after: unknown): Promise<void> {
-        await this.#in.recorder.record(tx, entryOf(call, { action: 'lockout', code: 42900, after, who: { id: null, username: input.username } }));
+        await this.#in.recorder.record(
+            tx,
+            entryOf(call, {
+                action: 'lockout',
+                code: 42900,
+                after,
+                who: { id: null, username: input.username }
+            })
+        );
     }
 
     #pair(session: Session): TokenPair {
         const { clock, settings, signer } = this.#in;
         const issuedAt = clock.now();
-        const expiresAt = Math.min(issuedAt + settings.get('panel.accessTokenMinutes') * minuteMs, session.expiresAt);
+        const expiresAt = Math.min(
+            issuedAt + settings.get('panel.accessTokenMinutes') * minuteMs,
+            session.expiresAt
+        );
         const common = { userId: session.userId, sessionId: session.id, issuedAt };
         return {
             token: signer.sign('access', { ...common, id: randomBytes(12).toString('base64url'), expiresAt }),
             expiresAt: second(expiresAt),
-            refreshToken: signer.sign('refresh', { ...common, id: session.refreshId, expiresAt: session.expiresAt }),
+            refreshToken: signer.sign('refresh', {
+                ...common,
+                id: session.refreshId,
+                expiresAt: session.expiresAt
+            }),
             refreshExpiresAt: second(session.expiresAt)
         };
     }

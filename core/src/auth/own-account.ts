@@ -48,7 +48,16 @@ export class OwnAccount {
             return prove(async (tx) => {
                 await accounts.setPassword(tx, account.id, passwordHash, false);
                 await sessions.endOf(tx, account.id, call.actor.sessionId);
-                return { done: await call.complete(tx, { action: 'update', resource: 'users', resourceId: account.id, before: null, after: { password: 'changed' }, reply: null }) };
+                return {
+                    done: await call.complete(tx, {
+                        action: 'update',
+                        resource: 'users',
+                        resourceId: account.id,
+                        before: null,
+                        after: { password: 'changed' },
+                        reply: null
+                    })
+                };
             });
         });
     }
@@ -56,10 +65,19 @@ export class OwnAccount {
     /** A secret that waits to be confirmed; an active second factor works on. @throws CREDENTIALS_INVALID 40110, RATE_LIMITED 42900 */
     async enrol(call: Call, password: string): Promise<Enrolment> {
         const account = this.#account(call);
-        return this.#withPassword(call, password, 'create', (prove) => prove(async (tx) => {
-            const enrolment = await this.#in.secondFactors.enrol(tx, account.id, account.username);
-            return { done: await call.complete(tx, { action: 'create', resource: 'totp', resourceId: account.id, reply: enrolment }) };
-        }));
+        return this.#withPassword(call, password, 'create', (prove) =>
+            prove(async (tx) => {
+                const enrolment = await this.#in.secondFactors.enrol(tx, account.id, account.username);
+                return {
+                    done: await call.complete(tx, {
+                        action: 'create',
+                        resource: 'totp',
+                        resourceId: account.id,
+                        reply: enrolment
+                    })
+                };
+            })
+        );
     }
 
     /**
@@ -67,30 +85,52 @@ export class OwnAccount {
      *
      * @throws NOT_FOUND 40400 when none waits, TOTP_INVALID 40114, TOTP_REQUIRED 40113, RATE_LIMITED 42900
      */
-    async confirm(call: Call, code: string, currentCode: string | undefined): Promise<{ readonly recoveryCodes: string[] }> {
+    async confirm(
+        call: Call,
+        code: string,
+        currentCode: string | undefined
+    ): Promise<{ readonly recoveryCodes: string[] }> {
         const { db, secondFactors } = this.#in;
         const { id } = this.#account(call);
-        return settle(await db.write(async (tx): Promise<Settled<{ recoveryCodes: string[] }>> => {
-            if (!await secondFactors.isPending(tx, id)) {
-                throw fail.NOT_FOUND(null, { message: 'No second factor waits to be confirmed' });
-            }
-            if (secondFactors.has(id)) {
-                if (currentCode === undefined) {
-                    return { failure: fail.TOTP_REQUIRED(null, { message: 'A code of the active second factor is required as currentCode' }) };
+        return settle(
+            await db.write(async (tx): Promise<Settled<{ recoveryCodes: string[] }>> => {
+                if (!(await secondFactors.isPending(tx, id))) {
+                    throw fail.NOT_FOUND(null, { message: 'No second factor waits to be confirmed' });
                 }
-                const failure = await this.#refusal(tx, call, 'enable', await secondFactors.use(tx, id, currentCode));
+                if (secondFactors.has(id)) {
+                    if (currentCode === undefined) {
+                        return {
+                            failure: fail.TOTP_REQUIRED(null, {
+                                message: 'A code of the active second factor is required as currentCode'
+                            })
+                        };
+                    }
+                    const failure = await this.#refusal(
+                        tx,
+                        call,
+                        'enable',
+                        await secondFactors.use(tx, id, currentCode)
+                    );
+                    if (failure !== null) {
+                        return { failure };
+                    }
+                }
+                const { attempt, recoveryCodes } = await secondFactors.confirm(tx, id, code);
+                const failure = await this.#refusal(tx, call, 'enable', attempt);
                 if (failure !== null) {
                     return { failure };
                 }
-            }
-            const { attempt, recoveryCodes } = await secondFactors.confirm(tx, id, code);
-            const failure = await this.#refusal(tx, call, 'enable', attempt);
-            if (failure !== null) {
-                return { failure };
-            }
-            await this.#factorChanged(tx, call, id);
-            return { done: await call.complete(tx, { action: 'enable', resource: 'totp', resourceId: id, reply: { recoveryCodes: [...recoveryCodes] } }) };
-        }));
+                await this.#factorChanged(tx, call, id);
+                return {
+                    done: await call.complete(tx, {
+                        action: 'enable',
+                        resource: 'totp',
+                        resourceId: id,
+                        reply: { recoveryCodes: [...recoveryCodes] }
+                    })
+                };
+            })
+        );
     }
 
     /** Takes the second factor away. @throws NOT_FOUND 40400 when there is none, CREDENTIALS_INVALID 40110, TOTP_INVALID 40114, RATE_LIMITED 42900 */
@@ -100,25 +140,51 @@ export class OwnAccount {
         if (!secondFactors.has(id)) {
             throw fail.NOT_FOUND(null, { message: 'There is no second factor' });
         }
-        return this.#withPassword(call, password, 'disable', (prove) => prove(async (tx) => {
-            const failure = await this.#refusal(tx, call, 'disable', await secondFactors.use(tx, id, code));
-            if (failure !== null) {
-                return { failure };
-            }
-            await secondFactors.remove(tx, id);
-            await this.#factorChanged(tx, call, id);
-            return { done: await call.complete(tx, { action: 'disable', resource: 'totp', resourceId: id, reply: null }) };
-        }));
+        return this.#withPassword(call, password, 'disable', (prove) =>
+            prove(async (tx) => {
+                const failure = await this.#refusal(
+                    tx,
+                    call,
+                    'disable',
+                    await secondFactors.use(tx, id, code)
+                );
+                if (failure !== null) {
+                    return { failure };
+                }
+                await secondFactors.remove(tx, id);
+                await this.#factorChanged(tx, call, id);
+                return {
+                    done: await call.complete(tx, {
+                        action: 'disable',
+                        resource: 'totp',
+                        resourceId: id,
+                        reply: null
+                    })
+                };
+            })
+        );
     }
 
     /** Makes the session fresh by the password or by a code. @throws VALIDATION_FAILED 40001, CREDENTIALS_INVALID 40110, TOTP_INVALID 40114, RATE_LIMITED 42900 */
-    async stepUp(call: Call, input: { readonly password?: string | undefined; readonly totp?: string | undefined }): Promise<Freshness> {
+    async stepUp(
+        call: Call,
+        input: { readonly password?: string | undefined; readonly totp?: string | undefined }
+    ): Promise<Freshness> {
         const { db, sessions, secondFactors, settings } = this.#in;
         const session = this.#session(call);
         const prove = async (tx: Transaction): Promise<Settled<Freshness>> => {
             await sessions.prove(tx, session);
-            const freshUntil = new Date(this.#in.clock.now() + settings.get('panel.stepUpMinutes') * minuteMs).toISOString();
-            return { done: await call.complete(tx, { action: 'step_up', resource: 'auth', resourceId: session.id, reply: { freshUntil } }) };
+            const freshUntil = new Date(
+                this.#in.clock.now() + settings.get('panel.stepUpMinutes') * minuteMs
+            ).toISOString();
+            return {
+                done: await call.complete(tx, {
+                    action: 'step_up',
+                    resource: 'auth',
+                    resourceId: session.id,
+                    reply: { freshUntil }
+                })
+            };
         };
         if ((input.password === undefined) === (input.totp === undefined)) {
             throw invalid({ path: 'password', message: 'password or totp is required, one of them' });
@@ -127,14 +193,26 @@ export class OwnAccount {
             return this.#withPassword(call, input.password, 'step_up', (withProof) => withProof(prove));
         }
         const code = input.totp ?? '';
-        return settle(await db.write(async (tx) => {
-            const failure = await this.#refusal(tx, call, 'step_up', await secondFactors.use(tx, session.userId, code));
-            return failure === null ? prove(tx) : { failure };
-        }));
+        return settle(
+            await db.write(async (tx) => {
+                const failure = await this.#refusal(
+                    tx,
+                    call,
+                    'step_up',
+                    await secondFactors.use(tx, session.userId, code)
+                );
+                return failure === null ? prove(tx) : { failure };
+            })
+        );
     }
 
     /** Compares the password outside the transaction, and once more asks inside it whether that still holds. */
-    async #withPassword<T>(call: Call, password: string, action: string, work: (prove: (change: (tx: Transaction) => Promise<Settled<T>>) => Promise<T>) => Promise<T>): Promise<T> {
+    async #withPassword<T>(
+        call: Call,
+        password: string,
+        action: string,
+        work: (prove: (change: (tx: Transaction) => Promise<Settled<T>>) => Promise<T>) => Promise<T>
+    ): Promise<T> {
         const { accounts, db } = this.#in;
         const account = this.#account(call);
         using attempt = await this.#begin(call, account, action);
@@ -142,23 +220,40 @@ export class OwnAccount {
         if (proof === null) {
             return settle(await db.write((tx) => this.#wrongPassword<T>(tx, call, action, attempt)));
         }
-        return await work(async (change) => settle(await db.write((tx) => this.#proven(tx, call, action, attempt, proof, change))));
+        return await work(async (change) =>
+            settle(await db.write((tx) => this.#proven(tx, call, action, attempt, proof, change)))
+        );
     }
 
-    async #proven<T>(tx: Transaction, call: Call, action: string, attempt: Attempt, proof: Proof, change: (tx: Transaction) => Promise<Settled<T>>): Promise<Settled<T>> {
-        if (!await this.#in.accounts.stillProven(tx, proof)) {
+    async #proven<T>(
+        tx: Transaction,
+        call: Call,
+        action: string,
+        attempt: Attempt,
+        proof: Proof,
+        change: (tx: Transaction) => Promise<Settled<T>>
+    ): Promise<Settled<T>> {
+        if (!(await this.#in.accounts.stillProven(tx, proof))) {
             return this.#wrongPassword(tx, call, action, attempt);
         }
         await attempt.succeeded(tx);
         return change(tx);
     }
 
-    async #wrongPassword<T>(tx: Transaction, call: Call, action: string, attempt: Attempt): Promise<Settled<T>> {
+    async #wrongPassword<T>(
+        tx: Transaction,
+        call: Call,
+        action: string,
+        attempt: Attempt
+    ): Promise<Settled<T>> {
         const failure = fail.CREDENTIALS_INVALID(null, { message: 'The password is wrong' });
         await this.#in.recorder.record(tx, entryOf(call, { action, code: failure.code }));
         const { closed, seconds } = await attempt.failed(tx, 'password');
         if (closed.length > 0) {
-            await this.#in.recorder.record(tx, entryOf(call, { action: 'lockout', code: 42900, after: { closed, seconds } }));
+            await this.#in.recorder.record(
+                tx,
+                entryOf(call, { action: 'lockout', code: 42900, after: { closed, seconds } })
+            );
         }
         return { failure };
     }
@@ -166,22 +261,32 @@ export class OwnAccount {
     async #begin(call: Call, account: Account, action: string): Promise<Attempt> {
         try {
             return this.#in.throttle.begin(account.username, call.ip);
-        }
-        catch (error) {
+        } catch (error) {
             await this.#in.recorder.recordAlone(entryOf(call, { action, code: 42900 }));
             throw error;
         }
     }
 
     /** What an attempt at the second step answers; null when it was right. */
-    async #refusal(tx: Transaction, call: Call, action: string, attempted: Attempted): Promise<FailureError | null> {
+    async #refusal(
+        tx: Transaction,
+        call: Call,
+        action: string,
+        attempted: Attempted
+    ): Promise<FailureError | null> {
         if (attempted.outcome === 'right') {
             return null;
         }
-        const failure = attempted.outcome === 'closed' ? fail.RATE_LIMITED({ retryAfterSeconds: attempted.seconds }) : fail.TOTP_INVALID();
+        const failure =
+            attempted.outcome === 'closed'
+                ? fail.RATE_LIMITED({ retryAfterSeconds: attempted.seconds })
+                : fail.TOTP_INVALID();
         await this.#in.recorder.record(tx, entryOf(call, { action, code: failure.code }));
         if (attempted.outcome === 'wrong' && attempted.closed) {
-            await this.#in.recorder.record(tx, entryOf(call, { action: 'lockout', code: 42900, after: { closed: ['second step'] } }));
+            await this.#in.recorder.record(
+                tx,
+                entryOf(call, { action: 'lockout', code: 42900, after: { closed: ['second step'] } })
+            );
         }
         return failure;
     }
@@ -200,7 +305,8 @@ export class OwnAccount {
     }
 
     #session(call: Call): Session {
-        const session = call.actor.sessionId === null ? undefined : this.#in.sessions.get(call.actor.sessionId);
+        const session =
+            call.actor.sessionId === null ? undefined : this.#in.sessions.get(call.actor.sessionId);
         if (session === undefined) {
             throw fail.TOKEN_REVOKED();
         }

@@ -30,7 +30,12 @@ export interface Accounts {
     stillProven(tx: Transaction, proof: Proof): Promise<boolean>;
     loggedIn(tx: Transaction, proof: Proof): Promise<void>;
     hash(username: string, password: string, path: string): Promise<string>;
-    setPassword(tx: Transaction, id: number, passwordHash: string, mustChangePassword: boolean): Promise<void>;
+    setPassword(
+        tx: Transaction,
+        id: number,
+        passwordHash: string,
+        mustChangePassword: boolean
+    ): Promise<void>;
     /** Makes what is in memory follow the commit. */
     changed(tx: Transaction, id: number): void;
 }
@@ -48,7 +53,17 @@ export type ResolveRoute = (path: string) => Route | null;
 /** What plugins hang on at the entrance. */
 export interface LoginHooks {
     /** Answers false when one of them keeps somebody out whose password was right. Never gets the password; must not throw. */
-    beforeLogin(event: { readonly username: string; readonly ip: string | null; readonly userAgent: string | null }): Promise<boolean>;
+    beforeLogin(event: {
+        readonly username: string;
+        readonly ip: string | null;
+        readonly userAgent: string | null;
+    }): Promise<boolean>;
     /** After the session is there; must not throw. */
-    afterLogin(event: { readonly userId: number; readonly username: string; readonly ip: string | null; readonly userAgent: string | null; readonly newNetwork: boolean }): void;
+    afterLogin(event: {
+        readonly userId: number;
+        readonly username: string;
+        readonly ip: string | null;
+        readonly userAgent: string | null;
+        readonly newNetwork: boolean;
+    }): void;
 }

@@ -20,10 +20,14 @@ export interface Happened {
 }
 
 /** An audit entry of a call. */
-export function entryOf(call: Call, { action, resource = 'auth', resourceId, code, after, who }: Happened): AuditEntry {
+export function entryOf(
+    call: Call,
+    { action, resource = 'auth', resourceId, code, after, who }: Happened
+): AuditEntry {
     const { id, username, tokenId, plugin } = call.actor;
     return {
-        actor: who === undefined ? { id, username, tokenId, plugin } : { ...who, tokenId: null, plugin: null },
+        actor:
+            who === undefined ? { id, username, tokenId, plugin } : { ...who, tokenId: null, plugin: null },
         action,
         resource,
         ...(resourceId === undefined ? {} : { resourceId }),

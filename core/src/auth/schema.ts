@@ -11,7 +11,12 @@ export const idParams = joi.object({ id: id.required() });
 
 export const challenge = joi.object({
     algorithm: joi.string().valid('SHA-256').required(),
-    challenge: joi.string().hex().length(64).required().description('Hex SHA-256 of the salt and the number, which is to be found'),
+    challenge: joi
+        .string()
+        .hex()
+        .length(64)
+        .required()
+        .description('Hex SHA-256 of the salt and the number, which is to be found'),
     maxnumber: joi.number().integer().required().description('The number is below it'),
     salt: joi.string().required(),
     signature: joi.string().hex().length(64).required()
@@ -20,7 +25,11 @@ export const challenge = joi.object({
 export const credentials = joi.object({
     username: username.required(),
     password: password.required(),
-    altcha: joi.string().max(8192).allow('', null).description('Base64 of the solved challenge as JSON: algorithm, challenge, number, salt, signature'),
+    altcha: joi
+        .string()
+        .max(8192)
+        .allow('', null)
+        .description('Base64 of the solved challenge as JSON: algorithm, challenge, number, salt, signature'),
     totp: code.allow('', null).description('Six digits, or a recovery code')
 });
 
@@ -34,7 +43,11 @@ const self = {
     id: id.required(),
     username: joi.string().required(),
     role: joi.string().required(),
-    permissions: joi.array().items(joi.string()).required().description('What one may as of now; with an API token only what that was given'),
+    permissions: joi
+        .array()
+        .items(joi.string())
+        .required()
+        .description('What one may as of now; with an API token only what that was given'),
     totpEnabled: joi.boolean().required(),
     mustChangePassword: joi.boolean().required()
 };
@@ -44,17 +57,22 @@ export const login = joi.object({ ...pair, user: joi.object(self).required() });
 
 export const me = joi.object({
     ...self,
-    token: joi.object({
-        kind: joi.string().valid('session', 'token').required(),
-        id: id.required().description('Of the session or the API token'),
-        name: joi.string().allow(null).required(),
-        fresh: joi.boolean().required(),
-        freshUntil: time.allow(null).required(),
-        expiresAt: time.required().description('When the session or the API token ends by itself')
-    }).required()
+    token: joi
+        .object({
+            kind: joi.string().valid('session', 'token').required(),
+            id: id.required().description('Of the session or the API token'),
+            name: joi.string().allow(null).required(),
+            fresh: joi.boolean().required(),
+            freshUntil: time.allow(null).required(),
+            expiresAt: time.required().description('When the session or the API token ends by itself')
+        })
+        .required()
 });
 
-export const passwordChange = joi.object({ currentPassword: password.required(), newPassword: password.required() });
+export const passwordChange = joi.object({
+    currentPassword: password.required(),
+    newPassword: password.required()
+});
 
 export const session = joi.object({
     id: id.required(),
@@ -67,18 +85,38 @@ export const session = joi.object({
 });
 
 export const enrolmentRequest = joi.object({ password: password.required() });
-export const enrolment = joi.object({ secret: joi.secret().required(), uri: joi.secret().required(), qr: joi.secret().required().description('SVG as a data URI') });
-export const confirmation = joi.object({ code: code.required(), currentCode: code.description('Of the active second factor, where one is replaced') });
+export const enrolment = joi.object({
+    secret: joi.secret().required(),
+    uri: joi.secret().required(),
+    qr: joi.secret().required().description('SVG as a data URI')
+});
+export const confirmation = joi.object({
+    code: code.required(),
+    currentCode: code.description('Of the active second factor, where one is replaced')
+});
 export const confirmed = joi.object({ recoveryCodes: joi.array().items(joi.secret()).required() });
-export const totpRemoval = joi.object({ password: password.required(), code: code.required().description('Six digits, or a recovery code') });
+export const totpRemoval = joi.object({
+    password: password.required(),
+    code: code.required().description('Six digits, or a recovery code')
+});
 
 export const stepUp = joi.object({ password, totp: code });
 export const freshness = joi.object({ freshUntil: time.required() });
 
-export const ticketRequest = joi.object({ path: joi.string().max(4096).pattern(/^\/api\/[\x21-\x22\x24-\x7e]*$/, 'path: it begins with /api/').required().description('Path with its query') });
+export const ticketRequest = joi.object({
+    path: joi
+        .string()
+        .max(4096)
+        .pattern(/^\/api\/[\x21-\x22\x24-\x7e]*$/, 'path: it begins with /api/')
+        .required()
+        .description('Path with its query')
+});
 export const ticket = joi.object({ ticket: joi.secret().required(), expiresAt: time.required() });
 
-const permissions = joi.array().items(joi.string().pattern(/^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/, 'permission')).max(1000);
+const permissions = joi
+    .array()
+    .items(joi.string().pattern(/^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/, 'permission'))
+    .max(1000);
 
 const tokenInput = {
     name: joi.string().min(1).max(100).required(),

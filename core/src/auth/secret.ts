@@ -6,11 +6,74 @@ const leastDifferent = 8;
 const leastBits = 96;
 const leastUnknown = 8;
 const known = [
-    'secret', 'changeme', 'change-me', 'change_me', 'password', 'passw0rd', 'default', 'example', 'your-256-bit', 'your-secret', 'yoursecret', 'jwtsecret', 'jwt_secret', 'jwt-secret',
-    'portico', 'supersecret', 'super-secret', 'mysecret', 'my-secret', 'keyboard cat', 'keyboardcat', 'admin', 'letmein', 'qwerty', 'test', 'insecure', 'secure', 'please', 'this', 'key', 'token', 'dev',
-    'development', 'production', 'value', 'not', 'for', 'use', 'in', 'is', 'a', 'the', 'my', 'your', 'very', 'long', 'strong', 'must', 'be', 'replace', 'bit', 'bits', 'at', 'least', 'characters', 'random', 'string', 'super', 'me', 'here', 'put'
+    'secret',
+    'changeme',
+    'change-me',
+    'change_me',
+    'password',
+    'passw0rd',
+    'default',
+    'example',
+    'your-256-bit',
+    'your-secret',
+    'yoursecret',
+    'jwtsecret',
+    'jwt_secret',
+    'jwt-secret',
+    'portico',
+    'supersecret',
+    'super-secret',
+    'mysecret',
+    'my-secret',
+    'keyboard cat',
+    'keyboardcat',
+    'admin',
+    'letmein',
+    'qwerty',
+    'test',
+    'insecure',
+    'secure',
+    'please',
+    'this',
+    'key',
+    'token',
+    'dev',
+    'development',
+    'production',
+    'value',
+    'not',
+    'for',
+    'use',
+    'in',
+    'is',
+    'a',
+    'the',
+    'my',
+    'your',
+    'very',
+    'long',
+    'strong',
+    'must',
+    'be',
+    'replace',
+    'bit',
+    'bits',
+    'at',
+    'least',
+    'characters',
+    'random',
+    'string',
+    'super',
+    'me',
+    'here',
+    'put'
 ].sort((a, b) => b.length - a.length);
-const orders = ['abcdefghijklmnopqrstuvwxyz', 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', '0123456789', 'qwertyuiopasdfghjklzxcvbnm'];
+const orders = [
+    'abcdefghijklmnopqrstuvwxyz',
+    'ABCDEFGHIJKLMNOPQRSTUVWXYZ',
+    '0123456789',
+    'qwertyuiopasdfghjklzxcvbnm'
+];
 
 /** The bytes of `PORTICO_JWT_SECRET`, or of the key file. @throws Error that says what is wrong, without the value */
 export function tokenSecret(given: string | null, keyring: Keyring): Buffer {
@@ -19,7 +82,9 @@ export function tokenSecret(given: string | null, keyring: Keyring): Buffer {
     }
     const fault = faultOfSecret(given);
     if (fault !== null) {
-        throw new Error(`PORTICO_JWT_SECRET cannot be used: ${fault}. Leave it out, and one is made; or set one that \`openssl rand -base64 48\` prints`);
+        throw new Error(
+            `PORTICO_JWT_SECRET cannot be used: ${fault}. Leave it out, and one is made; or set one that \`openssl rand -base64 48\` prints`
+        );
     }
     return Buffer.from(given, 'utf8');
 }
@@ -36,7 +101,10 @@ export function faultOfSecret(secret: string): string | null {
     for (const character of secret) {
         counts.set(character, (counts.get(character) ?? 0) + 1);
     }
-    const bits = [...counts.values()].reduce((sum, count) => sum - count * Math.log2(count / secret.length), 0);
+    const bits = [...counts.values()].reduce(
+        (sum, count) => sum - count * Math.log2(count / secret.length),
+        0
+    );
     if (counts.size < leastDifferent || bits < leastBits) {
         return 'it has too few different characters';
     }
@@ -75,7 +143,12 @@ function isRepeated(text: string): boolean {
         return true;
     }
     for (let length = 1; length <= text.length / 2; length += 1) {
-        if (text.slice(0, length).repeat(Math.ceil(text.length / length)).startsWith(text)) {
+        if (
+            text
+                .slice(0, length)
+                .repeat(Math.ceil(text.length / length))
+                .startsWith(text)
+        ) {
             return true;
         }
     }

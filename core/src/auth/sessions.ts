@@ -44,10 +44,19 @@ export class Sessions {
     constructor({ db, clock }: { readonly db: Database; readonly clock: Clock }) {
         this.#db = db;
         this.#clock = clock;
-        for (const row of db.prepare<[number], Row>('select * from auth_sessions where expires_at > ? order by id').all(clock.now())) {
+        for (const row of db
+            .prepare<[number], Row>('select * from auth_sessions where expires_at > ? order by id')
+            .all(clock.now())) {
             this.#keep({
-                id: row.id, userId: row.user_id, refreshId: row.refresh_id, createdAt: row.created_at, lastSeenAt: row.last_seen_at, provenAt: row.proven_at,
-                expiresAt: row.expires_at, ip: row.ip, userAgent: row.user_agent
+                id: row.id,
+                userId: row.user_id,
+                refreshId: row.refresh_id,
+                createdAt: row.created_at,
+                lastSeenAt: row.last_seen_at,
+                provenAt: row.proven_at,
+                expiresAt: row.expires_at,
+                ip: row.ip,
+                userAgent: row.user_agent
             });
         }
     }
@@ -61,7 +70,9 @@ export class Sessions {
     /** The sessions of an account, the newest first. */
     of(userId: number): Session[] {
         const now = this.#clock.now();
-        return [...this.#byUser.get(userId) ?? []].filter((session) => session.expiresAt > now).sort((a, b) => b.id - a.id);
+        return [...(this.#byUser.get(userId) ?? [])]
+            .filter((session) => session.expiresAt > now)
+            .sort((a, b) => b.id - a.id);
     }
 
     /** Calls back once for each session that ends; one that only expires is not told. */
@@ -70,11 +81,31 @@ export class Sessions {
     }
 
     /** Makes a session; of more than a hundred of one account the one unused for longest ends. */
-    async create(tx: Transaction, login: { readonly userId: number; readonly ip: string; readonly userAgent: string | null; readonly expiresAt: number }): Promise<Session> {
+    async create(
+        tx: Transaction,
+        login: {
+            readonly userId: number;
+            readonly ip: string;
+            readonly userAgent: string | null;
+            readonly expiresAt: number;
+        }
+    ): Promise<Session> {
         const now = this.#clock.now();
-        const row = { ...login, userAgent: login.userAgent?.slice(0, longestAgent) ?? null, refreshId: refreshId(), createdAt: now, lastSeenAt: now, provenAt: now };
-        await this.#endWhere(tx, [...this.#byUser.get(login.userId) ?? []].filter(({ expiresAt }) => expiresAt <= now));
-        const idle = this.of(login.userId).sort((a, b) => b.lastSeenAt - a.lastSeenAt).slice(mostOfOneUser - 1);
+        const row = {
+            ...login,
+            userAgent: login.userAgent?.slice(0, longestAgent) ?? null,
+            refreshId: refreshId(),
+            createdAt: now,
+            lastSeenAt: now,
+            provenAt: now
+        };
+        await this.#endWhere(
+            tx,
+            [...(this.#byUser.get(login.userId) ?? [])].filter(({ expiresAt }) => expiresAt <= now)
+        );
+        const idle = this.of(login.userId)
+            .sort((a, b) => b.lastSeenAt - a.lastSeenAt)
+            .slice(mostOfOneUser - 1);
         await this.#endWhere(tx, idle);
         const id = await tx.em.insert(SessionEntity, row);
         const session: Session = { id, ...row };
@@ -83,13 +114,24 @@ export class Sessions {
     }
 
     /** Spends a refresh token: the new one's id, or null when this one was spent before. */
-    async rotate(tx: Transaction, session: Session, spent: string, expiresAt: number): Promise<string | null> {
+    async rotate(
+        tx: Transaction,
+        session: Session,
+        spent: string,
+        expiresAt: number
+    ): Promise<string | null> {
         const next = refreshId();
-        const rotated = await tx.em.nativeUpdate(SessionEntity, { id: session.id, refreshId: spent }, { refreshId: next, expiresAt, lastSeenAt: this.#clock.now() });
+        const rotated = await tx.em.nativeUpdate(
+            SessionEntity,
+            { id: session.id, refreshId: spent },
+            { refreshId: next, expiresAt, lastSeenAt: this.#clock.now() }
+        );
         if (rotated !== 1) {
             return null;
         }
-        tx.afterCommit(() => Object.assign(session, { refreshId: next, expiresAt, lastSeenAt: this.#clock.now() }));
+        tx.afterCommit(() =>
+            Object.assign(session, { refreshId: next, expiresAt, lastSeenAt: this.#clock.now() })
+        );
         return next;
     }
 
@@ -108,7 +150,10 @@ export class Sessions {
 
     /** Ends the sessions of an account, but for the one named. */
     async endOf(tx: Transaction, userId: number, but: number | null): Promise<void> {
-        await this.#endWhere(tx, [...this.#byUser.get(userId) ?? []].filter(({ id }) => id !== but));
+        await this.#endWhere(
+            tx,
+            [...(this.#byUser.get(userId) ?? [])].filter(({ id }) => id !== but)
+        );
     }
 
     /** Notes that a session is in use: at once in memory, later on disk. */

@@ -32,7 +32,10 @@ export interface Attempt extends Disposable {
     /** The account got in from this network within the last 30 days. */
     readonly known: boolean;
     /** Counts it as failed; a wrong code only for the network, since the second step keeps a count of its own. Answers what this closed, and for how many seconds. */
-    failed(tx: Transaction, what: 'password' | 'code'): Promise<{ readonly seconds: number; readonly closed: readonly ('account' | 'network')[] }>;
+    failed(
+        tx: Transaction,
+        what: 'password' | 'code'
+    ): Promise<{ readonly seconds: number; readonly closed: readonly ('account' | 'network')[] }>;
     /** Counts it as right: what this account failed is forgotten. */
     succeeded(tx: Transaction): Promise<void>;
 }
@@ -52,8 +55,16 @@ interface Row {
     readonly succeeded_at: number;
 }
 
-const accountSteps: readonly Step[] = [{ failures: 5, seconds: 60 }, { failures: 10, seconds: 900 }, { failures: 20, seconds: 3600 }];
-const networkSteps: readonly Step[] = [{ failures: 20, seconds: 60 }, { failures: 40, seconds: 900 }, { failures: 80, seconds: 3600 }];
+const accountSteps: readonly Step[] = [
+    { failures: 5, seconds: 60 },
+    { failures: 10, seconds: 900 },
+    { failures: 20, seconds: 3600 }
+];
+const networkSteps: readonly Step[] = [
+    { failures: 20, seconds: 60 },
+    { failures: 40, seconds: 900 },
+    { failures: 80, seconds: 3600 }
+];
 const forgottenAfterMs = 24 * 3600_000;
 const knownForMs = 30 * 24 * 3600_000;
 
@@ -70,7 +81,9 @@ export class Throttle {
         this.#key = createSecretKey(key);
         this.#accountSteps = steps.accountSteps ?? accountSteps;
         this.#networkSteps = steps.networkSteps ?? networkSteps;
-        this.#row = db.prepare<[string], Row>('select failures, blocked_until, failed_at, succeeded_at from auth_throttle where key = ?');
+        this.#row = db.prepare<[string], Row>(
+            'select failures, blocked_until, failed_at, succeeded_at from auth_throttle where key = ?'
+        );
     }
 
     /** Lets an attempt begin. It counts as under way until it is disposed of. @throws RATE_LIMITED 42900 with `data.retryAfterSeconds` */
@@ -81,7 +94,12 @@ export class Throttle {
         const pair = `pair:${name}@${network}`;
         const known = (this.#row.get(pair)?.succeeded_at ?? 0) > now - knownForMs;
         const counters: Counter[] = [
-            { key: known ? pair : `account:${name}`, kind: 'account', steps: this.#accountSteps, together: 20 },
+            {
+                key: known ? pair : `account:${name}`,
+                kind: 'account',
+                steps: this.#accountSteps,
+                together: 20
+            },
             { key: `network:${network}`, kind: 'network', steps: this.#networkSteps, together: 60 }
         ];
         for (const counter of counters) {
@@ -102,14 +120,28 @@ export class Throttle {
                 if (!counted.some(({ key }) => key === pair)) {
                     await this.#add(tx, pair, 1, now);
                 }
-                await tx.em.nativeDelete(ThrottleEntity, { failedAt: { $lt: now - forgottenAfterMs }, succeededAt: { $lt: now - knownForMs } });
-                return { seconds: Math.max(...results), closed: counted.filter((_counter, index) => (results[index] ?? 0) > 0).map(({ kind }) => kind) };
+                await tx.em.nativeDelete(ThrottleEntity, {
+                    failedAt: { $lt: now - forgottenAfterMs },
+                    succeededAt: { $lt: now - knownForMs }
+                });
+                return {
+                    seconds: Math.max(...results),
+                    closed: counted
+                        .filter((_counter, index) => (results[index] ?? 0) > 0)
+                        .map(({ kind }) => kind)
+                };
             },
             succeeded: async (tx) => {
                 const own = await this.#failures(tx, pair, now);
                 await this.#add(tx, `network:${network}`, -own, null);
                 await tx.em.nativeDelete(ThrottleEntity, { key: { $in: [`account:${name}`, pair] } });
-                await tx.em.insert(ThrottleEntity, { key: pair, failures: 0, blockedUntil: 0, failedAt: 0, succeededAt: now });
+                await tx.em.insert(ThrottleEntity, {
+                    key: pair,
+                    failures: 0,
+                    blockedUntil: 0,
+                    failedAt: 0,
+                    succeededAt: now
+                });
             },
             [Symbol.dispose]: () => {
                 if (!settled) {
@@ -123,7 +155,9 @@ export class Throttle {
     /** Opens an account again, from wherever. */
     async forgive(tx: Transaction, username: string): Promise<void> {
         const name = this.#nameOf(username);
-        await tx.em.nativeDelete(ThrottleEntity, { $or: [{ key: `account:${name}` }, { key: { $gte: `pair:${name}@`, $lt: `pair:${name}A` } }] });
+        await tx.em.nativeDelete(ThrottleEntity, {
+            $or: [{ key: `account:${name}` }, { key: { $gte: `pair:${name}@`, $lt: `pair:${name}A` } }]
+        });
     }
 
     #admit({ key, steps, together }: Counter, now: number): void {
@@ -160,10 +194,19 @@ export class Throttle {
         const kept = row === null || row.failedAt < this.#clock.now() - forgottenAfterMs ? 0 : row.failures;
         const failures = Math.max(0, kept + change);
         if (row !== null) {
-            await tx.em.nativeUpdate(ThrottleEntity, { key }, { failures, ...(failedAt === null ? {} : { failedAt }) });
-        }
-        else if (change > 0) {
-            await tx.em.insert(ThrottleEntity, { key, failures, blockedUntil: 0, failedAt: failedAt ?? 0, succeededAt: 0 });
+            await tx.em.nativeUpdate(
+                ThrottleEntity,
+                { key },
+                { failures, ...(failedAt === null ? {} : { failedAt }) }
+            );
+        } else if (change > 0) {
+            await tx.em.insert(ThrottleEntity, {
+                key,
+                failures,
+                blockedUntil: 0,
+                failedAt: failedAt ?? 0,
+                succeededAt: 0
+            });
         }
         return failures;
     }
@@ -172,13 +215,15 @@ export class Throttle {
         const left = (this.#pending.get(key) ?? 1) - 1;
         if (left === 0) {
             this.#pending.delete(key);
-        }
-        else {
+        } else {
             this.#pending.set(key, left);
         }
     }
 
     #nameOf(username: string): string {
-        return createHmac('sha256', this.#key).update(username.normalize('NFKC').toLowerCase()).digest('base64url').slice(0, 22);
+        return createHmac('sha256', this.#key)
+            .update(username.normalize('NFKC').toLowerCase())
+            .digest('base64url')
+            .slice(0, 22);
     }
 }

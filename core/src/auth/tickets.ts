@@ -35,13 +35,22 @@ export class Tickets {
             this.#open.delete(key);
         }
         const userId = caller.id ?? 0;
-        const own = [...this.#open.values()].reduce((count, ticket) => count + (ticket.userId === userId ? 1 : 0), 0);
+        const own = [...this.#open.values()].reduce(
+            (count, ticket) => count + (ticket.userId === userId ? 1 : 0),
+            0
+        );
         if (this.#open.size >= most || own >= mostOfOneUser) {
             throw fail.RATE_LIMITED({ retryAfterSeconds: lifeMs / 1000 });
         }
         const ticket = randomBytes(24).toString('base64url');
         const expiresAt = now + lifeMs;
-        this.#open.set(hash('sha256', ticket), { userId, sessionId: caller.sessionId, tokenId: caller.tokenId, path, expiresAt });
+        this.#open.set(hash('sha256', ticket), {
+            userId,
+            sessionId: caller.sessionId,
+            tokenId: caller.tokenId,
+            path,
+            expiresAt
+        });
         return { ticket, expiresAt: new Date(expiresAt).toISOString() };
     }
 

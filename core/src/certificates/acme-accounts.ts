@@ -45,24 +45,55 @@ export interface AcmeAccounts {
     registered(id: number, url: string): Promise<void>;
 }
 
-export function createAcmeAccounts(db: Database, keyring: Pick<Keyring, 'seal' | 'open'>, clock: Clock): AcmeAccounts {
-    const all = db.prepare<[], { directory: string; email: string; eabKeyId: string }>('select directory, email, eab_key_id as eabKeyId from acme_account order by id');
-    const find = db.prepare<[string, string, string], { id: number; sealedKey: string; url: string; createdAt: string }>(
-        'select id, sealed_key as sealedKey, url, created_at as createdAt from acme_account where directory = ? and email = ? and eab_key_id = ?');
-    const rowOf = ({ directory, email, eabKeyId }: AccountNames) => find.get(directory, email ?? '', eabKeyId ?? '');
+export function createAcmeAccounts(
+    db: Database,
+    keyring: Pick<Keyring, 'seal' | 'open'>,
+    clock: Clock
+): AcmeAccounts {
+    const all = db.prepare<[], { directory: string; email: string; eabKeyId: string }>(
+        'select directory, email, eab_key_id as eabKeyId from acme_account order by id'
+    );
+    const find = db.prepare<
+        [string, string, string],
+        { id: number; sealedKey: string; url: string; createdAt: string }
+    >(
+        'select id, sealed_key as sealedKey, url, created_at as createdAt from acme_account where directory = ? and email = ? and eab_key_id = ?'
+    );
+    const rowOf = ({ directory, email, eabKeyId }: AccountNames) =>
+        find.get(directory, email ?? '', eabKeyId ?? '');
     // Two orders may be the first at the same time: the key that came first is the account's.
-    const insert = async (tx: Transaction, { directory, email, eabKeyId, key, url, createdAt }: MovedAccount): Promise<void> => {
-        await tx.em.execute('insert into acme_account (directory, email, eab_key_id, sealed_key, url, created_at) values (?, ?, ?, ?, ?, ?) on conflict do nothing', [directory, email ?? '', eabKeyId ?? '', keyring.seal(label, key), url ?? '', createdAt], 'run');
+    const insert = async (
+        tx: Transaction,
+        { directory, email, eabKeyId, key, url, createdAt }: MovedAccount
+    ): Promise<void> => {
+        await tx.em.execute(
+            'insert into acme_account (directory, email, eab_key_id, sealed_key, url, created_at) values (?, ?, ?, ?, ?, ?) on conflict do nothing',
+            [directory, email ?? '', eabKeyId ?? '', keyring.seal(label, key), url ?? '', createdAt],
+            'run'
+        );
     };
     const open = (names: AccountNames): MovedAccount & AcmeAccount => {
         const row = rowOf(names);
         if (row === undefined) {
             throw new Error('An ACME account that was written cannot be read');
         }
-        return { id: row.id, ...names, key: keyring.open(label, row.sealedKey), url: row.url === '' ? null : row.url, createdAt: row.createdAt };
+        return {
+            id: row.id,
+            ...names,
+            key: keyring.open(label, row.sealedKey),
+            url: row.url === '' ? null : row.url,
+            createdAt: row.createdAt
+        };
     };
     return {
-        list: () => all.all().map(({ directory, email, eabKeyId }) => ({ directory, email: email === '' ? null : email, eabKeyId: eabKeyId === '' ? null : eabKeyId })),
+        list: () =>
+            all
+                .all()
+                .map(({ directory, email, eabKeyId }) => ({
+                    directory,
+                    email: email === '' ? null : email,
+                    eabKeyId: eabKeyId === '' ? null : eabKeyId
+                })),
         open(account) {
             const { id: _id, ...moved } = open(account);
             return moved;
@@ -75,14 +106,20 @@ export function createAcmeAccounts(db: Database, keyring: Pick<Keyring, 'seal' |
         async get(directory, email, eabKeyId) {
             const names = { directory, email, eabKeyId };
             if (rowOf(names) === undefined) {
-                const account = { ...names, key: newAccountKey(), url: null, createdAt: new Date(clock.now()).toISOString() };
+                const account = {
+                    ...names,
+                    key: newAccountKey(),
+                    url: null,
+                    createdAt: new Date(clock.now()).toISOString()
+                };
                 await db.write((tx) => insert(tx, account));
             }
             const { id, key, url } = open(names);
             return { id, key, url };
         },
-        registered: (id, url) => db.write(async (tx) => {
-            await tx.em.nativeUpdate(AcmeAccountEntity, { id }, { url });
-        })
+        registered: (id, url) =>
+            db.write(async (tx) => {
+                await tx.em.nativeUpdate(AcmeAccountEntity, { id }, { url });
+            })
     };
 }

@@ -7,10 +7,18 @@ import { AcmeFailure, isOfType, ownProblem, readProblem, retryTime, type Problem
 
 /** The way out, which checks where it leads. */
 export interface AcmeHttp {
-    request(url: string, options: {
-        readonly method?: 'GET' | 'HEAD' | 'POST'; readonly headers?: Readonly<Record<string, string>>; readonly body?: string;
-        readonly timeoutMs?: number; readonly maxBytes?: number; readonly signal?: AbortSignal; readonly ca?: readonly string[];
-    }): Promise<{ readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }>;
+    request(
+        url: string,
+        options: {
+            readonly method?: 'GET' | 'HEAD' | 'POST';
+            readonly headers?: Readonly<Record<string, string>>;
+            readonly body?: string;
+            readonly timeoutMs?: number;
+            readonly maxBytes?: number;
+            readonly signal?: AbortSignal;
+            readonly ca?: readonly string[];
+        }
+    ): Promise<{ readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }>;
 }
 
 export interface AcmeOptions {
@@ -35,7 +43,11 @@ export interface AcmeAnswer {
 
 export interface AcmeClient {
     /** Finds or makes the account and speaks as it from now on; resolves with its URL. `known`: the URL from the last time. */
-    register(options: { readonly email: string | null; readonly eab: ExternalAccount | null; readonly known: string | null }): Promise<string>;
+    register(options: {
+        readonly email: string | null;
+        readonly eab: ExternalAccount | null;
+        readonly known: string | null;
+    }): Promise<string>;
     /** @throws AcmeFailure, or the signal's reason */
     post(url: string, payload: object | null, signal?: AbortSignal): Promise<AcmeAnswer>;
     /** A URL of the directory. @throws AcmeFailure */
@@ -57,39 +69,59 @@ export function createAcmeClient({ http, clock, directory, key, roots, signal }:
     let urls: Promise<Readonly<Record<string, unknown>>> | null = null;
     let account: string | null = null;
 
-    async function send(url: string, options: Parameters<AcmeHttp['request']>[1]): Promise<Awaited<ReturnType<AcmeHttp['request']>>> {
+    async function send(
+        url: string,
+        options: Parameters<AcmeHttp['request']>[1]
+    ): Promise<Awaited<ReturnType<AcmeHttp['request']>>> {
         try {
-            const answer = await http.request(url, { timeoutMs: requestMs, maxBytes: mostBytes, signal, ...(roots.length === 0 ? {} : { ca: roots }), ...options });
+            const answer = await http.request(url, {
+                timeoutMs: requestMs,
+                maxBytes: mostBytes,
+                signal,
+                ...(roots.length === 0 ? {} : { ca: roots }),
+                ...options
+            });
             const nonce = answer.headers['replay-nonce'];
             if (typeof nonce === 'string' && /^[A-Za-z0-9_-]{1,512}$/.test(nonce)) {
                 nonces.push(nonce);
             }
             return answer;
-        }
-        catch (error) {
+        } catch (error) {
             (options.signal ?? signal).throwIfAborted();
-            throw new AcmeFailure(ownProblem('ca-unreachable', `The CA cannot be reached: ${error instanceof Error ? error.message : 'unknown'}`), null, error);
+            throw new AcmeFailure(
+                ownProblem(
+                    'ca-unreachable',
+                    `The CA cannot be reached: ${error instanceof Error ? error.message : 'unknown'}`
+                ),
+                null,
+                error
+            );
         }
     }
 
     function read(answer: Awaited<ReturnType<typeof send>>): Readonly<Record<string, unknown>> {
         try {
             const value = JSON.parse(answer.body.toString()) as unknown;
-            return typeof value === 'object' && value !== null ? value as Record<string, unknown> : {};
-        }
-        catch {
+            return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+        } catch {
             return {};
         }
     }
 
     function problemOf(answer: Awaited<ReturnType<typeof send>>, url: string): Problem {
-        return { status: answer.status, ...readProblem(read(answer), `${hostOf(url)} answered with the status ${answer.status}`) };
+        return {
+            status: answer.status,
+            ...readProblem(read(answer), `${hostOf(url)} answered with the status ${answer.status}`)
+        };
     }
 
     async function urlOf(name: string): Promise<string> {
         urls ??= send(directory, { method: 'GET' }).then((answer) => {
             if (answer.status !== 200) {
-                throw new AcmeFailure(problemOf(answer, directory), retryTime(answer.headers['retry-after'], clock.now()));
+                throw new AcmeFailure(
+                    problemOf(answer, directory),
+                    retryTime(answer.headers['retry-after'], clock.now())
+                );
             }
             return read(answer);
         });
@@ -114,10 +146,23 @@ export function createAcmeClient({ http, clock, directory, key, roots, signal }:
     async function post(url: string, payload: object | null, own: AbortSignal = signal): Promise<AcmeAnswer> {
         for (let attempt = 1; ; attempt += 1) {
             const body = signRequest({ url, nonce: await freshNonce(own), key, account, payload });
-            const answer = await send(url, { method: 'POST', headers: { 'content-type': 'application/jose+json', accept: 'application/json, application/pem-certificate-chain, application/problem+json' }, body, signal: own });
+            const answer = await send(url, {
+                method: 'POST',
+                headers: {
+                    'content-type': 'application/jose+json',
+                    accept: 'application/json, application/pem-certificate-chain, application/problem+json'
+                },
+                body,
+                signal: own
+            });
             const retryAt = retryTime(answer.headers['retry-after'], clock.now());
             if (answer.status >= 200 && answer.status < 300) {
-                return { body: read(answer), text: answer.body.toString(), location: answer.headers.location ?? null, retryAt };
+                return {
+                    body: read(answer),
+                    text: answer.body.toString(),
+                    location: answer.headers.location ?? null,
+                    retryAt
+                };
             }
             const problem = problemOf(answer, url);
             if (!isOfType(problem, 'badNonce') || attempt >= mostNonces) {
@@ -144,7 +189,9 @@ export function createAcmeClient({ http, clock, directory, key, roots, signal }:
             }
             if (account === null) {
                 const { location } = await post(url, {
-                    termsOfServiceAgreed: true, ...(email === null ? {} : { contact: [`mailto:${email}`] }), ...(eab === null ? {} : { externalAccountBinding: signBinding(eab, key, url) })
+                    termsOfServiceAgreed: true,
+                    ...(email === null ? {} : { contact: [`mailto:${email}`] }),
+                    ...(eab === null ? {} : { externalAccountBinding: signBinding(eab, key, url) })
                 });
                 account = location;
             }
@@ -161,9 +208,18 @@ export function createAcmeClient({ http, clock, directory, key, roots, signal }:
                     return body;
                 }
                 if (performance.now() > end) {
-                    throw new AcmeFailure(ownProblem('ca-slow', `${hostOf(url)} did not come to a decision within ${patienceMs / 60_000} minutes`));
+                    throw new AcmeFailure(
+                        ownProblem(
+                            'ca-slow',
+                            `${hostOf(url)} did not come to a decision within ${patienceMs / 60_000} minutes`
+                        )
+                    );
                 }
-                await wait(Math.min(60_000, Math.max(pause, retryAt === null ? 0 : retryAt - clock.now())), undefined, { signal });
+                await wait(
+                    Math.min(60_000, Math.max(pause, retryAt === null ? 0 : retryAt - clock.now())),
+                    undefined,
+                    { signal }
+                );
             }
         }
     };

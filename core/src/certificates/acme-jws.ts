@@ -21,15 +21,25 @@ export interface ExternalAccount {
 }
 
 export function signRequest({ url, nonce, key, account, payload }: SignedRequest): string {
-    const header = { alg: 'ES256', nonce, url, ...(account === null ? { jwk: jwkOf(key) } : { kid: account }) };
+    const header = {
+        alg: 'ES256',
+        nonce,
+        url,
+        ...(account === null ? { jwk: jwkOf(key) } : { kid: account })
+    };
     const parts = [encode(header), payload === null ? '' : encode(payload)];
-    const signature = sign('sha256', Buffer.from(parts.join('.')), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url');
+    const signature = sign('sha256', Buffer.from(parts.join('.')), {
+        key,
+        dsaEncoding: 'ieee-p1363'
+    }).toString('base64url');
     return JSON.stringify({ protected: parts[0], payload: parts[1], signature });
 }
 
 export function signBinding({ keyId, macKey }: ExternalAccount, key: string, url: string): object {
     const parts = [encode({ alg: 'HS256', kid: keyId, url }), encode(jwkOf(key))];
-    const signature = createHmac('sha256', Buffer.from(macKey, 'base64url')).update(parts.join('.')).digest('base64url');
+    const signature = createHmac('sha256', Buffer.from(macKey, 'base64url'))
+        .update(parts.join('.'))
+        .digest('base64url');
     return { protected: parts[0], payload: parts[1], signature };
 }
 

@@ -15,7 +15,15 @@ export interface DnsChallenge {
 
 /** Writes the records, calls back for each that is there, and removes them in the end, whatever happens. */
 export interface DnsWriter {
-    solve(work: { readonly challenges: readonly DnsChallenge[]; readonly key: { readonly pem: string }; readonly signal: AbortSignal; log(text: string): void }, written: (challenge: DnsChallenge) => Promise<void>): Promise<void>;
+    solve(
+        work: {
+            readonly challenges: readonly DnsChallenge[];
+            readonly key: { readonly pem: string };
+            readonly signal: AbortSignal;
+            log(text: string): void;
+        },
+        written: (challenge: DnsChallenge) => Promise<void>
+    ): Promise<void>;
 }
 
 export interface Order {
@@ -47,10 +55,25 @@ interface Pending extends DnsChallenge {
 const farewellMs = 3_000;
 
 /** @throws AcmeFailure, what the writer throws, or the signal's reason */
-export async function obtain({ client, accountKey, domains, writer, signal, progress, log }: Order): Promise<Ordered> {
-    const { body, location } = await client.post(await client.urlOf('newOrder'), { identifiers: domains.map((value) => ({ type: 'dns', value })) });
+export async function obtain({
+    client,
+    accountKey,
+    domains,
+    writer,
+    signal,
+    progress,
+    log
+}: Order): Promise<Ordered> {
+    const { body, location } = await client.post(await client.urlOf('newOrder'), {
+        identifiers: domains.map((value) => ({ type: 'dns', value }))
+    });
     const { authorizations, finalize } = body;
-    if (location === null || typeof finalize !== 'string' || !Array.isArray(authorizations) || !authorizations.every((url) => typeof url === 'string')) {
+    if (
+        location === null ||
+        typeof finalize !== 'string' ||
+        !Array.isArray(authorizations) ||
+        !authorizations.every((url) => typeof url === 'string')
+    ) {
         throw new AcmeFailure(ownProblem('malformed-order', 'The CA gave an order that cannot be read'));
     }
     progress(0.2, `Ordered ${domains.join(', ')}`);
@@ -64,8 +87,7 @@ export async function obtain({ client, accountKey, domains, writer, signal, prog
     if (pending.length > 0) {
         try {
             await prove(pending);
-        }
-        catch (error) {
+        } catch (error) {
             await release(client, pending);
             throw error;
         }
@@ -76,7 +98,9 @@ export async function obtain({ client, accountKey, domains, writer, signal, prog
     await client.post(finalize, { csr: signingRequest(domains, key).toString('base64url') });
     const done = await client.until(location, ({ status }) => status === 'valid' || status === 'invalid');
     if (done['status'] !== 'valid' || typeof done['certificate'] !== 'string') {
-        throw new AcmeFailure(readProblem(done['error'], 'The CA did not issue the certificate and does not say why'));
+        throw new AcmeFailure(
+            readProblem(done['error'], 'The CA did not issue the certificate and does not say why')
+        );
     }
     const { text } = await client.post(done['certificate'], null);
     progress(0.8, 'The CA issued the certificate');
@@ -85,10 +109,18 @@ export async function obtain({ client, accountKey, domains, writer, signal, prog
     async function prove(challenges: readonly Pending[]): Promise<void> {
         const pairs = new Map<DnsChallenge, Pending>(challenges.map((each) => [each, each]));
         await writer.solve({ challenges, key: { pem: accountKey }, signal, log }, async (challenge) => {
-            const { url, authorization, domain } = pairs.get(challenge) ?? challenges.find(({ token }) => token === challenge.token) ?? { url: '', authorization: '', domain: '' };
+            const { url, authorization, domain } = pairs.get(challenge) ??
+                challenges.find(({ token }) => token === challenge.token) ?? {
+                    url: '',
+                    authorization: '',
+                    domain: ''
+                };
             log(`Asking the CA to look at the TXT record of ${domain}`);
             await client.post(url, {});
-            const result = await client.until(authorization, ({ status }) => status !== 'pending' && status !== 'processing');
+            const result = await client.until(
+                authorization,
+                ({ status }) => status !== 'pending' && status !== 'processing'
+            );
             if (result['status'] !== 'valid') {
                 throw new AcmeFailure(refusalOf(result, domain));
             }
@@ -99,29 +131,59 @@ export async function obtain({ client, accountKey, domains, writer, signal, prog
 function challengeOf(authorization: Body, url: string, accountKey: string): Pending {
     const { identifier, challenges, status } = authorization;
     const domain = (identifier as { readonly value?: unknown } | undefined)?.value;
-    const challenge = (Array.isArray(challenges) ? challenges as Body[] : []).find(({ type }) => type === 'dns-01');
+    const challenge = (Array.isArray(challenges) ? (challenges as Body[]) : []).find(
+        ({ type }) => type === 'dns-01'
+    );
     if (typeof domain !== 'string') {
-        throw new AcmeFailure(ownProblem('malformed-order', 'The CA gave an authorization that cannot be read'));
+        throw new AcmeFailure(
+            ownProblem('malformed-order', 'The CA gave an authorization that cannot be read')
+        );
     }
     if (status !== 'pending') {
         throw new AcmeFailure(refusalOf(authorization, domain));
     }
     const { token, url: challengeUrl } = challenge ?? {};
-    if (typeof token !== 'string' || typeof challengeUrl !== 'string' || !/^[A-Za-z0-9_-]{1,256}$/.test(token)) {
-        throw new AcmeFailure(ownProblem('no-dns-challenge', `The CA does not let ${domain} be proven by DNS`));
+    if (
+        typeof token !== 'string' ||
+        typeof challengeUrl !== 'string' ||
+        !/^[A-Za-z0-9_-]{1,256}$/.test(token)
+    ) {
+        throw new AcmeFailure(
+            ownProblem('no-dns-challenge', `The CA does not let ${domain} be proven by DNS`)
+        );
     }
-    return { domain: domain.toLowerCase(), token, value: challengeValue(token, accountKey), authorization: url, url: challengeUrl };
+    return {
+        domain: domain.toLowerCase(),
+        token,
+        value: challengeValue(token, accountKey),
+        authorization: url,
+        url: challengeUrl
+    };
 }
 
 /** What the CA says of a name that it does not believe. */
 function refusalOf({ challenges, identifier, status }: Body, domain: string) {
-    const error = (Array.isArray(challenges) ? challenges as Body[] : []).map((challenge) => challenge['error']).find((each) => each !== undefined && each !== null);
+    const error = (Array.isArray(challenges) ? (challenges as Body[]) : [])
+        .map((challenge) => challenge['error'])
+        .find((each) => each !== undefined && each !== null);
     const problem = readProblem(error, `The CA does not believe that ${domain} is ours (${String(status)})`);
-    return { ...problem, ...(problem.identifier === undefined ? { identifier: { type: 'dns', value: String((identifier as { readonly value?: unknown } | undefined)?.value ?? domain) } } : {}) };
+    return {
+        ...problem,
+        ...(problem.identifier === undefined
+            ? {
+                  identifier: {
+                      type: 'dns',
+                      value: String((identifier as { readonly value?: unknown } | undefined)?.value ?? domain)
+                  }
+              }
+            : {})
+    };
 }
 
 /** CAs count authorizations that are left open. */
 async function release(client: AcmeClient, pending: readonly Pending[]): Promise<void> {
     const signal = AbortSignal.timeout(farewellMs);
-    await Promise.allSettled(pending.map(({ authorization }) => client.post(authorization, { status: 'deactivated' }, signal)));
+    await Promise.allSettled(
+        pending.map(({ authorization }) => client.post(authorization, { status: 'deactivated' }, signal))
+    );
 }

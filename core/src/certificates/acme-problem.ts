@@ -40,7 +40,9 @@ export function isOfType(problem: Problem, type: string): boolean {
 
 /** Reads what a CA sent, and takes of it only what a problem has. */
 export function readProblem(sent: unknown, fallback: string): Problem {
-    const { type, title, detail, status, instance, identifier, subproblems } = (typeof sent === 'object' && sent !== null ? sent : {}) as Readonly<Record<string, unknown>>;
+    const { type, title, detail, status, instance, identifier, subproblems } = (
+        typeof sent === 'object' && sent !== null ? sent : {}
+    ) as Readonly<Record<string, unknown>>;
     const of = identifier as { readonly type?: unknown; readonly value?: unknown } | null | undefined;
     return {
         type: typeof type === 'string' ? textOf(type) : 'about:blank',
@@ -48,8 +50,12 @@ export function readProblem(sent: unknown, fallback: string): Problem {
         detail: typeof detail === 'string' && detail !== '' ? textOf(detail) : fallback,
         ...(typeof status === 'number' ? { status } : {}),
         ...(typeof instance === 'string' ? { instance: textOf(instance) } : {}),
-        ...(typeof of?.type === 'string' && typeof of.value === 'string' ? { identifier: { type: textOf(of.type), value: textOf(of.value) } } : {}),
-        ...(Array.isArray(subproblems) && subproblems.length > 0 ? { subproblems: subproblems.slice(0, mostSubproblems).map((each) => readProblem(each, '')) } : {})
+        ...(typeof of?.type === 'string' && typeof of.value === 'string'
+            ? { identifier: { type: textOf(of.type), value: textOf(of.value) } }
+            : {}),
+        ...(Array.isArray(subproblems) && subproblems.length > 0
+            ? { subproblems: subproblems.slice(0, mostSubproblems).map((each) => readProblem(each, '')) }
+            : {})
     };
 }
 
@@ -66,5 +72,8 @@ export function retryTime(header: string | undefined, now: number): number | nul
 }
 
 function textOf(text: string): string {
-    return text.toWellFormed().replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').slice(0, longest);
+    return text
+        .toWellFormed()
+        .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')
+        .slice(0, longest);
 }

@@ -3,7 +3,10 @@ import { createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 
 /** A new key of a certificate: ECDSA on P-256, PEM in PKCS #8. */
 export function newCertificateKey(): string {
-    return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+    return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
+        type: 'pkcs8',
+        format: 'pem'
+    }) as string;
 }
 
 /** DER. @param names - DNS names, A-labels, wildcards among them */
@@ -15,11 +18,20 @@ export function signingRequest(names: readonly string[], key: string): Buffer {
     const subject = sequence();
     const info = sequence(tagged(0x02, Buffer.from([0])), subject, publicKey, attributes);
     const signature = sign('sha256', info, key);
-    return sequence(info, sequence(oid.ecdsaWithSha256), tagged(0x03, Buffer.concat([Buffer.from([0]), signature])));
+    return sequence(
+        info,
+        sequence(oid.ecdsaWithSha256),
+        tagged(0x03, Buffer.concat([Buffer.from([0]), signature]))
+    );
 }
 
 function tagged(tag: number, content: Buffer): Buffer {
-    const length = content.length < 0x80 ? [content.length] : content.length < 0x100 ? [0x81, content.length] : [0x82, content.length >> 8, content.length & 0xff];
+    const length =
+        content.length < 0x80
+            ? [content.length]
+            : content.length < 0x100
+              ? [0x81, content.length]
+              : [0x82, content.length >> 8, content.length & 0xff];
     return Buffer.concat([Buffer.from([tag, ...length]), content]);
 }
 

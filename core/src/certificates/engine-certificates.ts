@@ -36,7 +36,10 @@ export function createEngineCertificates(folder: () => string | null): EngineCer
     let known = new Map<string, Known>();
 
     async function read(root: string, path: string): Promise<Known | null> {
-        const file = await open(join(root, path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => null);
+        const file = await open(
+            join(root, path),
+            constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+        ).catch(() => null);
         if (file === null) {
             return null;
         }
@@ -52,8 +55,7 @@ export function createEngineCertificates(folder: () => string | null): EngineCer
             }
             const { buffer, bytesRead } = await file.read(Buffer.alloc(mostBytes), 0, mostBytes, 0);
             return { stamp, certificate: viewOf(path, buffer.toString('latin1', 0, bytesRead), stats.mtime) };
-        }
-        finally {
+        } finally {
             await file.close();
         }
     }
@@ -64,23 +66,34 @@ export function createEngineCertificates(folder: () => string | null): EngineCer
             const paths = root === null ? [] : await filesBelow(join(root, 'certificates'));
             const next = new Map<string, Known>();
             const queue = [...paths];
-            await Promise.all(Array.from({ length: atOnce }, async () => {
-                for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
-                    const found = await read(join(root ?? '', 'certificates'), path);
-                    if (found !== null) {
-                        next.set(path, found);
+            await Promise.all(
+                Array.from({ length: atOnce }, async () => {
+                    for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
+                        const found = await read(join(root ?? '', 'certificates'), path);
+                        if (found !== null) {
+                            next.set(path, found);
+                        }
                     }
-                }
-            }));
+                })
+            );
             known = next;
-            return [...next.values()].flatMap(({ certificate }) => certificate === null ? [] : [{ ...certificate, usedBy: usersOf(draft, certificate.domains) }]).sort((a, b) => a.id - b.id);
+            return [...next.values()]
+                .flatMap(({ certificate }) =>
+                    certificate === null
+                        ? []
+                        : [{ ...certificate, usedBy: usersOf(draft, certificate.domains) }]
+                )
+                .sort((a, b) => a.id - b.id);
         }
     };
 }
 
 /** `<issuer>/<name>/<name>.crt`: real folders only. */
 async function filesBelow(root: string): Promise<readonly string[]> {
-    const folders = async (path: string): Promise<readonly string[]> => (await readdir(path, { withFileTypes: true }).catch(() => [])).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+    const folders = async (path: string): Promise<readonly string[]> =>
+        (await readdir(path, { withFileTypes: true }).catch(() => []))
+            .filter((entry) => entry.isDirectory())
+            .map(({ name }) => name);
     const found: string[] = [];
     for (const issuer of await folders(root)) {
         for (const name of await folders(join(root, issuer))) {
@@ -101,9 +114,29 @@ function viewOf(path: string, text: string, changed: Date): EngineCertificate | 
     }
     const at = changed.toISOString();
     return {
-        id: idOf(path), name: leaf.names[0] ?? '', source: 'engine', domains: leaf.names, issuer: leaf.issuer, serial: leaf.serial, notBefore: leaf.notBefore.toISOString(), notAfter: leaf.notAfter.toISOString(),
-        fingerprint256: leaf.fingerprint, dnsProviderId: null, acme: null, autoRenew: true, usedBy: [], lastError: null, nextAttemptAt: null, owner: null, version: 1, createdAt: at, updatedAt: at,
-        chain: chain.map(({ pem }) => pem).join('\n').concat('\n')
+        id: idOf(path),
+        name: leaf.names[0] ?? '',
+        source: 'engine',
+        domains: leaf.names,
+        issuer: leaf.issuer,
+        serial: leaf.serial,
+        notBefore: leaf.notBefore.toISOString(),
+        notAfter: leaf.notAfter.toISOString(),
+        fingerprint256: leaf.fingerprint,
+        dnsProviderId: null,
+        acme: null,
+        autoRenew: true,
+        usedBy: [],
+        lastError: null,
+        nextAttemptAt: null,
+        owner: null,
+        version: 1,
+        createdAt: at,
+        updatedAt: at,
+        chain: chain
+            .map(({ pem }) => pem)
+            .join('\n')
+            .concat('\n')
     };
 }
 

@@ -95,8 +95,15 @@ class CreateCertificate extends Migration {
 class AddAcme extends Migration {
     override up(): void {
         for (const column of [
-            'dns_provider_id integer', 'directory text', 'email text', 'sealed_eab text', 'auto_renew integer not null default 0', 'last_error text', 'next_attempt_at integer',
-            'failures integer not null default 0', 'warned_days integer'
+            'dns_provider_id integer',
+            'directory text',
+            'email text',
+            'sealed_eab text',
+            'auto_renew integer not null default 0',
+            'last_error text',
+            'next_attempt_at integer',
+            'failures integer not null default 0',
+            'warned_days integer'
         ]) {
             this.addSql(`alter table certificate add column ${column}`);
         }
@@ -120,5 +127,7 @@ class AddOwner extends Migration {
 }
 
 export const certificateMigrations: readonly MigrationObject[] = [
-    { name: '0001-certificates', class: CreateCertificate }, { name: '0002-acme', class: AddAcme }, { name: '0003-certificate-owner', class: AddOwner }
+    { name: '0001-certificates', class: CreateCertificate },
+    { name: '0002-acme', class: AddAcme },
+    { name: '0003-certificate-owner', class: AddOwner }
 ];

@@ -47,7 +47,8 @@ export function createIssuance(options: IssuanceOptions): Issuance {
     const { store, db, clock, accounts, events, placement, tasks } = options;
     const working = new Set<number>();
 
-    const note = (id: number, notes: Parameters<Store['note']>[2]): Promise<void> => db.write((tx) => store.note(tx, id, notes));
+    const note = (id: number, notes: Parameters<Store['note']>[2]): Promise<void> =>
+        db.write((tx) => store.note(tx, id, notes));
 
     async function order(row: CertificateRow, { signal, progress, log }: TaskRun): Promise<Ordered> {
         const { directory, email, dnsProviderId } = row;
@@ -58,13 +59,33 @@ export function createIssuance(options: IssuanceOptions): Issuance {
         const account = await accounts.get(directory, email, eab?.keyId ?? null);
         const writer = await options.dns.writer(dnsProviderId);
         const { roots } = options.settings();
-        const client = createAcmeClient({ http: options.http, clock, directory, key: account.key, roots: roots === null ? [] : [roots], signal });
+        const client = createAcmeClient({
+            http: options.http,
+            clock,
+            directory,
+            key: account.key,
+            roots: roots === null ? [] : [roots],
+            signal
+        });
         await register(client, account, email, eab);
         progress(0.1, `Speaks to ${new URL(directory).host}`);
-        return obtain({ client, accountKey: account.key, domains: JSON.parse(row.domains) as string[], writer, signal, progress, log });
+        return obtain({
+            client,
+            accountKey: account.key,
+            domains: JSON.parse(row.domains) as string[],
+            writer,
+            signal,
+            progress,
+            log
+        });
     }
 
-    async function register(client: ReturnType<typeof createAcmeClient>, account: { readonly id: number; readonly url: string | null }, email: string | null, eab: ExternalAccount | null): Promise<void> {
+    async function register(
+        client: ReturnType<typeof createAcmeClient>,
+        account: { readonly id: number; readonly url: string | null },
+        email: string | null,
+        eab: ExternalAccount | null
+    ): Promise<void> {
         const url = await client.register({ email, eab, known: account.url });
         if (url !== account.url) {
             await accounts.registered(account.id, url);
@@ -75,11 +96,20 @@ export function createIssuance(options: IssuanceOptions): Issuance {
     function check(row: CertificateRow, { chain, key }: Ordered): ParsedCertificate {
         const result = parseUpload(chain, key, clock.now() + skewMs);
         if ('faults' in result) {
-            throw new AcmeFailure(ownProblem('bad-certificate', `The CA issued a certificate that cannot be used: ${result.faults.map(({ message }) => message).join('; ')}`));
+            throw new AcmeFailure(
+                ownProblem(
+                    'bad-certificate',
+                    `The CA issued a certificate that cannot be used: ${result.faults.map(({ message }) => message).join('; ')}`
+                )
+            );
         }
-        const missing = (JSON.parse(row.domains) as string[]).filter((domain) => !result.parsed.names.includes(domain));
+        const missing = (JSON.parse(row.domains) as string[]).filter(
+            (domain) => !result.parsed.names.includes(domain)
+        );
         if (missing.length > 0) {
-            throw new AcmeFailure(ownProblem('bad-certificate', `The CA issued a certificate without ${missing.join(', ')}`));
+            throw new AcmeFailure(
+                ownProblem('bad-certificate', `The CA issued a certificate without ${missing.join(', ')}`)
+            );
         }
         return result.parsed;
     }
@@ -87,7 +117,9 @@ export function createIssuance(options: IssuanceOptions): Issuance {
     async function attempt(id: number, run: TaskRun): Promise<CertificateView> {
         const before = store.get(id);
         // Should the panel be killed in the middle, it waits as after a failure.
-        await note(id, { nextAttemptAt: before.autoRenew ? retryAfter(before.failures + 1, clock.now()) : null });
+        await note(id, {
+            nextAttemptAt: before.autoRenew ? retryAfter(before.failures + 1, clock.now()) : null
+        });
         try {
             const parsed = check(before, await order(before, run));
             const call = options.systemCall();
@@ -96,15 +128,27 @@ export function createIssuance(options: IssuanceOptions): Issuance {
             const wrong = await placement.prove(id, before, run.signal);
             if (wrong !== null) {
                 await placement.revert(before, options.systemCall());
-                throw new AcmeFailure(ownProblem('not-served', `The new certificate was taken back: ${wrong}`));
+                throw new AcmeFailure(
+                    ownProblem('not-served', `The new certificate was taken back: ${wrong}`)
+                );
             }
             const row = store.get(id);
-            await note(id, { lastError: null, failures: 0, warnedDays: null, nextAttemptAt: row.autoRenew ? renewalTime(row.notBefore, row.notAfter, clock.now()) : null });
+            await note(id, {
+                lastError: null,
+                failures: 0,
+                warnedDays: null,
+                nextAttemptAt: row.autoRenew ? renewalTime(row.notBefore, row.notAfter, clock.now()) : null
+            });
             run.progress(1, `Valid until ${row.notAfter}`);
-            events.issued({ id, name: row.name, domains: JSON.parse(row.domains) as string[], notAfter: row.notAfter, renewed: before.fingerprint !== '' });
+            events.issued({
+                id,
+                name: row.name,
+                domains: JSON.parse(row.domains) as string[],
+                notAfter: row.notAfter,
+                renewed: before.fingerprint !== ''
+            });
             return placement.view(store.get(id));
-        }
-        catch (error) {
+        } catch (error) {
             throw await failed(id, error, run);
         }
     }
@@ -116,7 +160,9 @@ export function createIssuance(options: IssuanceOptions): Issuance {
         }
         if (signal.aborted) {
             // Somebody's wish is no failure: it is neither counted nor told.
-            await note(id, { lastError: errorText(ownProblem('cancelled', 'The attempt was cancelled'), clock.now()) });
+            await note(id, {
+                lastError: errorText(ownProblem('cancelled', 'The attempt was cancelled'), clock.now())
+            });
             return error;
         }
         const problem = problemOf(error);
@@ -124,11 +170,22 @@ export function createIssuance(options: IssuanceOptions): Issuance {
         const retryAt = error instanceof AcmeFailure ? error.retryAt : null;
         const nextAttemptAt = row.autoRenew ? retryAfter(failures, clock.now(), retryAt) : null;
         await note(id, { lastError: errorText(problem, clock.now()), failures, nextAttemptAt });
-        events.failed({ id, name: row.name, domains: JSON.parse(row.domains) as string[], problem, nextAttemptAt: nextAttemptAt === null ? null : new Date(nextAttemptAt).toISOString() });
+        events.failed({
+            id,
+            name: row.name,
+            domains: JSON.parse(row.domains) as string[],
+            problem,
+            nextAttemptAt: nextAttemptAt === null ? null : new Date(nextAttemptAt).toISOString()
+        });
         if (isFailure(error)) {
             return error;
         }
-        return problem.type === internal ? error : fail.CERTIFICATE_NOT_ISSUED({ problem, certificateId: id }, { message: problem.detail, cause: error });
+        return problem.type === internal
+            ? error
+            : fail.CERTIFICATE_NOT_ISSUED(
+                  { problem, certificateId: id },
+                  { message: problem.detail, cause: error }
+              );
     }
 
     return {
@@ -137,20 +194,38 @@ export function createIssuance(options: IssuanceOptions): Issuance {
             const { id } = row;
             const title = `${row.fingerprint === '' ? 'Issue' : 'Renew'} the certificate ${row.name}`;
             return tasks.start({
-                kind: row.fingerprint === '' ? 'certificate.issue' : 'certificate.renew', title, access: 'certificates:write', call, key: `certificate ${id}`,
-                audit: { action: fresh ? 'create' : 'renew', resource: 'certificates', resourceId: id, ...(fresh ? { before: null, after: { ...placement.view(row) } } : {}) },
-                ...(fresh ? { also: async (tx) => {
-                    if (row.dnsProviderId === null || !await options.dns.existsIn(tx, row.dnsProviderId)) {
-                        throw invalid({ path: 'dnsProviderId', message: 'dnsProviderId must be the id of a DNS provider' });
-                    }
-                    await store.write(tx, row);
-                } } : {}),
+                kind: row.fingerprint === '' ? 'certificate.issue' : 'certificate.renew',
+                title,
+                access: 'certificates:write',
+                call,
+                key: `certificate ${id}`,
+                audit: {
+                    action: fresh ? 'create' : 'renew',
+                    resource: 'certificates',
+                    resourceId: id,
+                    ...(fresh ? { before: null, after: { ...placement.view(row) } } : {})
+                },
+                ...(fresh
+                    ? {
+                          also: async (tx) => {
+                              if (
+                                  row.dnsProviderId === null ||
+                                  !(await options.dns.existsIn(tx, row.dnsProviderId))
+                              ) {
+                                  throw invalid({
+                                      path: 'dnsProviderId',
+                                      message: 'dnsProviderId must be the id of a DNS provider'
+                                  });
+                              }
+                              await store.write(tx, row);
+                          }
+                      }
+                    : {}),
                 async work(run) {
                     working.add(id);
                     try {
                         return await attempt(id, run);
-                    }
-                    finally {
+                    } finally {
                         working.delete(id);
                         options.over();
                     }

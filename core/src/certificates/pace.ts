@@ -12,7 +12,12 @@ const warnings = [1, 3, 7, 14] as const;
  * When it is renewed: after two thirds of its life, up to a fiftieth of it earlier. A clock that runs ahead, or a CA that gives very short
  * lives, does not make one order after the other: half of what is left passes at least.
  */
-export function renewalTime(notBefore: string, notAfter: string, now: number, chance = Math.random()): number {
+export function renewalTime(
+    notBefore: string,
+    notAfter: string,
+    now: number,
+    chance = Math.random()
+): number {
     const [from, to] = [Date.parse(notBefore), Date.parse(notAfter)];
     const usual = from + (to - from) * (2 / 3 - chance / 50);
     return Math.round(usual > now ? usual : now + Math.max(firstPauseMs, (to - now) / 2));
@@ -22,9 +27,19 @@ export function renewalTime(notBefore: string, notAfter: string, now: number, ch
  * When an attempt is made again after so many that failed.
  * @param retryAt - what the CA says; it is never tried before
  */
-export function retryAfter(failures: number, now: number, retryAt: number | null = null, chance = Math.random()): number {
+export function retryAfter(
+    failures: number,
+    now: number,
+    retryAt: number | null = null,
+    chance = Math.random()
+): number {
     const pause = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(20, Math.max(0, failures - 1)));
-    return Math.round(Math.max(now + pause * (1 + jitter * (2 * chance - 1)), retryAt === null ? 0 : retryAt + pause * jitter * chance));
+    return Math.round(
+        Math.max(
+            now + pause * (1 + jitter * (2 * chance - 1)),
+            retryAt === null ? 0 : retryAt + pause * jitter * chance
+        )
+    );
 }
 
 /** The warning that is due: the smallest number of days that the end is within, unless it was given. */

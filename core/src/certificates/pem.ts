@@ -33,7 +33,11 @@ interface Block {
 }
 
 /** Every fault of an upload, or what it holds. */
-export function parseUpload(certificate: string, key: string, now: number): { readonly faults: readonly Invalid[] } | { readonly parsed: ParsedCertificate } {
+export function parseUpload(
+    certificate: string,
+    key: string,
+    now: number
+): { readonly faults: readonly Invalid[] } | { readonly parsed: ParsedCertificate } {
     const faults: Invalid[] = [];
     const add = (path: string, message: string): void => void faults.push({ path, message });
     const chain = readChain(certificate, add);
@@ -44,7 +48,10 @@ export function parseUpload(certificate: string, key: string, now: number): { re
     }
     const names = dnsNames(leaf);
     if (names.length === 0) {
-        add('certificate', 'certificate has no DNS names (subject alternative names); the common name does not count');
+        add(
+            'certificate',
+            'certificate has no DNS names (subject alternative names); the common name does not count'
+        );
     }
     if (names.length > uploadBounds.names) {
         add('certificate', `certificate has more than ${uploadBounds.names} names`);
@@ -52,7 +59,11 @@ export function parseUpload(certificate: string, key: string, now: number): { re
     checkTimes(chain, now, add);
     checkOrder(chain, add);
     checkStrength(leaf.publicKey, add);
-    if (leaf.keyUsage !== undefined && leaf.keyUsage.length > 0 && !leaf.keyUsage.some((usage) => serverUsages.has(usage))) {
+    if (
+        leaf.keyUsage !== undefined &&
+        leaf.keyUsage.length > 0 &&
+        !leaf.keyUsage.some((usage) => serverUsages.has(usage))
+    ) {
         add('certificate', 'certificate is not meant for servers (extended key usage)');
     }
     if (privateKey !== null && !leaf.checkPrivateKey(privateKey)) {
@@ -63,7 +74,10 @@ export function parseUpload(certificate: string, key: string, now: number): { re
     }
     return {
         parsed: {
-            chain: chain.map((each) => each.toString().trim()).join('\n').concat('\n'),
+            chain: chain
+                .map((each) => each.toString().trim())
+                .join('\n')
+                .concat('\n'),
             key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
             ...factsOf(leaf)
         }
@@ -82,7 +96,10 @@ function factsOf(leaf: X509Certificate): Omit<ReadCertificate, 'pem'> {
 }
 
 /** What a certificate says of itself. */
-export interface ReadCertificate extends Pick<ParsedCertificate, 'names' | 'issuer' | 'serial' | 'notBefore' | 'notAfter' | 'fingerprint'> {
+export interface ReadCertificate extends Pick<
+    ParsedCertificate,
+    'names' | 'issuer' | 'serial' | 'notBefore' | 'notAfter' | 'fingerprint'
+> {
     readonly pem: string;
 }
 
@@ -90,7 +107,9 @@ export interface ReadCertificate extends Pick<ParsedCertificate, 'names' | 'issu
 export function readCertificates(text: string): readonly ReadCertificate[] | undefined {
     const faults: string[] = [];
     const chain = readChain(text, (_path, message) => void faults.push(message));
-    return faults.length > 0 ? undefined : chain.map((certificate) => ({ ...factsOf(certificate), pem: certificate.toString().trim() }));
+    return faults.length > 0
+        ? undefined
+        : chain.map((certificate) => ({ ...factsOf(certificate), pem: certificate.toString().trim() }));
 }
 
 type Add = (path: string, message: string) => void;
@@ -98,7 +117,10 @@ type Add = (path: string, message: string) => void;
 function readChain(text: string, add: Add): readonly X509Certificate[] {
     const blocks = readBlocks(text);
     if (blocks === null) {
-        add('certificate', 'certificate must be PEM: certificates between BEGIN and END lines, and nothing else');
+        add(
+            'certificate',
+            'certificate must be PEM: certificates between BEGIN and END lines, and nothing else'
+        );
         return [];
     }
     if (blocks.some(({ label }) => label.includes('PRIVATE KEY'))) {
@@ -115,8 +137,7 @@ function readChain(text: string, add: Add): readonly X509Certificate[] {
     }
     try {
         return blocks.map(({ text: block }) => new X509Certificate(block));
-    }
-    catch {
+    } catch {
         add('certificate', 'certificate is damaged');
         return [];
     }
@@ -125,7 +146,11 @@ function readChain(text: string, add: Add): readonly X509Certificate[] {
 function readKey(text: string, add: Add): KeyObject | null {
     const blocks = readBlocks(text)?.filter(({ label }) => label !== 'EC PARAMETERS');
     const [block, ...others] = blocks ?? [];
-    if (block === undefined || others.length > 0 || !/^(?:ENCRYPTED |RSA |EC )?PRIVATE KEY$/.test(block.label)) {
+    if (
+        block === undefined ||
+        others.length > 0 ||
+        !/^(?:ENCRYPTED |RSA |EC )?PRIVATE KEY$/.test(block.label)
+    ) {
         add('key', 'key must be PEM: one private key between BEGIN and END lines, and nothing else');
         return null;
     }
@@ -135,8 +160,7 @@ function readKey(text: string, add: Add): KeyObject | null {
     }
     try {
         return createPrivateKey({ key: block.text, format: 'pem' });
-    }
-    catch {
+    } catch {
         add('key', 'key is damaged, or of a kind that is not supported');
         return null;
     }
@@ -145,16 +169,23 @@ function readKey(text: string, add: Add): KeyObject | null {
 /** The blocks of a PEM text; null when there is none, or anything but white space between them (RFC 7468, section 2). */
 function readBlocks(text: string): readonly Block[] | null {
     const blocks: Block[] = [];
-    const rest = text.replace(/-----BEGIN ([A-Z0-9 ]+)-----[^-]*(?:-(?!----)[^-]*)*-----END \1-----/g, (block, label: string) => {
-        blocks.push({ label, text: block });
-        return '';
-    });
+    const rest = text.replace(
+        /-----BEGIN ([A-Z0-9 ]+)-----[^-]*(?:-(?!----)[^-]*)*-----END \1-----/g,
+        (block, label: string) => {
+            blocks.push({ label, text: block });
+            return '';
+        }
+    );
     return blocks.length === 0 || rest.trim() !== '' ? null : blocks;
 }
 
 /** Names as Node prints them: those with unusual characters are quoted, and are no names of ours. */
 function dnsNames(leaf: X509Certificate): readonly string[] {
-    const listed = leaf.subjectAltName?.split(', ').flatMap((entry) => /^DNS:((?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*)$/i.exec(entry)?.[1]?.toLowerCase() ?? []);
+    const listed = leaf.subjectAltName
+        ?.split(', ')
+        .flatMap(
+            (entry) => /^DNS:((?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*)$/i.exec(entry)?.[1]?.toLowerCase() ?? []
+        );
     return [...new Set(listed)];
 }
 
@@ -178,15 +209,24 @@ function checkOrder(chain: readonly X509Certificate[], add: Add): void {
             return;
         }
         if (!issuer.ca || !issued.checkIssued(issuer) || !issued.verify(issuer.publicKey)) {
-            add('certificate', `certificate: number ${at + 2} of the chain did not issue number ${at + 1}; the order is the host's own first, then each issuer`);
+            add(
+                'certificate',
+                `certificate: number ${at + 2} of the chain did not issue number ${at + 1}; the order is the host's own first, then each issuer`
+            );
         }
     });
 }
 
 function checkStrength(key: KeyObject, add: Add): void {
     const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
-    const strong = type === 'ed25519' || (type === 'ec' && curves.has(details?.namedCurve ?? '')) || (type === 'rsa' && (details?.modulusLength ?? 0) >= leastRsaBits);
+    const strong =
+        type === 'ed25519' ||
+        (type === 'ec' && curves.has(details?.namedCurve ?? '')) ||
+        (type === 'rsa' && (details?.modulusLength ?? 0) >= leastRsaBits);
     if (!strong) {
-        add('certificate', `certificate has a key that is too weak or not supported: RSA of at least ${leastRsaBits} bits, ECDSA on P-256, P-384 or P-521, or Ed25519 is needed`);
+        add(
+            'certificate',
+            `certificate has a key that is too weak or not supported: RSA of at least ${leastRsaBits} bits, ECDSA on P-256, P-384 or P-521, or Ed25519 is needed`
+        );
     }
 }

@@ -29,7 +29,13 @@ type Answered = (after: CertificateView, headers: Readonly<Record<string, string
 export interface Placement {
     view(row: CertificateRow): CertificateView;
     /** Puts a row in place: the engine's copy and the database's, or neither. @throws Moved, VALIDATION_FAILED, ENGINE_REJECTED, ENGINE_UNAVAILABLE */
-    put(row: CertificateRow, before: CertificateRow | null, pem: CertificatePem, call: Call, answer: Answered): Promise<Reply<CertificateView>>;
+    put(
+        row: CertificateRow,
+        before: CertificateRow | null,
+        pem: CertificatePem,
+        call: Call,
+        answer: Answered
+    ): Promise<Reply<CertificateView>>;
     /** Writes what the engine does not know of. @throws Moved */
     rewrite(row: CertificateRow, before: CertificateRow, call: Call): Promise<Reply<CertificateView>>;
     /** @throws Moved, IN_USE */
@@ -54,14 +60,25 @@ const mostAttempts = 20;
 class Moved extends Error {}
 
 export function createPlacement({ engine, store, db, clock, covers, proofMs }: PlacementOptions): Placement {
-    const view = (row: CertificateRow): CertificateView => viewOf(row, usersOf(engine.draft(), row.id), store);
+    const view = (row: CertificateRow): CertificateView =>
+        viewOf(row, usersOf(engine.draft(), row.id), store);
 
     /** The hosts that name it keep a certificate that covers them. */
     function checkUsers(draft: Draft, id: number, names: readonly string[]): void {
         const faults = usersOf(draft, id).flatMap((user) => {
             const site = draft.hosts.get(user)?.site;
-            const missing = site === undefined ? [] : [site.domain, ...site.aliases].filter((name) => !covers(names, name));
-            return missing.length === 0 ? [] : [{ path: 'certificate', message: `certificate is not valid for ${missing.join(', ')} of host ${user}, which uses it` }];
+            const missing =
+                site === undefined
+                    ? []
+                    : [site.domain, ...site.aliases].filter((name) => !covers(names, name));
+            return missing.length === 0
+                ? []
+                : [
+                      {
+                          path: 'certificate',
+                          message: `certificate is not valid for ${missing.join(', ')} of host ${user}, which uses it`
+                      }
+                  ];
         });
         if (faults.length > 0) {
             throw invalid(...faults);
@@ -69,7 +86,13 @@ export function createPlacement({ engine, store, db, clock, covers, proofMs }: P
     }
 
     /** Puts a row in place: the engine's copy and the database's, or neither. */
-    async function put(row: CertificateRow, before: CertificateRow | null, pem: CertificatePem, call: Call, answer: (after: CertificateView, headers: Readonly<Record<string, string>>) => Reply<CertificateView>): Promise<Reply<CertificateView>> {
+    async function put(
+        row: CertificateRow,
+        before: CertificateRow | null,
+        pem: CertificatePem,
+        call: Call,
+        answer: (after: CertificateView, headers: Readonly<Record<string, string>>) => Reply<CertificateView>
+    ): Promise<Reply<CertificateView>> {
         const certificate = siteCertificate(row);
         const { value } = await engine.change({
             by: authorOf(call),
@@ -85,7 +108,11 @@ export function createPlacement({ engine, store, db, clock, covers, proofMs }: P
                 await store.write(tx, row);
                 const after = view(row);
                 return call.complete(tx, {
-                    action: before === null ? 'create' : 'update', resource, resourceId: row.id, before: before === null ? null : view(before), after,
+                    action: before === null ? 'create' : 'update',
+                    resource,
+                    resourceId: row.id,
+                    before: before === null ? null : view(before),
+                    after,
                     reply: answer(after, { 'x-engine-reload': String(reloaded) })
                 });
             }
@@ -94,7 +121,11 @@ export function createPlacement({ engine, store, db, clock, covers, proofMs }: P
     }
 
     /** Nothing that the engine knows of changes: it is not asked. */
-    function rewrite(row: CertificateRow, before: CertificateRow, call: Call): Promise<Reply<CertificateView>> {
+    function rewrite(
+        row: CertificateRow,
+        before: CertificateRow,
+        call: Call
+    ): Promise<Reply<CertificateView>> {
         return db.write(async (tx) => {
             await mustBe(tx, before);
             await store.write(tx, row);
@@ -102,13 +133,20 @@ export function createPlacement({ engine, store, db, clock, covers, proofMs }: P
                 await store.note(tx, row.id, { nextAttemptAt: row.nextAttemptAt });
             }
             const after = view(row);
-            return call.complete(tx, { action: 'update', resource, resourceId: row.id, before: view(before), after, reply: reply.with(after, { headers: { 'x-engine-reload': 'false' } }) });
+            return call.complete(tx, {
+                action: 'update',
+                resource,
+                resourceId: row.id,
+                before: view(before),
+                after,
+                reply: reply.with(after, { headers: { 'x-engine-reload': 'false' } })
+            });
         });
     }
 
     /** The queue knows fingerprints only: versions are compared in the transaction. */
     async function mustBe(tx: Transaction, before: CertificateRow | null): Promise<void> {
-        if (before !== null && await store.versionIn(tx, before.id) !== before.version) {
+        if (before !== null && (await store.versionIn(tx, before.id)) !== before.version) {
             throw new Moved();
         }
     }
@@ -118,7 +156,14 @@ export function createPlacement({ engine, store, db, clock, covers, proofMs }: P
         const completed = async (tx: Transaction, reloaded: boolean): Promise<Reply<null>> => {
             await mustBe(tx, before);
             await store.remove(tx, id);
-            return call.complete(tx, { action: 'delete', resource, resourceId: id, before: view(before), after: null, reply: reply.with(null, { headers: { 'x-engine-reload': String(reloaded) } }) });
+            return call.complete(tx, {
+                action: 'delete',
+                resource,
+                resourceId: id,
+                before: view(before),
+                after: null,
+                reply: reply.with(null, { headers: { 'x-engine-reload': String(reloaded) } })
+            });
         };
         if (before.fingerprint === '') {
             return db.write((tx) => completed(tx, false));
@@ -131,7 +176,10 @@ export function createPlacement({ engine, store, db, clock, covers, proofMs }: P
                 }
                 const by = usersOf(draft, id);
                 if (by.length > 0) {
-                    throw fail.IN_USE({ by }, { message: `Certificate ${id} is used by host ${by.join(', ')}` });
+                    throw fail.IN_USE(
+                        { by },
+                        { message: `Certificate ${id} is used by host ${by.join(', ')}` }
+                    );
                 }
                 return { certificates: [{ id, certificate: null }] };
             },
@@ -142,23 +190,42 @@ export function createPlacement({ engine, store, db, clock, covers, proofMs }: P
 
     /** Puts what a CA issued in the place of what is there. It stands for the names that were ordered, whatever else it is valid for. */
     function adopt(id: number, parsed: ParsedCertificate, call: Call): Promise<void> {
-        return replace(id, { ...stored(parsed, store), domains: store.get(id).domains }, { certificate: parsed.chain, key: parsed.key }, call);
+        return replace(
+            id,
+            { ...stored(parsed, store), domains: store.get(id).domains },
+            { certificate: parsed.chain, key: parsed.key },
+            call
+        );
     }
 
     function revert(before: CertificateRow, call: Call): Promise<void> {
         const { domains, issuer, serial, notBefore, notAfter, fingerprint, chain, sealedKey } = before;
-        return replace(before.id, { domains, issuer, serial, notBefore, notAfter, fingerprint, chain, sealedKey }, { certificate: chain, key: store.open(before) }, call);
+        return replace(
+            before.id,
+            { domains, issuer, serial, notBefore, notAfter, fingerprint, chain, sealedKey },
+            { certificate: chain, key: store.open(before) },
+            call
+        );
     }
 
-    async function replace(id: number, content: ReturnType<typeof stored>, pem: CertificatePem, call: Call): Promise<void> {
+    async function replace(
+        id: number,
+        content: ReturnType<typeof stored>,
+        pem: CertificatePem,
+        call: Call
+    ): Promise<void> {
         for (let attempt = 1; ; attempt += 1) {
             const before = store.get(id);
-            const row: CertificateRow = { ...before, ...content, version: before.version + 1, updatedAt: new Date(clock.now()).toISOString() };
+            const row: CertificateRow = {
+                ...before,
+                ...content,
+                version: before.version + 1,
+                updatedAt: new Date(clock.now()).toISOString()
+            };
             try {
                 await put(row, before, pem, call, (after) => reply.with(after, {}));
                 return;
-            }
-            catch (error) {
+            } catch (error) {
                 if (!(error instanceof Moved) || attempt === mostAttempts) {
                     throw error;
                 }
@@ -179,7 +246,13 @@ export function createPlacement({ engine, store, db, clock, covers, proofMs }: P
         });
         for (const name of names.slice(0, mostProofs)) {
             // The former one of this number may not be shown any more.
-            const wrong = await proveServed(draft.settings.httpsPort, name, (fingerprint) => fingerprint !== before.fingerprint, signal, proofMs);
+            const wrong = await proveServed(
+                draft.settings.httpsPort,
+                name,
+                (fingerprint) => fingerprint !== before.fingerprint,
+                signal,
+                proofMs
+            );
             if (wrong !== null) {
                 return wrong;
             }
@@ -190,8 +263,7 @@ export function createPlacement({ engine, store, db, clock, covers, proofMs }: P
     async function staleWhenMoved<T>(work: () => Promise<T>, id: number): Promise<T> {
         try {
             return await work();
-        }
-        catch (error) {
+        } catch (error) {
             throw error instanceof Moved ? fail.VERSION_STALE({ version: store.get(id).version }) : error;
         }
     }
@@ -202,8 +274,14 @@ export function createPlacement({ engine, store, db, clock, covers, proofMs }: P
 /** What a row has of a certificate's content. */
 export function stored(parsed: ParsedCertificate, store: Store) {
     return {
-        domains: JSON.stringify(parsed.names), issuer: parsed.issuer, serial: parsed.serial, notBefore: parsed.notBefore.toISOString(), notAfter: parsed.notAfter.toISOString(),
-        fingerprint: parsed.fingerprint, chain: parsed.chain, sealedKey: store.seal(parsed.key)
+        domains: JSON.stringify(parsed.names),
+        issuer: parsed.issuer,
+        serial: parsed.serial,
+        notBefore: parsed.notBefore.toISOString(),
+        notAfter: parsed.notAfter.toISOString(),
+        fingerprint: parsed.fingerprint,
+        chain: parsed.chain,
+        sealedKey: store.seal(parsed.key)
     };
 }
 
@@ -212,5 +290,11 @@ function isPresent(known: SiteCertificate | undefined, row: CertificateRow): boo
 }
 
 function authorOf(call: Call): Author {
-    return { id: call.actor.id, username: call.actor.username, tokenId: call.actor.tokenId, plugin: call.actor.plugin, requestId: call.id };
+    return {
+        id: call.actor.id,
+        username: call.actor.username,
+        tokenId: call.actor.tokenId,
+        plugin: call.actor.plugin,
+        requestId: call.id
+    };
 }

@@ -29,7 +29,12 @@ export interface TaskRun {
 
 export interface TaskStarter {
     start(options: {
-        readonly kind: string; readonly title: string; readonly access: string; readonly call: Call; readonly key: string; readonly audit: AuditDetail;
+        readonly kind: string;
+        readonly title: string;
+        readonly access: string;
+        readonly call: Call;
+        readonly key: string;
+        readonly audit: AuditDetail;
         /** Writes what belongs to the task's beginning, in its transaction. */
         readonly also?: (tx: Transaction) => Promise<void>;
         work(run: TaskRun): Promise<unknown>;
@@ -44,9 +49,27 @@ export interface DnsWriters {
 }
 
 export interface CertificateEvents {
-    issued(event: { readonly id: number; readonly name: string; readonly domains: readonly string[]; readonly notAfter: string; readonly renewed: boolean }): void;
-    expiring(event: { readonly id: number; readonly name: string; readonly domains: readonly string[]; readonly notAfter: string; readonly daysLeft: number }): void;
-    failed(event: { readonly id: number; readonly name: string; readonly domains: readonly string[]; readonly problem: Problem; readonly nextAttemptAt: string | null }): void;
+    issued(event: {
+        readonly id: number;
+        readonly name: string;
+        readonly domains: readonly string[];
+        readonly notAfter: string;
+        readonly renewed: boolean;
+    }): void;
+    expiring(event: {
+        readonly id: number;
+        readonly name: string;
+        readonly domains: readonly string[];
+        readonly notAfter: string;
+        readonly daysLeft: number;
+    }): void;
+    failed(event: {
+        readonly id: number;
+        readonly name: string;
+        readonly domains: readonly string[];
+        readonly problem: Problem;
+        readonly nextAttemptAt: string | null;
+    }): void;
 }
 
 export interface CertificateSettings {

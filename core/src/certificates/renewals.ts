@@ -33,12 +33,25 @@ const longestPauseMs = 3_600_000;
 /** One that is due and cannot be started now, as while others run, is looked at again after this. */
 const shortestPauseMs = 5_000;
 
-export function createRenewals({ store, db, clock, log, events, issuance, systemCall }: RenewalsOptions): Renewals {
+export function createRenewals({
+    store,
+    db,
+    clock,
+    log,
+    events,
+    issuance,
+    systemCall
+}: RenewalsOptions): Renewals {
     let timer: NodeJS.Timeout | null = null;
     let running = false;
     let looking = false;
 
-    const isDue = (row: CertificateRow): boolean => row.autoRenew && row.source === 'acme' && row.nextAttemptAt !== null && row.nextAttemptAt <= clock.now() && !issuance.busy(row.id);
+    const isDue = (row: CertificateRow): boolean =>
+        row.autoRenew &&
+        row.source === 'acme' &&
+        row.nextAttemptAt !== null &&
+        row.nextAttemptAt <= clock.now() &&
+        !issuance.busy(row.id);
 
     async function look(): Promise<void> {
         if (looking) {
@@ -54,24 +67,39 @@ export function createRenewals({ store, db, clock, log, events, issuance, system
                 if (isDue(row)) {
                     await issuance.start(row, systemCall(), false).catch((error: unknown) => {
                         // An attempt of it waits in the queue already, or the panel stops.
-                        if (!isFailure(error) || (error.reason !== 'IN_USE' && error.reason !== 'NOT_READY')) {
+                        if (
+                            !isFailure(error) ||
+                            (error.reason !== 'IN_USE' && error.reason !== 'NOT_READY')
+                        ) {
                             log.error('A certificate could not be renewed', { certificate: row.id, error });
                         }
                     });
                 }
             }
-        }
-        finally {
+        } finally {
             looking = false;
             arm();
         }
     }
 
-    async function warn({ id, name, domains, notAfter, fingerprint, warnedDays }: CertificateRow): Promise<void> {
+    async function warn({
+        id,
+        name,
+        domains,
+        notAfter,
+        fingerprint,
+        warnedDays
+    }: CertificateRow): Promise<void> {
         const due = fingerprint === '' ? null : warningDue(notAfter, warnedDays, clock.now());
         if (due !== null) {
             await db.write((tx) => store.note(tx, id, { warnedDays: due }));
-            events.expiring({ id, name, domains: JSON.parse(domains) as string[], notAfter, daysLeft: daysLeft(notAfter, clock.now()) });
+            events.expiring({
+                id,
+                name,
+                domains: JSON.parse(domains) as string[],
+                notAfter,
+                daysLeft: daysLeft(notAfter, clock.now())
+            });
         }
     }
 
@@ -80,7 +108,15 @@ export function createRenewals({ store, db, clock, log, events, issuance, system
         if (!running) {
             return;
         }
-        const next = Math.min(...store.all().flatMap((row) => row.autoRenew && row.nextAttemptAt !== null && !issuance.busy(row.id) ? [row.nextAttemptAt] : []));
+        const next = Math.min(
+            ...store
+                .all()
+                .flatMap((row) =>
+                    row.autoRenew && row.nextAttemptAt !== null && !issuance.busy(row.id)
+                        ? [row.nextAttemptAt]
+                        : []
+                )
+        );
         const pause = Math.min(longestPauseMs, Math.max(shortestPauseMs, next - clock.now()));
         timer = setTimeout(() => {
             look().catch((error: unknown) => log.error('Certificates could not be looked after', { error }));

@@ -21,7 +21,9 @@ function fingerprintServed(port: number, name: string, signal: AbortSignal): Pro
         const timer = setTimeout(aborted, handshakeMs);
         signal.addEventListener('abort', aborted, { once: true });
         socket.once('error', aborted);
-        socket.once('secureConnect', () => end(socket.getPeerX509Certificate()?.fingerprint256.replaceAll(':', '').toLowerCase() ?? null));
+        socket.once('secureConnect', () =>
+            end(socket.getPeerX509Certificate()?.fingerprint256.replaceAll(':', '').toLowerCase() ?? null)
+        );
     });
 }
 
@@ -30,7 +32,13 @@ function fingerprintServed(port: number, name: string, signal: AbortSignal): Pro
  * @param isRight - decides about a fingerprint
  * @returns null, or what is wrong
  */
-export async function proveServed(port: number, name: string, isRight: (fingerprint: string) => boolean, signal: AbortSignal, limitMs = patienceMs): Promise<string | null> {
+export async function proveServed(
+    port: number,
+    name: string,
+    isRight: (fingerprint: string) => boolean,
+    signal: AbortSignal,
+    limitMs = patienceMs
+): Promise<string | null> {
     const asked = name.replace(/^\*/, 'portico-check');
     const end = performance.now() + limitMs;
     for (;;) {
@@ -40,7 +48,9 @@ export async function proveServed(port: number, name: string, isRight: (fingerpr
         }
         signal.throwIfAborted();
         if (performance.now() > end) {
-            return fingerprint === null ? `no TLS handshake for ${asked} came about` : `the former certificate is still served for ${asked}`;
+            return fingerprint === null
+                ? `no TLS handshake for ${asked} came about`
+                : `the former certificate is still served for ${asked}`;
         }
         await wait(pauseMs, undefined, { signal });
     }

@@ -54,7 +54,10 @@ export interface Certificates {
     /** @throws VALIDATION_FAILED with every reason, ENGINE_REJECTED, ENGINE_UNAVAILABLE */
     upload(body: CertificateUpload, call: Call, owner?: string | null): Promise<Reply<CertificateView>>;
     /** Orders one of a CA. @throws VALIDATION_FAILED with every reason, TOOL_MISSING when the DNS provider needs a program that is not there */
-    order(body: Omit<CertificateCreate, 'certificate' | 'key' | 'source'>, call: Call): Promise<Reply<StartedTask>>;
+    order(
+        body: Omit<CertificateCreate, 'certificate' | 'key' | 'source'>,
+        call: Call
+    ): Promise<Reply<StartedTask>>;
     /** @throws NOT_FOUND, CONFLICT for one that no CA issues to the panel, IN_USE while an attempt is under way */
     renew(id: number, call: Call): Promise<Reply<StartedTask>>;
     /** @throws as `upload`, and NOT_FOUND, VERSION_STALE */
@@ -75,10 +78,32 @@ const defaultDirectory = 'https://acme-v02.api.letsencrypt.org/directory';
 
 export function createCertificates(options: CertificatesOptions): Certificates {
     const { engine, store, db, clock, ports, own } = options;
-    const placement = createPlacement({ engine, store, db, clock, covers: (names, name) => options.covers(names, name) });
+    const placement = createPlacement({
+        engine,
+        store,
+        db,
+        clock,
+        covers: (names, name) => options.covers(names, name)
+    });
     const { view } = placement;
-    const issuance = createIssuance({ ...ports, store, db, clock, placement, accounts: options.accounts, over: () => renewals.arm() });
-    const renewals = createRenewals({ store, db, clock, log: options.log, events: ports.events, issuance, systemCall: ports.systemCall });
+    const issuance = createIssuance({
+        ...ports,
+        store,
+        db,
+        clock,
+        placement,
+        accounts: options.accounts,
+        over: () => renewals.arm()
+    });
+    const renewals = createRenewals({
+        store,
+        db,
+        clock,
+        log: options.log,
+        events: ports.events,
+        issuance,
+        systemCall: ports.systemCall
+    });
 
     function parse(body: { readonly certificate: string; readonly key: string }): ParsedCertificate {
         const result = parseUpload(body.certificate, body.key, clock.now());
@@ -91,7 +116,10 @@ export function createCertificates(options: CertificatesOptions): Certificates {
     /** @throws NOT_FOUND; CONFLICT for what the engine manages by itself */
     function ofPanel(id: number): CertificateRow {
         if (id >= firstEngineId) {
-            throw fail.CONFLICT({ field: 'source' }, { message: 'The proxy engine manages this certificate by itself: it can only be read' });
+            throw fail.CONFLICT(
+                { field: 'source' },
+                { message: 'The proxy engine manages this certificate by itself: it can only be read' }
+            );
         }
         return store.get(id);
     }
@@ -105,22 +133,41 @@ export function createCertificates(options: CertificatesOptions): Certificates {
     }
 
     /** The fields of an order that a change names, on top of what they are. */
-    async function ordered(before: CertificateRow, body: CertificateUpdate): Promise<Pick<CertificateRow, 'autoRenew' | 'dnsProviderId' | 'directory' | 'email' | 'sealedEab'>> {
+    async function ordered(
+        before: CertificateRow,
+        body: CertificateUpdate
+    ): Promise<Pick<CertificateRow, 'autoRenew' | 'dnsProviderId' | 'directory' | 'email' | 'sealedEab'>> {
         const { autoRenew, dnsProviderId, directory, email, sealedEab } = before;
         if (before.source !== 'acme') {
-            const named = (body.autoRenew ?? false) ? 'autoRenew' : (body.dnsProviderId ?? null) !== null ? 'dnsProviderId' : (body.acme ?? null) !== null ? 'acme' : null;
+            const named =
+                (body.autoRenew ?? false)
+                    ? 'autoRenew'
+                    : (body.dnsProviderId ?? null) !== null
+                      ? 'dnsProviderId'
+                      : (body.acme ?? null) !== null
+                        ? 'acme'
+                        : null;
             if (named !== null) {
-                throw invalid({ path: named, message: `${named} is only for certificates of the source acme` });
+                throw invalid({
+                    path: named,
+                    message: `${named} is only for certificates of the source acme`
+                });
             }
             return { autoRenew, dnsProviderId, directory, email, sealedEab };
         }
         if (body.certificate !== undefined || body.key !== undefined) {
-            throw invalid({ path: 'certificate', message: 'certificate comes from the CA: it is renewed, not replaced' });
+            throw invalid({
+                path: 'certificate',
+                message: 'certificate comes from the CA: it is renewed, not replaced'
+            });
         }
         const eab = body.acme?.eab;
         const kept = store.openEab(before);
         if (eab != null && eab.macKey === undefined && eab.keyId !== kept?.keyId) {
-            throw invalid({ path: 'acme.eab.macKey', message: 'acme.eab.macKey is required with another keyId' });
+            throw invalid({
+                path: 'acme.eab.macKey',
+                message: 'acme.eab.macKey is required with another keyId'
+            });
         }
         const provider = body.dnsProviderId ?? dnsProviderId;
         if (provider !== dnsProviderId) {
@@ -131,17 +178,28 @@ export function createCertificates(options: CertificatesOptions): Certificates {
             dnsProviderId: provider,
             directory: body.acme?.directory ?? directory,
             email: body.acme?.email === undefined ? email : body.acme.email,
-            sealedEab: eab === undefined || eab?.macKey === undefined && eab !== null ? sealedEab : store.sealEab(eab === null ? null : { keyId: eab.keyId, macKey: eab.macKey ?? '' })
+            sealedEab:
+                eab === undefined || (eab?.macKey === undefined && eab !== null)
+                    ? sealedEab
+                    : store.sealEab(eab === null ? null : { keyId: eab.keyId, macKey: eab.macKey ?? '' })
         };
     }
 
     /** @throws VALIDATION_FAILED for one that is not there, TOOL_MISSING for one that cannot work here */
     async function checkProvider(id: number | null): Promise<void> {
         if (id === null) {
-            throw invalid({ path: 'dnsProviderId', message: 'dnsProviderId is required: no DNS provider is the default' });
+            throw invalid({
+                path: 'dnsProviderId',
+                message: 'dnsProviderId is required: no DNS provider is the default'
+            });
         }
         await ports.dns.writer(id).catch((error: unknown) => {
-            throw isFailure(error) && error.reason === 'NOT_FOUND' ? invalid({ path: 'dnsProviderId', message: 'dnsProviderId must be the id of a DNS provider' }) : error;
+            throw isFailure(error) && error.reason === 'NOT_FOUND'
+                ? invalid({
+                      path: 'dnsProviderId',
+                      message: 'dnsProviderId must be the id of a DNS provider'
+                  })
+                : error;
         });
     }
 
@@ -152,19 +210,32 @@ export function createCertificates(options: CertificatesOptions): Certificates {
         async list() {
             const draft = engine.draft();
             const users = usersOfAll(draft);
-            return [...store.all().map((row) => viewOf(row, users.get(row.id) ?? [], store)), ...(await own.list(draft)).map(withoutChain)];
+            return [
+                ...store.all().map((row) => viewOf(row, users.get(row.id) ?? [], store)),
+                ...(await own.list(draft)).map(withoutChain)
+            ];
         },
-        get: async (id) => id >= firstEngineId ? withoutChain(await ofEngine(id)) : view(store.get(id)),
+        get: async (id) => (id >= firstEngineId ? withoutChain(await ofEngine(id)) : view(store.get(id))),
         async create(body, call) {
             const { source, certificate, key, ...more } = body;
             if (source === 'acme') {
                 if (certificate !== undefined || key !== undefined) {
-                    throw invalid({ path: certificate === undefined ? 'key' : 'certificate', message: 'certificate and key come from the CA' });
+                    throw invalid({
+                        path: certificate === undefined ? 'key' : 'certificate',
+                        message: 'certificate and key come from the CA'
+                    });
                 }
                 return this.order(more, call);
             }
-            const strange = (['domains', 'dnsProviderId', 'acme', 'autoRenew'] as const).filter((field) => more[field] !== undefined).map((field) => ({ path: field, message: `${field} is only for certificates of the source acme` }));
-            const missing = (['certificate', 'key'] as const).filter((field) => body[field] === undefined).map((field) => ({ path: field, message: `${field} is required` }));
+            const strange = (['domains', 'dnsProviderId', 'acme', 'autoRenew'] as const)
+                .filter((field) => more[field] !== undefined)
+                .map((field) => ({
+                    path: field,
+                    message: `${field} is only for certificates of the source acme`
+                }));
+            const missing = (['certificate', 'key'] as const)
+                .filter((field) => body[field] === undefined)
+                .map((field) => ({ path: field, message: `${field} is required` }));
             if (certificate === undefined || key === undefined || strange.length > 0) {
                 throw invalid(...strange, ...missing);
             }
@@ -174,7 +245,10 @@ export function createCertificates(options: CertificatesOptions): Certificates {
             checkName(body.name);
             const { domains, faults } = readDomains(body.domains ?? []);
             if (faults.length > 0 || domains.length === 0) {
-                throw invalid(...faults, ...(domains.length === 0 ? [{ path: 'domains', message: 'domains is required' }] : []));
+                throw invalid(
+                    ...faults,
+                    ...(domains.length === 0 ? [{ path: 'domains', message: 'domains is required' }] : [])
+                );
             }
             const dnsProviderId = body.dnsProviderId ?? ports.dns.default();
             await checkProvider(dnsProviderId);
@@ -184,8 +258,28 @@ export function createCertificates(options: CertificatesOptions): Certificates {
             const autoRenew = body.autoRenew ?? true;
             const now = new Date(clock.now()).toISOString();
             const row: CertificateRow = {
-                ...notOrdered, id: store.nextId(), name: body.name ?? domains[0] ?? '', source: 'acme', domains: JSON.stringify(domains), issuer: '', serial: '', notBefore: '', notAfter: '', fingerprint: '', chain: '', sealedKey: '',
-                dnsProviderId, directory, email: body.acme?.email ?? settings.email, sealedEab: store.sealEab(eab), autoRenew, nextAttemptAt: autoRenew ? clock.now() : null, owner: call.actor.plugin, version: 1, createdAt: now, updatedAt: now
+                ...notOrdered,
+                id: store.nextId(),
+                name: body.name ?? domains[0] ?? '',
+                source: 'acme',
+                domains: JSON.stringify(domains),
+                issuer: '',
+                serial: '',
+                notBefore: '',
+                notAfter: '',
+                fingerprint: '',
+                chain: '',
+                sealedKey: '',
+                dnsProviderId,
+                directory,
+                email: body.acme?.email ?? settings.email,
+                sealedEab: store.sealEab(eab),
+                autoRenew,
+                nextAttemptAt: autoRenew ? clock.now() : null,
+                owner: call.actor.plugin,
+                version: 1,
+                createdAt: now,
+                updatedAt: now
             };
             return reply.accepted(await issuance.start(row, call, true));
         },
@@ -193,7 +287,10 @@ export function createCertificates(options: CertificatesOptions): Certificates {
             const row = ofPanel(id);
             checkVersion(row, call.ifMatch, undefined);
             if (row.source !== 'acme') {
-                throw fail.CONFLICT({ field: 'source' }, { message: 'An uploaded certificate is replaced, not renewed' });
+                throw fail.CONFLICT(
+                    { field: 'source' },
+                    { message: 'An uploaded certificate is replaced, not renewed' }
+                );
             }
             await checkProvider(row.dnsProviderId);
             return reply.accepted(await issuance.start(row, call, false));
@@ -202,8 +299,24 @@ export function createCertificates(options: CertificatesOptions): Certificates {
             checkName(body.name);
             const parsed = parse(body);
             const now = new Date(clock.now()).toISOString();
-            const row: CertificateRow = { ...notOrdered, id: store.nextId(), name: body.name ?? parsed.names[0] ?? '', source: 'upload', ...stored(parsed, store), owner, version: 1, createdAt: now, updatedAt: now };
-            return placement.put(row, null, { certificate: parsed.chain, key: parsed.key }, call, (after, headers) => reply.created(`/api/certificates/${row.id}`, after, { headers }));
+            const row: CertificateRow = {
+                ...notOrdered,
+                id: store.nextId(),
+                name: body.name ?? parsed.names[0] ?? '',
+                source: 'upload',
+                ...stored(parsed, store),
+                owner,
+                version: 1,
+                createdAt: now,
+                updatedAt: now
+            };
+            return placement.put(
+                row,
+                null,
+                { certificate: parsed.chain, key: parsed.key },
+                call,
+                (after, headers) => reply.created(`/api/certificates/${row.id}`, after, { headers })
+            );
         },
         async update(id, body, call) {
             const before = ofPanel(id);
@@ -213,16 +326,49 @@ export function createCertificates(options: CertificatesOptions): Certificates {
             const { certificate, key } = body;
             if ((certificate === undefined) !== (key === undefined)) {
                 const path = certificate === undefined ? 'certificate' : 'key';
-                throw invalid({ path, message: `${path} is required: a certificate and its key are replaced together` });
+                throw invalid({
+                    path,
+                    message: `${path} is required: a certificate and its key are replaced together`
+                });
             }
-            const parsed = certificate === undefined || key === undefined ? null : parse({ certificate, key });
-            const changed: CertificateRow = { ...before, ...order, name: body.name ?? before.name, ...(parsed === null ? {} : stored(parsed, store)) };
+            const parsed =
+                certificate === undefined || key === undefined ? null : parse({ certificate, key });
+            const changed: CertificateRow = {
+                ...before,
+                ...order,
+                name: body.name ?? before.name,
+                ...(parsed === null ? {} : stored(parsed, store))
+            };
             if (parsed === null && isDeepStrictEqual(changed, before)) {
                 return reply.with(view(before), { headers: { 'x-engine-reload': 'false' } });
             }
-            const nextAttemptAt = changed.autoRenew === before.autoRenew ? before.nextAttemptAt : !changed.autoRenew ? null : changed.fingerprint === '' ? clock.now() : renewalTime(changed.notBefore, changed.notAfter, clock.now());
-            const row: CertificateRow = { ...changed, nextAttemptAt, version: before.version + 1, updatedAt: new Date(clock.now()).toISOString() };
-            return placement.staleWhenMoved(() => parsed === null ? placement.rewrite(row, before, call) : placement.put(row, before, { certificate: parsed.chain, key: parsed.key }, call, (after, headers) => reply.with(after, { headers })), id);
+            const nextAttemptAt =
+                changed.autoRenew === before.autoRenew
+                    ? before.nextAttemptAt
+                    : !changed.autoRenew
+                      ? null
+                      : changed.fingerprint === ''
+                        ? clock.now()
+                        : renewalTime(changed.notBefore, changed.notAfter, clock.now());
+            const row: CertificateRow = {
+                ...changed,
+                nextAttemptAt,
+                version: before.version + 1,
+                updatedAt: new Date(clock.now()).toISOString()
+            };
+            return placement.staleWhenMoved(
+                () =>
+                    parsed === null
+                        ? placement.rewrite(row, before, call)
+                        : placement.put(
+                              row,
+                              before,
+                              { certificate: parsed.chain, key: parsed.key },
+                              call,
+                              (after, headers) => reply.with(after, { headers })
+                          ),
+                id
+            );
         },
         async remove(id, call) {
             const before = ofPanel(id);
@@ -232,7 +378,10 @@ export function createCertificates(options: CertificatesOptions): Certificates {
         async download(id, withKey, call) {
             if (id >= firstEngineId) {
                 if (withKey === true) {
-                    throw fail.CONFLICT({ field: 'source' }, { message: 'The key of this certificate is the proxy engine\'s own' });
+                    throw fail.CONFLICT(
+                        { field: 'source' },
+                        { message: "The key of this certificate is the proxy engine's own" }
+                    );
                 }
                 return pemDownload({ id }, (await ofEngine(id)).chain);
             }
@@ -251,14 +400,26 @@ export function createCertificates(options: CertificatesOptions): Certificates {
                 return pemDownload(row, row.chain);
             }
             // A key that leaves is on record before it does.
-            await db.write((tx) => call.complete(tx, { action: 'export', resource, resourceId: id, reply: null }));
+            await db.write((tx) =>
+                call.complete(tx, { action: 'export', resource, resourceId: id, reply: null })
+            );
             return pemDownload(row, row.chain + store.open(row));
         }
     };
 }
 
 /** What a row has that no CA is asked about. */
-const notOrdered = { dnsProviderId: null, directory: null, email: null, sealedEab: null, autoRenew: false, lastError: null, nextAttemptAt: null, failures: 0, warnedDays: null } as const;
+const notOrdered = {
+    dnsProviderId: null,
+    directory: null,
+    email: null,
+    sealedEab: null,
+    autoRenew: false,
+    lastError: null,
+    nextAttemptAt: null,
+    failures: 0,
+    warnedDays: null
+} as const;
 
 function withoutChain({ chain: _chain, ...view }: EngineCertificate): CertificateView {
     return view;
@@ -267,13 +428,19 @@ function withoutChain({ chain: _chain, ...view }: EngineCertificate): Certificat
 /** @throws VALIDATION_FAILED for a name that does not fit on one line */
 function checkName(name: string | undefined): void {
     if (name !== undefined && /[\p{Cc}\p{Cs}\u2028\u2029]/u.test(name)) {
-        throw invalid({ path: 'name', message: 'name must not have line breaks or other control characters' });
+        throw invalid({
+            path: 'name',
+            message: 'name must not have line breaks or other control characters'
+        });
     }
 }
 
 /** @throws VERSION_STALE when the caller means another version */
 function checkVersion(row: CertificateRow, ifMatch: string | null, sent: number | undefined): void {
-    if ((ifMatch !== null && ifMatch !== '*' && ifMatch !== String(row.version)) || (sent !== undefined && sent !== row.version)) {
+    if (
+        (ifMatch !== null && ifMatch !== '*' && ifMatch !== String(row.version)) ||
+        (sent !== undefined && sent !== row.version)
+    ) {
         throw fail.VERSION_STALE({ version: row.version });
     }
 }
@@ -281,7 +448,9 @@ function checkVersion(row: CertificateRow, ifMatch: string | null, sent: number 
 function pemDownload(row: Pick<CertificateRow, 'id'>, text: string): Download {
     const bytes = new TextEncoder().encode(text);
     return {
-        size: bytes.length, type: 'application/x-pem-file', name: `certificate-${row.id}.pem`,
+        size: bytes.length,
+        type: 'application/x-pem-file',
+        name: `certificate-${row.id}.pem`,
         async *open({ start, end }) {
             yield bytes.subarray(start, end ?? bytes.length);
         }

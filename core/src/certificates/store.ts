@@ -42,11 +42,17 @@ const columns = `id, name, source, domains, issuer, serial, not_before as notBef
 export function createCertificateStore(db: Database, keyring: Pick<Keyring, 'seal' | 'open'>): Store {
     type Raw = Omit<CertificateRow, 'autoRenew'> & { readonly autoRenew: number };
     const all = db.prepare<[], Raw>(`select ${columns} from certificate order by id`);
-    const issued = db.prepare<[], Raw>(`select ${columns} from certificate where fingerprint <> '' order by id`);
+    const issued = db.prepare<[], Raw>(
+        `select ${columns} from certificate where fingerprint <> '' order by id`
+    );
     const one = db.prepare<[number], Raw>(`select ${columns} from certificate where id = ?`);
-    const users = db.prepare<[number], { id: number }>('select id from certificate where dns_provider_id = ? order by id');
+    const users = db.prepare<[number], { id: number }>(
+        'select id from certificate where dns_provider_id = ? order by id'
+    );
     const rowOf = (raw: Raw): CertificateRow => ({ ...raw, autoRenew: raw.autoRenew === 1 });
-    const highest = db.prepare<[], { seq: number }>(`select seq from sqlite_sequence where name = 'certificate'`);
+    const highest = db.prepare<[], { seq: number }>(
+        `select seq from sqlite_sequence where name = 'certificate'`
+    );
     let given = 0;
     const get = (id: number): CertificateRow => {
         const row = one.get(id);
@@ -62,18 +68,30 @@ export function createCertificateStore(db: Database, keyring: Pick<Keyring, 'sea
         get,
         usersOf: (dnsProviderId) => users.all(dnsProviderId).map(({ id }) => id),
         async usersIn(tx, dnsProviderId) {
-            return (await tx.em.execute<{ id: number }[]>('select id from certificate where dns_provider_id = ? order by id', [dnsProviderId])).map(({ id }) => id);
+            return (
+                await tx.em.execute<{ id: number }[]>(
+                    'select id from certificate where dns_provider_id = ? order by id',
+                    [dnsProviderId]
+                )
+            ).map(({ id }) => id);
         },
         nextId() {
             given = Math.max(given, highest.get()?.seq ?? 0) + 1;
             return given;
         },
         async versionIn(tx, id) {
-            const [row] = await tx.em.execute<{ version: number }[]>('select version from certificate where id = ?', [id]);
+            const [row] = await tx.em.execute<{ version: number }[]>(
+                'select version from certificate where id = ?',
+                [id]
+            );
             return row?.version ?? null;
         },
         async write(tx, row) {
-            await tx.em.upsert(CertificateEntity, row, { onConflictFields: ['id'], onConflictExcludeFields: ['lastError', 'nextAttemptAt', 'failures', 'warnedDays'], disableIdentityMap: true });
+            await tx.em.upsert(CertificateEntity, row, {
+                onConflictFields: ['id'],
+                onConflictExcludeFields: ['lastError', 'nextAttemptAt', 'failures', 'warnedDays'],
+                disableIdentityMap: true
+            });
         },
         async note(tx, id, notes) {
             await tx.em.nativeUpdate(CertificateEntity, { id }, notes);
@@ -83,8 +101,9 @@ export function createCertificateStore(db: Database, keyring: Pick<Keyring, 'sea
         },
         seal: (key) => keyring.seal(label, key),
         open,
-        sealEab: (eab) => eab === null ? null : keyring.seal(label, JSON.stringify(eab)),
-        openEab: ({ sealedEab }) => sealedEab === null ? null : JSON.parse(keyring.open(label, sealedEab)) as ExternalAccount,
+        sealEab: (eab) => (eab === null ? null : keyring.seal(label, JSON.stringify(eab))),
+        openEab: ({ sealedEab }) =>
+            sealedEab === null ? null : (JSON.parse(keyring.open(label, sealedEab)) as ExternalAccount),
         load: async () => issued.all().map((raw) => siteCertificate(rowOf(raw))),
         async pem(id) {
             const row = get(id);

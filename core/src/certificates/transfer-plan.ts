@@ -36,7 +36,15 @@ const mostKeptNumbers = 100_000;
 
 /** Nothing was attempted here yet. */
 const untried = { lastError: null, failures: 0, warnedDays: null } as const;
-const notIssued = { issuer: '', serial: '', notBefore: '', notAfter: '', fingerprint: '', chain: '', sealedKey: '' } as const;
+const notIssued = {
+    issuer: '',
+    serial: '',
+    notBefore: '',
+    notAfter: '',
+    fingerprint: '',
+    chain: '',
+    sealedKey: ''
+} as const;
 
 const isIssued = ({ written }: Read): boolean => written.fingerprint256 !== null;
 /** Whether it can come, also where it is not here yet. */
@@ -46,7 +54,10 @@ const canCome = (one: Read): boolean => one.parsed !== null || !isIssued(one);
  * The rows that the document's certificates are: by fingerprint, else by number and name, else by what is ordered. An order never takes
  * the place of what was issued for other names.
  */
-export function recognise(read: readonly Read[], rows: readonly CertificateRow[]): ReadonlyMap<Read, CertificateRow> {
+export function recognise(
+    read: readonly Read[],
+    rows: readonly CertificateRow[]
+): ReadonlyMap<Read, CertificateRow> {
     const found = new Map<Read, CertificateRow>();
     const taken = new Set<number>();
     const take = (one: Read, row: CertificateRow | undefined): void => {
@@ -61,11 +72,28 @@ export function recognise(read: readonly Read[], rows: readonly CertificateRow[]
     const byNumber = new Map(rows.map((row) => [row.id, row]));
     for (const one of coming) {
         const row = byNumber.get(one.written.id);
-        take(one, row !== undefined && row.name === one.written.name && (isIssued(one) || mayBeOrder(row, one.written)) ? row : undefined);
+        take(
+            one,
+            row !== undefined &&
+                row.name === one.written.name &&
+                (isIssued(one) || mayBeOrder(row, one.written))
+                ? row
+                : undefined
+        );
     }
-    const byOrder = new Map(rows.filter((row) => row.source === 'acme' && !taken.has(row.id)).map((row) => [orderOf(row.name, row.domains, row.directory), row]));
+    const byOrder = new Map(
+        rows
+            .filter((row) => row.source === 'acme' && !taken.has(row.id))
+            .map((row) => [orderOf(row.name, row.domains, row.directory), row])
+    );
     for (const one of coming) {
-        const row = byOrder.get(orderOf(one.written.name, JSON.stringify(one.written.domains), one.written.acme?.directory ?? null));
+        const row = byOrder.get(
+            orderOf(
+                one.written.name,
+                JSON.stringify(one.written.domains),
+                one.written.acme?.directory ?? null
+            )
+        );
         take(one, isIssued(one) && row?.fingerprint !== '' ? undefined : row);
     }
     return found;
@@ -114,7 +142,12 @@ export function numbersFor(read: readonly Read[], store: Store, dryRun: boolean)
  * @param ids - of those that are new
  * @throws VERSION_STALE where one that was here is gone since the document was read
  */
-export function planCertificates(read: readonly Read[], ids: ReadonlyMap<Read, number>, ground: Ground, around: Surroundings): { readonly entries: Entry[]; readonly changes: Change[]; readonly numbers: ReadonlyMap<number, number> } {
+export function planCertificates(
+    read: readonly Read[],
+    ids: ReadonlyMap<Read, number>,
+    ground: Ground,
+    around: Surroundings
+): { readonly entries: Entry[]; readonly changes: Change[]; readonly numbers: ReadonlyMap<number, number> } {
     const { store, now } = around;
     const rows = store.all();
     const known = recognise(read, rows);
@@ -126,7 +159,11 @@ export function planCertificates(read: readonly Read[], ids: ReadonlyMap<Read, n
         const { written, parsed } = one;
         const before = known.get(one) ?? null;
         if (before === null && !canCome(one)) {
-            entries.push({ effect: 'unchanged', name: written.name, notes: ['left out: its key is not in the document'] });
+            entries.push({
+                effect: 'unchanged',
+                name: written.name,
+                notes: ['left out: its key is not in the document']
+            });
             continue;
         }
         const id = before?.id ?? ids.get(one);
@@ -136,18 +173,53 @@ export function planCertificates(read: readonly Read[], ids: ReadonlyMap<Read, n
         stays.add(id);
         const notes = [...one.notes];
         const replaced = parsed !== null && before?.fingerprint !== written.fingerprint256;
-        const base = before ?? { ...notIssued, ...untried, id, owner: null, version: 0, nextAttemptAt: null, createdAt: written.createdAt, updatedAt: written.updatedAt };
-        const row = { ...base, ...contentOf(one, before, replaced, store), ...renewalOf(one, before, ground, notes, around), name: written.name, owner: written.owner === undefined ? base.owner : written.owner };
+        const base = before ?? {
+            ...notIssued,
+            ...untried,
+            id,
+            owner: null,
+            version: 0,
+            nextAttemptAt: null,
+            createdAt: written.createdAt,
+            updatedAt: written.updatedAt
+        };
+        const row = {
+            ...base,
+            ...contentOf(one, before, replaced, store),
+            ...renewalOf(one, before, ground, notes, around),
+            name: written.name,
+            owner: written.owner === undefined ? base.owner : written.owner
+        };
         const after: CertificateRow = before === null ? { ...row, nextAttemptAt: dueTime(row, now) } : row;
         const unchanged = before !== null && isDeepStrictEqual(after, before);
-        entries.push({ effect: before === null ? 'create' : unchanged ? 'unchanged' : 'update', name: written.name, ...(notes.length === 0 ? {} : { notes }) });
+        entries.push({
+            effect: before === null ? 'create' : unchanged ? 'unchanged' : 'update',
+            name: written.name,
+            ...(notes.length === 0 ? {} : { notes })
+        });
         // Hosts can name only what is issued.
         if (after.fingerprint !== '') {
             numbers.set(written.id, id);
         }
         if (!unchanged) {
-            const anew = before === null ? null : replaced ? { ...untried, nextAttemptAt: dueTime(after, now) } : after.autoRenew === before.autoRenew ? null : { nextAttemptAt: dueTime(after, now) };
-            changes.push({ before, after: { ...after, version: base.version + 1, updatedAt: before === null ? written.updatedAt : new Date(now).toISOString() }, key: replaced ? parsed.key : null, anew });
+            const anew =
+                before === null
+                    ? null
+                    : replaced
+                      ? { ...untried, nextAttemptAt: dueTime(after, now) }
+                      : after.autoRenew === before.autoRenew
+                        ? null
+                        : { nextAttemptAt: dueTime(after, now) };
+            changes.push({
+                before,
+                after: {
+                    ...after,
+                    version: base.version + 1,
+                    updatedAt: before === null ? written.updatedAt : new Date(now).toISOString()
+                },
+                key: replaced ? parsed.key : null,
+                anew
+            });
         }
     }
     for (const before of ground.mode === 'replace' ? rows.filter(({ id }) => !stays.has(id)) : []) {
@@ -158,8 +230,13 @@ export function planCertificates(read: readonly Read[], ids: ReadonlyMap<Read, n
 }
 
 /** What was issued stands for the names that were ordered, whatever else it is valid for. What is issued here is never taken back by its order. */
-function contentOf({ written, parsed }: Read, before: CertificateRow | null, replaced: boolean, store: Store): Pick<CertificateRow, 'domains'> {
-    const domains = JSON.stringify(written.source === 'acme' ? written.domains : parsed?.names ?? []);
+function contentOf(
+    { written, parsed }: Read,
+    before: CertificateRow | null,
+    replaced: boolean,
+    store: Store
+): Pick<CertificateRow, 'domains'> {
+    const domains = JSON.stringify(written.source === 'acme' ? written.domains : (parsed?.names ?? []));
     if (replaced && parsed !== null) {
         return { ...stored(parsed, store), domains };
     }
@@ -167,10 +244,23 @@ function contentOf({ written, parsed }: Read, before: CertificateRow | null, rep
 }
 
 /** How it is renewed; by hand where something for it is not there. */
-function renewalOf(one: Read, before: CertificateRow | null, ground: Ground, notes: string[], around: Surroundings): Pick<CertificateRow, 'source' | 'dnsProviderId' | 'directory' | 'email' | 'sealedEab' | 'autoRenew'> {
+function renewalOf(
+    one: Read,
+    before: CertificateRow | null,
+    ground: Ground,
+    notes: string[],
+    around: Surroundings
+): Pick<CertificateRow, 'source' | 'dnsProviderId' | 'directory' | 'email' | 'sealedEab' | 'autoRenew'> {
     const { source, acme, autoRenew } = one.written;
     if (acme === null) {
-        return { source, dnsProviderId: null, directory: null, email: null, sealedEab: null, autoRenew: false };
+        return {
+            source,
+            dnsProviderId: null,
+            directory: null,
+            email: null,
+            sealedEab: null,
+            autoRenew: false
+        };
     }
     const { directory, email } = acme;
     const consequence = isIssued(one) ? 'is not renewed by itself any more' : 'is not ordered by itself';
@@ -183,19 +273,33 @@ function renewalOf(one: Read, before: CertificateRow | null, ground: Ground, not
         notes.push(`${consequence}: the MAC key of its external account is not in the document`);
     }
     const eabKeyId = acme.eab?.keyId ?? null;
-    if (before === null && around.accounts?.some((account) => account.directory === directory && account.email === email && account.eabKeyId === eabKeyId) === false) {
+    if (
+        before === null &&
+        around.accounts?.some(
+            (account) =>
+                account.directory === directory && account.email === email && account.eabKeyId === eabKeyId
+        ) === false
+    ) {
         notes.push('the key of its account at the CA is not in the document: it will be another account');
     }
-    const lost = (dnsProviderId === null && acme.dnsProviderId !== null) || (sealedEab === null && acme.eab !== null);
+    const lost =
+        (dnsProviderId === null && acme.dnsProviderId !== null) || (sealedEab === null && acme.eab !== null);
     return { source, dnsProviderId, directory, email, sealedEab, autoRenew: autoRenew && !lost };
 }
 
 /** By what the document's providers become; where it has none, by name, else as it is here. */
-function providerOf({ dnsProviderId, dnsProvider }: NonNullable<Written['acme']>, before: CertificateRow | null, { dnsProviderIds }: Ground, { providers }: Surroundings): number | null {
+function providerOf(
+    { dnsProviderId, dnsProvider }: NonNullable<Written['acme']>,
+    before: CertificateRow | null,
+    { dnsProviderIds }: Ground,
+    { providers }: Surroundings
+): number | null {
     if (dnsProviderId === null) {
         return null;
     }
-    return dnsProviderIds === null ? providers.find(({ name }) => name === dnsProvider)?.id ?? before?.dnsProviderId ?? null : dnsProviderIds.get(dnsProviderId) ?? null;
+    return dnsProviderIds === null
+        ? (providers.find(({ name }) => name === dnsProvider)?.id ?? before?.dnsProviderId ?? null)
+        : (dnsProviderIds.get(dnsProviderId) ?? null);
 }
 
 function sealedEabOf({ written, eab }: Read, before: CertificateRow | null, store: Store): string | null {
@@ -205,12 +309,20 @@ function sealedEabOf({ written, eab }: Read, before: CertificateRow | null, stor
     }
     const known = before === null ? null : store.openEab(before);
     if (eab === null) {
-        return known?.keyId === keyId ? before?.sealedEab ?? null : null;
+        return known?.keyId === keyId ? (before?.sealedEab ?? null) : null;
     }
-    return isDeepStrictEqual(known, eab) ? before?.sealedEab ?? null : store.sealEab(eab);
+    return isDeepStrictEqual(known, eab) ? (before?.sealedEab ?? null) : store.sealEab(eab);
 }
 
 /** When it is worked on by itself; what is only ordered at once. */
-function dueTime({ autoRenew, fingerprint, notBefore, notAfter }: Pick<CertificateRow, 'autoRenew' | 'fingerprint' | 'notBefore' | 'notAfter'>, now: number): number | null {
+function dueTime(
+    {
+        autoRenew,
+        fingerprint,
+        notBefore,
+        notAfter
+    }: Pick<CertificateRow, 'autoRenew' | 'fingerprint' | 'notBefore' | 'notAfter'>,
+    now: number
+): number | null {
     return !autoRenew ? null : fingerprint === '' ? now : renewalTime(notBefore, notAfter, now);
 }

@@ -11,19 +11,38 @@ import { parseUpload, uploadBounds, type ParsedCertificate } from './pem.ts';
 
 const shape = joi.object({
     id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required(),
-    name: joi.string().max(255).pattern(/^[^\p{Cc}\p{Cs}\u2028\u2029]+$/u).required(),
+    name: joi
+        .string()
+        .max(255)
+        .pattern(/^[^\p{Cc}\p{Cs}\u2028\u2029]+$/u)
+        .required(),
     source: joi.string().valid('upload', 'acme').required(),
     domains: joi.array().items(joi.string().max(255)).required(),
     fingerprint256: joi.string().hex().length(64).allow(null).required(),
     certificate: joi.string().max(uploadBounds.certificate).allow(null).required(),
     autoRenew: joi.boolean().required(),
-    acme: joi.object({
-        dnsProviderId: joi.number().integer().min(1).allow(null).required(),
-        dnsProvider: joi.string().max(255).allow(null).required(),
-        directory: joi.string().uri({ scheme: ['https', 'http'] }).max(2048).required(),
-        email: joi.string().email({ tlds: { allow: false } }).max(254).allow(null).required(),
-        eab: joi.object({ keyId: joi.string().max(512).required() }).allow(null).required()
-    }).allow(null).required(),
+    acme: joi
+        .object({
+            dnsProviderId: joi.number().integer().min(1).allow(null).required(),
+            dnsProvider: joi.string().max(255).allow(null).required(),
+            directory: joi
+                .string()
+                .uri({ scheme: ['https', 'http'] })
+                .max(2048)
+                .required(),
+            email: joi
+                .string()
+                .email({ tlds: { allow: false } })
+                .max(254)
+                .allow(null)
+                .required(),
+            eab: joi
+                .object({ keyId: joi.string().max(512).required() })
+                .allow(null)
+                .required()
+        })
+        .allow(null)
+        .required(),
     owner: joi.string().max(100).allow(null),
     createdAt: joi.string().isoDate().required(),
     updatedAt: joi.string().isoDate().required()
@@ -32,7 +51,10 @@ const shape = joi.object({
 /** A certificate, or an order of one, as a document has it. Without `fingerprint256` and `certificate` it is not issued yet. */
 export type Written = Value<typeof shape>;
 
-const eabShape = joi.object({ keyId: joi.string().max(512).required(), macKey: joi.string().max(512).required() });
+const eabShape = joi.object({
+    keyId: joi.string().max(512).required(),
+    macKey: joi.string().max(512).required()
+});
 
 /** What a document says of one certificate. */
 export interface Read {
@@ -47,18 +69,42 @@ export interface Read {
 }
 
 /** A row as a document has it. `provider` is the name of its DNS provider. */
-export function writtenOf(row: CertificateRow, provider: string | null, eab: ExternalAccount | null): Written {
+export function writtenOf(
+    row: CertificateRow,
+    provider: string | null,
+    eab: ExternalAccount | null
+): Written {
     const issued = row.fingerprint !== '';
     const isAcme = row.source === 'acme';
     return {
-        id: row.id, name: row.name, source: isAcme ? 'acme' : 'upload', autoRenew: row.autoRenew,
-        acme: isAcme ? { dnsProviderId: row.dnsProviderId, dnsProvider: provider, directory: row.directory ?? '', email: row.email, eab: eab === null ? null : { keyId: eab.keyId } } : null,
-        domains: JSON.parse(row.domains) as string[], fingerprint256: issued ? row.fingerprint : null, certificate: issued ? row.chain : null, owner: row.owner, createdAt: row.createdAt, updatedAt: row.updatedAt
+        id: row.id,
+        name: row.name,
+        source: isAcme ? 'acme' : 'upload',
+        autoRenew: row.autoRenew,
+        acme: isAcme
+            ? {
+                  dnsProviderId: row.dnsProviderId,
+                  dnsProvider: provider,
+                  directory: row.directory ?? '',
+                  email: row.email,
+                  eab: eab === null ? null : { keyId: eab.keyId }
+              }
+            : null,
+        domains: JSON.parse(row.domains) as string[],
+        fingerprint256: issued ? row.fingerprint : null,
+        certificate: issued ? row.chain : null,
+        owner: row.owner,
+        createdAt: row.createdAt,
+        updatedAt: row.updatedAt
     };
 }
 
 /** Reads them all; what is wrong goes to the faults. */
-export async function readCertificates(part: unknown, reading: Reading, now: number): Promise<readonly Read[]> {
+export async function readCertificates(
+    part: unknown,
+    reading: Reading,
+    now: number
+): Promise<readonly Read[]> {
     const list = Array.isArray(part) ? part : [];
     if (!Array.isArray(part)) {
         reading.faults.add(reading.path, `${reading.path} must be an array of certificates`);
@@ -79,7 +125,9 @@ export async function readCertificates(part: unknown, reading: Reading, now: num
 
 function readOne(value: unknown, at: number, { path, faults, secrets }: Reading, now: number): Read | null {
     const own = `${path}.${at}`;
-    const { error } = (shape as unknown as Joi.Schema).required().validate(value, { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
+    const { error } = (shape as unknown as Joi.Schema)
+        .required()
+        .validate(value, { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
     if (error !== undefined) {
         error.details.forEach((detail) => faults.add([own, ...detail.path].join('.'), detail.message));
         return null;
@@ -101,14 +149,30 @@ function readOne(value: unknown, at: number, { path, faults, secrets }: Reading,
     if (parsed.fingerprint !== written.fingerprint256) {
         faults.add(`${own}.fingerprint256`, 'fingerprint256 is that of another certificate');
     }
-    const missing = written.source === 'acme' ? written.domains.filter((domain) => !parsed.names.includes(domain)) : [];
+    const missing =
+        written.source === 'acme' ? written.domains.filter((domain) => !parsed.names.includes(domain)) : [];
     if (missing.length > 0) {
-        faults.add(`${own}.domains`, `domains has ${missing.join(', ')}, for which the certificate was not issued`);
+        faults.add(
+            `${own}.domains`,
+            `domains has ${missing.join(', ')}, for which the certificate was not issued`
+        );
     }
-    return { at, written, parsed, eab, notes: parsed.notAfter.getTime() <= now ? [`it expired on ${parsed.notAfter.toISOString()}`] : [] };
+    return {
+        at,
+        written,
+        parsed,
+        eab,
+        notes: parsed.notAfter.getTime() <= now ? [`it expired on ${parsed.notAfter.toISOString()}`] : []
+    };
 }
 
-function contradictionsOf({ source, acme, domains: sent, certificate, fingerprint256 }: Written): readonly Invalid[] {
+function contradictionsOf({
+    source,
+    acme,
+    domains: sent,
+    certificate,
+    fingerprint256
+}: Written): readonly Invalid[] {
     if ((source === 'acme') !== (acme !== null)) {
         return [{ path: 'acme', message: 'acme is there if source is acme, and only then' }];
     }
@@ -117,21 +181,35 @@ function contradictionsOf({ source, acme, domains: sent, certificate, fingerprin
         return [{ path, message: `${path} is required: one of the two is there` }];
     }
     if (acme === null) {
-        return certificate === null ? [{ path: 'certificate', message: 'certificate is required of an upload' }] : [];
+        return certificate === null
+            ? [{ path: 'certificate', message: 'certificate is required of an upload' }]
+            : [];
     }
     const { domains, faults } = readDomains(sent);
     const other = domains.findIndex((domain, at) => domain !== sent[at]);
     if (sent.length === 0) {
         return [{ path: 'domains', message: 'domains is required' }];
     }
-    return faults.length > 0 || other === -1 ? faults : [{ path: `domains.${other}`, message: `domains.${other} is not in the spelling of a certificate` }];
+    return faults.length > 0 || other === -1
+        ? faults
+        : [{ path: `domains.${other}`, message: `domains.${other} is not in the spelling of a certificate` }];
 }
 
-function eabOf(sealed: unknown, { acme }: Written, path: string, faults: Reading['faults']): ExternalAccount | null {
+function eabOf(
+    sealed: unknown,
+    { acme }: Written,
+    path: string,
+    faults: Reading['faults']
+): ExternalAccount | null {
     if (sealed === undefined) {
         return null;
     }
-    const { error, value } = (eabShape as unknown as Joi.Schema).required().validate(sealed, { convert: false, errors: { wrap: { label: false } } }) as { error?: Error; value: ExternalAccount };
+    const { error, value } = (eabShape as unknown as Joi.Schema)
+        .required()
+        .validate(sealed, { convert: false, errors: { wrap: { label: false } } }) as {
+        error?: Error;
+        value: ExternalAccount;
+    };
     if (error !== undefined) {
         faults.add(path, `its external account is damaged: ${error.message}`);
         return null;
@@ -142,9 +220,15 @@ function eabOf(sealed: unknown, { acme }: Written, path: string, faults: Reading
     return value;
 }
 
-function parse(certificate: string, key: string, now: number): { readonly parsed: ParsedCertificate | null; readonly faults: readonly Invalid[] } {
+function parse(
+    certificate: string,
+    key: string,
+    now: number
+): { readonly parsed: ParsedCertificate | null; readonly faults: readonly Invalid[] } {
     const result = parseUpload(certificate, key, timeWithin(certificate, now));
-    return 'faults' in result ? { parsed: null, faults: result.faults } : { parsed: result.parsed, faults: [] };
+    return 'faults' in result
+        ? { parsed: null, faults: result.faults }
+        : { parsed: result.parsed, faults: [] };
 }
 
 /** A moment at which the certificate is valid, the present one if it is. */
@@ -152,8 +236,7 @@ function timeWithin(certificate: string, now: number): number {
     try {
         const leaf = new X509Certificate(certificate);
         return Math.max(Math.min(now, leaf.validToDate.getTime() - 1000), leaf.validFromDate.getTime());
-    }
-    catch {
+    } catch {
         return now;
     }
 }

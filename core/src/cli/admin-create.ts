@@ -9,10 +9,19 @@ export const adminCreate: Command = {
     name: 'admin create',
     positionals: ['<username>'],
     summary: 'Create an account that may everything',
-    details: ['A random password is made and written to standard output, this once; it must be changed at the first login.'],
+    details: [
+        'A random password is made and written to standard output, this once; it must be changed at the first login.'
+    ],
     options: {
-        role: { type: 'string', value: 'role', description: 'Another role than admin, such as operator or viewer' },
-        'password-stdin': { type: 'boolean', description: 'Take the password from standard input, and do not ask for a change of it' },
+        role: {
+            type: 'string',
+            value: 'role',
+            description: 'Another role than admin, such as operator or viewer'
+        },
+        'password-stdin': {
+            type: 'boolean',
+            description: 'Take the password from standard input, and do not ask for a change of it'
+        },
         ...jsonOption
     },
     async run({ config, output, positionals, text, flag }) {
@@ -20,16 +29,27 @@ export const adminCreate: Command = {
         const { usernamePattern } = await import('../users/schema.ts');
         const [username = ''] = positionals;
         if (!usernamePattern.test(username)) {
-            throw misuse('a user name has 3 to 64 letters, digits, dots, dashes, underscores or @, and begins with a letter or digit');
+            throw misuse(
+                'a user name has 3 to 64 letters, digits, dots, dashes, underscores or @, and begins with a letter or digit'
+            );
         }
         const role = text('role') ?? 'admin';
         const made = flag('password-stdin') ? null : randomPassword();
-        const user = { username, role, password: made ?? await readPassword(), mustChangePassword: made !== null };
+        const user = {
+            username,
+            role,
+            password: made ?? (await readPassword()),
+            mustChangePassword: made !== null
+        };
         const { id } = await reach<UserView>(config, {
             online: async (client) => (await client.call<UserView>('POST', '/api/users', user)).data,
             offline: async (offline) => (await offline.users.create(offline.call(), user)).data
         });
-        output.say(made === null ? `${username} is there, with the role ${role}.` : `The password of ${username} (role ${role}), shown this once; it must be changed at the first login.`);
+        output.say(
+            made === null
+                ? `${username} is there, with the role ${role}.`
+                : `The password of ${username} (role ${role}), shown this once; it must be changed at the first login.`
+        );
         output.result({ id, username, role, password: made, mustChangePassword: made !== null }, made);
         return 0;
     }

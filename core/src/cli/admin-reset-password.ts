@@ -19,7 +19,10 @@ export const adminResetPassword: Command = {
         'Without a name it is the account "admin". A random password is made and written to standard output, this once; it must be changed at the first login. The account is enabled, its waiting times after failed logins are forgotten, and all its sessions end. Its API tokens stay.'
     ],
     options: {
-        'password-stdin': { type: 'boolean', description: 'Take the new password from standard input, and do not ask for a change of it' },
+        'password-stdin': {
+            type: 'boolean',
+            description: 'Take the new password from standard input, and do not ask for a change of it'
+        },
         'disable-totp': { type: 'boolean', description: 'Take the second factor away as well' },
         ...jsonOption
     },
@@ -29,17 +32,33 @@ export const adminResetPassword: Command = {
         const secondFactor = flag('disable-totp');
         const opened = await reach<Opened>(config, {
             online: (client) => reset(client, username, password, secondFactor),
-            offline: (offline) => offline.console.resetPassword(offline.call(), username, { password, secondFactor })
+            offline: (offline) =>
+                offline.console.resetPassword(offline.call(), username, { password, secondFactor })
         });
-        output.say(opened.password === null
-            ? `${opened.username} has the new password; all sessions of ${opened.username} have ended.`
-            : `The new password of ${opened.username}, shown this once; it must be changed at the first login. All sessions of ${opened.username} have ended.`);
-        output.result({ id: opened.id, username: opened.username, password: opened.password, mustChangePassword: opened.password !== null }, opened.password);
+        output.say(
+            opened.password === null
+                ? `${opened.username} has the new password; all sessions of ${opened.username} have ended.`
+                : `The new password of ${opened.username}, shown this once; it must be changed at the first login. All sessions of ${opened.username} have ended.`
+        );
+        output.result(
+            {
+                id: opened.id,
+                username: opened.username,
+                password: opened.password,
+                mustChangePassword: opened.password !== null
+            },
+            opened.password
+        );
         return 0;
     }
 };
 
-async function reset(client: Client, username: string, given: string | undefined, secondFactor: boolean): Promise<Opened> {
+async function reset(
+    client: Client,
+    username: string,
+    given: string | undefined,
+    secondFactor: boolean
+): Promise<Opened> {
     const user = await findUser(client, username);
     const { randomPassword } = await import('../users/console.ts');
     const made = given === undefined ? randomPassword() : null;
@@ -48,6 +67,10 @@ async function reset(client: Client, username: string, given: string | undefined
     if (secondFactor && user.totpEnabled) {
         await client.call('DELETE', `${path}/totp`);
     }
-    await client.call('PUT', path, { password: given ?? made, disabled: false, mustChangePassword: made !== null });
+    await client.call('PUT', path, {
+        password: given ?? made,
+        disabled: false,
+        mustChangePassword: made !== null
+    });
     return { id: user.id, username: user.username, password: made };
 }

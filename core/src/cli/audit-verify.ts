@@ -20,9 +20,16 @@ export const auditVerify: Command = {
     options: jsonOption,
     async run({ config, output }) {
         const found = await verify(config, output);
-        output.result(found, found.holds ? `The audit log holds: ${span(found)}, ${found.checkpoints} signed checkpoints.` : null);
+        output.result(
+            found,
+            found.holds
+                ? `The audit log holds: ${span(found)}, ${found.checkpoints} signed checkpoints.`
+                : null
+        );
         if (found.break !== null) {
-            output.say(`The audit log is BROKEN at entry ${found.break.id} (${found.break.reason}): ${found.break.message}. ${span(found)} were checked.`);
+            output.say(
+                `The audit log is BROKEN at entry ${found.break.id} (${found.break.reason}): ${found.break.message}. ${span(found)} were checked.`
+            );
         }
         return found.holds ? 0 : 1;
     }
@@ -47,16 +54,15 @@ async function verify(config: Config, output: Output): Promise<Verification> {
             throw error;
         });
         if (found !== null && 'client' in found) {
-            return (await found.client.call<Verification>('GET', '/api/audit/verify', undefined, patienceMs)).data;
+            return (await found.client.call<Verification>('GET', '/api/audit/verify', undefined, patienceMs))
+                .data;
         }
         try {
             return await verifyAuditFile({ file, headFile: join(dataDir, 'audit.head'), keyring });
-        }
-        finally {
+        } finally {
             found?.lock.release();
         }
-    }
-    catch (error) {
+    } catch (error) {
         throw explain(error, dataDir, file);
     }
 }

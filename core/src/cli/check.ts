@@ -12,5 +12,15 @@ export interface Check {
 
 /** A finding in short: evidence alone is fine, a remedy makes it a warning or a failure. */
 export const ok = (id: string, evidence: string): Check => ({ id, state: 'ok', evidence, remedy: null });
-export const warn = (id: string, evidence: string, remedy: string): Check => ({ id, state: 'warn', evidence, remedy });
-export const fault = (id: string, evidence: string, remedy: string): Check => ({ id, state: 'fail', evidence, remedy });
+export const warn = (id: string, evidence: string, remedy: string): Check => ({
+    id,
+    state: 'warn',
+    evidence,
+    remedy
+});
+export const fault = (id: string, evidence: string, remedy: string): Check => ({
+    id,
+    state: 'fail',
+    evidence,
+    remedy
+});

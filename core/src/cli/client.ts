@@ -28,7 +28,13 @@ export interface StreamedEvent {
 
 export interface Client {
     /** @throws Refusal when the panel refuses, Complaint when it does not answer */
-    call<T>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object, timeoutMs?: number, mostBytes?: number): Promise<Reply<T>>;
+    call<T>(
+        method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+        path: string,
+        body?: object,
+        timeoutMs?: number,
+        mostBytes?: number
+    ): Promise<Reply<T>>;
     /**
      * Reads an event stream as it comes, until it ends or breaks off, which is the same to the reader.
      *
@@ -47,13 +53,43 @@ interface Answer {
 const patienceMs = 60_000;
 const longestAnswer = 16 * 1024 * 1024;
 
-export function createClient(address: PanelAddress, keyring: Pick<Keyring, 'derive'>, userAgent: string): Client {
-    const credentials = (): Readonly<Record<string, string>> => ({ authorization: `Bearer ${signConsoleToken(keyring, address.instance, systemClock.now())}`, 'user-agent': userAgent });
+export function createClient(
+    address: PanelAddress,
+    keyring: Pick<Keyring, 'derive'>,
+    userAgent: string
+): Client {
+    const credentials = (): Readonly<Record<string, string>> => ({
+        authorization: `Bearer ${signConsoleToken(keyring, address.instance, systemClock.now())}`,
+        'user-agent': userAgent
+    });
     return {
-        events: (path, lastId, signal) => follow(address, path, { ...credentials(), accept: 'text/event-stream', ...(lastId === null ? {} : { 'last-event-id': lastId }) }, signal),
-        async call<T>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object, timeoutMs = patienceMs, mostBytes = longestAnswer) {
-            const answer = await exchange(address, method, path, { headers: credentials(), body, timeoutMs, mostBytes }).catch((error: Error) => {
-                throw new Complaint(`The panel at ${urlOf(address)} stopped answering (${error.message})${method === 'GET' ? '' : ': nobody knows whether it did what it was asked'}`);
+        events: (path, lastId, signal) =>
+            follow(
+                address,
+                path,
+                {
+                    ...credentials(),
+                    accept: 'text/event-stream',
+                    ...(lastId === null ? {} : { 'last-event-id': lastId })
+                },
+                signal
+            ),
+        async call<T>(
+            method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+            path: string,
+            body?: object,
+            timeoutMs = patienceMs,
+            mostBytes = longestAnswer
+        ) {
+            const answer = await exchange(address, method, path, {
+                headers: credentials(),
+                body,
+                timeoutMs,
+                mostBytes
+            }).catch((error: Error) => {
+                throw new Complaint(
+                    `The panel at ${urlOf(address)} stopped answering (${error.message})${method === 'GET' ? '' : ': nobody knows whether it did what it was asked'}`
+                );
             });
             return read<T>(answer, address);
         }
@@ -61,13 +97,20 @@ export function createClient(address: PanelAddress, keyring: Pick<Keyring, 'deri
 }
 
 /** What `/readyz` answers; null: nothing answers as a panel would. */
-export async function askReadiness(address: PanelAddress, timeoutMs: number): Promise<{ readonly ready: boolean; readonly message: string } | null> {
+export async function askReadiness(
+    address: PanelAddress,
+    timeoutMs: number
+): Promise<{ readonly ready: boolean; readonly message: string } | null> {
     try {
-        const { status, body } = await exchange(address, 'GET', '/readyz', { headers: {}, body: undefined, timeoutMs, mostBytes: longestAnswer });
+        const { status, body } = await exchange(address, 'GET', '/readyz', {
+            headers: {},
+            body: undefined,
+            timeoutMs,
+            mostBytes: longestAnswer
+        });
         const { message } = envelopeOf(body) ?? {};
         return typeof message === 'string' ? { ready: status === 200, message: plain(message) } : null;
-    }
-    catch {
+    } catch {
         return null;
     }
 }
@@ -76,14 +119,42 @@ export function urlOf({ host, port }: PanelAddress): string {
     return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function exchange(address: PanelAddress, method: string, path: string, { headers, body, timeoutMs, mostBytes }: { readonly headers: Readonly<Record<string, string>>; readonly body: object | undefined; readonly timeoutMs: number; readonly mostBytes: number }): Promise<Answer> {
-    const [content, type] = body instanceof Uint8Array ? [body, 'application/gzip'] : [body === undefined ? null : Buffer.from(JSON.stringify(body)), 'application/json'];
+function exchange(
+    address: PanelAddress,
+    method: string,
+    path: string,
+    {
+        headers,
+        body,
+        timeoutMs,
+        mostBytes
+    }: {
+        readonly headers: Readonly<Record<string, string>>;
+        readonly body: object | undefined;
+        readonly timeoutMs: number;
+        readonly mostBytes: number;
+    }
+): Promise<Answer> {
+    const [content, type] =
+        body instanceof Uint8Array
+            ? [body, 'application/gzip']
+            : [body === undefined ? null : Buffer.from(JSON.stringify(body)), 'application/json'];
     return new Promise((resolve, reject) => {
         const asked = request({
-            host: address.host, port: address.port, method, path, agent: false,
-            headers: { ...headers, ...(content === null ? {} : { 'content-type': type, 'content-length': content.byteLength }) }
+            host: address.host,
+            port: address.port,
+            method,
+            path,
+            agent: false,
+            headers: {
+                ...headers,
+                ...(content === null ? {} : { 'content-type': type, 'content-length': content.byteLength })
+            }
         });
-        const timer = setTimeout(() => asked.destroy(new Error(`no answer within ${timeoutMs / 1000} s`)), timeoutMs);
+        const timer = setTimeout(
+            () => asked.destroy(new Error(`no answer within ${timeoutMs / 1000} s`)),
+            timeoutMs
+        );
         const failed = (error: Error): void => {
             clearTimeout(timer);
             reject(error);
@@ -102,14 +173,23 @@ function exchange(address: PanelAddress, method: string, path: string, { headers
             });
             response.on('end', () => {
                 clearTimeout(timer);
-                resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks).toString('utf8') });
+                resolve({
+                    status: response.statusCode ?? 0,
+                    headers: response.headers,
+                    body: Buffer.concat(chunks).toString('utf8')
+                });
             });
         });
         asked.end(content ?? undefined);
     });
 }
 
-async function* follow({ host, port }: PanelAddress, path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): AsyncGenerator<StreamedEvent> {
+async function* follow(
+    { host, port }: PanelAddress,
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal
+): AsyncGenerator<StreamedEvent> {
     signal.throwIfAborted();
     const asked = request({ host, port, method: 'GET', path, agent: false, headers, signal });
     asked.setTimeout(patienceMs, () => asked.destroy()); // the panel sends a beat every 15 s
@@ -126,32 +206,38 @@ async function* follow({ host, port }: PanelAddress, path: string, headers: Read
             text = (blocks.pop() ?? '').slice(0, longestAnswer);
             yield* blocks.flatMap((block) => eventOf(block) ?? []);
         }
-    }
-    catch {
+    } catch {
         signal.throwIfAborted();
-    }
-    finally {
+    } finally {
         asked.destroy();
     }
 }
 
 /** Null for what is no event, such as a comment. */
 function eventOf(block: string): StreamedEvent | null {
-    const fields = Object.fromEntries(block.split('\n').map((line) => /^(\w+): ?(.*)$/.exec(line)?.slice(1) ?? ['', '']));
+    const fields = Object.fromEntries(
+        block.split('\n').map((line) => /^(\w+): ?(.*)$/.exec(line)?.slice(1) ?? ['', ''])
+    );
     try {
-        return fields['event'] === undefined ? null : { event: fields['event'], id: fields['id'] ?? null, data: JSON.parse(fields['data'] ?? 'null') as unknown };
-    }
-    catch {
+        return fields['event'] === undefined
+            ? null
+            : {
+                  event: fields['event'],
+                  id: fields['id'] ?? null,
+                  data: JSON.parse(fields['data'] ?? 'null') as unknown
+              };
+    } catch {
         return null;
     }
 }
 
-function envelopeOf(body: string): { readonly code?: unknown; readonly message?: unknown; readonly data?: unknown } | null {
+function envelopeOf(
+    body: string
+): { readonly code?: unknown; readonly message?: unknown; readonly data?: unknown } | null {
     try {
         const parsed: unknown = JSON.parse(body);
         return typeof parsed === 'object' && parsed !== null ? parsed : null;
-    }
-    catch {
+    } catch {
         return null;
     }
 }
@@ -164,5 +250,10 @@ function read<T>({ status, headers, body }: Answer, address: PanelAddress): Repl
     if (envelope.code !== 0) {
         throw new Refusal(envelope.message, envelope.data);
     }
-    return { data: envelope.data as T, message: plain(envelope.message), next: /[?&]cursor=([^&>]+)[^>]*>;\s*rel="?next"?/.exec(String(headers['link'] ?? ''))?.[1] ?? null, headers };
+    return {
+        data: envelope.data as T,
+        message: plain(envelope.message),
+        next: /[?&]cursor=([^&>]+)[^>]*>;\s*rel="?next"?/.exec(String(headers['link'] ?? ''))?.[1] ?? null,
+        headers
+    };
 }

@@ -39,15 +39,27 @@ export interface Input {
 
 /** Options of every command. */
 export const commonOptions: Readonly<Record<string, Option>> = {
-    'data-dir': { type: 'string', value: 'folder', description: 'The data folder; else PORTICO_DATA_DIR, else ./data' },
+    'data-dir': {
+        type: 'string',
+        value: 'folder',
+        description: 'The data folder; else PORTICO_DATA_DIR, else ./data'
+    },
     help: { type: 'boolean', description: 'Show this' }
 };
 
 /** The option of commands whose result a program may want to read. */
-export const jsonOption: Readonly<Record<string, Option>> = { json: { type: 'boolean', description: 'Write the result as one JSON document' } };
+export const jsonOption: Readonly<Record<string, Option>> = {
+    json: { type: 'boolean', description: 'Write the result as one JSON document' }
+};
 
 /** Reads the arguments of a command. @throws Complaint of misuse */
-export function parseInput(command: Command, args: readonly string[], environment: NodeJS.ProcessEnv, cwd: string, output: (json: boolean) => Output): Input {
+export function parseInput(
+    command: Command,
+    args: readonly string[],
+    environment: NodeJS.ProcessEnv,
+    cwd: string,
+    output: (json: boolean) => Output
+): Input {
     const options = { ...command.options, ...commonOptions };
     const { values, positionals } = parse(command, args, options);
     const most = command.positionals.length;
@@ -67,7 +79,10 @@ export function parseInput(command: Command, args: readonly string[], environmen
     };
     const dataDir = text('data-dir');
     return {
-        config: configOf(dataDir === undefined ? environment : { ...environment, PORTICO_DATA_DIR: dataDir }, cwd),
+        config: configOf(
+            dataDir === undefined ? environment : { ...environment, PORTICO_DATA_DIR: dataDir },
+            cwd
+        ),
         output: output(values['json'] === true),
         positionals,
         text,
@@ -82,18 +97,30 @@ export function parseInput(command: Command, args: readonly string[], environmen
     };
 }
 
-function parse(command: Command, args: readonly string[], options: Readonly<Record<string, Option>>): { readonly values: Readonly<Record<string, string | boolean | undefined>>; readonly positionals: readonly string[] } {
+function parse(
+    command: Command,
+    args: readonly string[],
+    options: Readonly<Record<string, Option>>
+): {
+    readonly values: Readonly<Record<string, string | boolean | undefined>>;
+    readonly positionals: readonly string[];
+} {
     try {
         const types = Object.fromEntries(Object.entries(options).map(([name, { type }]) => [name, { type }]));
-        const { values, positionals, tokens } = parseArgs({ args: [...args], options: types, allowPositionals: true, strict: true, tokens: true });
+        const { values, positionals, tokens } = parseArgs({
+            args: [...args],
+            options: types,
+            allowPositionals: true,
+            strict: true,
+            tokens: true
+        });
         const names = tokens.filter((token) => token.kind === 'option').map(({ name }) => name);
         const twice = names.find((name, index) => names.indexOf(name) !== index);
         if (twice !== undefined) {
             throw misuse(`--${twice} is there twice`);
         }
         return { values: values as Record<string, string | boolean | undefined>, positionals };
-    }
-    catch (error) {
+    } catch (error) {
         if ((error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true) {
             throw misuse(`${command.name}: ${(error as Error).message}`);
         }
@@ -104,8 +131,7 @@ function parse(command: Command, args: readonly string[], options: Readonly<Reco
 function configOf(environment: NodeJS.ProcessEnv, cwd: string): Config {
     try {
         return readConfig(environment, cwd);
-    }
-    catch (error) {
+    } catch (error) {
         throw misuse((error as Error).message);
     }
 }

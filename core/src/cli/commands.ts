@@ -19,5 +19,21 @@ import { start } from './start.ts';
 import { tokenCreate } from './token-create.ts';
 
 export const commands: readonly Command[] = [
-    start, adminResetPassword, adminCreate, tokenCreate, auditVerify, exportCommand, importCommand, doctor, pluginList, pluginInstall, pluginEnable, pluginDisable, pluginRemove, pluginCreate, pluginDev, pluginValidate, pluginTest
+    start,
+    adminResetPassword,
+    adminCreate,
+    tokenCreate,
+    auditVerify,
+    exportCommand,
+    importCommand,
+    doctor,
+    pluginList,
+    pluginInstall,
+    pluginEnable,
+    pluginDisable,
+    pluginRemove,
+    pluginCreate,
+    pluginDev,
+    pluginValidate,
+    pluginTest
 ];

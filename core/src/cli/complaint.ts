@@ -23,8 +23,11 @@ export class Refusal extends Complaint {
     readonly data: Readonly<Record<string, unknown>>;
 
     constructor(message: string, data: unknown, options?: ErrorOptions) {
-        const known = typeof data === 'object' && data !== null ? data as Readonly<Record<string, unknown>> : {};
-        const faults = Array.isArray(known['errors']) ? known['errors'].map((fault: { readonly message?: unknown }) => String(fault.message)).join('; ') : '';
+        const known =
+            typeof data === 'object' && data !== null ? (data as Readonly<Record<string, unknown>>) : {};
+        const faults = Array.isArray(known['errors'])
+            ? known['errors'].map((fault: { readonly message?: unknown }) => String(fault.message)).join('; ')
+            : '';
         super(plain(faults === '' ? message : faults), 1, options);
         this.data = known;
         this.reason = typeof known['reason'] === 'string' ? known['reason'] : null;
@@ -61,16 +64,28 @@ export function explain(error: unknown, dataDir: string, database: string): unkn
     }
     const detail = plain((error as Error).message.split('\n', 1)[0] ?? '');
     if (/^SQLITE_(CORRUPT|NOTADB)/.test(code)) {
-        return new Complaint(`The database ${database} is damaged (${detail}). Stop the panel, keep a copy of the whole data folder, and put back a backup; \`portico doctor\` says more`, 1, { cause: error });
+        return new Complaint(
+            `The database ${database} is damaged (${detail}). Stop the panel, keep a copy of the whole data folder, and put back a backup; \`portico doctor\` says more`,
+            1,
+            { cause: error }
+        );
     }
     if (/^(EACCES|EPERM|EROFS|SQLITE_(READONLY|CANTOPEN|PERM|AUTH))/.test(code)) {
-        return new Complaint(`Not permitted to use ${dataDir} (${detail}): run this as the user whom the panel runs as, or as root`, 1, { cause: error });
+        return new Complaint(
+            `Not permitted to use ${dataDir} (${detail}): run this as the user whom the panel runs as, or as root`,
+            1,
+            { cause: error }
+        );
     }
     if (/^(ENOSPC|EDQUOT|SQLITE_FULL)/.test(code) || code === 'STORAGE_FULL') {
         return new Complaint(`The disk of ${dataDir} is full; nothing was changed`, 1, { cause: error });
     }
     if (/^SQLITE_BUSY/.test(code)) {
-        return new Complaint(`Another process works on ${database}, and does not let go of it; nothing was changed`, 1, { cause: error });
+        return new Complaint(
+            `Another process works on ${database}, and does not let go of it; nothing was changed`,
+            1,
+            { cause: error }
+        );
     }
     return error;
 }

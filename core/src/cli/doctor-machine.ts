@@ -14,7 +14,9 @@ const scarceInodes = 1000;
 export function checkNode(): Check {
     const { node } = process.versions;
     const evidence = `Node ${node} (${process.execPath})`;
-    return Number(node.split('.')[0]) >= leastNode ? ok('node', evidence) : fault('node', evidence, `Portico needs Node ${leastNode} or newer`);
+    return Number(node.split('.')[0]) >= leastNode
+        ? ok('node', evidence)
+        : fault('node', evidence, `Portico needs Node ${leastNode} or newer`);
 }
 
 export function checkFolder({ dataDir }: Config): Check {
@@ -23,7 +25,13 @@ export function checkFolder({ dataDir }: Config): Check {
     if ((mode & 0o077) !== 0) {
         return fault('data-folder', evidence, `Others may look into it: chmod 700 ${dataDir}`);
     }
-    return uid === process.geteuid?.() ? ok('data-folder', evidence) : warn('data-folder', evidence, `It belongs to another user than the panel's files: chown it to the user whom the panel runs as`);
+    return uid === process.geteuid?.()
+        ? ok('data-folder', evidence)
+        : warn(
+              'data-folder',
+              evidence,
+              `It belongs to another user than the panel's files: chown it to the user whom the panel runs as`
+          );
 }
 
 /** Every file of keys, and the master key in its length: a panel does not start with one that others can read. */
@@ -34,13 +42,27 @@ export function checkKeys({ dataDir }: Config): Check {
     const strange = keys.filter(({ stat }) => stat.uid !== process.geteuid?.());
     const evidence = `${keys.length} key files in ${folder}`;
     if (open.length > 0) {
-        return fault('keys', `${evidence}; others may read ${open.map(({ name, stat }) => `${name} (${octal(stat.mode)})`).join(', ')}`, `chmod 600 ${open.map(({ name }) => join(folder, name)).join(' ')}; if somebody else had access to this machine, take them for known`);
+        return fault(
+            'keys',
+            `${evidence}; others may read ${open.map(({ name, stat }) => `${name} (${octal(stat.mode)})`).join(', ')}`,
+            `chmod 600 ${open.map(({ name }) => join(folder, name)).join(' ')}; if somebody else had access to this machine, take them for known`
+        );
     }
     if (strange.length > 0) {
-        return fault('keys', `${evidence}; ${strange.map(({ name, stat }) => `${name} belongs to the user ${stat.uid}`).join(', ')}`, `chown them to the user ${process.geteuid?.() ?? ''}`);
+        return fault(
+            'keys',
+            `${evidence}; ${strange.map(({ name, stat }) => `${name} belongs to the user ${stat.uid}`).join(', ')}`,
+            `chown them to the user ${process.geteuid?.() ?? ''}`
+        );
     }
     const master = keys.find(({ name }) => name === 'master');
-    return master?.stat.size === 32 ? ok('keys', `${evidence}, none readable by others`) : fault('keys', `${evidence}; master has ${master?.stat.size ?? 0} bytes instead of 32`, 'Put keys/master back from a backup');
+    return master?.stat.size === 32
+        ? ok('keys', `${evidence}, none readable by others`)
+        : fault(
+              'keys',
+              `${evidence}; master has ${master?.stat.size ?? 0} bytes instead of 32`,
+              'Put keys/master back from a backup'
+          );
 }
 
 export function checkDisk({ dataDir }: Config): Check {

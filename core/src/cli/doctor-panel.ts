@@ -14,25 +14,46 @@ export async function checkPanel(config: Config, userAgent: string): Promise<Che
     const lock = lockDataDir(config.dataDir);
     if (lock !== null) {
         lock.release();
-        return [ok('lock', 'nobody holds the data folder'), warn('panel', 'no panel runs on this data folder', 'Start it: portico start'), await checkPort(config)];
+        return [
+            ok('lock', 'nobody holds the data folder'),
+            warn('panel', 'no panel runs on this data folder', 'Start it: portico start'),
+            await checkPort(config)
+        ];
     }
     const address = readPanelAddress(config.dataDir);
     if (address === null) {
-        return [ok('lock', 'another process holds the data folder'), fault('panel', 'it has not said where it listens: it is starting, stopping, or hangs', hung)];
+        return [
+            ok('lock', 'another process holds the data folder'),
+            fault('panel', 'it has not said where it listens: it is starting, stopping, or hangs', hung)
+        ];
     }
     const held = ok('lock', `held, as it should be by the panel (process ${address.pid})`);
     const answer = await askReadiness(address, patienceMs);
     if (answer === null) {
-        return [held, fault('panel', `${urlOf(address)} does not answer as a panel within ${patienceMs / 1000} s`, hung)];
+        return [
+            held,
+            fault('panel', `${urlOf(address)} does not answer as a panel within ${patienceMs / 1000} s`, hung)
+        ];
     }
     if (!answer.ready) {
         return [held, warn('panel', `${urlOf(address)} says: ${answer.message}`, 'Wait until it is ready')];
     }
     try {
-        await createClient(address, createKeyring(config.dataDir), userAgent).call('GET', '/api/audit?limit=1', undefined, patienceMs);
-    }
-    catch (error) {
-        return [held, fault('panel', `${urlOf(address)} is ready, but refuses the command line: ${(error as Error).message}`, 'The panel may run with other keys than those of this folder: start it again')];
+        await createClient(address, createKeyring(config.dataDir), userAgent).call(
+            'GET',
+            '/api/audit?limit=1',
+            undefined,
+            patienceMs
+        );
+    } catch (error) {
+        return [
+            held,
+            fault(
+                'panel',
+                `${urlOf(address)} is ready, but refuses the command line: ${(error as Error).message}`,
+                'The panel may run with other keys than those of this folder: start it again'
+            )
+        ];
     }
     return [held, ok('panel', `${urlOf(address)} is ready and takes the command line's token`)];
 }
@@ -46,5 +67,11 @@ async function checkPort({ host, port }: Config): Promise<Check> {
     });
     return code === null
         ? ok('panel-port', `${host}:${port} is free`)
-        : fault('panel-port', `${host}:${port} cannot be listened on (${code})`, code === 'EADDRINUSE' ? 'End what listens there, or set PORTICO_PORT' : 'Set PORTICO_HOST and PORTICO_PORT to an address of this machine');
+        : fault(
+              'panel-port',
+              `${host}:${port} cannot be listened on (${code})`,
+              code === 'EADDRINUSE'
+                  ? 'End what listens there, or set PORTICO_PORT'
+                  : 'Set PORTICO_HOST and PORTICO_PORT to an address of this machine'
+          );
 }

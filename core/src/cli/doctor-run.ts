@@ -14,18 +14,22 @@ export async function inspect(config: Config): Promise<Check[]> {
     const checks: Check[] = [];
     const run = async (id: string, work: () => Check[] | Promise<Check[]>): Promise<void> => {
         try {
-            checks.push(...await work());
-        }
-        catch (error) {
-            checks.push(fault(id, `the check itself failed: ${(error as Error).message}`, 'Look at the message; it says what could not be read'));
+            checks.push(...(await work()));
+        } catch (error) {
+            checks.push(
+                fault(
+                    id,
+                    `the check itself failed: ${(error as Error).message}`,
+                    'Look at the message; it says what could not be read'
+                )
+            );
         }
     };
     await run('node', () => [checkNode()]);
     const userAgent = userAgentOf();
     try {
         enterFolder(config.dataDir);
-    }
-    catch (error) {
+    } catch (error) {
         if (!(error instanceof Complaint)) {
             throw error;
         }
@@ -38,5 +42,9 @@ export async function inspect(config: Config): Promise<Check[]> {
     await run('database', () => checkDatabase(config));
     await run('panel', () => checkPanel(config, userAgent));
     await run('engine', () => checkEngine(config));
-    return checks.map((check) => ({ ...check, evidence: plain(check.evidence), remedy: check.remedy === null ? null : plain(check.remedy) }));
+    return checks.map((check) => ({
+        ...check,
+        evidence: plain(check.evidence),
+        remedy: check.remedy === null ? null : plain(check.remedy)
+    }));
 }

@@ -8,14 +8,17 @@ export const doctor: Command = {
     name: 'doctor',
     positionals: [],
     summary: 'Check the machine, the data folder, the panel and the proxy engine',
-    details: ['Changes nothing. Each check has a result, what it is based on, and where something is wrong what to do about it. Exits with 1 when one has failed; a warning is none.'],
+    details: [
+        'Changes nothing. Each check has a result, what it is based on, and where something is wrong what to do about it. Exits with 1 when one has failed; a warning is none.'
+    ],
     options: jsonOption,
     async run({ config, output }) {
         const { inspect } = await import('./doctor-run.ts');
         const checks = await inspect(config);
         const ok = checks.every(({ state }) => state !== 'fail');
         output.result({ ok, checks }, checks.map(lineOf).join('\n'));
-        const count = (wanted: Check['state']): number => checks.filter(({ state }) => state === wanted).length;
+        const count = (wanted: Check['state']): number =>
+            checks.filter(({ state }) => state === wanted).length;
         output.say(`${count('ok')} ok, ${count('warn')} warnings, ${count('fail')} failed`);
         return ok ? 0 : 1;
     }

@@ -25,22 +25,48 @@ export const exportCommand: Command = {
         'Plugins give data of their own only while the panel runs, and only with a passphrase.'
     ],
     options: {
-        'password-stdin': { type: 'boolean', description: 'Take the passphrase from standard input, at least 8 characters' },
-        complete: { type: 'boolean', description: 'Rather nothing than a document without the own data of a plugin' },
-        sections: { type: 'string', value: 'list', description: 'Only these, separated by commas, as hosts,users' }
+        'password-stdin': {
+            type: 'boolean',
+            description: 'Take the passphrase from standard input, at least 8 characters'
+        },
+        complete: {
+            type: 'boolean',
+            description: 'Rather nothing than a document without the own data of a plugin'
+        },
+        sections: {
+            type: 'string',
+            value: 'list',
+            description: 'Only these, separated by commas, as hosts,users'
+        }
     },
     async run({ config, output, positionals, text, flag }) {
         const [file] = positionals;
-        const list = text('sections')?.split(',').map((name) => name.trim()).filter((name) => name !== '');
+        const list = text('sections')
+            ?.split(',')
+            .map((name) => name.trim())
+            .filter((name) => name !== '');
         const passphrase = flag('password-stdin') ? await readPassword() : undefined;
-        const request = { ...(list === undefined ? {} : { sections: list }), ...(passphrase === undefined ? {} : { passphrase }), ...(flag('complete') ? { complete: true } : {}) };
+        const request = {
+            ...(list === undefined ? {} : { sections: list }),
+            ...(passphrase === undefined ? {} : { passphrase }),
+            ...(flag('complete') ? { complete: true } : {})
+        };
         const target = file === undefined ? null : openNew(resolve(file));
         const forget = (error: unknown): never => {
             rmSync(resolve(file ?? ''), { force: true });
             throw error;
         };
         const document = await reach<Document>(config, {
-            online: async (client) => (await client.call<Document>('POST', '/api/import-export/export', request, patienceMs, longestDocument)).data,
+            online: async (client) =>
+                (
+                    await client.call<Document>(
+                        'POST',
+                        '/api/import-export/export',
+                        request,
+                        patienceMs,
+                        longestDocument
+                    )
+                ).data,
             offline: (offline) => offline.exportDocument(request)
         }).catch((error: unknown) => (target === null ? Promise.reject(error as Error) : forget(error)));
         document.notes?.forEach((note) => output.say(note));
@@ -50,7 +76,9 @@ export const exportCommand: Command = {
             return 0;
         }
         write(target, content);
-        output.say(`${file} has ${Object.keys(document.sections).join(', ')}, ${document.secrets === undefined ? 'without secrets' : 'with the secrets, sealed'}.`);
+        output.say(
+            `${file} has ${Object.keys(document.sections).join(', ')}, ${document.secrets === undefined ? 'without secrets' : 'with the secrets, sealed'}.`
+        );
         return 0;
     }
 };
@@ -59,10 +87,11 @@ export const exportCommand: Command = {
 function openNew(path: string): number {
     try {
         return openSync(path, 'wx', 0o600);
-    }
-    catch (error) {
+    } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
-        throw code === 'EEXIST' ? misuse(`${path} exists already`) : new Complaint(`${path} cannot be written: ${(error as Error).message}`);
+        throw code === 'EEXIST'
+            ? misuse(`${path} exists already`)
+            : new Complaint(`${path} cannot be written: ${(error as Error).message}`);
     }
 }
 

@@ -16,21 +16,26 @@ export const databaseOf = (dataDir: string): string => join(dataDir, databaseNam
 export function enterFolder(dataDir: string): void {
     const folder = look(dataDir, dataDir);
     if (folder?.isDirectory() !== true) {
-        throw new Complaint(`There is no data folder at ${dataDir}: name the panel's with --data-dir or PORTICO_DATA_DIR`);
+        throw new Complaint(
+            `There is no data folder at ${dataDir}: name the panel's with --data-dir or PORTICO_DATA_DIR`
+        );
     }
     const database = look(databaseOf(dataDir), dataDir);
     if (database?.isFile() !== true) {
-        throw new Complaint(`${dataDir} is not the data folder of a panel: there is no ${databaseName} in it. Name the right one with --data-dir or PORTICO_DATA_DIR, or start the panel once`);
+        throw new Complaint(
+            `${dataDir} is not the data folder of a panel: there is no ${databaseName} in it. Name the right one with --data-dir or PORTICO_DATA_DIR, or start the panel once`
+        );
     }
     become(database);
     if (look(join(dataDir, 'keys', 'master'), dataDir)?.isFile() !== true) {
-        throw new Complaint(`The key ${join(dataDir, 'keys', 'master')} is missing: without it nothing that is sealed can be opened, and the audit log cannot be proven. Put it back from a backup`);
+        throw new Complaint(
+            `The key ${join(dataDir, 'keys', 'master')} is missing: without it nothing that is sealed can be opened, and the audit log cannot be proven. Put it back from a backup`
+        );
     }
     for (const path of [dataDir, databaseOf(dataDir)]) {
         try {
             accessSync(path, constants.R_OK | constants.W_OK);
-        }
-        catch {
+        } catch {
             throw notPermitted(dataDir, database);
         }
     }
@@ -39,8 +44,7 @@ export function enterFolder(dataDir: string): void {
 function look(path: string, dataDir: string): Stats | undefined {
     try {
         return statSync(path, { throwIfNoEntry: false });
-    }
-    catch (error) {
+    } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
         if (code === 'EACCES' || code === 'EPERM') {
             throw notPermitted(dataDir, null);
@@ -70,8 +74,7 @@ function notPermitted(dataDir: string, owner: Stats | null): Complaint {
 export function whoAmI(): string {
     try {
         return userInfo().username;
-    }
-    catch {
+    } catch {
         return String(process.geteuid?.() ?? 'unknown');
     }
 }

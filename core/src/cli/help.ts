@@ -27,10 +27,18 @@ export function overview(commands: readonly Command[], word: string | null): str
         'Commands:',
         ...table(own.map(({ name, positionals, summary }) => [[name, ...positionals].join(' '), summary])),
         '',
-        ...wrap('A command speaks to the panel that runs on the data folder; where none runs, it works on the folder itself. `portico <command> --help` says more.', ''),
+        ...wrap(
+            'A command speaks to the panel that runs on the data folder; where none runs, it works on the folder itself. `portico <command> --help` says more.',
+            ''
+        ),
         '',
         'Options:',
-        ...table([...Object.entries(commonOptions).map(([name, option]) => [heading(name, option), option.description] as const), ['--version', 'Show the version']]),
+        ...table([
+            ...Object.entries(commonOptions).map(
+                ([name, option]) => [heading(name, option), option.description] as const
+            ),
+            ['--version', 'Show the version']
+        ]),
         '',
         'Exit codes: 0 done, 1 failed, 2 called wrongly.'
     ].join('\n');
@@ -42,7 +50,11 @@ function heading(name: string, { value }: Option): string {
 
 function table(rows: readonly (readonly [string, string])[]): string[] {
     const column = Math.max(...rows.map(([left]) => left.length)) + 4;
-    return rows.flatMap(([left, right]) => wrap(right, ' '.repeat(column)).map((line, index) => (index === 0 ? `  ${left}`.padEnd(column) + line.slice(column) : line)));
+    return rows.flatMap(([left, right]) =>
+        wrap(right, ' '.repeat(column)).map((line, index) =>
+            index === 0 ? `  ${left}`.padEnd(column) + line.slice(column) : line
+        )
+    );
 }
 
 function wrap(text: string, indent: string): string[] {

@@ -9,8 +9,22 @@ import { reach } from './reach.ts';
 import { readPassword } from './secret-input.ts';
 
 interface Result {
-    readonly sections: Readonly<Record<string, { readonly counts: Readonly<Record<string, number>>; readonly notes: readonly { readonly name: string; readonly message: string }[] }>>;
-    readonly plugins: readonly { readonly name: string; readonly install: string | null; readonly data: string | null; readonly state: string | null; readonly notes: readonly string[] }[];
+    readonly sections: Readonly<
+        Record<
+            string,
+            {
+                readonly counts: Readonly<Record<string, number>>;
+                readonly notes: readonly { readonly name: string; readonly message: string }[];
+            }
+        >
+    >;
+    readonly plugins: readonly {
+        readonly name: string;
+        readonly install: string | null;
+        readonly data: string | null;
+        readonly state: string | null;
+        readonly notes: readonly string[];
+    }[];
     readonly notes: readonly string[];
     readonly applied: boolean | null;
 }
@@ -35,25 +49,53 @@ export const importCommand: Command = {
     ],
     options: {
         replace: { type: 'boolean', description: 'Remove what the sections of the document do not have' },
-        'install-plugins': { type: 'boolean', description: 'Install plugins that are missing, from the npm registry and without any grant' },
+        'install-plugins': {
+            type: 'boolean',
+            description: 'Install plugins that are missing, from the npm registry and without any grant'
+        },
         'dry-run': { type: 'boolean', description: 'Show what would happen, and change nothing' },
-        'password-stdin': { type: 'boolean', description: 'Take the passphrase of the document from standard input' },
+        'password-stdin': {
+            type: 'boolean',
+            description: 'Take the passphrase of the document from standard input'
+        },
         ...jsonOption
     },
     async run({ config, output, positionals, flag }) {
         const document = documentOf(positionals[0] ?? '');
         const passphrase = flag('password-stdin') ? { passphrase: await readPassword() } : {};
         const dryRun = flag('dry-run');
-        const body = { document, ...passphrase, mode: flag('replace') ? 'replace' : 'merge', dryRun, ...(flag('install-plugins') ? { installPlugins: true } : {}) };
+        const body = {
+            document,
+            ...passphrase,
+            mode: flag('replace') ? 'replace' : 'merge',
+            dryRun,
+            ...(flag('install-plugins') ? { installPlugins: true } : {})
+        };
         const result = await reach<Result>(config, {
             async online(client) {
-                const { data } = await client.call<Result | Task>('POST', '/api/import-export/import', body, patienceMs);
+                const { data } = await client.call<Result | Task>(
+                    'POST',
+                    '/api/import-export/import',
+                    body,
+                    patienceMs
+                );
                 return 'sections' in data ? data : follow(client, data.id);
             },
-            offline: () => Promise.reject(new Complaint('The panel does not run: start it, so that the proxy engine can prove what is imported'))
+            offline: () =>
+                Promise.reject(
+                    new Complaint(
+                        'The panel does not run: start it, so that the proxy engine can prove what is imported'
+                    )
+                )
         });
         show(result, output);
-        output.say(dryRun ? 'Nothing was changed.' : result.applied === false ? 'Done; the proxy engine gets it with the next reload.' : 'Done.');
+        output.say(
+            dryRun
+                ? 'Nothing was changed.'
+                : result.applied === false
+                  ? 'Done; the proxy engine gets it with the next reload.'
+                  : 'Done.'
+        );
         output.result(result, null);
         return 0;
     }
@@ -64,8 +106,7 @@ function documentOf(path: string): object {
     let text: string;
     try {
         text = readFileSync(path, 'utf8');
-    }
-    catch (error) {
+    } catch (error) {
         throw new Complaint(`${path} cannot be read: ${(error as Error).message}`);
     }
     if (!text.trimStart().startsWith('{') || /^\s*\{\s*(?:[^"\s}]|\}\s*\S)/.test(text)) {
@@ -73,9 +114,10 @@ function documentOf(path: string): object {
     }
     try {
         const value = JSON.parse(text) as { readonly format?: unknown; readonly apps?: unknown };
-        return value.format === undefined && value.apps !== undefined ? { format: 'caddy-json', config: value } : value;
-    }
-    catch (error) {
+        return value.format === undefined && value.apps !== undefined
+            ? { format: 'caddy-json', config: value }
+            : value;
+    } catch (error) {
         throw misuse(`${path} is damaged: ${(error as Error).message}`);
     }
 }
@@ -99,11 +141,17 @@ async function follow(client: Client, id: number): Promise<Result> {
 
 function show({ sections, plugins, notes }: Result, output: Output): void {
     for (const [name, { counts, notes: own }] of Object.entries(sections)) {
-        output.say(`${name}: ${Object.entries(counts).map(([effect, count]) => `${effect} ${count}`).join(', ')}`);
+        output.say(
+            `${name}: ${Object.entries(counts)
+                .map(([effect, count]) => `${effect} ${count}`)
+                .join(', ')}`
+        );
         own.forEach((note) => output.say(`  ${note.name}: ${note.message}`));
     }
     for (const { name, install, data, state, notes: own } of plugins) {
-        output.say(`plugin ${name}: ${[...(install === null ? [] : [`install ${install}`]), ...(data === null ? [] : [`data ${data}`]), ...(state === null ? [] : [state])].join(', ')}`);
+        output.say(
+            `plugin ${name}: ${[...(install === null ? [] : [`install ${install}`]), ...(data === null ? [] : [`data ${data}`]), ...(state === null ? [] : [state])].join(', ')}`
+        );
         own.forEach((note) => output.say(`  ${note}`));
     }
     notes.forEach((note) => output.say(note));

@@ -15,10 +15,17 @@ import { Records } from '../plugins/records.ts';
 import { createTransfer, type TransferParts } from '../transfer.ts';
 import type { Call } from '../call.ts';
 
-export type OfflineExportParts = Omit<TransferParts, 'serving' | 'tasks' | 'plugins' | 'hooks' | 'kept' | 'notify'>;
+export type OfflineExportParts = Omit<
+    TransferParts,
+    'serving' | 'tasks' | 'plugins' | 'hooks' | 'kept' | 'notify'
+>;
 
 /** @throws VALIDATION_FAILED for a section that there is not */
-export async function exportOffline(parts: OfflineExportParts, request: ExportRequest, call: Call): Promise<Awaited<ReturnType<ImportExport['export']>>> {
+export async function exportOffline(
+    parts: OfflineExportParts,
+    request: ExportRequest,
+    call: Call
+): Promise<Awaited<ReturnType<ImportExport['export']>>> {
     const { db, clock, keyring } = parts;
     const rows = new Map((await createHostStore(db).load()).map((row) => [row.site.id, row]));
     const absent = (): never => {
@@ -30,15 +37,42 @@ export async function exportOffline(parts: OfflineExportParts, request: ExportRe
     const sections = {
         dnsProviders: createDnsProviderSection({ db, clock, store: dnsProviders, usersOf: () => [] }),
         certificates: createCertificateSection({
-            clock, store: createCertificateStore(db, keyring), accounts: createAcmeAccounts(db, keyring, clock), providers: () => dnsProviders.list(), covers: absent, changed: absent
+            clock,
+            store: createCertificateStore(db, keyring),
+            accounts: createAcmeAccounts(db, keyring, clock),
+            providers: () => dnsProviders.list(),
+            covers: absent,
+            changed: absent
         }),
-        hosts: createHostSection({ engine, clock, readable: absent, hooks: { beforeSave: absent, guard: absent, afterChange: absent }, safety: absent })
+        hosts: createHostSection({
+            engine,
+            clock,
+            readable: absent,
+            hooks: { beforeSave: absent, guard: absent, afterChange: absent },
+            safety: absent
+        })
     };
     const tasks = { start: absent } as unknown as TransferParts['tasks'];
     const known = knownFromRecords((await Records.open(db)).all(), keyring);
     const plugins: PluginCatalogue = {
-        ready: () => Promise.resolve(), list: () => known, find: (name, packageName) => known.find((plugin) => plugin.name === name && plugin.package === packageName) ?? null,
-        prove: absent, store: absent, follow: absent, running: () => null, state: () => null, requiredBy: () => [], install: absent
+        ready: () => Promise.resolve(),
+        list: () => known,
+        find: (name, packageName) =>
+            known.find((plugin) => plugin.name === name && plugin.package === packageName) ?? null,
+        prove: absent,
+        store: absent,
+        follow: absent,
+        running: () => null,
+        state: () => null,
+        requiredBy: () => [],
+        install: absent
     };
-    return createTransfer({ ...parts, tasks, serving: { engine: engine as never, sections, adapt: absent }, kept: createKeptPlugins({ db, clock, keyring }), plugins: () => plugins, notify: absent }).export(request, call);
+    return createTransfer({
+        ...parts,
+        tasks,
+        serving: { engine: engine as never, sections, adapt: absent },
+        kept: createKeptPlugins({ db, clock, keyring }),
+        plugins: () => plugins,
+        notify: absent
+    }).export(request, call);
 }

@@ -53,18 +53,41 @@ export interface Folder extends FolderOptions {
 export async function openFolder(options: FolderOptions): Promise<Folder> {
     const { config, db, keyring, clock } = options;
     const registry = await createRegistry({
-        dataDir: config.dataDir, registryUrl: () => npmSetting(config.npmRegistry, () => undefined), hmacKey: keyring.derive('plugins lock'), reserved: reservedNames,
-        host: { sdk: (await hostSdk()).version, node: process.versions.node }, log: { info: () => undefined, warn: () => undefined }
+        dataDir: config.dataDir,
+        registryUrl: () => npmSetting(config.npmRegistry, () => undefined),
+        hmacKey: keyring.derive('plugins lock'),
+        reserved: reservedNames,
+        host: { sdk: (await hostSdk()).version, node: process.versions.node },
+        log: { info: () => undefined, warn: () => undefined }
     });
-    const data = await PluginData.open({ dataDir: config.dataDir, db, clock }, registry.lock.current().map(({ folder }) => folder)); // before the records are read
-    const [records, kept, prover] = [await Records.open(db), createKeptPlugins({ db, clock, keyring }), new Prover(keyring)];
+    const data = await PluginData.open(
+        { dataDir: config.dataDir, db, clock },
+        registry.lock.current().map(({ folder }) => folder)
+    ); // before the records are read
+    const [records, kept, prover] = [
+        await Records.open(db),
+        createKeptPlugins({ db, clock, keyring }),
+        new Prover(keyring)
+    ];
     const look: Folder['look'] = async () => {
         const found = await survey(registry, placesOf(config));
-        const seen = found.seen.map(({ name, found: at, plugin, obstacle }): Runtime => ({ ...emptyRuntime(name), found: at, plugin, obstacle }));
+        const seen = found.seen.map(({ name, found: at, plugin, obstacle }): Runtime => ({
+            ...emptyRuntime(name),
+            found: at,
+            plugin,
+            obstacle
+        }));
         const names = new Set(seen.map(({ name }) => name));
-        const gone = [...new Set(records.all().map(({ name }) => name))].filter((name) => !names.has(name)).map(emptyRuntime);
-        const order = (name: string): number => (found.order.includes(name) ? found.order.indexOf(name) : found.order.length);
-        const all = await Promise.all([...seen, ...gone].sort((one, two) => order(one.name) - order(two.name) || (one.name < two.name ? -1 : 1)).map(async (runtime) => ({ runtime, record: await recordOf(runtime) })));
+        const gone = [...new Set(records.all().map(({ name }) => name))]
+            .filter((name) => !names.has(name))
+            .map(emptyRuntime);
+        const order = (name: string): number =>
+            found.order.includes(name) ? found.order.indexOf(name) : found.order.length;
+        const all = await Promise.all(
+            [...seen, ...gone]
+                .sort((one, two) => order(one.name) - order(two.name) || (one.name < two.name ? -1 : 1))
+                .map(async (runtime) => ({ runtime, record: await recordOf(runtime) }))
+        );
         all.forEach((lying) => rest(lying, all, clock.now()));
         return { all, survey: found };
     };
@@ -72,7 +95,7 @@ export async function openFolder(options: FolderOptions): Promise<Folder> {
     const recordOf = async ({ name, plugin, found }: Runtime): Promise<PluginRecord | null> => {
         const packageName = plugin?.package ?? found?.lock?.package;
         if (packageName === undefined) {
-            return found === null ? records.of(name).at(-1) ?? null : null;
+            return found === null ? (records.of(name).at(-1) ?? null) : null;
         }
         const known = records.get(name, packageName);
         if (known !== null || plugin === null) {
@@ -81,8 +104,12 @@ export async function openFolder(options: FolderOptions): Promise<Folder> {
         const asked = askedOf(plugin.manifest);
         const waiting = kept.find(name, packageName);
         return {
-            ...newRecord(plugin, clock.now()), version: 0, settings: waiting === null ? {} : (await prover.take(plugin, null, {}, waiting)).settings,
-            ...(found?.origin === 'folder' && records.of(name).length === 0 ? { enabled: true, grants: asked, decided: asked } : {})
+            ...newRecord(plugin, clock.now()),
+            version: 0,
+            settings: waiting === null ? {} : (await prover.take(plugin, null, {}, waiting)).settings,
+            ...(found?.origin === 'folder' && records.of(name).length === 0
+                ? { enabled: true, grants: asked, decided: asked }
+                : {})
         };
     };
     return { ...options, registry, records, data, kept, prover, look };
@@ -97,6 +124,11 @@ function rest({ runtime, record }: Lying, all: readonly Lying[], at: number): vo
     const known = restOf(runtime, record, other, true);
     const lack = known?.state === 'resolved' ? lackOf(runtime, other) : null;
     const fault = known?.fault ?? lack;
-    runtime.state = lack === null ? known?.state ?? 'resolved' : 'failed';
-    runtime.failure = fault !== null ? { at: record?.failure?.at ?? at, ...fault } : record?.enabled === true ? record.failure : null;
+    runtime.state = lack === null ? (known?.state ?? 'resolved') : 'failed';
+    runtime.failure =
+        fault !== null
+            ? { at: record?.failure?.at ?? at, ...fault }
+            : record?.enabled === true
+              ? record.failure
+              : null;
 }

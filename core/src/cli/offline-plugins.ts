@@ -37,55 +37,116 @@ export async function openOfflinePlugins(options: FolderOptions): Promise<Plugin
     return {
         isRunning: false,
         async list(): Promise<Listed> {
-            const { all, survey: { passedOver, skipped } } = await folder.look();
-            const bad = options.config.safeMode ? 'because PORTICO_SAFE_MODE is set' : await boots.areBad() ? 'because the last three starts with plugins did not become good; disable or remove the one that you suspect' : null;
-            const notes = [nextStart, ...(bad === null ? [] : [`The next start is in safe mode, ${bad}`]), ...skipped.map(({ path, reason }) => `${path} was not looked into: ${reason}`)];
-            const plugins = [...all.map((lying) => shownPlugin(folder, lying)), ...passedOver.map((each) => passedOverView(each, folder.clock.now()) as unknown as ShownPlugin)];
+            const {
+                all,
+                survey: { passedOver, skipped }
+            } = await folder.look();
+            const bad = options.config.safeMode
+                ? 'because PORTICO_SAFE_MODE is set'
+                : (await boots.areBad())
+                  ? 'because the last three starts with plugins did not become good; disable or remove the one that you suspect'
+                  : null;
+            const notes = [
+                nextStart,
+                ...(bad === null ? [] : [`The next start is in safe mode, ${bad}`]),
+                ...skipped.map(({ path, reason }) => `${path} was not looked into: ${reason}`)
+            ];
+            const plugins = [
+                ...all.map((lying) => shownPlugin(folder, lying)),
+                ...passedOver.map(
+                    (each) => passedOverView(each, folder.clock.now()) as unknown as ShownPlugin
+                )
+            ];
             return { isRunning: false, safeMode: bad !== null, message: notes.join('. '), plugins };
         },
         async offers() {
             const { all } = await folder.look();
-            const installed = all.flatMap(({ runtime: { plugin } }) => (plugin === null ? [] : [{ package: plugin.package, version: plugin.version }]));
-            const { offers, searchable, failures } = await folder.registry.available(installed).catch((error: unknown) => {
-                throw error instanceof Error && error.name === 'InstallFailure' ? fail.NOT_READY(null, { message: error.message, cause: error }) : error;
-            });
-            const notes = [...(searchable ? [] : ['The registry answers no search: only what is there was looked for']), ...failures.map(({ package: name, message }) => `${name}: ${message}`)];
+            const installed = all.flatMap(({ runtime: { plugin } }) =>
+                plugin === null ? [] : [{ package: plugin.package, version: plugin.version }]
+            );
+            const { offers, searchable, failures } = await folder.registry
+                .available(installed)
+                .catch((error: unknown) => {
+                    throw error instanceof Error && error.name === 'InstallFailure'
+                        ? fail.NOT_READY(null, { message: error.message, cause: error })
+                        : error;
+                });
+            const notes = [
+                ...(searchable ? [] : ['The registry answers no search: only what is there was looked for']),
+                ...failures.map(({ package: name, message }) => `${name}: ${message}`)
+            ];
             return { offers, message: notes.length === 0 ? null : notes.join('. ') };
         },
         async change(name, { enabled, grants }, { cascade }): Promise<Changed> {
-            const { all, lying: { runtime, record: before } } = await find(name);
+            const {
+                all,
+                lying: { runtime, record: before }
+            } = await find(name);
             if (before === null) {
-                throw fail.PLUGIN_FAILED({ plugin: name, stage: runtime.failure?.stage ?? 'discovered', cause: runtime.failure?.code ?? 'MANIFEST_INVALID' }, { message: runtime.failure?.message ?? `The manifest of ${name} cannot be read` });
+                throw fail.PLUGIN_FAILED(
+                    {
+                        plugin: name,
+                        stage: runtime.failure?.stage ?? 'discovered',
+                        cause: runtime.failure?.code ?? 'MANIFEST_INVALID'
+                    },
+                    { message: runtime.failure?.message ?? `The manifest of ${name} cannot be read` }
+                );
             }
             const by = enabled ? [] : enabledDependants(all, name, cascade);
             const asked = askedOf((runtime.plugin ?? before.seen).manifest);
-            const after = { ...before, enabled, ...(grants === null ? {} : { grants, decided: asked }), ...(enabled ? { quarantinedAt: null, failures: [], failure: null } : {}) };
+            const after = {
+                ...before,
+                enabled,
+                ...(grants === null ? {} : { grants, decided: asked }),
+                ...(enabled ? { quarantinedAt: null, failures: [], failure: null } : {})
+            };
             const missing = beyond(asked, after.decided, after.grants);
             if (enabled && missing !== null) {
                 throw fail.CONSENT_REQUIRED({ missing });
             }
             const message = await folder.db.write(async (tx) => {
                 await putAll(folder, tx, [...by.map((record) => ({ ...record, enabled: false })), after]);
-                const dropped = enabled ? [] : await dropFragments(folder, tx, [name, ...by.map((record) => record.name)]);
+                const dropped = enabled
+                    ? []
+                    : await dropFragments(folder, tx, [name, ...by.map((record) => record.name)]);
                 await options.call().complete(tx, {
-                    action: enabled === before.enabled ? 'update' : enabled ? 'enable' : 'disable', resource, resourceId: name, before: shown(before),
-                    after: { ...shown(after), ...(by.length === 0 ? {} : { disabled: by.map((record) => record.name) }) }, reply: null
+                    action: enabled === before.enabled ? 'update' : enabled ? 'enable' : 'disable',
+                    resource,
+                    resourceId: name,
+                    before: shown(before),
+                    after: {
+                        ...shown(after),
+                        ...(by.length === 0 ? {} : { disabled: by.map((record) => record.name) })
+                    },
+                    reply: null
                 });
                 return sentences(by, dropped);
             });
             return { plugin: await shownOf(name), message };
         },
         async remove(name, { purge, cascade }) {
-            const { all, lying: { runtime, record } } = await find(name);
+            const {
+                all,
+                lying: { runtime, record }
+            } = await find(name);
             const { found } = runtime;
             if (found !== null && found.lock === null) {
-                throw fail.IN_USE({ by: [found.folder] }, { message: `${name} was not installed here: it lies in ${found.folder}, and is there again as long as that is. Disable it, or delete that folder` });
+                throw fail.IN_USE(
+                    { by: [found.folder] },
+                    {
+                        message: `${name} was not installed here: it lies in ${found.folder}, and is there again as long as that is. Disable it, or delete that folder`
+                    }
+                );
             }
             const by = enabledDependants(all, name, cascade);
             const owners = found === null ? folder.records.of(name) : record === null ? [] : [record];
             await folder.registry.lock.drop(name); // whatever follows can be done again
             const message = await folder.db.write(async (tx) => {
-                await putAll(folder, tx, by.map((each) => ({ ...each, enabled: false })));
+                await putAll(
+                    folder,
+                    tx,
+                    by.map((each) => ({ ...each, enabled: false }))
+                );
                 for (const owner of owners) {
                     await folder.records.remove(tx, owner);
                 }
@@ -94,13 +155,24 @@ export async function openOfflinePlugins(options: FolderOptions): Promise<Plugin
                 }
                 const dropped = await dropFragments(folder, tx, [name, ...by.map((each) => each.name)]);
                 await options.call().complete(tx, {
-                    action: 'uninstall', resource, resourceId: name, before: { package: record?.package ?? null, version: runtime.plugin?.version ?? null },
-                    after: { purge, ...(by.length === 0 ? {} : { disabled: by.map((each) => each.name) }) }, reply: null
+                    action: 'uninstall',
+                    resource,
+                    resourceId: name,
+                    before: { package: record?.package ?? null, version: runtime.plugin?.version ?? null },
+                    after: { purge, ...(by.length === 0 ? {} : { disabled: by.map((each) => each.name) }) },
+                    reply: null
                 });
                 return sentences(by, dropped);
             });
             for (const owner of owners) {
-                await (purge ? folder.data.purge(owner) : folder.data.keep(owner, { enabled: false, grants: {}, decided: {}, settings: owner.settings }));
+                await (purge
+                    ? folder.data.purge(owner)
+                    : folder.data.keep(owner, {
+                          enabled: false,
+                          grants: {},
+                          decided: {},
+                          settings: owner.settings
+                      }));
             }
             return message;
         },
@@ -112,7 +184,13 @@ export async function openOfflinePlugins(options: FolderOptions): Promise<Plugin
 }
 
 function shownPlugin({ records }: Folder, { runtime, record }: Lying): ShownPlugin {
-    const adoptable = record === null ? null : records.of(record.name).filter((each) => each.package !== record.package).at(-1)?.package ?? null;
+    const adoptable =
+        record === null
+            ? null
+            : (records
+                  .of(record.name)
+                  .filter((each) => each.package !== record.package)
+                  .at(-1)?.package ?? null);
     return viewOf({ runtime, record, available: null, adoptable }) as unknown as ShownPlugin;
 }
 
@@ -121,17 +199,32 @@ function enabledDependants(all: readonly Lying[], name: string, cascade: boolean
     const names = new Set([name]);
     for (let before = 0; before < names.size;) {
         before = names.size;
-        all.filter(({ runtime: { plugin }, record }) => record?.enabled === true && Object.keys(plugin?.manifest.requires ?? {}).some((required) => names.has(required))).forEach(({ runtime }) => names.add(runtime.name));
+        all.filter(
+            ({ runtime: { plugin }, record }) =>
+                record?.enabled === true &&
+                Object.keys(plugin?.manifest.requires ?? {}).some((required) => names.has(required))
+        ).forEach(({ runtime }) => names.add(runtime.name));
     }
-    const by = all.flatMap(({ runtime, record }) => (runtime.name !== name && names.has(runtime.name) && record !== null ? [record] : [])).reverse();
+    const by = all
+        .flatMap(({ runtime, record }) =>
+            runtime.name !== name && names.has(runtime.name) && record !== null ? [record] : []
+        )
+        .reverse();
     if (by.length > 0 && !cascade) {
-        throw fail.IN_USE({ by: by.map((record) => record.name) }, { message: `${name} is required by ${by.map((record) => record.name).join(', ')}` });
+        throw fail.IN_USE(
+            { by: by.map((record) => record.name) },
+            { message: `${name} is required by ${by.map((record) => record.name).join(', ')}` }
+        );
     }
     return by;
 }
 
 /** Writes records as somebody decided about them. */
-async function putAll({ records, kept }: Folder, tx: Transaction, changed: readonly PluginRecord[]): Promise<void> {
+async function putAll(
+    { records, kept }: Folder,
+    tx: Transaction,
+    changed: readonly PluginRecord[]
+): Promise<void> {
     for (const record of changed) {
         const isNew = records.get(record.name, record.package) === null;
         await records.put(tx, { ...record, version: record.version + 1 });
@@ -142,7 +235,11 @@ async function putAll({ records, kept }: Folder, tx: Transaction, changed: reado
 }
 
 /** Of what is switched off: the next start renders the engine's configuration without what it gave. */
-async function dropFragments({ db, keyring }: Folder, tx: Transaction, plugins: readonly string[]): Promise<readonly string[]> {
+async function dropFragments(
+    { db, keyring }: Folder,
+    tx: Transaction,
+    plugins: readonly string[]
+): Promise<readonly string[]> {
     await tx.em.nativeDelete(PluginBootEntity, {}); // one of these may have spoilt the starts until now: they count no more
     const store = createFragmentStore(db, keyring);
     const given = Object.keys(store.load()).filter((plugin) => plugins.includes(plugin));
@@ -153,8 +250,16 @@ async function dropFragments({ db, keyring }: Folder, tx: Transaction, plugins: 
 }
 
 function sentences(by: readonly PluginRecord[], dropped: readonly string[]): string | null {
-    const said = [...(by.length === 0 ? [] : [`Disabled what requires it: ${by.map(({ name }) => name).join(', ')}`]), ...dropped.map((plugin) => `From the next start on the engine serves without what ${plugin} gave it`)];
+    const said = [
+        ...(by.length === 0 ? [] : [`Disabled what requires it: ${by.map(({ name }) => name).join(', ')}`]),
+        ...dropped.map((plugin) => `From the next start on the engine serves without what ${plugin} gave it`)
+    ];
     return said.length === 0 ? null : said.join('. ');
 }
 
-const shown = ({ enabled, grants, settings, package: packageName }: PluginRecord): object => ({ package: packageName, enabled, grants, settings: viewSettings(settings) });
+const shown = ({ enabled, grants, settings, package: packageName }: PluginRecord): object => ({
+    package: packageName,
+    enabled,
+    grants,
+    settings: viewSettings(settings)
+});

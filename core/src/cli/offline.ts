@@ -58,8 +58,7 @@ export async function openOffline({ config, keyring, lock, userAgent }: OfflineO
         refuseNewer(databaseOf(config.dataDir));
         db = await openStorage(config.dataDir);
         return await build(db, config, keyring, lock, userAgent);
-    }
-    catch (error) {
+    } catch (error) {
         await db?.close();
         lock.release();
         throw error;
@@ -72,24 +71,52 @@ function refuseNewer(file: string): void {
     try {
         const unknown = strangeMigrations(db);
         if (unknown.length > 0) {
-            throw new Complaint(`${file} was written by a newer version of Portico (${unknown.join(', ')}): use the command line of that version`);
+            throw new Complaint(
+                `${file} was written by a newer version of Portico (${unknown.join(', ')}): use the command line of that version`
+            );
         }
-    }
-    finally {
+    } finally {
         db.close();
     }
 }
 
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+};
 
-async function build(db: Database, config: Config, keyring: Keyring, lock: DataLock, userAgent: string): Promise<Offline> {
+async function build(
+    db: Database,
+    config: Config,
+    keyring: Keyring,
+    lock: DataLock,
+    userAgent: string
+): Promise<Offline> {
     const clock = systemClock;
-    const log = createLog({ level: 'warn', write: (line) => process.stderr.write(`portico: ${(JSON.parse(line) as { msg: string }).msg}\n`) });
+    const log = createLog({
+        level: 'warn',
+        write: (line) => process.stderr.write(`portico: ${(JSON.parse(line) as { msg: string }).msg}\n`)
+    });
     const settings = await createSettings({ db, keyring, config, clock, log });
-    const audit = await createAudit({ db, keyring, headFile: join(config.dataDir, 'audit.head'), clock, log, retentionDays: () => settings.get('audit.retentionDays') });
+    const audit = await createAudit({
+        db,
+        keyring,
+        headFile: join(config.dataDir, 'audit.head'),
+        clock,
+        log,
+        retentionDays: () => settings.get('audit.retentionDays')
+    });
     const roles = new Roles({ db, clock, permissions: createPermissions() });
     const accounts = new Accounts({ db, clock, passwords: createPasswords(), roles });
-    const auth = createAuth({ db, clock, keyring, recorder: audit, accounts, settings, resolve: () => null, jwtSecret: config.jwtSecret });
+    const auth = createAuth({
+        db,
+        clock,
+        keyring,
+        recorder: audit,
+        accounts,
+        settings,
+        resolve: () => null,
+        jwtSecret: config.jwtSecret
+    });
     const users = new Users({ db, clock, accounts, roles, logins: auth });
     return {
         audit,
@@ -97,11 +124,21 @@ async function build(db: Database, config: Config, keyring: Keyring, lock: DataL
         users,
         accounts,
         console: new Console({ db, accounts, users, logins: auth }),
-        exportDocument: (request) => exportOffline({ db, clock, keyring, log, audit, settings, roles, accounts, auth, version }, request, createSystemCall(audit, undefined, userAgent)),
+        exportDocument: (request) =>
+            exportOffline(
+                { db, clock, keyring, log, audit, settings, roles, accounts, auth, version },
+                request,
+                createSystemCall(audit, undefined, userAgent)
+            ),
         async plugins() {
             const { openOfflinePlugins } = await import('./offline-plugins.ts');
             return openOfflinePlugins({
-                config, db, keyring, clock, audit, call: () => createSystemCall(audit, undefined, userAgent),
+                config,
+                db,
+                keyring,
+                clock,
+                audit,
+                call: () => createSystemCall(audit, undefined, userAgent),
                 async forgetArea(tx, area) {
                     await roles.forgetArea(tx, area);
                     await auth.apiTokens.forgetArea(tx, area);

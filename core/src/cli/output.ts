@@ -19,8 +19,7 @@ export function createOutput({ stdout, stderr }: Streams, json: boolean): Output
         result(document, text) {
             if (json) {
                 stdout.write(`${JSON.stringify(document, null, 2)}\n`);
-            }
-            else if (text !== null) {
+            } else if (text !== null) {
                 stdout.write(`${text}\n`);
             }
         },
@@ -34,5 +33,8 @@ export function createOutput({ stdout, stderr }: Streams, json: boolean): Output
 
 /** Text from elsewhere without what would steer a terminal. */
 export function plain(text: string): string {
-    return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, '\ufffd');
+    return text.replace(
+        /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+        '\ufffd'
+    );
 }

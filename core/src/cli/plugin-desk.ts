@@ -8,7 +8,11 @@ export type Wished = 'all' | Capabilities | null;
 
 /** A plugin as the API shows it. */
 export type ShownPlugin = Omit<PluginView, 'capabilities'> & {
-    readonly capabilities: { readonly asked: Capabilities; readonly granted: Capabilities; readonly missing: Capabilities | null };
+    readonly capabilities: {
+        readonly asked: Capabilities;
+        readonly granted: Capabilities;
+        readonly missing: Capabilities | null;
+    };
 };
 
 export interface Listed {
@@ -54,8 +58,15 @@ export interface PluginDesk {
     list(): Promise<Listed>;
     offers(): Promise<{ readonly offers: readonly Offer[]; readonly message: string | null }>;
     /** @param change - `grants` are in the place of those of before; null leaves these */
-    change(name: string, change: { readonly enabled: boolean; readonly grants: Capabilities | null }, options: { readonly cascade: boolean }): Promise<Changed>;
+    change(
+        name: string,
+        change: { readonly enabled: boolean; readonly grants: Capabilities | null },
+        options: { readonly cascade: boolean }
+    ): Promise<Changed>;
     /** Answers what else came of it; null when nothing did. */
-    remove(name: string, options: { readonly purge: boolean; readonly cascade: boolean }): Promise<string | null>;
+    remove(
+        name: string,
+        options: { readonly purge: boolean; readonly cascade: boolean }
+    ): Promise<string | null>;
     install(order: InstallOrder): Promise<PluginInstalled>;
 }

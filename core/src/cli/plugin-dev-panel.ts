@@ -34,14 +34,22 @@ export async function develop({ config, output, folder, port, keep }: DevelopOpt
     });
     const root = await mkdtemp(join(tmpdir(), 'portico-dev-'));
     // Heard from the beginning: a panel that is just starting must not be left behind.
-    const ended = new Promise<void>((done) => ['SIGINT', 'SIGTERM', 'SIGHUP'].forEach((signal) => process.on(signal, () => done())));
+    const ended = new Promise<void>((done) =>
+        ['SIGINT', 'SIGTERM', 'SIGHUP'].forEach((signal) => process.on(signal, () => done()))
+    );
     try {
         const stage = new Stage(plugin, join(root, 'stage'));
         const place = await stage.copy();
         await stage.show(place);
         const [httpPort, httpsPort] = [await freePort(), await freePort()];
         const own: Config = {
-            ...config, host: '127.0.0.1', port, pluginDirs: [stage.shown], ...(keep ? {} : { dataDir: join(root, 'data') }), engineHttpPort: config.engineHttpPort ?? httpPort, engineHttpsPort: config.engineHttpsPort ?? httpsPort,
+            ...config,
+            host: '127.0.0.1',
+            port,
+            pluginDirs: [stage.shown],
+            ...(keep ? {} : { dataDir: join(root, 'data') }),
+            engineHttpPort: config.engineHttpPort ?? httpPort,
+            engineHttpsPort: config.engineHttpsPort ?? httpsPort,
             adminPassword: config.adminPassword ?? crypto.randomUUID()
         };
         const log = createLog({ level: 'warn', write: (line) => process.stderr.write(line) });
@@ -59,17 +67,17 @@ export async function develop({ config, output, folder, port, keep }: DevelopOpt
             await workshop.greet(address.port);
             await reloadUntil(ended, plugin, stage, () => workshop.reload());
             return 0;
-        }
-        finally {
+        } finally {
             await panel.stop({ engine: !keep });
             if (!keep) {
                 // Under root the engine lives outside the data folder.
                 const { persistent, runtime } = engineHome(own.dataDir, own.engineUser);
-                await Promise.all([persistent, runtime].map((place) => rm(place, { recursive: true, force: true })));
+                await Promise.all(
+                    [persistent, runtime].map((place) => rm(place, { recursive: true, force: true }))
+                );
             }
         }
-    }
-    finally {
+    } finally {
         await rm(root, { recursive: true, force: true });
     }
 }
@@ -96,16 +104,35 @@ class Workshop {
         const name = nameOf(found);
         const { permissions = {} } = 'plugin' in found.result ? found.result.plugin.manifest : {};
         this.#say(name);
-        const asked = ['plugins:read', ...new Set(['read', 'write', ...Object.keys(permissions)])].map((each) => (each.includes(':') ? each : `${name}:${each}`)).join(',');
-        const values: Readonly<Record<string, string>> = { user: 'admin', name: `dev ${new Date().toISOString()}`, permissions: asked, expires: '12h' };
+        const asked = ['plugins:read', ...new Set(['read', 'write', ...Object.keys(permissions)])]
+            .map((each) => (each.includes(':') ? each : `${name}:${each}`))
+            .join(',');
+        const values: Readonly<Record<string, string>> = {
+            user: 'admin',
+            name: `dev ${new Date().toISOString()}`,
+            permissions: asked,
+            expires: '12h'
+        };
         let token = '';
-        await tokenCreate.run({
-            config: this.#config, positionals: [], flag: () => false, text: (option) => values[option], required: (option) => values[option] ?? '',
-            output: { json: false, say: () => undefined, result: (_document, text) => void (token = text ?? '') }
-        }).catch((error: unknown) => this.#output.say(`There is no token: ${(error as Error).message}`));
+        await tokenCreate
+            .run({
+                config: this.#config,
+                positionals: [],
+                flag: () => false,
+                text: (option) => values[option],
+                required: (option) => values[option] ?? '',
+                output: {
+                    json: false,
+                    say: () => undefined,
+                    result: (_document, text) => void (token = text ?? '')
+                }
+            })
+            .catch((error: unknown) => this.#output.say(`There is no token: ${(error as Error).message}`));
         const url = `http://127.0.0.1:${port}/api/plugins/${name}`;
         this.#output.result({ url, token }, `URL=${url}\nTOKEN=${token}`);
-        this.#output.say(`Try: curl -H "Authorization: Bearer $TOKEN" $URL/…\nEvery save reloads it. Ctrl+C ends the panel${this.#config.dataDir.startsWith(tmpdir()) ? ' and removes its data' : ''}.`);
+        this.#output.say(
+            `Try: curl -H "Authorization: Bearer $TOKEN" $URL/…\nEvery save reloads it. Ctrl+C ends the panel${this.#config.dataDir.startsWith(tmpdir()) ? ' and removes its data' : ''}.`
+        );
     }
 
     /** Puts what is saved now in the place of what runs; whatever is wrong with it leaves that as it is. */
@@ -115,12 +142,23 @@ class Workshop {
         const found = await this.#found(next);
         const before = await this.#found(this.#shown);
         const name = nameOf(before);
-        const fault = 'fault' in found.result ? found.result.fault : nameOf(found) === name ? null : { code: 'NAME_CHANGED', message: `Its name is ${nameOf(found)} now: start portico plugin dev again` };
+        const fault =
+            'fault' in found.result
+                ? found.result.fault
+                : nameOf(found) === name
+                  ? null
+                  : {
+                        code: 'NAME_CHANGED',
+                        message: `Its name is ${nameOf(found)} now: start portico plugin dev again`
+                    };
         const loaded = fault === null ? await plugins.load(name, found) : { failure: fault };
-        const refused = 'failure' in loaded ? loaded.failure : await this.#probe(name, found, loaded.definition);
+        const refused =
+            'failure' in loaded ? loaded.failure : await this.#probe(name, found, loaded.definition);
         if (refused !== null) {
             await this.#stage.drop(next);
-            return this.#output.say(`Not reloaded, what ran before goes on: ${refused.code}: ${refused.message}`);
+            return this.#output.say(
+                `Not reloaded, what ran before goes on: ${refused.code}: ${refused.message}`
+            );
         }
         const data = join(this.#config.dataDir, 'plugin-data', name);
         const kept = join(next, 'data');
@@ -131,7 +169,9 @@ class Workshop {
             return this.#say(name);
         }
         const failure = plugins.runtime(name)?.failure;
-        this.#output.say(`Not reloaded, what ran before is started again: ${failure?.code ?? plugins.runtime(name)?.state}: ${failure?.message ?? 'it asks for more than it was granted; start portico plugin dev again'}`);
+        this.#output.say(
+            `Not reloaded, what ran before is started again: ${failure?.code ?? plugins.runtime(name)?.state}: ${failure?.message ?? 'it asks for more than it was granted; start portico plugin dev again'}`
+        );
         await this.#put(name, this.#shown, async () => {
             await rm(data, { recursive: true, force: true });
             await cp(kept, data, { recursive: true }).catch(() => undefined);
@@ -160,26 +200,35 @@ class Workshop {
     }
 
     /** Sets it up on an empty folder, beside what runs. */
-    async #probe(name: string, found: Found, definition: Parameters<Panel['plugins']['prepareGeneration']>[1]): Promise<{ readonly code: string; readonly message: string } | null> {
+    async #probe(
+        name: string,
+        found: Found,
+        definition: Parameters<Panel['plugins']['prepareGeneration']>[1]
+    ): Promise<{ readonly code: string; readonly message: string } | null> {
         const dataDir = await mkdtemp(join(tmpdir(), 'portico-probe-'));
         const record = this.#panel.plugins.records.of(name).at(-1);
         try {
             await mkdir(dataDir, { recursive: true });
-            const generation = await this.#panel.plugins.prepareGeneration(found, definition, { dataDir, settings: record?.settings ?? {}, grants: () => ('plugin' in found.result ? found.result.plugin.manifest.capabilities ?? {} : {}) });
+            const generation = await this.#panel.plugins.prepareGeneration(found, definition, {
+                dataDir,
+                settings: record?.settings ?? {},
+                grants: () =>
+                    'plugin' in found.result ? (found.result.plugin.manifest.capabilities ?? {}) : {}
+            });
             await generation.close('it was only tried');
             return null;
-        }
-        catch (error) {
+        } catch (error) {
             const { code = 'UNKNOWN', message } = error as Error & { readonly code?: string };
             return { code, message };
-        }
-        finally {
+        } finally {
             await rm(dataDir, { recursive: true, force: true });
         }
     }
 
     async #found(place: string): Promise<Found> {
-        const [found] = (await this.#panel.plugins.registry.discover([{ origin: 'folder', path: place }])).found.filter(({ folder }) => folder.startsWith(place));
+        const [found] = (
+            await this.#panel.plugins.registry.discover([{ origin: 'folder', path: place }])
+        ).found.filter(({ folder }) => folder.startsWith(place));
         if (found === undefined) {
             throw new Complaint('There is no package.json that can be read');
         }
@@ -189,7 +238,11 @@ class Workshop {
     #say(name: string): void {
         const runtime = this.#panel.plugins.runtime(name);
         const { state = 'unknown', failure = null } = runtime ?? {};
-        this.#output.say(failure === null ? `${name} ${runtime?.generation?.version ?? ''} is ${state}: ${runtime?.generation?.document.routes.map(({ methods, path }) => `${methods.join('|')} ${path}`).join(', ') ?? ''}` : `${name} is ${state}: ${failure.code}: ${failure.message}`);
+        this.#output.say(
+            failure === null
+                ? `${name} ${runtime?.generation?.version ?? ''} is ${state}: ${runtime?.generation?.document.routes.map(({ methods, path }) => `${methods.join('|')} ${path}`).join(', ') ?? ''}`
+                : `${name} is ${state}: ${failure.code}: ${failure.message}`
+        );
     }
 }
 
@@ -201,14 +254,21 @@ function nameOf({ result }: Found): string {
 }
 
 /** Calls `saved` after each save, one at a time, until somebody ends the command. */
-async function reloadUntil(ended: Promise<void>, plugin: string, stage: Stage, saved: () => Promise<void>): Promise<void> {
+async function reloadUntil(
+    ended: Promise<void>,
+    plugin: string,
+    stage: Stage,
+    saved: () => Promise<void>
+): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     let running: Promise<void> = Promise.resolve();
     const watcher = watch(plugin, { recursive: true }, (_event, path) => {
         if (path !== null && !stage.isPassedOver(path)) {
             clearTimeout(timer);
             timer = setTimeout(() => {
-                running = running.then(saved).catch((error: unknown) => void process.stderr.write(`${(error as Error).message}\n`));
+                running = running
+                    .then(saved)
+                    .catch((error: unknown) => void process.stderr.write(`${(error as Error).message}\n`));
             }, settleMs);
         }
     });

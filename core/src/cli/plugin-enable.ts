@@ -10,7 +10,12 @@ import { fateOf, hasFailed } from './plugin-words.ts';
 /** How somebody at the console agrees. */
 export const grantOptions: Readonly<Record<string, Option>> = {
     'grant-all': { type: 'boolean', description: 'Agree to everything that it asks for' },
-    grants: { type: 'string', value: 'json', description: 'Agree to these capabilities, in the place of those of before: a JSON object, or a file with one' }
+    grants: {
+        type: 'string',
+        value: 'json',
+        description:
+            'Agree to these capabilities, in the place of those of before: a JSON object, or a file with one'
+    }
 };
 
 export const pluginEnable: Command = {
@@ -21,7 +26,14 @@ export const pluginEnable: Command = {
         'One that asks for more than anybody agreed to stays as it is: what it asks for is shown. One that failed, or is in quarantine, is tried again.',
         'Exits with 1 when it is enabled and does not start. Without a panel it starts with the next start.'
     ],
-    options: { ...grantOptions, cascade: { type: 'boolean', description: 'Enable what it requires before it; --grant-all is for these, too' }, ...jsonOption },
+    options: {
+        ...grantOptions,
+        cascade: {
+            type: 'boolean',
+            description: 'Enable what it requires before it; --grant-all is for these, too'
+        },
+        ...jsonOption
+    },
     async run({ config, output, positionals, flag, text }) {
         const [name = ''] = positionals;
         const wished = await readWish({ flag, text });
@@ -29,8 +41,15 @@ export const pluginEnable: Command = {
             const done: ShownPlugin[] = [];
             const { plugins } = await desk.list();
             const before = flag('cascade') ? requirementsOf(plugins, name) : [];
-            for (const each of [...before.filter(({ enabled, state }) => !enabled || state === 'quarantined').map((plugin) => plugin.name), name]) {
-                done.push(await enable(desk, plugins, each, each === name || wished === 'all' ? wished : null));
+            for (const each of [
+                ...before
+                    .filter(({ enabled, state }) => !enabled || state === 'quarantined')
+                    .map((plugin) => plugin.name),
+                name
+            ]) {
+                done.push(
+                    await enable(desk, plugins, each, each === name || wished === 'all' ? wished : null)
+                );
             }
             return { plugins: done, isRunning: desk.isRunning };
         });
@@ -55,18 +74,36 @@ export async function readWish({ flag, text }: Pick<Input, 'flag' | 'text'>): Pr
     return readGrants(grants);
 }
 
-async function enable(desk: PluginDesk, plugins: readonly ShownPlugin[], name: string, wished: Wished): Promise<ShownPlugin> {
-    const asked: Capabilities | null = plugins.find((plugin) => plugin.name === name)?.capabilities.asked ?? null;
-    return (await desk.change(name, { enabled: true, grants: wished === 'all' ? asked : wished }, { cascade: false })).plugin;
+async function enable(
+    desk: PluginDesk,
+    plugins: readonly ShownPlugin[],
+    name: string,
+    wished: Wished
+): Promise<ShownPlugin> {
+    const asked: Capabilities | null =
+        plugins.find((plugin) => plugin.name === name)?.capabilities.asked ?? null;
+    return (
+        await desk.change(
+            name,
+            { enabled: true, grants: wished === 'all' ? asked : wished },
+            { cascade: false }
+        )
+    ).plugin;
 }
 
 /** Whatever it requires, also through others, in the order in which they start. */
 function requirementsOf(plugins: readonly ShownPlugin[], name: string): readonly ShownPlugin[] {
     const names = new Set<string>();
-    const visit = (one: string): void => Object.keys(plugins.find((plugin) => plugin.name === one)?.requires ?? {}).filter((other) => other !== name && !names.has(other)).forEach((other) => {
-        names.add(other);
-        visit(other);
-    });
+    const visit = (one: string): void =>
+        Object.keys(plugins.find((plugin) => plugin.name === one)?.requires ?? {})
+            .filter((other) => other !== name && !names.has(other))
+            .forEach((other) => {
+                names.add(other);
+                visit(other);
+            });
     visit(name);
-    return plugins.filter((plugin, at) => names.has(plugin.name) && plugins.findIndex((each) => each.name === plugin.name) === at);
+    return plugins.filter(
+        (plugin, at) =>
+            names.has(plugin.name) && plugins.findIndex((each) => each.name === plugin.name) === at
+    );
 }

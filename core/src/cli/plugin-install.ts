@@ -12,8 +12,19 @@ const archive = /\.(?:tgz|tar\.gz)$/;
 const largestArchive = 64 * 1024 * 1024;
 /** Phases as the API names them. */
 const phases: Readonly<Record<string, string>> = {
-    resolve: 'asking the registry', fetch: 'fetching', verify: 'verifying', unpack: 'unpacking', inspect: 'looking at what came', commit: 'putting it in its place', probe: 'trying it on a copy of its data',
-    parked: 'new requests wait', stopped: 'the version before has stopped', copied: 'its data are copied', migrated: 'its data are migrated', started: 'it has started', committed: 'it counts'
+    resolve: 'asking the registry',
+    fetch: 'fetching',
+    verify: 'verifying',
+    unpack: 'unpacking',
+    inspect: 'looking at what came',
+    commit: 'putting it in its place',
+    probe: 'trying it on a copy of its data',
+    parked: 'new requests wait',
+    stopped: 'the version before has stopped',
+    copied: 'its data are copied',
+    migrated: 'its data are migrated',
+    started: 'it has started',
+    committed: 'it counts'
 };
 
 export const pluginInstall: Command = {
@@ -29,7 +40,11 @@ export const pluginInstall: Command = {
         integrity: { type: 'string', value: 'sha512-…', description: 'What the archive must be' },
         ...grantOptions,
         disabled: { type: 'boolean', description: 'Do not enable it' },
-        'restore-data': { type: 'boolean', description: 'With the version that was there before: go back to the data as it left them, and give up every change since' },
+        'restore-data': {
+            type: 'boolean',
+            description:
+                'With the version that was there before: go back to the data as it left them, and give up every change since'
+        },
         ...jsonOption
     },
     async run({ config, output, positionals, flag, text }) {
@@ -42,9 +57,23 @@ export const pluginInstall: Command = {
             throw misuse('--restore-data goes with the version of a package, and not with --disabled');
         }
         const tell = (phase: string): void => output.say(`  ${phases[phase] ?? phase}`);
-        const { plugin, from, settingsLeftOut, isRunning } = await atDesk(config, `portico plugin install ${typed}`, async (desk) => ({ ...await desk.install({ source, enabled, grants, restoreData, tell }), isRunning: desk.isRunning }));
-        const { name, version, package: packageName, capabilities: { missing } } = plugin;
-        output.say(`${packageName} ${version} is installed${from === null ? '' : from === version ? ' anew' : ` in the place of ${from}`}. ${name} ${plain(fateOf(plugin, isRunning))}.`);
+        const { plugin, from, settingsLeftOut, isRunning } = await atDesk(
+            config,
+            `portico plugin install ${typed}`,
+            async (desk) => ({
+                ...(await desk.install({ source, enabled, grants, restoreData, tell })),
+                isRunning: desk.isRunning
+            })
+        );
+        const {
+            name,
+            version,
+            package: packageName,
+            capabilities: { missing }
+        } = plugin;
+        output.say(
+            `${packageName} ${version} is installed${from === null ? '' : from === version ? ' anew' : ` in the place of ${from}`}. ${name} ${plain(fateOf(plugin, isRunning))}.`
+        );
         if (settingsLeftOut !== null) {
             output.say(plain(`Its code does not take the settings that waited for it: ${settingsLeftOut}.`));
         }
@@ -64,7 +93,9 @@ function sourceOf(typed: string, integrity: string | undefined): Source {
         return { tarball: readArchive(typed), ...sure };
     }
     if (/^[./~]/.test(typed)) {
-        throw misuse(`${typed} is neither an archive (.tgz), as \`npm pack\` writes it, nor the npm name of a package`);
+        throw misuse(
+            `${typed} is neither an archive (.tgz), as \`npm pack\` writes it, nor the npm name of a package`
+        );
     }
     const at = typed.lastIndexOf('@');
     const [name, version] = at > 0 ? [typed.slice(0, at), typed.slice(at + 1)] : [typed, undefined];
@@ -80,8 +111,9 @@ function readArchive(path: string): Uint8Array {
             throw new Complaint(`${path} is larger than ${largestArchive} bytes`);
         }
         return readFileSync(path);
-    }
-    catch (error) {
-        throw error instanceof Complaint ? error : new Complaint(`${path} cannot be read: ${(error as Error).message}`);
+    } catch (error) {
+        throw error instanceof Complaint
+            ? error
+            : new Complaint(`${path} cannot be read: ${(error as Error).message}`);
     }
 }

@@ -2,7 +2,28 @@
 import { corePermissions } from '../users/permissions.ts';
 
 /** What stands after `/api/` in the core's own routes. */
-const routeGroups = ['audit', 'auth', 'certificates', 'dns-providers', 'health', 'hosts', 'import-export', 'openapi', 'plugins', 'proxyengine', 'settings', 'tasks', 'users'];
+const routeGroups = [
+    'audit',
+    'auth',
+    'certificates',
+    'dns-providers',
+    'health',
+    'hosts',
+    'import-export',
+    'openapi',
+    'plugins',
+    'proxyengine',
+    'settings',
+    'tasks',
+    'users'
+];
 
 /** Areas of permissions and groups of routes. */
-export const reservedNames: ReadonlySet<string> = new Set(['core', 'panel', 'system', 'api', ...corePermissions.map(({ name }) => name.split(':')[0] ?? ''), ...routeGroups]);
+export const reservedNames: ReadonlySet<string> = new Set([
+    'core',
+    'panel',
+    'system',
+    'api',
+    ...corePermissions.map(({ name }) => name.split(':')[0] ?? ''),
+    ...routeGroups
+]);

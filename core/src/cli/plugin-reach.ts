@@ -11,7 +11,11 @@ import { reach } from './reach.ts';
  * @param command - what would be typed to agree to what is missing, up to the grants
  * @throws Complaint in words for whoever sits at the console
  */
-export async function atDesk<T>(config: Config, command: string, work: (desk: PluginDesk) => Promise<T>): Promise<T> {
+export async function atDesk<T>(
+    config: Config,
+    command: string,
+    work: (desk: PluginDesk) => Promise<T>
+): Promise<T> {
     try {
         return await reach<T>(config, {
             async online(client) {
@@ -20,8 +24,7 @@ export async function atDesk<T>(config: Config, command: string, work: (desk: Pl
             },
             offline: async (offline) => work(await offline.plugins())
         });
-    }
-    catch (error) {
+    } catch (error) {
         throw error instanceof Refusal ? await worded(error, command) : error;
     }
 }
@@ -31,12 +34,34 @@ async function worded(refusal: Refusal, command: string): Promise<Complaint> {
     switch (reason) {
         case 'CONSENT_REQUIRED': {
             const { consentScreen } = await import('./plugin-consent.ts');
-            return new Complaint(`${message}. ${consentScreen(data['missing'] as Capabilities, command)}`, 1, { cause: refusal });
+            return new Complaint(
+                `${message}. ${consentScreen(data['missing'] as Capabilities, command)}`,
+                1,
+                { cause: refusal }
+            );
         }
-        case 'IN_USE': return Array.isArray(data['by']) && message.includes(' is required by ') ? new Complaint(`${message}. With --cascade ${data['by'].length === 1 ? 'that is' : 'those are'} disabled first`, 1, { cause: refusal }) : refusal;
-        case 'PLUGIN_FAILED': case 'PACKAGE_REFUSED': return typeof data['cause'] === 'string' && !message.includes(data['cause']) ? new Complaint(`${message.replaceAll(/\s+/g, ' ')} (${data['cause']})`, 1, { cause: refusal }) : refusal;
-        case 'DATA_AHEAD': return new Complaint(message.replace('restoreData: true', '--restore-data'), 1, { cause: refusal });
-        case 'TOOL_MISSING': return new Complaint(`${message}: ${String(data['install'])}`, 1, { cause: refusal });
-        default: return refusal;
+        case 'IN_USE':
+            return Array.isArray(data['by']) && message.includes(' is required by ')
+                ? new Complaint(
+                      `${message}. With --cascade ${data['by'].length === 1 ? 'that is' : 'those are'} disabled first`,
+                      1,
+                      { cause: refusal }
+                  )
+                : refusal;
+        case 'PLUGIN_FAILED':
+        case 'PACKAGE_REFUSED':
+            return typeof data['cause'] === 'string' && !message.includes(data['cause'])
+                ? new Complaint(`${message.replaceAll(/\s+/g, ' ')} (${data['cause']})`, 1, {
+                      cause: refusal
+                  })
+                : refusal;
+        case 'DATA_AHEAD':
+            return new Complaint(message.replace('restoreData: true', '--restore-data'), 1, {
+                cause: refusal
+            });
+        case 'TOOL_MISSING':
+            return new Complaint(`${message}: ${String(data['install'])}`, 1, { cause: refusal });
+        default:
+            return refusal;
     }
 }

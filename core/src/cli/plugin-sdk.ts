@@ -17,6 +17,9 @@ export async function hostSdk(): Promise<HostSdk> {
     if (path === undefined) {
         throw new Complaint('@portico/sdk is not installed beside the panel');
     }
-    const { version, private: isPrivate = false } = JSON.parse(await readFile(path, 'utf8')) as { version: string; private?: boolean };
+    const { version, private: isPrivate = false } = JSON.parse(await readFile(path, 'utf8')) as {
+        version: string;
+        private?: boolean;
+    };
     return { folder: await realpath(dirname(path)), version, isPrivate };
 }

@@ -27,13 +27,26 @@ export class Stage {
         const place = join(this.#root, `save-${this.#saves}`);
         const target = join(place, 'plugin');
         await mkdir(place, { recursive: true, mode: 0o700 });
-        await cp(this.#plugin, target, { recursive: true, filter: (path) => !this.isPassedOver(relative(this.#plugin, path)) });
-        await symlink(join(this.#plugin, 'node_modules'), join(target, 'node_modules')).catch(() => undefined);
-        if (await stat(join(target, 'src/index.ts')).then(() => true, () => false)) {
+        await cp(this.#plugin, target, {
+            recursive: true,
+            filter: (path) => !this.isPassedOver(relative(this.#plugin, path))
+        });
+        await symlink(join(this.#plugin, 'node_modules'), join(target, 'node_modules')).catch(
+            () => undefined
+        );
+        if (
+            await stat(join(target, 'src/index.ts')).then(
+                () => true,
+                () => false
+            )
+        ) {
             const text = await readFile(join(target, 'package.json'), 'utf8').catch(() => {
                 throw new Complaint(`${this.#plugin} has no package.json`);
             });
-            await writeFile(join(target, 'package.json'), JSON.stringify({ ...JSON.parse(text) as object, exports: './src/index.ts' }));
+            await writeFile(
+                join(target, 'package.json'),
+                JSON.stringify({ ...(JSON.parse(text) as object), exports: './src/index.ts' })
+            );
         }
         return place;
     }

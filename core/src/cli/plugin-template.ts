@@ -32,9 +32,16 @@ export interface NewPlugin {
  */
 export async function createPlugin({ name, package: packageName, folder, sdk }: NewPlugin): Promise<string> {
     const host = await hostSdk();
-    const judged = readManifest({ name: packageName, version: '0.1.0', portico: { name, sdk: `^${host.version}` } }, reservedNames);
+    const judged = readManifest(
+        { name: packageName, version: '0.1.0', portico: { name, sdk: `^${host.version}` } },
+        reservedNames
+    );
     if ('fault' in judged) {
-        throw misuse(judged.fault.code === 'NAME_RESERVED' ? judged.fault.message : `${JSON.stringify(name)} is no name of a plugin: it has 2 to 40 small letters, digits and dashes, and begins with a letter`);
+        throw misuse(
+            judged.fault.code === 'NAME_RESERVED'
+                ? judged.fault.message
+                : `${JSON.stringify(name)} is no name of a plugin: it has 2 to 40 small letters, digits and dashes, and begins with a letter`
+        );
     }
     const target = resolve(folder);
     if (existsSync(target)) {
@@ -44,19 +51,32 @@ export async function createPlugin({ name, package: packageName, folder, sdk }: 
     const scratch = await mkdtemp(join(dirname(target), `.${basename(target)}-`));
     try {
         const spec = sdk ?? (host.isPrivate ? await vendor(host.folder, scratch) : `^${host.version}`);
-        const words: Readonly<Record<string, string>> = { name, package: packageName, title: `The plugin ${name}`, sdk: spec, sdkVersion: host.version };
+        const words: Readonly<Record<string, string>> = {
+            name,
+            package: packageName,
+            title: `The plugin ${name}`,
+            sdk: spec,
+            sdkVersion: host.version
+        };
         for (const file of await readdir(templates, { recursive: true, withFileTypes: true })) {
             if (file.isFile() && file.name.endsWith(ending)) {
-                const place = join(file.parentPath.slice(templates.length - 1), file.name.slice(0, -ending.length)).replace(/^\/+/, '').replace(/^gitignore$/, '.gitignore');
-                const text = (await readFile(join(file.parentPath, file.name), 'utf8')).replace(/\{\{(\w+)\}\}/g, (all, word: string) => words[word] ?? all);
+                const place = join(
+                    file.parentPath.slice(templates.length - 1),
+                    file.name.slice(0, -ending.length)
+                )
+                    .replace(/^\/+/, '')
+                    .replace(/^gitignore$/, '.gitignore');
+                const text = (await readFile(join(file.parentPath, file.name), 'utf8')).replace(
+                    /\{\{(\w+)\}\}/g,
+                    (all, word: string) => words[word] ?? all
+                );
                 await mkdir(dirname(join(scratch, place)), { recursive: true, mode: 0o755 });
                 await writeFile(join(scratch, place), text, { mode: 0o644 });
             }
         }
         await rename(scratch, target);
         return target;
-    }
-    catch (error) {
+    } catch (error) {
         await rm(scratch, { recursive: true, force: true });
         throw error;
     }
@@ -66,11 +86,19 @@ export async function createPlugin({ name, package: packageName, folder, sdk }: 
 async function vendor(folder: string, target: string): Promise<string> {
     const packing = join(dirname(folder), 'tools', 'pack.mjs');
     if (!existsSync(packing)) {
-        throw new Complaint(`${folder} was not published, and cannot be packed from here: name where npm takes it from with --sdk`);
+        throw new Complaint(
+            `${folder} was not published, and cannot be packed from here: name where npm takes it from with --sdk`
+        );
     }
     await mkdir(join(target, 'vendor'), { mode: 0o755 });
-    await run(process.execPath, [packing, join(target, 'vendor'), basename(folder)], { timeout: 300_000 }).catch((error: unknown) => {
-        throw new Complaint(`The SDK could not be packed: ${(error as { stderr?: string }).stderr ?? String(error)}`, 1, { cause: error });
+    await run(process.execPath, [packing, join(target, 'vendor'), basename(folder)], {
+        timeout: 300_000
+    }).catch((error: unknown) => {
+        throw new Complaint(
+            `The SDK could not be packed: ${(error as { stderr?: string }).stderr ?? String(error)}`,
+            1,
+            { cause: error }
+        );
     });
     const [file] = await readdir(join(target, 'vendor'));
     return `file:vendor/${file}`;

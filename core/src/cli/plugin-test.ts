@@ -12,7 +12,14 @@ export const pluginTest: Command = {
         'What `portico plugin validate` checks, and more: disabled and enabled again and again with nothing left, and the same answers from a thread of its own.',
         'A conformance.json in the package may say the `settings` without which it does not run, and the `requests` that it is asked: [{ "method", "path", "body", "as" }].'
     ],
-    options: { cycles: { type: 'string', value: 'number', description: `How often it is disabled and enabled; ${usualCycles} without it` }, ...jsonOption },
+    options: {
+        cycles: {
+            type: 'string',
+            value: 'number',
+            description: `How often it is disabled and enabled; ${usualCycles} without it`
+        },
+        ...jsonOption
+    },
     async run({ output, positionals, text }) {
         const cycles = Number(text('cycles') ?? usualCycles);
         if (!Number.isInteger(cycles) || cycles < 1 || cycles > 10_000) {

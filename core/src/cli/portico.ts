@@ -9,7 +9,9 @@ import { createOutput, plain } from './output.ts';
 async function main(args: readonly string[]): Promise<number> {
     const [first = '', second = ''] = args;
     if (first === '--version' || (args.length === 2 && second === '--version')) {
-        const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+        const { version } = JSON.parse(
+            readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+        ) as { version: string };
         return print(version);
     }
     if (['--help', '-h', 'help'].includes(first)) {
@@ -35,10 +37,13 @@ async function runCommand(command: Command, args: readonly string[]): Promise<nu
         return main(['--version']);
     }
     try {
-        return await command.run(parseInput(command, args, process.env, process.cwd(), (json) => createOutput(process, json)));
-    }
-    catch (error) {
-        throw error instanceof Complaint && error.exitCode === 2 ? misuse(`${error.message}\nSee: portico ${command.name} --help`) : error;
+        return await command.run(
+            parseInput(command, args, process.env, process.cwd(), (json) => createOutput(process, json))
+        );
+    } catch (error) {
+        throw error instanceof Complaint && error.exitCode === 2
+            ? misuse(`${error.message}\nSee: portico ${command.name} --help`)
+            : error;
     }
 }
 
@@ -47,7 +52,10 @@ function unknown(first: string, second: string, isGroup: boolean): Complaint {
         return misuse(`which command?\n\n${overview(commands, null)}`);
     }
     const typed = isGroup && second !== '' ? `${first} ${second}` : first;
-    const what = isGroup && second === '' ? `which command of "${first}"?` : `there is no command ${JSON.stringify(typed)}.`;
+    const what =
+        isGroup && second === ''
+            ? `which command of "${first}"?`
+            : `there is no command ${JSON.stringify(typed)}.`;
     return misuse(`${what}\n\n${overview(commands, isGroup ? first : null)}`);
 }
 
@@ -69,10 +77,14 @@ process.umask(0o077); // whatever a command makes in the data folder is its owne
 
 try {
     process.exitCode = await main(process.argv.slice(2));
-}
-catch (error) {
+} catch (error) {
     const isExpected = error instanceof Complaint;
-    const said = error instanceof Error ? (isDebugging() && !isExpected ? error.stack ?? error.message : error.message) : String(error);
+    const said =
+        error instanceof Error
+            ? isDebugging() && !isExpected
+                ? (error.stack ?? error.message)
+                : error.message
+            : String(error);
     process.stderr.write(`portico: ${plain(said)}\n`);
     process.exit(isExpected ? error.exitCode : 1); // a panel that could not start may have timers and children
 }

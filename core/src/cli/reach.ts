@@ -50,18 +50,20 @@ export async function reach<T>(config: Config, ways: Ways<T>): Promise<T> {
         const offline = await openOffline({ config, keyring, lock: found.lock, userAgent });
         try {
             return await ways.offline(offline);
-        }
-        finally {
+        } finally {
             await offline.close();
         }
-    }
-    catch (error) {
+    } catch (error) {
         throw explain(error, dataDir, databaseOf(dataDir));
     }
 }
 
 /** The running panel, or the lock of a folder whose panel does not run. @throws Unanswered */
-export async function locate({ dataDir }: Config, keyring: Keyring, userAgent: string): Promise<{ readonly client: Client } | { readonly lock: DataLock }> {
+export async function locate(
+    { dataDir }: Config,
+    keyring: Keyring,
+    userAgent: string
+): Promise<{ readonly client: Client } | { readonly lock: DataLock }> {
     const end = performance.now() + patienceMs;
     for (;;) {
         const lock = lockDataDir(dataDir);
@@ -75,8 +77,13 @@ export async function locate({ dataDir }: Config, keyring: Keyring, userAgent: s
         }
         if (performance.now() > end) {
             const where = address === null ? '' : ` at ${urlOf(address)} (process ${address.pid})`;
-            const how = answer === null ? 'does not answer: it hangs, or is still starting or stopping' : `says: ${answer.message}`;
-            throw new Unanswered(`Another process holds ${dataDir}, and the panel${where} ${how}. Look at its log, try again, or end it and try again`);
+            const how =
+                answer === null
+                    ? 'does not answer: it hangs, or is still starting or stopping'
+                    : `says: ${answer.message}`;
+            throw new Unanswered(
+                `Another process holds ${dataDir}, and the panel${where} ${how}. Look at its log, try again, or end it and try again`
+            );
         }
         await wait(pauseMs);
     }

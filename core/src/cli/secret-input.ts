@@ -4,9 +4,13 @@ import { Complaint, misuse } from './complaint.ts';
 const longest = 4096;
 
 /** All of standard input but its last line break. @throws Complaint of misuse when nobody pipes anything in */
-export async function readPassword(input: NodeJS.ReadStream | AsyncIterable<Buffer> = process.stdin): Promise<string> {
+export async function readPassword(
+    input: NodeJS.ReadStream | AsyncIterable<Buffer> = process.stdin
+): Promise<string> {
     if ('isTTY' in input && input.isTTY) {
-        throw misuse('--password-stdin reads what is piped in, so that no password is shown on the screen: put one in a file that only you can read, and add `< file`');
+        throw misuse(
+            '--password-stdin reads what is piped in, so that no password is shown on the screen: put one in a file that only you can read, and add `< file`'
+        );
     }
     const chunks: Buffer[] = [];
     let size = 0;
@@ -21,12 +25,15 @@ export async function readPassword(input: NodeJS.ReadStream | AsyncIterable<Buff
     let password: string;
     try {
         password = text.decode(Buffer.concat(chunks)).replace(/\r?\n$/, '');
-    }
-    catch {
+    } catch {
         throw new Complaint('The password on standard input is not UTF-8');
     }
     if (password === '' || /[\n\0]/.test(password)) {
-        throw misuse(password === '' ? '--password-stdin: there is nothing on standard input' : '--password-stdin: a password is one line');
+        throw misuse(
+            password === ''
+                ? '--password-stdin: there is nothing on standard input'
+                : '--password-stdin: a password is one line'
+        );
     }
     return password;
 }

@@ -7,7 +7,9 @@ export const start: Command = {
     name: 'start',
     positionals: [],
     summary: 'Run the panel in the foreground',
-    details: ['SIGTERM and SIGINT end it when the requests under way are done. The proxy engine, and with it every site, keeps running. Everything else is set by the environment.'],
+    details: [
+        'SIGTERM and SIGINT end it when the requests under way are done. The proxy engine, and with it every site, keeps running. Everything else is set by the environment.'
+    ],
     options: {
         'stop-engine': { type: 'boolean', description: 'End the proxy engine with the panel' }
     },
@@ -15,10 +17,11 @@ export const start: Command = {
         try {
             const { run } = await import('../run.ts'); // the entry of `npm start`: this is the other way in
             await run(config, { stopEngine: flag('stop-engine') });
-        }
-        catch (error) {
+        } catch (error) {
             if (codeOf(error) === 'EADDRINUSE') {
-                throw new Complaint(`Something else listens on ${config.host}:${config.port}: end it, or set PORTICO_PORT`);
+                throw new Complaint(
+                    `Something else listens on ${config.host}:${config.port}: end it, or set PORTICO_PORT`
+                );
             }
             throw explain(error, config.dataDir, databaseOf(config.dataDir));
         }

@@ -21,9 +21,18 @@ const pauseMs = 300;
  * @returns its result
  * @throws Refusal as the task failed, Complaint when it was cancelled, the panel ended, or nobody wanted to wait
  */
-export async function followTask<T>(client: Client, { id, title }: Pick<TaskView, 'id' | 'title'>, tell: (line: string) => void): Promise<T> {
+export async function followTask<T>(
+    client: Client,
+    { id, title }: Pick<TaskView, 'id' | 'title'>,
+    tell: (line: string) => void
+): Promise<T> {
     const leaving = new AbortController();
-    const leave = (): void => leaving.abort(new Complaint(`"${plain(title)}" goes on in the panel as task ${id}: GET /api/tasks/${id} says how far it is, and \`portico plugin list\` what came of it`));
+    const leave = (): void =>
+        leaving.abort(
+            new Complaint(
+                `"${plain(title)}" goes on in the panel as task ${id}: GET /api/tasks/${id} says how far it is, and \`portico plugin list\` what came of it`
+            )
+        );
     process.once('SIGINT', leave);
     try {
         let lastId: string | null = null;
@@ -34,9 +43,15 @@ export async function followTask<T>(client: Client, { id, title }: Pick<TaskView
                 }
                 lastId = event.id ?? lastId;
             }
-            const { data } = await client.call<TaskView>('GET', `/api/tasks/${id}`).catch((error: unknown) => {
-                throw error instanceof Refusal ? error : new Complaint(`${(error as Error).message}. Task ${id} ("${plain(title)}") may have been cut: ask GET /api/tasks/${id} when the panel is back`);
-            });
+            const { data } = await client
+                .call<TaskView>('GET', `/api/tasks/${id}`)
+                .catch((error: unknown) => {
+                    throw error instanceof Refusal
+                        ? error
+                        : new Complaint(
+                              `${(error as Error).message}. Task ${id} ("${plain(title)}") may have been cut: ask GET /api/tasks/${id} when the panel is back`
+                          );
+                });
             if (data.state === 'succeeded') {
                 return data.result as T;
             }
@@ -49,9 +64,10 @@ export async function followTask<T>(client: Client, { id, title }: Pick<TaskView
             }
             await wait(pauseMs);
         }
-        throw new Complaint(`Task ${id} ("${plain(title)}") is not done, and its events break off: ask GET /api/tasks/${id}`);
-    }
-    finally {
+        throw new Complaint(
+            `Task ${id} ("${plain(title)}") is not done, and its events break off: ask GET /api/tasks/${id}`
+        );
+    } finally {
         process.removeListener('SIGINT', leave);
     }
 }

@@ -9,7 +9,10 @@ const longestName = 64;
 export async function findUser(client: Client, username: string): Promise<UserView> {
     const key = username.toLowerCase();
     for (let cursor: string | null = ''; cursor !== null && username.length <= longestName;) {
-        const page: Reply<readonly UserView[]> = await client.call('GET', `/api/users?limit=500&q=${encodeURIComponent(username)}${cursor === '' ? '' : `&cursor=${cursor}`}`);
+        const page: Reply<readonly UserView[]> = await client.call(
+            'GET',
+            `/api/users?limit=500&q=${encodeURIComponent(username)}${cursor === '' ? '' : `&cursor=${cursor}`}`
+        );
         const user = page.data.find((each) => each.username.toLowerCase() === key);
         if (user !== undefined) {
             return user;

@@ -50,7 +50,11 @@ export interface DatabaseOptions {
 
 interface Native {
     pragma(text: string): unknown;
-    prepare(sql: string): { all(...parameters: unknown[]): unknown[]; get(...parameters: unknown[]): unknown; run(...parameters: unknown[]): unknown };
+    prepare(sql: string): {
+        all(...parameters: unknown[]): unknown[];
+        get(...parameters: unknown[]): unknown;
+        run(...parameters: unknown[]): unknown;
+    };
 }
 
 const pragmas = ['busy_timeout = 5000', 'foreign_keys = ON', 'temp_store = MEMORY'];
@@ -61,7 +65,12 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         dbName: options.file,
         entities: [...options.entities],
         extensions: [Migrator],
-        migrations: { migrationsList: [...options.migrations], tableName: 'migrations', snapshot: false, silent: true },
+        migrations: {
+            migrationsList: [...options.migrations],
+            tableName: 'migrations',
+            snapshot: false,
+            silent: true
+        },
         ...(options.strictReads === true ? {} : { preferReadReplicas: true, replicas: [{ name: 'reader' }] }),
         discovery: { warnWhenNoEntities: false }
     });
@@ -69,14 +78,25 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     const strange = strangeMigrations(writer, options.migrations);
     if (strange.length > 0) {
         await orm.close(true);
-        throw new Error(`${options.file} was written by a newer version of the panel (${strange.join(', ')}): start that one`);
+        throw new Error(
+            `${options.file} was written by a newer version of the panel (${strange.join(', ')}): start that one`
+        );
     }
     writer.pragma('journal_mode = WAL');
     writer.pragma('synchronous = FULL');
     setPragmas(writer, options.cacheKiB);
     await orm.migrator.up();
-    const readers = options.strictReads === true ? await MikroORM.init({ dbName: options.file, entities: [...options.entities], discovery: { warnWhenNoEntities: false } }) : orm;
-    const reader = (await readers.driver.getConnection(options.strictReads === true ? 'write' : 'read').getNativeClient()) as unknown as Native;
+    const readers =
+        options.strictReads === true
+            ? await MikroORM.init({
+                  dbName: options.file,
+                  entities: [...options.entities],
+                  discovery: { warnWhenNoEntities: false }
+              })
+            : orm;
+    const reader = (await readers.driver
+        .getConnection(options.strictReads === true ? 'write' : 'read')
+        .getNativeClient()) as unknown as Native;
     setPragmas(reader, options.cacheKiB);
     reader.pragma('query_only = ON');
     return new Sqlite(orm, readers, reader);
@@ -130,14 +150,20 @@ class Sqlite implements Database {
         const committed: (() => void)[] = [];
         const undone: (() => void)[] = [];
         try {
-            const result = await this.#orm.em.fork().transactional((em) =>
-                work({ em, afterCommit: (then) => committed.push(then), afterRollback: (then) => undone.push(then) }));
+            const result = await this.#orm.em
+                .fork()
+                .transactional((em) =>
+                    work({
+                        em,
+                        afterCommit: (then) => committed.push(then),
+                        afterRollback: (then) => undone.push(then)
+                    })
+                );
             for (const then of committed) {
                 then();
             }
             return result;
-        }
-        catch (error) {
+        } catch (error) {
             for (const then of undone) {
                 then();
             }

@@ -27,7 +27,9 @@ export class Writer {
     async statement(tx: Transaction, sql: string): Promise<Run> {
         let found = this.#statements.get(sql);
         if (found === undefined) {
-            this.#native ??= await (tx.em.getDriver().getConnection('write') as unknown as Connection).getNativeClient();
+            this.#native ??= await (
+                tx.em.getDriver().getConnection('write') as unknown as Connection
+            ).getNativeClient();
             found = this.#native.prepare(sql);
             this.#statements.set(sql, found);
         }

@@ -14,7 +14,16 @@ export interface NameServer {
 export class DnsFailure extends Error {}
 
 export const rcodes: Readonly<Record<number, string>> = {
-    1: 'FORMERR', 2: 'SERVFAIL', 3: 'NXDOMAIN', 4: 'NOTIMP', 5: 'REFUSED', 6: 'YXDOMAIN', 7: 'YXRRSET', 8: 'NXRRSET', 9: 'NOTAUTH', 10: 'NOTZONE'
+    1: 'FORMERR',
+    2: 'SERVFAIL',
+    3: 'NXDOMAIN',
+    4: 'NOTIMP',
+    5: 'REFUSED',
+    6: 'YXDOMAIN',
+    7: 'YXRRSET',
+    8: 'NXRRSET',
+    9: 'NOTAUTH',
+    10: 'NOTZONE'
 };
 
 /** Time for one datagram; each one after it waits twice as long. */
@@ -24,27 +33,44 @@ const tcpMs = 5_000;
 
 export const newId = (): number => randomInt(0x10000);
 
-export const serverName = ({ address, port }: NameServer): string => `${isIPv6(address) ? `[${address}]` : address}${port === 53 ? '' : `:${port}`}`;
+export const serverName = ({ address, port }: NameServer): string =>
+    `${isIPv6(address) ? `[${address}]` : address}${port === 53 ? '' : `:${port}`}`;
 
 /** One question. An answer that is not to it is not looked at. @throws DnsFailure, or the signal's reason */
-export async function ask(server: NameServer, name: string, type: RecordType, { recurse, signal }: { readonly recurse: boolean; readonly signal: AbortSignal }): Promise<Message> {
+export async function ask(
+    server: NameServer,
+    name: string,
+    type: RecordType,
+    { recurse, signal }: { readonly recurse: boolean; readonly signal: AbortSignal }
+): Promise<Message> {
     const id = newId();
     const wanted = name.toLowerCase().replace(/\.$/, '');
-    return exchange(server, encodeQuery(id, name, type, recurse), signal, ({ questions: [question] }) => question?.name === wanted && question.type === recordTypes[type]);
+    return exchange(
+        server,
+        encodeQuery(id, name, type, recurse),
+        signal,
+        ({ questions: [question] }) => question?.name === wanted && question.type === recordTypes[type]
+    );
 }
 
 /**
  * Sends a message until a reply with its number comes, over TCP when the reply was cut.
  * @throws DnsFailure, or the signal's reason
  */
-export async function exchange(server: NameServer, message: Buffer, signal: AbortSignal, fits: (reply: Message) => boolean = () => true): Promise<Message> {
+export async function exchange(
+    server: NameServer,
+    message: Buffer,
+    signal: AbortSignal,
+    fits: (reply: Message) => boolean = () => true
+): Promise<Message> {
     const id = message.readUInt16BE(0);
     const check = (bytes: Buffer): Message | null => {
         try {
             const reply = decodeMessage(bytes);
-            return reply.isReply && reply.id === id && (reply.truncated || reply.rcode === 1 || fits(reply)) ? reply : null;
-        }
-        catch {
+            return reply.isReply && reply.id === id && (reply.truncated || reply.rcode === 1 || fits(reply))
+                ? reply
+                : null;
+        } catch {
             return null;
         }
     };
@@ -53,7 +79,12 @@ export async function exchange(server: NameServer, message: Buffer, signal: Abor
     return reply === null || reply.truncated ? overTcp(server, message, check, signal) : reply;
 }
 
-function overUdp(server: NameServer, message: Buffer, check: (bytes: Buffer) => Message | null, signal: AbortSignal): Promise<Message> {
+function overUdp(
+    server: NameServer,
+    message: Buffer,
+    check: (bytes: Buffer) => Message | null,
+    signal: AbortSignal
+): Promise<Message> {
     return new Promise((resolve, reject) => {
         signal.throwIfAborted();
         const socket = createSocket(isIPv6(server.address) ? 'udp6' : 'udp4');
@@ -104,7 +135,12 @@ function overUdp(server: NameServer, message: Buffer, check: (bytes: Buffer) => 
     });
 }
 
-function overTcp(server: NameServer, message: Buffer, check: (bytes: Buffer) => Message | null, signal: AbortSignal): Promise<Message> {
+function overTcp(
+    server: NameServer,
+    message: Buffer,
+    check: (bytes: Buffer) => Message | null,
+    signal: AbortSignal
+): Promise<Message> {
     return new Promise((resolve, reject) => {
         signal.throwIfAborted();
         const socket = connect({ host: server.address, port: server.port });

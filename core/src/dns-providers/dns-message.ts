@@ -84,20 +84,48 @@ export function encodeText(text: string): Buffer {
     return Buffer.concat(parts);
 }
 
-export function encodeRecord({ name, type, class: dnsClass, ttl, data }: Pick<DnsRecord, 'name' | 'type' | 'class' | 'ttl' | 'data'>): Buffer {
+export function encodeRecord({
+    name,
+    type,
+    class: dnsClass,
+    ttl,
+    data
+}: Pick<DnsRecord, 'name' | 'type' | 'class' | 'ttl' | 'data'>): Buffer {
     return Buffer.concat([encodeName(name), u16(type), u16(dnsClass), u32(ttl), u16(data.length), data]);
 }
 
 /** A question; `recurse` for a resolver, not for the server that owns the name. */
 export function encodeQuery(id: number, name: string, type: RecordType, recurse: boolean): Buffer {
-    return Buffer.concat([u16(id), u16((query << 11) | (recurse ? 0x0100 : 0)), u16(1), u16(0), u16(0), u16(0), encodeName(name), u16(recordTypes[type]), u16(classes.in)]);
+    return Buffer.concat([
+        u16(id),
+        u16((query << 11) | (recurse ? 0x0100 : 0)),
+        u16(1),
+        u16(0),
+        u16(0),
+        u16(0),
+        encodeName(name),
+        u16(recordTypes[type]),
+        u16(classes.in)
+    ]);
 }
 
 /** An update of one zone, without its signature. */
-export function encodeUpdate(id: number, zone: string, changes: readonly Parameters<typeof encodeRecord>[0][]): Buffer {
+export function encodeUpdate(
+    id: number,
+    zone: string,
+    changes: readonly Parameters<typeof encodeRecord>[0][]
+): Buffer {
     return Buffer.concat([
-        u16(id), u16(update << 11), u16(1), u16(0), u16(changes.length), u16(0),
-        encodeName(zone), u16(recordTypes.SOA), u16(classes.in), ...changes.map(encodeRecord)
+        u16(id),
+        u16(update << 11),
+        u16(1),
+        u16(0),
+        u16(changes.length),
+        u16(0),
+        encodeName(zone),
+        u16(recordTypes.SOA),
+        u16(classes.in),
+        ...changes.map(encodeRecord)
     ]);
 }
 
@@ -116,18 +144,29 @@ export function decodeMessage(bytes: Buffer): Message {
             at = next + 4;
             return { name, type: bytes.readUInt16BE(next), class: bytes.readUInt16BE(next + 2) };
         });
-        const [answers = [], authority = [], additional = []] = sections.map((count) => Array.from({ length: count }, () => {
-            const record = decodeRecord(bytes, at);
-            at = record.dataAt + record.data.length;
-            return record;
-        }));
+        const [answers = [], authority = [], additional = []] = sections.map((count) =>
+            Array.from({ length: count }, () => {
+                const record = decodeRecord(bytes, at);
+                at = record.dataAt + record.data.length;
+                return record;
+            })
+        );
         return {
-            id: bytes.readUInt16BE(0), isReply: (flags & 0x8000) !== 0, authoritative: (flags & 0x0400) !== 0, truncated: (flags & 0x0200) !== 0, rcode: flags & 15,
-            questions, answers, authority, additional, bytes
+            id: bytes.readUInt16BE(0),
+            isReply: (flags & 0x8000) !== 0,
+            authoritative: (flags & 0x0400) !== 0,
+            truncated: (flags & 0x0200) !== 0,
+            rcode: flags & 15,
+            questions,
+            answers,
+            authority,
+            additional,
+            bytes
         };
-    }
-    catch (error) {
-        throw error instanceof DnsFormatError ? error : new DnsFormatError('the message is cut short', { cause: error });
+    } catch (error) {
+        throw error instanceof DnsFormatError
+            ? error
+            : new DnsFormatError('the message is cut short', { cause: error });
     }
 }
 
@@ -138,7 +177,15 @@ function decodeRecord(bytes: Buffer, at: number): DnsRecord {
     if (dataAt + length > bytes.length) {
         throw new DnsFormatError('the message is cut short');
     }
-    return { name, type: bytes.readUInt16BE(next), class: bytes.readUInt16BE(next + 2), ttl: bytes.readUInt32BE(next + 4), data: bytes.subarray(dataAt, dataAt + length), at, dataAt };
+    return {
+        name,
+        type: bytes.readUInt16BE(next),
+        class: bytes.readUInt16BE(next + 2),
+        ttl: bytes.readUInt32BE(next + 4),
+        data: bytes.subarray(dataAt, dataAt + length),
+        at,
+        dataAt
+    };
 }
 
 /** A name at a place of a message, and the place after it. Pointers only ever lead back, so there is no circle. */

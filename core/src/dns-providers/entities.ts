@@ -48,7 +48,9 @@ class CreateDnsTables extends Migration {
             created_at text not null,
             updated_at text not null
         )`);
-        this.addSql('create unique index dns_provider_default on dns_provider (is_default) where is_default = 1');
+        this.addSql(
+            'create unique index dns_provider_default on dns_provider (is_default) where is_default = 1'
+        );
         this.addSql(`create table dns_challenge (
             id integer primary key autoincrement not null,
             provider_id integer not null references dns_provider (id) on delete cascade,
@@ -58,4 +60,6 @@ class CreateDnsTables extends Migration {
     }
 }
 
-export const dnsMigrations: readonly MigrationObject[] = [{ name: '0001-dns-providers', class: CreateDnsTables }];
+export const dnsMigrations: readonly MigrationObject[] = [
+    { name: '0001-dns-providers', class: CreateDnsTables }
+];

@@ -32,7 +32,11 @@ const mostBytes = 64 * 1024;
 
 type Outcome = { status: 'pending' | 'valid' | 'invalid'; message: string };
 
-export async function openLegoAuthority({ challenges, key, written }: LegoAuthorityOptions): Promise<LegoAuthority> {
+export async function openLegoAuthority({
+    challenges,
+    key,
+    written
+}: LegoAuthorityOptions): Promise<LegoAuthority> {
     const owner = createPublicKey(key);
     const nonces = new Set<string>();
     const outcomes = challenges.map((): Outcome => ({ status: 'pending', message: '' }));
@@ -46,25 +50,47 @@ export async function openLegoAuthority({ challenges, key, written }: LegoAuthor
         nonces.add(value);
         return value;
     };
-    const answer = (response: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void => {
-        response.writeHead(status, { 'content-type': status < 400 ? 'application/json' : 'application/problem+json', 'replay-nonce': nonce(), 'cache-control': 'no-store', ...headers });
+    const answer = (
+        response: ServerResponse,
+        status: number,
+        body: unknown,
+        headers: Readonly<Record<string, string>> = {}
+    ): void => {
+        response.writeHead(status, {
+            'content-type': status < 400 ? 'application/json' : 'application/problem+json',
+            'replay-nonce': nonce(),
+            'cache-control': 'no-store',
+            ...headers
+        });
         response.end(JSON.stringify(body));
     };
     const challengeOf = (at: number): unknown => {
         const { status, message } = outcomes[at] ?? { status: 'invalid', message: '' };
         return {
-            type: 'dns-01', url: `${base}/challenge/${at}`, token: challenges[at]?.token, status: status === 'pending' && works[at] !== undefined ? 'processing' : status,
-            ...(status === 'invalid' ? { error: { type: 'urn:ietf:params:acme:error:unauthorized', detail: message, status: 403 } } : {})
+            type: 'dns-01',
+            url: `${base}/challenge/${at}`,
+            token: challenges[at]?.token,
+            status: status === 'pending' && works[at] !== undefined ? 'processing' : status,
+            ...(status === 'invalid'
+                ? { error: { type: 'urn:ietf:params:acme:error:unauthorized', detail: message, status: 403 } }
+                : {})
         };
     };
     const authorizationOf = (at: number): unknown => {
         const domain = challenges[at]?.domain ?? '';
         const wildcard = challenges.findIndex((other) => other.domain === domain) !== at;
-        return { status: outcomes[at]?.status, identifier: { type: 'dns', value: domain }, challenges: [challengeOf(at)], ...(wildcard ? { wildcard } : {}) };
+        return {
+            status: outcomes[at]?.status,
+            identifier: { type: 'dns', value: domain },
+            challenges: [challengeOf(at)],
+            ...(wildcard ? { wildcard } : {})
+        };
     };
     const order = (): unknown => ({
-        status: outcomes.every(({ status }) => status === 'valid') ? 'ready' : 'pending', finalize: `${base}/finalize`,
-        identifiers: challenges.map(({ domain }) => ({ type: 'dns', value: domain })), authorizations: challenges.map((_challenge, at) => `${base}/authorization/${at}`)
+        status: outcomes.every(({ status }) => status === 'valid') ? 'ready' : 'pending',
+        finalize: `${base}/finalize`,
+        identifiers: challenges.map(({ domain }) => ({ type: 'dns', value: domain })),
+        authorizations: challenges.map((_challenge, at) => `${base}/authorization/${at}`)
     });
     const begin = (at: number): Promise<void> => {
         const challenge = challenges[at];
@@ -74,7 +100,11 @@ export async function openLegoAuthority({ challenges, key, written }: LegoAuthor
         }
         works[at] ??= written(challenge).then(
             () => void (outcome.status = 'valid'),
-            (error: unknown) => void Object.assign(outcome, { status: 'invalid', message: error instanceof Error ? error.message : 'refused' })
+            (error: unknown) =>
+                void Object.assign(outcome, {
+                    status: 'invalid',
+                    message: error instanceof Error ? error.message : 'refused'
+                })
         );
         return works[at];
     };
@@ -82,42 +112,64 @@ export async function openLegoAuthority({ challenges, key, written }: LegoAuthor
     async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
         const { method = '', url = '' } = request;
         if (url === '/directory') {
-            answer(response, 200, { newNonce: `${base}/nonce`, newAccount: `${base}/account`, newOrder: `${base}/order`, revokeCert: `${base}/revoke`, keyChange: `${base}/key` });
+            answer(response, 200, {
+                newNonce: `${base}/nonce`,
+                newAccount: `${base}/account`,
+                newOrder: `${base}/order`,
+                revokeCert: `${base}/revoke`,
+                keyChange: `${base}/key`
+            });
             return;
         }
         if (url === '/nonce') {
             answer(response, 200, {});
             return;
         }
-        const payload = method === 'POST' ? read(await bodyOf(request), `${base}${url}`, owner, nonces) : null;
+        const payload =
+            method === 'POST' ? read(await bodyOf(request), `${base}${url}`, owner, nonces) : null;
         if (payload === null) {
-            answer(response, 403, { type: 'urn:ietf:params:acme:error:unauthorized', detail: 'not signed as it should be', status: 403 });
+            answer(response, 403, {
+                type: 'urn:ietf:params:acme:error:unauthorized',
+                detail: 'not signed as it should be',
+                status: 403
+            });
             return;
         }
         const [, kind = '', number] = /^\/([a-z]+)(?:\/(\d{1,4}))?$/.exec(url) ?? [];
         const at = Number(number ?? NaN);
         if (kind === 'account') {
-            answer(response, 201, { status: 'valid', orders: `${base}/orders` }, { location: `${base}/account/1` });
-        }
-        else if (kind === 'order') {
+            answer(
+                response,
+                201,
+                { status: 'valid', orders: `${base}/orders` },
+                { location: `${base}/account/1` }
+            );
+        } else if (kind === 'order') {
             answer(response, 201, order(), { location: `${base}/order/1` });
-        }
-        else if (kind === 'authorization' && outcomes[at] !== undefined) {
+        } else if (kind === 'authorization' && outcomes[at] !== undefined) {
             if (works[at] !== undefined) {
                 await within(works[at], holdMs, over.signal);
             }
             answer(response, 200, authorizationOf(at), { 'retry-after': String(retrySeconds) });
-        }
-        else if (kind === 'challenge' && outcomes[at] !== undefined) {
+        } else if (kind === 'challenge' && outcomes[at] !== undefined) {
             await within(begin(at), holdMs, over.signal);
-            answer(response, 200, challengeOf(at), { 'retry-after': String(retrySeconds), link: `<${base}/authorization/${at}>;rel="up"` });
-        }
-        else if (kind === 'finalize') {
+            answer(response, 200, challengeOf(at), {
+                'retry-after': String(retrySeconds),
+                link: `<${base}/authorization/${at}>;rel="up"`
+            });
+        } else if (kind === 'finalize') {
             done = outcomes.every(({ status }) => status === 'valid');
-            answer(response, 403, { type: 'urn:ietf:params:acme:error:unauthorized', detail: 'the records were what was wanted', status: 403 });
-        }
-        else {
-            answer(response, 404, { type: 'urn:ietf:params:acme:error:malformed', detail: 'there is nothing here', status: 404 });
+            answer(response, 403, {
+                type: 'urn:ietf:params:acme:error:unauthorized',
+                detail: 'the records were what was wanted',
+                status: 403
+            });
+        } else {
+            answer(response, 404, {
+                type: 'urn:ietf:params:acme:error:malformed',
+                detail: 'there is nothing here',
+                status: 404
+            });
         }
     }
 
@@ -148,12 +200,24 @@ export async function openLegoAuthority({ challenges, key, written }: LegoAuthor
 function read(body: string, url: string, owner: KeyObject, nonces: Set<string>): unknown {
     try {
         const jws = JSON.parse(body) as { protected: string; payload: string; signature: string };
-        const header = JSON.parse(Buffer.from(jws.protected, 'base64url').toString()) as { alg?: unknown; nonce?: unknown; url?: unknown };
+        const header = JSON.parse(Buffer.from(jws.protected, 'base64url').toString()) as {
+            alg?: unknown;
+            nonce?: unknown;
+            url?: unknown;
+        };
         const signed = Buffer.from(`${jws.protected}.${jws.payload}`);
-        const good = header.alg === 'ES256' && header.url === url && typeof header.nonce === 'string' && verify('sha256', signed, { key: owner, dsaEncoding: 'ieee-p1363' }, Buffer.from(jws.signature, 'base64url'));
+        const good =
+            header.alg === 'ES256' &&
+            header.url === url &&
+            typeof header.nonce === 'string' &&
+            verify(
+                'sha256',
+                signed,
+                { key: owner, dsaEncoding: 'ieee-p1363' },
+                Buffer.from(jws.signature, 'base64url')
+            );
         return good && nonces.delete(header.nonce as string) ? jws.payload : null;
-    }
-    catch {
+    } catch {
         return null;
     }
 }

@@ -1,7 +1,19 @@
 /** Runs the `lego` command: never with anything of ours in its environment, and never as root. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomInt } from 'node:crypto';
-import { accessSync, chownSync, constants, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+    accessSync,
+    chownSync,
+    constants,
+    mkdirSync,
+    mkdtempSync,
+    readdirSync,
+    readFileSync,
+    readlinkSync,
+    rmSync,
+    statSync,
+    writeFileSync
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { fail } from '../errors.ts';
@@ -50,20 +62,26 @@ const longestLine = 2_000;
 
 export function createLego(options: LegoOptions): Lego {
     const prefix = `portico-lego-${createHash('sha256').update(options.dataDir).digest('hex').slice(0, 12)}-`;
-    let known: { readonly binary: string; readonly changed: number; readonly types: Promise<readonly ProviderType[]> } | null = null;
+    let known: {
+        readonly binary: string;
+        readonly changed: number;
+        readonly types: Promise<readonly ProviderType[]>;
+    } | null = null;
 
     async function learn(binary: string): Promise<readonly ProviderType[]> {
         const codes = readCodes(await help(binary, []));
         const types: ProviderType[] = [];
         const queue = [...codes];
-        await Promise.all(Array.from({ length: 4 }, async () => {
-            for (let code = queue.shift(); code !== undefined; code = queue.shift()) {
-                const type = readType(code, await help(binary, ['-c', code]));
-                if (type !== null) {
-                    types.push(type);
+        await Promise.all(
+            Array.from({ length: 4 }, async () => {
+                for (let code = queue.shift(); code !== undefined; code = queue.shift()) {
+                    const type = readType(code, await help(binary, ['-c', code]));
+                    if (type !== null) {
+                        types.push(type);
+                    }
                 }
-            }
-        }));
+            })
+        );
         return types.sort((a, b) => (a.type < b.type ? -1 : 1));
     }
 
@@ -71,10 +89,22 @@ export function createLego(options: LegoOptions): Lego {
     function help(binary: string, more: readonly string[]): Promise<string> {
         const { folder, identity } = makeFolder(prefix, {});
         return new Promise((resolve) => {
-            execFile(binary, ['--path', join(folder, 'lego'), 'dnshelp', ...more], { cwd: folder, env: { HOME: folder, PATH: path }, timeout: helpMs, killSignal: 'SIGKILL', maxBuffer: 1024 * 1024, ...identity }, (_error, stdout) => {
-                rmSync(folder, { recursive: true, force: true });
-                resolve(stdout);
-            });
+            execFile(
+                binary,
+                ['--path', join(folder, 'lego'), 'dnshelp', ...more],
+                {
+                    cwd: folder,
+                    env: { HOME: folder, PATH: path },
+                    timeout: helpMs,
+                    killSignal: 'SIGKILL',
+                    maxBuffer: 1024 * 1024,
+                    ...identity
+                },
+                (_error, stdout) => {
+                    rmSync(folder, { recursive: true, force: true });
+                    resolve(stdout);
+                }
+            );
         });
     }
 
@@ -93,20 +123,41 @@ export function createLego(options: LegoOptions): Lego {
         start({ arguments: args, environment, files, line }) {
             const binary = find(options.binary);
             if (binary === null) {
-                throw fail.TOOL_MISSING(legoTool, { message: 'lego is not installed: it brings the types of DNS providers beside rfc2136' });
+                throw fail.TOOL_MISSING(legoTool, {
+                    message: 'lego is not installed: it brings the types of DNS providers beside rfc2136'
+                });
             }
             const forbidden = Object.keys(environment).find((name) => !isAllowedVariable(name));
             if (forbidden !== undefined) {
                 throw new TypeError(`${forbidden} must not be handed to lego`);
             }
             const { folder, identity } = makeFolder(prefix, files);
-            const authorities = Object.fromEntries(['SSL_CERT_FILE', 'SSL_CERT_DIR'].flatMap((name) => process.env[name] === undefined ? [] : [[name, process.env[name]]]));
+            const authorities = Object.fromEntries(
+                ['SSL_CERT_FILE', 'SSL_CERT_DIR'].flatMap((name) =>
+                    process.env[name] === undefined ? [] : [[name, process.env[name]]]
+                )
+            );
             const child = spawn(binary, ['--path', join(folder, 'lego'), ...args], {
-                cwd: folder, detached: true, stdio: ['ignore', 'pipe', 'pipe'], ...identity,
-                env: { ...authorities, ...environment, HOME: folder, TMPDIR: folder, PATH: path, LEGO_EXPERIMENTAL_CNAME_SUPPORT: 'true' }
+                cwd: folder,
+                detached: true,
+                stdio: ['ignore', 'pipe', 'pipe'],
+                ...identity,
+                env: {
+                    ...authorities,
+                    ...environment,
+                    HOME: folder,
+                    TMPDIR: folder,
+                    PATH: path,
+                    LEGO_EXPERIMENTAL_CNAME_SUPPORT: 'true'
+                }
             });
             const secrets = Object.values(environment).filter((value) => value.length >= 6);
-            const say = (text: string): void => line(secrets.reduce((clean, secret) => clean.replaceAll(secret, '***'), text).slice(0, longestLine));
+            const say = (text: string): void =>
+                line(
+                    secrets
+                        .reduce((clean, secret) => clean.replaceAll(secret, '***'), text)
+                        .slice(0, longestLine)
+                );
             for (const stream of [child.stdout, child.stderr]) {
                 readLines(stream, say);
             }
@@ -132,7 +183,10 @@ export function createLego(options: LegoOptions): Lego {
 }
 
 /** A folder that only the command can read; as root the command gets a user id of its own. */
-function makeFolder(prefix: string, files: Readonly<Record<string, string>>): { readonly folder: string; readonly identity: { readonly uid?: number; readonly gid?: number } } {
+function makeFolder(
+    prefix: string,
+    files: Readonly<Record<string, string>>
+): { readonly folder: string; readonly identity: { readonly uid?: number; readonly gid?: number } } {
     const folder = mkdtempSync(join(tmpdir(), prefix));
     const id = process.getuid?.() === 0 ? freeId() : null;
     for (const [name, text] of Object.entries(files)) {
@@ -151,7 +205,13 @@ function makeFolder(prefix: string, files: Readonly<Record<string, string>>): { 
 }
 
 function freeId(): number {
-    const taken = new Set(['/etc/passwd', '/etc/group'].flatMap((file) => readFileSync(file, 'utf8').split('\n').map((line) => Number(line.split(':')[2]))));
+    const taken = new Set(
+        ['/etc/passwd', '/etc/group'].flatMap((file) =>
+            readFileSync(file, 'utf8')
+                .split('\n')
+                .map((line) => Number(line.split(':')[2]))
+        )
+    );
     for (;;) {
         const id = randomInt(uids.from, uids.to + 1);
         if (!taken.has(id)) {
@@ -161,23 +221,29 @@ function freeId(): number {
 }
 
 function find(configured: string | null): string | null {
-    const places = configured === null ? (process.env['PATH'] ?? path).split(':').filter(isAbsolute).map((folder) => join(folder, 'lego')) : [configured];
-    return places.find((file) => {
-        try {
-            accessSync(file, constants.X_OK);
-            return statSync(file).isFile();
-        }
-        catch {
-            return false;
-        }
-    }) ?? null;
+    const places =
+        configured === null
+            ? (process.env['PATH'] ?? path)
+                  .split(':')
+                  .filter(isAbsolute)
+                  .map((folder) => join(folder, 'lego'))
+            : [configured];
+    return (
+        places.find((file) => {
+            try {
+                accessSync(file, constants.X_OK);
+                return statSync(file).isFile();
+            } catch {
+                return false;
+            }
+        }) ?? null
+    );
 }
 
 function killGroup({ pid }: ChildProcess): void {
     try {
         process.kill(-(pid ?? NaN), 'SIGKILL');
-    }
-    catch {
+    } catch {
         // It has ended.
     }
 }
@@ -187,8 +253,7 @@ function isInUse(folder: string): boolean {
     return readdirSync('/proc').some((pid) => {
         try {
             return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`) === folder;
-        }
-        catch {
+        } catch {
             return false;
         }
     });

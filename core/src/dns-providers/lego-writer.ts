@@ -30,7 +30,14 @@ const removalMs = 60_000;
 const address = 'panel@localhost.localdomain';
 const keptLines = 12;
 
-export function createLegoWriter({ lego, type, credentials, resolvers, memory, visible }: LegoWriterOptions): ChallengeWriter {
+export function createLegoWriter({
+    lego,
+    type,
+    credentials,
+    resolvers,
+    memory,
+    visible
+}: LegoWriterOptions): ChallengeWriter {
     return {
         async solve({ challenges, key, signal, log }, written) {
             signal.throwIfAborted();
@@ -42,15 +49,15 @@ export function createLegoWriter({ lego, type, credentials, resolvers, memory, v
             const halted = new AbortController();
             const work = AbortSignal.any([signal, halted.signal]);
             const authority = await openLegoAuthority({
-                challenges, key: key.pem,
+                challenges,
+                key: key.pem,
                 async written(challenge) {
                     try {
                         work.throwIfAborted();
                         log(`lego wrote the TXT record for ${challenge.domain}`);
                         await unlessAborted(visible(challenge, work, log), work);
                         await unlessAborted(written(challenge), work);
-                    }
-                    catch (error) {
+                    } catch (error) {
                         failures.push(error);
                         // The others are in vain then: they end too, and every record goes.
                         halted.abort(error);
@@ -61,14 +68,30 @@ export function createLegoWriter({ lego, type, credentials, resolvers, memory, v
             const last: string[] = [];
             let dirty = false;
             try {
-                const names = challenges.map(({ domain }, at) => challenges.findIndex((other) => other.domain === domain) === at ? domain : `*.${domain}`);
+                const names = challenges.map(({ domain }, at) =>
+                    challenges.findIndex((other) => other.domain === domain) === at ? domain : `*.${domain}`
+                );
                 const run = lego.start({
                     arguments: [
-                        '--accept-tos', '--email', address, '--server', authority.directory, '--key-type', 'ec256', '--dns', type, '--dns.disable-cp',
-                        ...resolvers().flatMap((server) => ['--dns.resolvers', server]), ...names.flatMap((name) => ['--domains', name]), 'run'
+                        '--accept-tos',
+                        '--email',
+                        address,
+                        '--server',
+                        authority.directory,
+                        '--key-type',
+                        'ec256',
+                        '--dns',
+                        type,
+                        '--dns.disable-cp',
+                        ...resolvers().flatMap((server) => ['--dns.resolvers', server]),
+                        ...names.flatMap((name) => ['--domains', name]),
+                        'run'
                     ],
                     environment: credentials,
-                    files: { [`lego/accounts/${authority.folder}/${address}/keys/${address}.key`]: createPrivateKey(key.pem).export({ type: 'sec1', format: 'pem' }) as string },
+                    files: {
+                        [`lego/accounts/${authority.folder}/${address}/keys/${address}.key`]:
+                            createPrivateKey(key.pem).export({ type: 'sec1', format: 'pem' }) as string
+                    },
                     line(text) {
                         const plain = text.replace(/^\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d /, '');
                         dirty ||= /clean(?:ing|ed)?[ -]?up failed|error cleaning up/i.test(plain);
@@ -78,8 +101,7 @@ export function createLegoWriter({ lego, type, credentials, resolvers, memory, v
                     }
                 });
                 await ended(run, signal);
-            }
-            finally {
+            } finally {
                 authority.close();
             }
             if (!dirty) {
@@ -92,14 +114,20 @@ export function createLegoWriter({ lego, type, credentials, resolvers, memory, v
                 throw failures[0];
             }
             if (!authority.done) {
-                throw new WriterFailure('DNS_PROVIDER_FAILED', `lego could not write the records: ${complaintOf(last)}`);
+                throw new WriterFailure(
+                    'DNS_PROVIDER_FAILED',
+                    `lego could not write the records: ${complaintOf(last)}`
+                );
             }
         }
     };
 }
 
 /** Lets it end by itself, which removes the records; one that does not is killed with whatever it started. */
-async function ended(run: { readonly ended: Promise<number | null>; kill(): void }, signal: AbortSignal): Promise<void> {
+async function ended(
+    run: { readonly ended: Promise<number | null>; kill(): void },
+    signal: AbortSignal
+): Promise<void> {
     const over = new AbortController();
     const limit = async (): Promise<void> => {
         const late = new Promise<void>((resolve) => {
@@ -115,8 +143,7 @@ async function ended(run: { readonly ended: Promise<number | null>; kill(): void
     limit().catch(() => undefined);
     try {
         await run.ended;
-    }
-    finally {
+    } finally {
         over.abort();
     }
 }
@@ -134,6 +161,9 @@ function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> 
 }
 
 function complaintOf(lines: readonly string[]): string {
-    const complaint = lines.filter((line) => /error|could not|failed|missing|unable|denied|invalid/i.test(line)).at(-1) ?? lines.at(-1) ?? 'it said nothing';
+    const complaint =
+        lines.filter((line) => /error|could not|failed|missing|unable|denied|invalid/i.test(line)).at(-1) ??
+        lines.at(-1) ??
+        'it said nothing';
     return complaint.slice(0, 500);
 }

@@ -39,12 +39,30 @@ const ttl = 60;
 const removalMs = 20_000;
 
 export function createZoneUpdater(options: Rfc2136Options): ZoneUpdater {
-    const key: TsigKey = { name: options.keyName.replace(/\.$/, ''), secret: Buffer.from(options.keySecret, 'base64'), algorithm: options.algorithm };
+    const key: TsigKey = {
+        name: options.keyName.replace(/\.$/, ''),
+        secret: Buffer.from(options.keySecret, 'base64'),
+        algorithm: options.algorithm
+    };
     const servers = (): Promise<readonly NameServer[]> => serversOf(options.nameserver);
 
-    async function update(place: Place, dnsClass: number, recordTtl: number, value: string, signal: AbortSignal): Promise<void> {
+    async function update(
+        place: Place,
+        dnsClass: number,
+        recordTtl: number,
+        value: string,
+        signal: AbortSignal
+    ): Promise<void> {
         await translated(async () => {
-            const message = encodeUpdate(newId(), place.zone, [{ name: place.name, type: recordTypes.TXT, class: dnsClass, ttl: recordTtl, data: encodeText(value) }]);
+            const message = encodeUpdate(newId(), place.zone, [
+                {
+                    name: place.name,
+                    type: recordTypes.TXT,
+                    class: dnsClass,
+                    ttl: recordTtl,
+                    data: encodeText(value)
+                }
+            ]);
             await firstOf(await servers(), async (server) => {
                 const seconds = Math.floor(options.clock.now() / 1000);
                 const signed = signMessage(message, key, seconds);
@@ -52,13 +70,20 @@ export function createZoneUpdater(options: Rfc2136Options): ZoneUpdater {
                 const code = rcodes[reply.rcode] ?? String(reply.rcode);
                 try {
                     verifyReply(reply, key, signed.mac, Math.floor(options.clock.now() / 1000));
-                }
-                catch (error) {
+                } catch (error) {
                     // Whoever does not know our key cannot sign: what it refuses stays refused, what it grants is not believed.
-                    throw new WriterFailure('DNS_SIGNATURE', `${serverName(server)} answers ${reply.rcode === 0 ? 'NOERROR' : code}, but ${(error as Error).message}`, { cause: error, refused: reply.rcode !== 0 });
+                    throw new WriterFailure(
+                        'DNS_SIGNATURE',
+                        `${serverName(server)} answers ${reply.rcode === 0 ? 'NOERROR' : code}, but ${(error as Error).message}`,
+                        { cause: error, refused: reply.rcode !== 0 }
+                    );
                 }
                 if (reply.rcode !== 0) {
-                    throw new WriterFailure('DNS_UPDATE_REFUSED', `${serverName(server)} refuses to update ${place.name} in the zone ${place.zone}: ${code}${hints[code] ?? ''}`, { refused: true });
+                    throw new WriterFailure(
+                        'DNS_UPDATE_REFUSED',
+                        `${serverName(server)} refuses to update ${place.name} in the zone ${place.zone}: ${code}${hints[code] ?? ''}`,
+                        { refused: true }
+                    );
                 }
             });
         });
@@ -66,21 +91,29 @@ export function createZoneUpdater(options: Rfc2136Options): ZoneUpdater {
 
     return {
         servers,
-        place: (domain, signal) => translated(async () => {
-            const own = await servers();
-            const asked = recordName(domain);
-            const name = await follow(options.resolvers(), asked, true, signal).catch((error: unknown) => {
-                if (error instanceof DnsFailure) {
-                    return follow(own, asked, false, signal);
+        place: (domain, signal) =>
+            translated(async () => {
+                const own = await servers();
+                const asked = recordName(domain);
+                const name = await follow(options.resolvers(), asked, true, signal).catch(
+                    (error: unknown) => {
+                        if (error instanceof DnsFailure) {
+                            return follow(own, asked, false, signal);
+                        }
+                        throw error;
+                    }
+                );
+                const zone =
+                    options.zone?.toLowerCase().replace(/\.$/, '') ??
+                    (await zoneOf(own, name, false, signal));
+                if (name !== zone && !name.endsWith(`.${zone}`)) {
+                    throw new WriterFailure(
+                        'DNS_ZONE',
+                        `${name}${name === asked ? '' : `, where ${asked} leads,`} is not in the zone ${zone}`
+                    );
                 }
-                throw error;
-            });
-            const zone = options.zone?.toLowerCase().replace(/\.$/, '') ?? await zoneOf(own, name, false, signal);
-            if (name !== zone && !name.endsWith(`.${zone}`)) {
-                throw new WriterFailure('DNS_ZONE', `${name}${name === asked ? '' : `, where ${asked} leads,`} is not in the zone ${zone}`);
-            }
-            return { name, zone };
-        }),
+                return { name, zone };
+            }),
         add: (place, value, signal) => update(place, classes.in, ttl, value, signal),
         remove: (place, value, signal) => update(place, classes.none, 0, value, signal)
     };
@@ -92,7 +125,11 @@ export interface Memory {
     removed(id: number): Promise<void>;
 }
 
-export function createRfc2136Writer(updater: ZoneUpdater, memory: Memory, visible: (place: Place, value: string, signal: AbortSignal, log: (text: string) => void) => Promise<void>): ChallengeWriter {
+export function createRfc2136Writer(
+    updater: ZoneUpdater,
+    memory: Memory,
+    visible: (place: Place, value: string, signal: AbortSignal, log: (text: string) => void) => Promise<void>
+): ChallengeWriter {
     return {
         async solve({ challenges, signal, log }, written) {
             const present: { readonly id: number; readonly place: Place; readonly value: string }[] = [];
@@ -103,13 +140,11 @@ export function createRfc2136Writer(updater: ZoneUpdater, memory: Memory, visibl
                     const id = await memory.written(challenge, place);
                     try {
                         await updater.add(place, challenge.value, signal);
-                    }
-                    catch (error) {
+                    } catch (error) {
                         // Refused is not written; of whatever else went wrong nobody knows.
                         if (error instanceof WriterFailure && error.refused) {
                             await memory.removed(id);
-                        }
-                        else {
+                        } else {
                             present.push({ id, place, value: challenge.value });
                         }
                         throw error;
@@ -124,13 +159,18 @@ export function createRfc2136Writer(updater: ZoneUpdater, memory: Memory, visibl
                 if (failed !== undefined) {
                     throw failed.reason;
                 }
-            }
-            finally {
+            } finally {
                 for (const { id, place, value } of present) {
-                    await updater.remove(place, value, AbortSignal.timeout(removalMs)).then(async () => {
-                        log(`Removed the TXT record at ${place.name}`);
-                        await memory.removed(id);
-                    }, (error: unknown) => log(`The TXT record at ${place.name} could not be removed and will be at the next attempt: ${(error as Error).message}`));
+                    await updater.remove(place, value, AbortSignal.timeout(removalMs)).then(
+                        async () => {
+                            log(`Removed the TXT record at ${place.name}`);
+                            await memory.removed(id);
+                        },
+                        (error: unknown) =>
+                            log(
+                                `The TXT record at ${place.name} could not be removed and will be at the next attempt: ${(error as Error).message}`
+                            )
+                    );
                 }
             }
         }
@@ -138,15 +178,19 @@ export function createRfc2136Writer(updater: ZoneUpdater, memory: Memory, visibl
 }
 
 const hints: Readonly<Record<string, string>> = {
-    REFUSED: ' (the key may not write there, or the server takes no updates for this zone)', NOTAUTH: ' (it is not this zone\'s primary)', NOTZONE: ' (the name is not in this zone)'
+    REFUSED: ' (the key may not write there, or the server takes no updates for this zone)',
+    NOTAUTH: " (it is not this zone's primary)",
+    NOTZONE: ' (the name is not in this zone)'
 };
 
 async function translated<T>(work: () => Promise<T>): Promise<T> {
     try {
         return await work();
-    }
-    catch (error) {
-        throw error instanceof DnsFailure ? new WriterFailure('DNS_UNREACHABLE', error.message, { cause: error })
-            : error instanceof DnsFormatError || error instanceof TsigError ? new WriterFailure('DNS_MALFORMED', error.message, { cause: error }) : error;
+    } catch (error) {
+        throw error instanceof DnsFailure
+            ? new WriterFailure('DNS_UNREACHABLE', error.message, { cause: error })
+            : error instanceof DnsFormatError || error instanceof TsigError
+              ? new WriterFailure('DNS_MALFORMED', error.message, { cause: error })
+              : error;
     }
 }

@@ -17,8 +17,10 @@ import { legoTool, rfc2136Type, type ProviderType } from './types.ts';
 import { checkCredentials, isDomain } from './validation.ts';
 import { createWriters, type WritersOptions } from './writers.ts';
 
-
-export interface DnsProvidersOptions extends Pick<WritersOptions, 'store' | 'clock' | 'nameservers' | 'visibleMs'> {
+export interface DnsProvidersOptions extends Pick<
+    WritersOptions,
+    'store' | 'clock' | 'nameservers' | 'visibleMs'
+> {
     readonly db: Database;
     readonly clock: Clock;
     readonly lego: LegoOptions;
@@ -53,14 +55,37 @@ const resource = 'dns-providers';
 const testVisibleMs = { builtIn: 30_000, lego: 90_000 } as const;
 const keptLines = 100;
 
-export function createDnsProviders({ store, db, clock, lego: legoOptions, ...options }: DnsProvidersOptions): DnsProviders {
+export function createDnsProviders({
+    store,
+    db,
+    clock,
+    lego: legoOptions,
+    ...options
+}: DnsProvidersOptions): DnsProviders {
     const lego = createLego(legoOptions);
     lego.sweep();
-    const writers = createWriters({ store, lego, clock, nameservers: options.nameservers, ...(options.visibleMs === undefined ? {} : { visibleMs: options.visibleMs }) });
+    const writers = createWriters({
+        store,
+        lego,
+        clock,
+        nameservers: options.nameservers,
+        ...(options.visibleMs === undefined ? {} : { visibleMs: options.visibleMs })
+    });
 
     const view = (row: DnsProviderRow): ProviderView => ({
-        id: row.id, name: row.name, type: row.type, credentials: Object.fromEntries(Object.keys(store.open(row)).sort().map((name) => [name, true])), isDefault: row.isDefault,
-        usedBy: [...options.usersOf(row.id)], version: row.version, createdAt: row.createdAt, updatedAt: row.updatedAt
+        id: row.id,
+        name: row.name,
+        type: row.type,
+        credentials: Object.fromEntries(
+            Object.keys(store.open(row))
+                .sort()
+                .map((name) => [name, true])
+        ),
+        isDefault: row.isDefault,
+        usedBy: [...options.usersOf(row.id)],
+        version: row.version,
+        createdAt: row.createdAt,
+        updatedAt: row.updatedAt
     });
 
     async function typeOf(name: string): Promise<ProviderType> {
@@ -70,7 +95,10 @@ export function createDnsProviders({ store, db, clock, lego: legoOptions, ...opt
         const types = await lego.types();
         const type = types.find((each) => each.type === name);
         if (type === undefined && types.length === 0) {
-            throw fail.TOOL_MISSING(legoTool, { message: 'Only the type rfc2136 needs no other program; lego brings the others and is not installed' });
+            throw fail.TOOL_MISSING(legoTool, {
+                message:
+                    'Only the type rfc2136 needs no other program; lego brings the others and is not installed'
+            });
         }
         if (type === undefined) {
             throw invalid({ path: 'type', message: 'type must be one of GET /api/dns-providers/types' });
@@ -107,13 +135,26 @@ export function createDnsProviders({ store, db, clock, lego: legoOptions, ...opt
         get: (id) => view(store.get(id)),
         async types() {
             const more = await lego.types();
-            return reply.with([rfc2136Type, ...more], more.length > 0 ? {} : { message: `The command lego brings many more types: ${legoTool.install}` });
+            return reply.with(
+                [rfc2136Type, ...more],
+                more.length > 0
+                    ? {}
+                    : { message: `The command lego brings many more types: ${legoTool.install}` }
+            );
         },
         async create(body, call) {
             checkName(body.name);
             const sealedCredentials = await checked(body.type, body.credentials);
             const now = new Date(clock.now()).toISOString();
-            const fields = { name: body.name, type: body.type, sealedCredentials, isDefault: body.isDefault, version: 1, createdAt: now, updatedAt: now };
+            const fields = {
+                name: body.name,
+                type: body.type,
+                sealedCredentials,
+                isDefault: body.isDefault,
+                version: 1,
+                createdAt: now,
+                updatedAt: now
+            };
             return db.write(async (tx) => {
                 await nameFree(tx, body.name, null);
                 if (body.isDefault) {
@@ -121,7 +162,14 @@ export function createDnsProviders({ store, db, clock, lego: legoOptions, ...opt
                 }
                 const id = await store.insert(tx, fields);
                 const after = view({ id, ...fields });
-                return call.complete(tx, { action: 'create', resource, resourceId: id, before: null, after, reply: reply.created(`/api/dns-providers/${id}`, after) });
+                return call.complete(tx, {
+                    action: 'create',
+                    resource,
+                    resourceId: id,
+                    before: null,
+                    after,
+                    reply: reply.created(`/api/dns-providers/${id}`, after)
+                });
             });
         },
         async update(id, body, call) {
@@ -129,14 +177,33 @@ export function createDnsProviders({ store, db, clock, lego: legoOptions, ...opt
             checkVersion(before, call.ifMatch, body.version);
             checkName(body.name);
             const type = body.type ?? before.type;
-            const sealedCredentials = type === before.type && body.credentials === undefined ? before.sealedCredentials
-                : await checked(type, merged(type === before.type ? store.open(before) : {}, body.credentials ?? {}));
-            const changed = { ...before, name: body.name ?? before.name, type, isDefault: body.isDefault ?? before.isDefault };
-            if (isDeepStrictEqual(changed, before) && (sealedCredentials === before.sealedCredentials || isDeepStrictEqual(store.open({ sealedCredentials }), store.open(before)))) {
+            const sealedCredentials =
+                type === before.type && body.credentials === undefined
+                    ? before.sealedCredentials
+                    : await checked(
+                          type,
+                          merged(type === before.type ? store.open(before) : {}, body.credentials ?? {})
+                      );
+            const changed = {
+                ...before,
+                name: body.name ?? before.name,
+                type,
+                isDefault: body.isDefault ?? before.isDefault
+            };
+            if (
+                isDeepStrictEqual(changed, before) &&
+                (sealedCredentials === before.sealedCredentials ||
+                    isDeepStrictEqual(store.open({ sealedCredentials }), store.open(before)))
+            ) {
                 return reply.with(view(before), {});
             }
             const now = new Date(clock.now()).toISOString();
-            const row: DnsProviderRow = { ...changed, sealedCredentials, version: before.version + 1, updatedAt: now };
+            const row: DnsProviderRow = {
+                ...changed,
+                sealedCredentials,
+                version: before.version + 1,
+                updatedAt: now
+            };
             return db.write(async (tx) => {
                 await mustBe(tx, before);
                 await nameFree(tx, row.name, id);
@@ -145,7 +212,14 @@ export function createDnsProviders({ store, db, clock, lego: legoOptions, ...opt
                 }
                 await store.update(tx, row);
                 const after = view(row);
-                return call.complete(tx, { action: 'update', resource, resourceId: id, before: view(before), after, reply: reply.with(after, {}) });
+                return call.complete(tx, {
+                    action: 'update',
+                    resource,
+                    resourceId: id,
+                    before: view(before),
+                    after,
+                    reply: reply.with(after, {})
+                });
             });
         },
         async remove(id, call) {
@@ -155,17 +229,37 @@ export function createDnsProviders({ store, db, clock, lego: legoOptions, ...opt
                 await mustBe(tx, before);
                 const by = await options.usersIn(tx, id);
                 if (by.length > 0) {
-                    throw fail.IN_USE({ by: [...by] }, { message: `DNS provider ${id} is used by certificate ${by.join(', ')}` });
+                    throw fail.IN_USE(
+                        { by: [...by] },
+                        { message: `DNS provider ${id} is used by certificate ${by.join(', ')}` }
+                    );
                 }
                 await store.remove(tx, id);
-                return call.complete(tx, { action: 'delete', resource, resourceId: id, before: view(before), after: null, reply: reply.with(null, {}) });
+                return call.complete(tx, {
+                    action: 'delete',
+                    resource,
+                    resourceId: id,
+                    before: view(before),
+                    after: null,
+                    reply: reply.with(null, {})
+                });
             });
         },
         async test(id, sent, call) {
             const row = store.get(id);
-            const name = sent?.toLowerCase().replace(/^\*\./, '').replace(/\.$/, '') ?? (row.type === rfc2136Type.type ? store.open(row)['zone']?.toLowerCase().replace(/\.$/, '') : undefined);
+            const name =
+                sent?.toLowerCase().replace(/^\*\./, '').replace(/\.$/, '') ??
+                (row.type === rfc2136Type.type
+                    ? store.open(row)['zone']?.toLowerCase().replace(/\.$/, '')
+                    : undefined);
             if (name === undefined || !isDomain(name)) {
-                throw invalid({ path: 'domain', message: name === undefined ? 'domain is required: the provider does not name its zone' : 'domain must be a DNS name' });
+                throw invalid({
+                    path: 'domain',
+                    message:
+                        name === undefined
+                            ? 'domain is required: the provider does not name its zone'
+                            : 'domain must be a DNS name'
+                });
             }
             const steps = new Steps();
             const writer = await writers.of(row, {
@@ -178,24 +272,39 @@ export function createDnsProviders({ store, db, clock, lego: legoOptions, ...opt
             const token = randomBytes(32).toString('base64url');
             const log: string[] = [];
             try {
-                await writer.solve({ challenges: [{ domain: name, token, value: challengeValue(token, key) }], key: { pem: key }, signal: call.signal, log: (text) => void (log.length < keptLines && log.push(text)) }, async () => {
-                    steps.done('lookup', 'The name servers have it');
-                });
+                await writer.solve(
+                    {
+                        challenges: [{ domain: name, token, value: challengeValue(token, key) }],
+                        key: { pem: key },
+                        signal: call.signal,
+                        log: (text) => void (log.length < keptLines && log.push(text))
+                    },
+                    async () => {
+                        steps.done('lookup', 'The name servers have it');
+                    }
+                );
                 steps.end('The record is gone');
-            }
-            catch (error) {
+            } catch (error) {
                 if (!(error instanceof WriterFailure)) {
                     throw error;
                 }
                 steps.failed(error.message);
             }
             const result = { ok: steps.ok, record: recordName(name), steps: steps.list, log };
-            await db.write((tx) => call.complete(tx, { action: 'test', resource, resourceId: id, after: { ok: result.ok, record: result.record }, reply: result }));
+            await db.write((tx) =>
+                call.complete(tx, {
+                    action: 'test',
+                    resource,
+                    resourceId: id,
+                    after: { ok: result.ok, record: result.record },
+                    reply: result
+                })
+            );
             return result;
         },
         writer: async (id) => writers.of(store.get(id)),
         default: () => store.default()?.id ?? null,
-        existsIn: async (tx, id) => await store.versionIn(tx, id) !== null
+        existsIn: async (tx, id) => (await store.versionIn(tx, id)) !== null
     };
 }
 
@@ -225,7 +334,11 @@ class Steps {
     }
 
     end(message: string): void {
-        this.#add('remove', this.#isRemoved, this.#isRemoved ? message : 'The record could not be removed; the next attempt will try again');
+        this.#add(
+            'remove',
+            this.#isRemoved,
+            this.#isRemoved ? message : 'The record could not be removed; the next attempt will try again'
+        );
     }
 
     failed(message: string): void {
@@ -239,7 +352,13 @@ class Steps {
     #add(step: Step['step'], ok: boolean, message: string): void {
         const now = performance.now();
         const seen = this.#seen.map(({ server, values, error }) => ({ server, values: [...values], error }));
-        this.list.push({ step, ok, message, milliseconds: Math.round(now - this.#began), ...(step === 'lookup' ? { seen } : {}) });
+        this.list.push({
+            step,
+            ok,
+            message,
+            milliseconds: Math.round(now - this.#began),
+            ...(step === 'lookup' ? { seen } : {})
+        });
         this.#began = now;
     }
 }
@@ -249,8 +368,7 @@ function merged(before: Credentials, sent: NonNullable<ProviderUpdate['credentia
     for (const [name, value] of Object.entries(sent)) {
         if (value === null) {
             fields.delete(name);
-        }
-        else if (value !== true) {
+        } else if (value !== true) {
             fields.set(name, value as string);
         }
     }
@@ -266,7 +384,10 @@ function checkName(name: string | undefined): void {
 
 /** @throws VERSION_STALE when the caller means another version */
 function checkVersion(row: DnsProviderRow, ifMatch: string | null, sent: number | undefined): void {
-    if ((ifMatch !== null && ifMatch !== '*' && ifMatch !== String(row.version)) || (sent !== undefined && sent !== row.version)) {
+    if (
+        (ifMatch !== null && ifMatch !== '*' && ifMatch !== String(row.version)) ||
+        (sent !== undefined && sent !== row.version)
+    ) {
         throw fail.VERSION_STALE({ version: row.version });
     }
 }

@@ -41,7 +41,11 @@ export class WriterFailure extends Error {
     /** Whoever keeps the zone said no: nothing was changed. */
     readonly refused: boolean;
 
-    constructor(reason: string, message: string, { cause, refused = false }: { readonly cause?: unknown; readonly refused?: boolean } = {}) {
+    constructor(
+        reason: string,
+        message: string,
+        { cause, refused = false }: { readonly cause?: unknown; readonly refused?: boolean } = {}
+    ) {
         super(message, cause === undefined ? undefined : { cause });
         this.name = 'WriterFailure';
         this.reason = reason;

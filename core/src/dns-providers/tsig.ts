@@ -15,7 +15,12 @@ export interface TsigKey {
 const fudge = 300;
 
 /** Errors that only a signature carries; the message's own code is then NOTAUTH. */
-export const tsigErrors: Readonly<Record<number, string>> = { 16: 'BADSIG', 17: 'BADKEY', 18: 'BADTIME', 22: 'BADTRUNC' };
+export const tsigErrors: Readonly<Record<number, string>> = {
+    16: 'BADSIG',
+    17: 'BADKEY',
+    18: 'BADTIME',
+    22: 'BADTRUNC'
+};
 
 /** Something about a reply's signature is wrong. */
 export class TsigError extends Error {}
@@ -23,10 +28,26 @@ export class TsigError extends Error {}
 const hashes = { 'hmac-sha256': 'sha256', 'hmac-sha512': 'sha512' } as const;
 
 /** A message with its signature, and the signature alone, which the reply's depends on. */
-export function signMessage(message: Buffer, key: TsigKey, seconds: number): { readonly bytes: Buffer; readonly mac: Buffer } {
+export function signMessage(
+    message: Buffer,
+    key: TsigKey,
+    seconds: number
+): { readonly bytes: Buffer; readonly mac: Buffer } {
     const mac = hmac(key, [message, variables(key, seconds, fudge, 0, Buffer.alloc(0))]);
-    const data = Buffer.concat([encodeName(key.algorithm), time(seconds), u16(fudge), u16(mac.length), mac, message.subarray(0, 2), u16(0), u16(0)]);
-    const bytes = Buffer.concat([message, encodeRecord({ name: key.name, type: recordTypes.TSIG, class: classes.any, ttl: 0, data })]);
+    const data = Buffer.concat([
+        encodeName(key.algorithm),
+        time(seconds),
+        u16(fudge),
+        u16(mac.length),
+        mac,
+        message.subarray(0, 2),
+        u16(0),
+        u16(0)
+    ]);
+    const bytes = Buffer.concat([
+        message,
+        encodeRecord({ name: key.name, type: recordTypes.TSIG, class: classes.any, ttl: 0, data })
+    ]);
     bytes.writeUInt16BE(bytes.readUInt16BE(10) + 1, 10);
     return { bytes, mac };
 }
@@ -60,30 +81,48 @@ export function verifyReply(reply: Message, key: TsigKey, requestMac: Buffer, se
         const plain = Buffer.from(bytes.subarray(0, record.at));
         originalId.copy(plain, 0);
         plain.writeUInt16BE(plain.readUInt16BE(10) - 1, 10);
-        const expected = hmac(key, [u16(requestMac.length), requestMac, plain, variables(key, signed, allowed, error, other)]);
+        const expected = hmac(key, [
+            u16(requestMac.length),
+            requestMac,
+            plain,
+            variables(key, signed, allowed, error, other)
+        ]);
         if (mac.length !== expected.length || !timingSafeEqual(mac, expected)) {
             throw new TsigError('the signature of the reply is wrong');
         }
         if (error !== 0) {
-            throw new TsigError(`the name server does not accept the signature (${tsigErrors[error] ?? error}${error === 18 ? ': the clocks differ too much' : ''})`);
+            throw new TsigError(
+                `the name server does not accept the signature (${tsigErrors[error] ?? error}${error === 18 ? ': the clocks differ too much' : ''})`
+            );
         }
         if (Math.abs(signed - seconds) > fudge) {
             throw new TsigError('the reply is signed for another time: the clocks differ too much');
         }
-    }
-    catch (error) {
-        throw error instanceof TsigError ? error : new TsigError('the signature of the reply is damaged', { cause: error });
+    } catch (error) {
+        throw error instanceof TsigError
+            ? error
+            : new TsigError('the signature of the reply is damaged', { cause: error });
     }
 }
 
 function hmac(key: TsigKey, parts: readonly Buffer[]): Buffer {
-    return parts.reduce((mac, part) => mac.update(part), createHmac(hashes[key.algorithm], key.secret)).digest();
+    return parts
+        .reduce((mac, part) => mac.update(part), createHmac(hashes[key.algorithm], key.secret))
+        .digest();
 }
 
 /** What is signed beside the message (RFC 8945, section 4.3.3). */
 function variables(key: TsigKey, seconds: number, allowed: number, error: number, other: Buffer): Buffer {
     return Buffer.concat([
-        encodeName(key.name), u16(classes.any), Buffer.alloc(4), encodeName(key.algorithm), time(seconds), u16(allowed), u16(error), u16(other.length), other
+        encodeName(key.name),
+        u16(classes.any),
+        Buffer.alloc(4),
+        encodeName(key.algorithm),
+        time(seconds),
+        u16(allowed),
+        u16(error),
+        u16(other.length),
+        other
     ]);
 }
 

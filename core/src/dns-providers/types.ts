@@ -23,12 +23,39 @@ export interface ProviderType {
 export const legoTool = { tool: 'lego', install: 'apt-get install lego' } as const;
 
 export const rfc2136Type: ProviderType = {
-    type: 'rfc2136', label: 'Dynamic updates (RFC 2136: BIND, Knot, PowerDNS and others)', builtIn: true,
+    type: 'rfc2136',
+    label: 'Dynamic updates (RFC 2136: BIND, Knot, PowerDNS and others)',
+    builtIn: true,
     fields: [
-        { name: 'nameserver', label: 'Name server', secret: false, required: true, help: 'The zone\'s primary: a name or an address, with a port unless it is 53' },
-        { name: 'zone', label: 'Zone', secret: false, required: false, help: 'Found by asking the name server unless it is given' },
-        { name: 'keyName', label: 'Key name', secret: false, required: true, help: 'The name of the TSIG key as the name server knows it' },
+        {
+            name: 'nameserver',
+            label: 'Name server',
+            secret: false,
+            required: true,
+            help: "The zone's primary: a name or an address, with a port unless it is 53"
+        },
+        {
+            name: 'zone',
+            label: 'Zone',
+            secret: false,
+            required: false,
+            help: 'Found by asking the name server unless it is given'
+        },
+        {
+            name: 'keyName',
+            label: 'Key name',
+            secret: false,
+            required: true,
+            help: 'The name of the TSIG key as the name server knows it'
+        },
         { name: 'keySecret', label: 'Key', secret: true, required: true, help: 'The TSIG key, Base64' },
-        { name: 'algorithm', label: 'Algorithm', secret: false, required: false, help: 'hmac-sha256 unless it is given', options: ['hmac-sha256', 'hmac-sha512'] }
+        {
+            name: 'algorithm',
+            label: 'Algorithm',
+            secret: false,
+            required: false,
+            help: 'hmac-sha256 unless it is given',
+            options: ['hmac-sha256', 'hmac-sha512']
+        }
     ]
 };

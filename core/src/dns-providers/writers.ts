@@ -40,7 +40,9 @@ export interface Writers {
 }
 
 /** What removing a record takes: where it is, or how it came to be. */
-type Left = { readonly place: Place; readonly value: string } | { readonly challenge: Challenge; readonly key: string };
+type Left =
+    | { readonly place: Place; readonly value: string }
+    | { readonly challenge: Challenge; readonly key: string };
 
 const defaultVisibleMs = 180_000;
 /** After a week of refusals the record is somebody else's business. */
@@ -72,21 +74,50 @@ export function createWriters({ store, lego, clock, nameservers, ...options }: W
         };
     }
 
-    const visibility = (watcher: Watcher) => ({ resolvers, limitMs: watcher.limitMs ?? options.visibleMs ?? defaultVisibleMs });
+    const visibility = (watcher: Watcher) => ({
+        resolvers,
+        limitMs: watcher.limitMs ?? options.visibleMs ?? defaultVisibleMs
+    });
 
     function updaterOf(provider: DnsProviderRow): ZoneUpdater {
         // The name server holds the signature's time against its own clock: the machine's is meant, whatever the panel is told.
-        const { nameserver = '', zone = null, keyName = '', keySecret = '', algorithm = 'hmac-sha256' } = store.open(provider);
-        return createZoneUpdater({ nameserver, zone, keyName, keySecret, algorithm: algorithm as TsigAlgorithm, clock: systemClock, resolvers });
+        const {
+            nameserver = '',
+            zone = null,
+            keyName = '',
+            keySecret = '',
+            algorithm = 'hmac-sha256'
+        } = store.open(provider);
+        return createZoneUpdater({
+            nameserver,
+            zone,
+            keyName,
+            keySecret,
+            algorithm: algorithm as TsigAlgorithm,
+            clock: systemClock,
+            resolvers
+        });
     }
 
     function rfc2136(provider: DnsProviderRow, watcher: Watcher): ChallengeWriter {
         const updater = updaterOf(provider);
         const memory = memoryOf(provider, watcher);
-        const writer = createRfc2136Writer(updater, { written: (challenge, place) => memory.add({ place, value: challenge.value }), removed: memory.removed }, async (place, value, signal) => {
-            watcher.wrote?.();
-            await untilVisible(visibility(watcher), { name: place.name, value, fallback: await updater.servers() }, signal, watcher.saw);
-        });
+        const writer = createRfc2136Writer(
+            updater,
+            {
+                written: (challenge, place) => memory.add({ place, value: challenge.value }),
+                removed: memory.removed
+            },
+            async (place, value, signal) => {
+                watcher.wrote?.();
+                await untilVisible(
+                    visibility(watcher),
+                    { name: place.name, value, fallback: await updater.servers() },
+                    signal,
+                    watcher.saw
+                );
+            }
+        );
         return {
             async solve(work, written) {
                 await forgetting(provider, async (left) => {
@@ -102,36 +133,62 @@ export function createWriters({ store, lego, clock, nameservers, ...options }: W
 
     function foreign(provider: DnsProviderRow, watcher: Watcher): ChallengeWriter {
         const memory = memoryOf(provider, watcher);
-        const legoWriter = (visible: (challenge: Challenge, signal: AbortSignal) => Promise<void>): ChallengeWriter => createLegoWriter({
-            lego, type: provider.type, credentials: store.open(provider), visible,
-            resolvers: () => nameservers().length === 0 ? [] : resolvers().map((server) => server.port === 53 ? `${serverName(server)}:53` : serverName(server)),
-            memory: { written: (challenge, key) => memory.add({ challenge, key }), removed: memory.removed }
-        });
+        const legoWriter = (
+            visible: (challenge: Challenge, signal: AbortSignal) => Promise<void>
+        ): ChallengeWriter =>
+            createLegoWriter({
+                lego,
+                type: provider.type,
+                credentials: store.open(provider),
+                visible,
+                resolvers: () =>
+                    nameservers().length === 0
+                        ? []
+                        : resolvers().map((server) =>
+                              server.port === 53 ? `${serverName(server)}:53` : serverName(server)
+                          ),
+                memory: {
+                    written: (challenge, key) => memory.add({ challenge, key }),
+                    removed: memory.removed
+                }
+            });
         return {
             async solve(work, written) {
                 await forgetting(provider, async (left) => {
                     if ('challenge' in left) {
                         work.log(`Removing the TXT record for ${left.challenge.domain} that was left behind`);
-                        await legoWriter(async () => undefined).solve({ ...work, challenges: [left.challenge], key: { pem: left.key } }, async () => undefined);
+                        await legoWriter(async () => undefined).solve(
+                            { ...work, challenges: [left.challenge], key: { pem: left.key } },
+                            async () => undefined
+                        );
                     }
                 });
                 await legoWriter(async (challenge, signal) => {
                     watcher.wrote?.();
-                    await untilVisible(visibility(watcher), { name: recordName(challenge.domain), value: challenge.value, fallback: [] }, signal, watcher.saw);
+                    await untilVisible(
+                        visibility(watcher),
+                        { name: recordName(challenge.domain), value: challenge.value, fallback: [] },
+                        signal,
+                        watcher.saw
+                    );
                 }).solve(work, written);
             }
         };
     }
 
     /** What cannot be removed now stays on record, and does not keep the present work from being done. */
-    async function forgetting(provider: DnsProviderRow, remove: (left: Left) => Promise<void>): Promise<void> {
-        for (const { id, record, createdAt } of store.records(provider.id).filter((each) => !live.has(each.id))) {
+    async function forgetting(
+        provider: DnsProviderRow,
+        remove: (left: Left) => Promise<void>
+    ): Promise<void> {
+        for (const { id, record, createdAt } of store
+            .records(provider.id)
+            .filter((each) => !live.has(each.id))) {
             live.add(id);
             try {
                 await remove(record as Left);
                 await store.removeRecord(id);
-            }
-            catch (error) {
+            } catch (error) {
                 if (!(error instanceof WriterFailure)) {
                     throw error;
                 }
@@ -141,8 +198,7 @@ export function createWriters({ store, lego, clock, nameservers, ...options }: W
                 if (error.reason === 'DNS_UNREACHABLE') {
                     return; // The others would take as long.
                 }
-            }
-            finally {
+            } finally {
                 live.delete(id);
             }
         }
@@ -155,7 +211,9 @@ export function createWriters({ store, lego, clock, nameservers, ...options }: W
             }
             const types = await lego.types();
             if (types.length === 0) {
-                throw fail.TOOL_MISSING(legoTool, { message: `lego is not installed: the DNS provider ${provider.name} needs it` });
+                throw fail.TOOL_MISSING(legoTool, {
+                    message: `lego is not installed: the DNS provider ${provider.name} needs it`
+                });
             }
             return foreign(provider, watcher);
         }

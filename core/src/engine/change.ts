@@ -49,7 +49,11 @@ export interface Plan {
     /** Of all plugins. */
     readonly fragments?: EngineFragments;
     /** `pem`: the texts of a certificate that is not committed yet, which the store therefore does not have. */
-    readonly certificates?: readonly { readonly id: number; readonly certificate: SiteCertificate | null; readonly pem?: CertificatePem }[];
+    readonly certificates?: readonly {
+        readonly id: number;
+        readonly certificate: SiteCertificate | null;
+        readonly pem?: CertificatePem;
+    }[];
 }
 
 /** A certificate's chain and its key. */
@@ -80,7 +84,11 @@ export interface Change<T> {
 export interface HostStore {
     load(): Promise<readonly HostRow[]>;
     /** Writes rows (null removes) inside the transaction. `applied` tells whether the engine serves them as of now. */
-    write(tx: Transaction, rows: readonly { readonly id: number; readonly row: HostRow | null }[], applied: boolean): Promise<void>;
+    write(
+        tx: Transaction,
+        rows: readonly { readonly id: number; readonly row: HostRow | null }[],
+        applied: boolean
+    ): Promise<void>;
     /** Marks rows as served as they are, after a reload of what was pending. */
     markApplied(tx: Transaction, ids: readonly number[]): Promise<void>;
 }

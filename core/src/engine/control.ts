@@ -18,13 +18,20 @@ export interface Control {
 }
 
 /** @param alone - runs work in the apply queue */
-export const createControl = (options: EngineOptions, keeper: Keeper, alone: <T>(work: () => Promise<T>) => Promise<T>): Control => {
+export const createControl = (
+    options: EngineOptions,
+    keeper: Keeper,
+    alone: <T>(work: () => Promise<T>) => Promise<T>
+): Control => {
     const { driver, db } = options;
 
     const mustExist = (): void => {
         const { state, message } = driver.process();
         if (state === 'missing') {
-            throw fail.TOOL_MISSING({ tool: 'caddy', install: 'apt-get install caddy' }, message === null ? {} : { message });
+            throw fail.TOOL_MISSING(
+                { tool: 'caddy', install: 'apt-get install caddy' },
+                message === null ? {} : { message }
+            );
         }
     };
 
@@ -32,22 +39,37 @@ export const createControl = (options: EngineOptions, keeper: Keeper, alone: <T>
         mustExist();
         const { state, message } = driver.process();
         if (state !== 'running') {
-            throw fail.ENGINE_UNAVAILABLE({ engine: message ?? 'the engine is stopped' }, state === 'stopped' ? { message: 'The proxy engine is stopped' } : {});
+            throw fail.ENGINE_UNAVAILABLE(
+                { engine: message ?? 'the engine is stopped' },
+                state === 'stopped' ? { message: 'The proxy engine is stopped' } : {}
+            );
         }
     };
 
-    const record = (call: Call, action: string, changed: boolean, message: string, caughtUp = false): Promise<Reply<ControlResult>> => {
+    const record = (
+        call: Call,
+        action: string,
+        changed: boolean,
+        message: string,
+        caughtUp = false
+    ): Promise<Reply<ControlResult>> => {
         const { revision, applied } = keeper.memory;
         const refused = [...keeper.refused.values()][0] ?? null;
         const data: ControlResult = {
             changed,
             state: driver.process().state,
             pending: caughtUp ? 0 : revision - applied,
-            error: caughtUp ? null : refused ?? keeper.trouble
+            error: caughtUp ? null : (refused ?? keeper.trouble)
         };
         return db.write(async (tx) => {
             await keeper.remember(tx, caughtUp);
-            return call.complete(tx, { action, resource: 'proxyengine', resourceId: null, after: { ...data }, reply: reply.with(data, { message }) });
+            return call.complete(tx, {
+                action,
+                resource: 'proxyengine',
+                resourceId: null,
+                after: { ...data },
+                reply: reply.with(data, { message })
+            });
         });
     };
 
@@ -73,81 +95,106 @@ export const createControl = (options: EngineOptions, keeper: Keeper, alone: <T>
     const orBackTo = async <T>(wanted: 'running' | 'stopped', work: () => Promise<T>): Promise<T> => {
         try {
             return await work();
-        }
-        catch (error) {
+        } catch (error) {
             await backTo(wanted);
             throw error;
         }
     };
 
     return {
-        start: (call) => alone(() => translated(async () => {
-            mustExist();
-            const was = driver.process().state;
-            const { wanted } = keeper.memory;
-            if (was === 'running' && wanted === 'running') {
-                return record(call, 'start', false, 'The engine is running already');
-            }
+        start: (call) =>
+            alone(() =>
+                translated(async () => {
+                    mustExist();
+                    const was = driver.process().state;
+                    const { wanted } = keeper.memory;
+                    if (was === 'running' && wanted === 'running') {
+                        return record(call, 'start', false, 'The engine is running already');
+                    }
 
-            await raise(was);
-            return orBackTo(wanted, () => record(call, 'start', true, keeper.refused.size === 0 ? 'The engine is running' : 'The engine is running, without what it refuses'));
-        })),
+                    await raise(was);
+                    return orBackTo(wanted, () =>
+                        record(
+                            call,
+                            'start',
+                            true,
+                            keeper.refused.size === 0
+                                ? 'The engine is running'
+                                : 'The engine is running, without what it refuses'
+                        )
+                    );
+                })
+            ),
 
         stop(call) {
             const was = driver.process().state;
             // At once and not in line: whatever waits for an engine that hangs is let go by it.
             const stopped = driver.stop();
             stopped.catch(() => undefined);
-            return alone(() => translated(async () => {
-                const { wanted } = keeper.memory;
-                await stopped;
-                keeper.wish('stopped');
-                keeper.works.serving.doubt();
-                const changed = was === 'running' || was === 'failing' || wanted === 'running';
-                try {
-                    return await record(call, 'stop', changed, changed ? 'The engine is stopped' : 'The engine is stopped already');
-                }
-                catch (error) {
-                    keeper.wish(wanted);
-                    await keeper.settle(true);
-                    throw error;
-                }
-            }));
+            return alone(() =>
+                translated(async () => {
+                    const { wanted } = keeper.memory;
+                    await stopped;
+                    keeper.wish('stopped');
+                    keeper.works.serving.doubt();
+                    const changed = was === 'running' || was === 'failing' || wanted === 'running';
+                    try {
+                        return await record(
+                            call,
+                            'stop',
+                            changed,
+                            changed ? 'The engine is stopped' : 'The engine is stopped already'
+                        );
+                    } catch (error) {
+                        keeper.wish(wanted);
+                        await keeper.settle(true);
+                        throw error;
+                    }
+                })
+            );
         },
 
-        restart: (call) => alone(() => translated(async () => {
-            mustExist();
-            const was = driver.process().state;
-            const { wanted } = keeper.memory;
-            await driver.stop();
-            await raise(was);
-            return orBackTo(wanted, () => record(call, 'restart', true, 'The engine was restarted'));
-        })),
+        restart: (call) =>
+            alone(() =>
+                translated(async () => {
+                    mustExist();
+                    const was = driver.process().state;
+                    const { wanted } = keeper.memory;
+                    await driver.stop();
+                    await raise(was);
+                    return orBackTo(wanted, () => record(call, 'restart', true, 'The engine was restarted'));
+                })
+            ),
 
-        reload: (call) => alone(() => translated(async () => {
-            mustRun();
-            const { works } = keeper;
-            const readmitted = works.readmit(keeper.rows);
-            try {
-                await keeper.bring(true);
-            }
-            catch (error) {
-                readmitted.undo();
-                if (error instanceof EngineRejected) {
-                    keeper.refuse(error.message);
-                }
+        reload: (call) =>
+            alone(() =>
+                translated(async () => {
+                    mustRun();
+                    const { works } = keeper;
+                    const readmitted = works.readmit(keeper.rows);
+                    try {
+                        await keeper.bring(true);
+                    } catch (error) {
+                        readmitted.undo();
+                        if (error instanceof EngineRejected) {
+                            keeper.refuse(error.message);
+                        }
 
-                throw translate(error);
-            }
+                        throw translate(error);
+                    }
 
-            works.excluded.clear();
-            return record(call, 'reload', true, 'The engine was reloaded', true);
-        })),
+                    works.excluded.clear();
+                    return record(call, 'reload', true, 'The engine was reloaded', true);
+                })
+            ),
 
-        overwriteDrift: (call) => alone(() => translated(async () => {
-            mustRun();
-            const changed = await keeper.works.serving.repair({ reload: true });
-            return record(call, 'overwrite', changed, 'The engine runs again what it was given');
-        }))
+        overwriteDrift: (call) =>
+            alone(() =>
+                translated(async () => {
+                    mustRun();
+                    const changed = await keeper.works.serving.repair({ reload: true });
+                    return record(call, 'overwrite', changed, 'The engine runs again what it was given');
+                })
+            )
     };
 };

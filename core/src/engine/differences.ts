@@ -21,7 +21,10 @@ export function differences(wanted: unknown, running: unknown, limit: number): r
 
 /** What stands at a pointer; undefined when nothing does. */
 export function at(document: unknown, pointer: string): unknown {
-    return pointer.split('/').slice(1).reduce<unknown>((value, part) => own(value, unescape(part)), document);
+    return pointer
+        .split('/')
+        .slice(1)
+        .reduce<unknown>((value, part) => own(value, unescape(part)), document);
 }
 
 function compare(wanted: unknown, running: unknown, path: string, found: Difference[], limit: number): void {
@@ -30,7 +33,11 @@ function compare(wanted: unknown, running: unknown, path: string, found: Differe
     }
 
     if (!isObject(wanted) || !isObject(running) || Array.isArray(wanted) !== Array.isArray(running)) {
-        found.push({ path, ...(wanted === undefined ? {} : { wanted }), ...(running === undefined ? {} : { running }) });
+        found.push({
+            path,
+            ...(wanted === undefined ? {} : { wanted }),
+            ...(running === undefined ? {} : { running })
+        });
         return;
     }
 
@@ -40,6 +47,7 @@ function compare(wanted: unknown, running: unknown, path: string, found: Differe
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
-const own = (value: unknown, key: string): unknown => isObject(value) && Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
+const own = (value: unknown, key: string): unknown =>
+    isObject(value) && Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
 const escape = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');
 const unescape = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~');

@@ -21,7 +21,14 @@ import { explain } from './render/render.ts';
 import { planRestore } from './restore.ts';
 import { createRevisions } from './revisions.ts';
 import type { RevisionDetail, RevisionSummary, Revisions } from './revisions.ts';
-import type { ControlResult, Drift, EngineOptions, EngineService, EngineStatus, RestoreResult } from './service.ts';
+import type {
+    ControlResult,
+    Drift,
+    EngineOptions,
+    EngineService,
+    EngineStatus,
+    RestoreResult
+} from './service.ts';
 import type { Site } from './site.ts';
 import { translated } from './translate.ts';
 import { projected } from './apply/works.ts';
@@ -85,7 +92,11 @@ class ProxyEngine implements EngineService {
                 return;
             }
 
-            this.#queue.change({ change, resolve: (result) => resolve(result as { readonly value: T; readonly outcome: Outcome }), reject });
+            this.#queue.change({
+                change,
+                resolve: (result) => resolve(result as { readonly value: T; readonly outcome: Outcome }),
+                reject
+            });
         });
     }
 
@@ -150,16 +161,31 @@ class ProxyEngine implements EngineService {
     async status(): Promise<EngineStatus> {
         const { driver, clock, settings } = this.#options;
         const { state, version, pid, startedAt, message } = driver.process();
-        const running = state === 'running' ? await driver.config().then((config) => config === null ? null : hashOf(config), () => null) : null;
-        const { lastApply, memory: { revision, applied, wanted }, refused, trouble, works } = this.#keeper;
+        const running =
+            state === 'running'
+                ? await driver.config().then(
+                      (config) => (config === null ? null : hashOf(config)),
+                      () => null
+                  )
+                : null;
+        const {
+            lastApply,
+            memory: { revision, applied, wanted },
+            refused,
+            trouble,
+            works
+        } = this.#keeper;
         return {
             state,
             running: state === 'running',
             version: version?.text ?? null,
             pid,
             startedAt,
-            uptimeSeconds: startedAt === null ? null : Math.max(0, Math.floor((clock.now() - startedAt.getTime()) / 1000)),
-            message: state === 'running' ? trouble : message ?? trouble,
+            uptimeSeconds:
+                startedAt === null
+                    ? null
+                    : Math.max(0, Math.floor((clock.now() - startedAt.getTime()) / 1000)),
+            message: state === 'running' ? trouble : (message ?? trouble),
             wanted,
             autoReload: settings.autoReload(),
             configuration: { wanted: works.serving.projection.configHash(), running },
@@ -186,7 +212,10 @@ class ProxyEngine implements EngineService {
         return translated(() => findDrift(this.#options.driver, serving, table));
     }
 
-    revisions(page: { readonly before: number | null; readonly limit: number }): { readonly rows: readonly RevisionSummary[]; readonly total: number } {
+    revisions(page: { readonly before: number | null; readonly limit: number }): {
+        readonly rows: readonly RevisionSummary[];
+        readonly total: number;
+    } {
         return { rows: this.#revisions.page(page.before, page.limit), total: this.#revisions.total() };
     }
 
@@ -204,24 +233,48 @@ class ProxyEngine implements EngineService {
         for (const [id, { row }] of this.#revisions.undo(number, this.#keeper.memory.revision)) {
             if (row === null) {
                 hosts.delete(id);
-            }
-            else {
+            } else {
                 hosts.set(id, row);
             }
         }
 
-        return { ...summary, changes: this.#revisions.changes(number), hosts: [...hosts.values()].sort((a, b) => a.site.id - b.site.id), settings: this.#revisions.settings(number) };
+        return {
+            ...summary,
+            changes: this.#revisions.changes(number),
+            hosts: [...hosts.values()].sort((a, b) => a.site.id - b.site.id),
+            settings: this.#revisions.settings(number)
+        };
     }
 
     async restore(number: number, call: Call): Promise<Reply<RestoreResult>> {
         const { settings, clock, vet } = this.#options;
         const target = this.revision(number);
-        const versions = new Map([...this.#revisions.undo(number, this.#keeper.memory.revision)].map(([id, { version }]) => [id, version]));
+        const versions = new Map(
+            [...this.#revisions.undo(number, this.#keeper.memory.revision)].map(([id, { version }]) => [
+                id,
+                version
+            ])
+        );
         let plan: ReturnType<typeof planRestore> = {};
         const { value } = await this.change<Reply<RestoreResult>>({
-            by: { id: call.actor.id, username: call.actor.username, tokenId: call.actor.tokenId, plugin: call.actor.plugin, requestId: call.id },
+            by: {
+                id: call.actor.id,
+                username: call.actor.username,
+                tokenId: call.actor.tokenId,
+                plugin: call.actor.plugin,
+                requestId: call.id
+            },
             plan: (draft) => {
-                plan = planRestore({ target, versions, draft, lastVersion: (id) => draft instanceof Sketch ? draft.gone.get(id) : undefined, call, settings, now: clock.now(), vet });
+                plan = planRestore({
+                    target,
+                    versions,
+                    draft,
+                    lastVersion: (id) => (draft instanceof Sketch ? draft.gone.get(id) : undefined),
+                    call,
+                    settings,
+                    now: clock.now(),
+                    vet
+                });
                 return plan;
             },
             commit: async (tx, outcome) => {
@@ -230,26 +283,41 @@ class ProxyEngine implements EngineService {
                     await settings.write?.(tx, own);
                 }
 
-                const data: RestoreResult = { revision: outcome.revision, applied: outcome.applied, reload: outcome.reloaded, changed: plan.hosts?.length ?? 0 };
+                const data: RestoreResult = {
+                    revision: outcome.revision,
+                    applied: outcome.applied,
+                    reload: outcome.reloaded,
+                    changed: plan.hosts?.length ?? 0
+                };
                 return call.complete(tx, {
                     action: 'restore',
                     resource: 'proxyengine',
                     resourceId: number,
                     after: { ...data },
-                    reply: reply.with(data, { message: `The hosts are those of revision ${number}`, headers: { 'x-engine-reload': String(outcome.reloaded) } })
+                    reply: reply.with(data, {
+                        message: `The hosts are those of revision ${number}`,
+                        headers: { 'x-engine-reload': String(outcome.reloaded) }
+                    })
                 });
             }
         });
         return value;
     }
 
-    logs(options: { readonly lines: number; readonly follow: boolean; readonly signal: AbortSignal }): AsyncIterable<string> {
+    logs(options: {
+        readonly lines: number;
+        readonly follow: boolean;
+        readonly signal: AbortSignal;
+    }): AsyncIterable<string> {
         return this.#options.driver.logs(options);
     }
 
     advanced(): ReadonlySet<string> {
         const served = [...this.#keeper.behind.values()].filter((row) => row !== null);
-        return new Set([...advancedOf([...this.#keeper.rows.hosts.values(), ...served].map((row) => row.site)), ...fragmentHandlers(this.#keeper.rows.settings).map((handler) => canonicalJson(handler))]);
+        return new Set([
+            ...advancedOf([...this.#keeper.rows.hosts.values(), ...served].map((row) => row.site)),
+            ...fragmentHandlers(this.#keeper.rows.settings).map((handler) => canonicalJson(handler))
+        ]);
     }
 
     #alone<T>(work: () => Promise<T>): Promise<T> {
@@ -257,9 +325,15 @@ class ProxyEngine implements EngineService {
     }
 
     /** Lays a change over what is wanted, looks, and takes it away again. */
-    async #tried(change: Pick<Change<never>, 'plan'>): Promise<{ readonly config: EngineConfig | null; readonly reloaded: boolean }> {
+    async #tried(
+        change: Pick<Change<never>, 'plan'>
+    ): Promise<{ readonly config: EngineConfig | null; readonly reloaded: boolean }> {
         this.#keeper.mode();
-        const { pems, rows, works: { serving } } = this.#keeper;
+        const {
+            pems,
+            rows,
+            works: { serving }
+        } = this.#keeper;
         const sketch = new Sketch(rows);
         const plan = change.plan(sketch);
         sketch.apply(plan);
@@ -271,9 +345,11 @@ class ProxyEngine implements EngineService {
 
         const staged = serving.stage(projected(plan, sketch.settings));
         try {
-            return { config: this.#keeper.provable() ? await serving.proof() : null, reloaded: serving.needsReload };
-        }
-        finally {
+            return {
+                config: this.#keeper.provable() ? await serving.proof() : null,
+                reloaded: serving.needsReload
+            };
+        } finally {
             staged.undo();
             pems.clear();
         }
@@ -281,15 +357,22 @@ class ProxyEngine implements EngineService {
 
     #changed(process: EngineProcess): void {
         if (process.state === 'failing') {
-            this.#options.hooks?.failed?.({ result: 'failed', message: process.message ?? 'The engine does not answer' });
+            this.#options.hooks?.failed?.({
+                result: 'failed',
+                message: process.message ?? 'The engine does not answer'
+            });
         }
 
         if (process.state === 'running' && !this.#checking && !this.#closed) {
             this.#checking = true;
-            this.#queue.alone(() => {
-                this.#checking = false;
-                return this.#keeper.recheck();
-            }).catch((error: unknown) => this.#options.log.error('The engine could not be checked after it came back', { error }));
+            this.#queue
+                .alone(() => {
+                    this.#checking = false;
+                    return this.#keeper.recheck();
+                })
+                .catch((error: unknown) =>
+                    this.#options.log.error('The engine could not be checked after it came back', { error })
+                );
         }
     }
 }

@@ -64,14 +64,21 @@ class CreateEngineTables extends Migration {
             host_id integer not null,
             settings text
         )`);
-        this.addSql('insert into engine_state (id, wanted, revision, applied, host_id, settings) values (1, \'running\', 0, 0, 0, null)');
+        this.addSql(
+            "insert into engine_state (id, wanted, revision, applied, host_id, settings) values (1, 'running', 0, 0, 0, null)"
+        );
     }
 }
 
 class CreateFragments extends Migration {
     override up(): void {
-        this.addSql('create table engine_fragment (plugin text primary key not null, fragments text not null) without rowid');
+        this.addSql(
+            'create table engine_fragment (plugin text primary key not null, fragments text not null) without rowid'
+        );
     }
 }
 
-export const engineMigrations: readonly MigrationObject[] = [{ name: '0001-engine-revisions', class: CreateEngineTables }, { name: '0002-engine-fragments', class: CreateFragments }];
+export const engineMigrations: readonly MigrationObject[] = [
+    { name: '0001-engine-revisions', class: CreateEngineTables },
+    { name: '0002-engine-fragments', class: CreateFragments }
+];

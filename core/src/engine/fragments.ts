@@ -29,24 +29,87 @@ const mostBytes = 256 * 1024;
 const deepest = 32;
 const mostHandlers = 20;
 /** The engine's own, and what runs programs or opens listeners of its own. */
-const ownApps = new Set(['http', 'tls', 'pki', 'events', 'layer4', 'exec', 'supervisor', 'caddy', 'admin', 'logging', 'storage']);
+const ownApps = new Set([
+    'http',
+    'tls',
+    'pki',
+    'events',
+    'layer4',
+    'exec',
+    'supervisor',
+    'caddy',
+    'admin',
+    'logging',
+    'storage'
+]);
 /** They read files, run programs, or show the engine's inside. */
-const refusedHandlers = new Set(['exec', 'templates', 'file_server', 'acme_server', 'metrics', 'push', 'webdav', 'map_file', 'fs']);
+const refusedHandlers = new Set([
+    'exec',
+    'templates',
+    'file_server',
+    'acme_server',
+    'metrics',
+    'push',
+    'webdav',
+    'map_file',
+    'fs'
+]);
 /** Under these names the engine would listen, write, or read files elsewhere. */
-const refusedKeys = new Set(['admin', 'listen', 'listener', 'listeners', 'listener_wrappers', 'storage', 'storage_raw', 'logging', 'logs', 'writer', 'output', 'persist', 'root', 'file_system', 'load_files', 'load_folders', 'load_pem', 'load_storage', '__proto__', 'constructor', 'prototype']);
+const refusedKeys = new Set([
+    'admin',
+    'listen',
+    'listener',
+    'listeners',
+    'listener_wrappers',
+    'storage',
+    'storage_raw',
+    'logging',
+    'logs',
+    'writer',
+    'output',
+    'persist',
+    'root',
+    'file_system',
+    'load_files',
+    'load_folders',
+    'load_pem',
+    'load_storage',
+    '__proto__',
+    'constructor',
+    'prototype'
+]);
 /** What a request says of itself. All else may be a secret of the machine. */
-const harmless = /^\{(?:http\.request\.[^{}]+|http\.error\.[^{}]+|http\.vars\.client_ip|http\.shutting_down|client_ip|time\.[a-z_.]+)\}$/;
+const harmless =
+    /^\{(?:http\.request\.[^{}]+|http\.error\.[^{}]+|http\.vars\.client_ip|http\.shutting_down|client_ip|time\.[a-z_.]+)\}$/;
 
 /** Handlers of all plugins, by the plugins' names. */
-export const fragmentHandlers = ({ fragments = {} }: EngineSettings): readonly Readonly<Record<string, unknown>>[] => Object.keys(fragments).sort().flatMap((plugin) => fragments[plugin]?.handlers ?? []);
+export const fragmentHandlers = ({
+    fragments = {}
+}: EngineSettings): readonly Readonly<Record<string, unknown>>[] =>
+    Object.keys(fragments)
+        .sort()
+        .flatMap((plugin) => fragments[plugin]?.handlers ?? []);
 
 /** Apps of all plugins. */
-export const fragmentApps = ({ fragments = {} }: EngineSettings): Readonly<Record<string, unknown>> => Object.assign({}, ...Object.keys(fragments).sort().map((plugin) => fragments[plugin]?.apps ?? {})) as Readonly<Record<string, unknown>>;
+export const fragmentApps = ({ fragments = {} }: EngineSettings): Readonly<Record<string, unknown>> =>
+    Object.assign(
+        {},
+        ...Object.keys(fragments)
+            .sort()
+            .map((plugin) => fragments[plugin]?.apps ?? {})
+    ) as Readonly<Record<string, unknown>>;
 
 /** Settings with other fragments in them; none at all where there are none, so that a panel without plugins renders as ever. */
-export const withFragments = ({ fragments: _before, ...settings }: EngineSettings, fragments: EngineFragments): EngineSettings => (Object.keys(fragments).length === 0 ? settings : { ...settings, fragments });
+export const withFragments = (
+    { fragments: _before, ...settings }: EngineSettings,
+    fragments: EngineFragments
+): EngineSettings => (Object.keys(fragments).length === 0 ? settings : { ...settings, fragments });
 
-export function createFragments(engine: Pick<Engine, 'change' | 'draft'>, store: FragmentStore, places: () => readonly string[]): Fragments {
+export function createFragments(
+    engine: Pick<Engine, 'change' | 'draft'>,
+    store: FragmentStore,
+    places: () => readonly string[]
+): Fragments {
     const all = (): EngineFragments => engine.draft().settings.fragments ?? {};
     const set = async (plugin: string, fragments: PluginFragments | null): Promise<Outcome> => {
         const by: Author = { id: null, username: null, tokenId: null, plugin, requestId: null };
@@ -54,7 +117,9 @@ export function createFragments(engine: Pick<Engine, 'change' | 'draft'>, store:
             by,
             plan(draft) {
                 const { [plugin]: _before, ...others } = draft.settings.fragments ?? {};
-                const taken = Object.entries(others).find(([, { apps }]) => Object.keys(fragments?.apps ?? {}).some((name) => Object.hasOwn(apps, name)));
+                const taken = Object.entries(others).find(([, { apps }]) =>
+                    Object.keys(fragments?.apps ?? {}).some((name) => Object.hasOwn(apps, name))
+                );
                 if (taken !== undefined) {
                     throw errors.conflict('apps');
                 }
@@ -70,7 +135,11 @@ export function createFragments(engine: Pick<Engine, 'change' | 'draft'>, store:
             const fragments = readFragments(given, places());
             const isEmpty = fragments.handlers.length === 0 && Object.keys(fragments.apps).length === 0;
             const before = all()[plugin];
-            if (isEmpty ? before === undefined : before !== undefined && canonicalJson(before) === canonicalJson(fragments)) {
+            if (
+                isEmpty
+                    ? before === undefined
+                    : before !== undefined && canonicalJson(before) === canonicalJson(fragments)
+            ) {
                 return null;
             }
             return set(plugin, isEmpty ? null : fragments);
@@ -87,38 +156,57 @@ export function createFragments(engine: Pick<Engine, 'change' | 'draft'>, store:
 }
 
 function slotsOf({ handlers, apps }: PluginFragments): readonly string[] {
-    return [...(handlers.length === 0 ? [] : ['handlers']), ...Object.keys(apps).map((name) => `apps.${name}`)];
+    return [
+        ...(handlers.length === 0 ? [] : ['handlers']),
+        ...Object.keys(apps).map((name) => `apps.${name}`)
+    ];
 }
 
 /** Holds what a plugin gave against what a fragment may be. @throws VALIDATION_FAILED 40001 with every fault */
 export function readFragments(given: readonly unknown[], places: readonly string[] = []): PluginFragments {
     const faults: { path: string; message: string }[] = [];
-    const add = (path: string, message: string): void => void faults.push({ path, message: `${path} ${message}` });
+    const add = (path: string, message: string): void =>
+        void faults.push({ path, message: `${path} ${message}` });
     const text = plainText(given);
     if (text === null || text.length > mostBytes) {
-        throw errors.invalid([{ path: '', message: `The fragments of a plugin are JSON of at most ${mostBytes} bytes` }]);
+        throw errors.invalid([
+            { path: '', message: `The fragments of a plugin are JSON of at most ${mostBytes} bytes` }
+        ]);
     }
     const handlers: Readonly<Record<string, unknown>>[] = [];
     const apps: Record<string, unknown> = {};
     for (const [at, fragment] of (JSON.parse(text) as readonly unknown[]).entries()) {
-        const one = (fragment ?? {}) as { readonly slot?: unknown; readonly handlers?: unknown; readonly name?: unknown; readonly config?: unknown };
+        const one = (fragment ?? {}) as {
+            readonly slot?: unknown;
+            readonly handlers?: unknown;
+            readonly name?: unknown;
+            readonly config?: unknown;
+        };
         if (one.slot === 'handlers' && Array.isArray(one.handlers)) {
-            handlers.push(...one.handlers as Readonly<Record<string, unknown>>[]);
+            handlers.push(...(one.handlers as Readonly<Record<string, unknown>>[]));
             one.handlers.forEach((handler: unknown, index) => {
                 if (typeof (handler as { handler?: unknown } | null)?.handler !== 'string') {
                     add(`${at}.handlers.${index}`, 'must be an object that names its handler');
                 }
             });
             walk(one.handlers, `${at}.handlers`, places, add);
-        }
-        else if (one.slot === 'apps' && typeof one.name === 'string' && typeof one.config === 'object' && one.config !== null && !Array.isArray(one.config)) {
-            if (!/^[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*$/.test(one.name) || ownApps.has(one.name) || Object.hasOwn(apps, one.name)) {
-                add(`${at}.name`, 'must be an app that is neither the engine\'s own nor given twice');
+        } else if (
+            one.slot === 'apps' &&
+            typeof one.name === 'string' &&
+            typeof one.config === 'object' &&
+            one.config !== null &&
+            !Array.isArray(one.config)
+        ) {
+            if (
+                !/^[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*$/.test(one.name) ||
+                ownApps.has(one.name) ||
+                Object.hasOwn(apps, one.name)
+            ) {
+                add(`${at}.name`, "must be an app that is neither the engine's own nor given twice");
             }
             apps[one.name] = one.config;
             walk(one.config, `${at}.config`, places, add);
-        }
-        else {
+        } else {
             add(String(at), 'must be { slot: "handlers", handlers } or { slot: "apps", name, config }');
         }
     }
@@ -153,7 +241,7 @@ function walk(value: unknown, path: string, places: readonly string[], add: Add,
         if (!Array.isArray(value)) {
             checkText(key, `${path}.${key}`, places, add);
             if (refusedKeys.has(key.toLowerCase())) {
-                add(`${path}.${key}`, 'is not a fragment\'s to set');
+                add(`${path}.${key}`, "is not a fragment's to set");
             }
             if (key === 'match' && JSON.stringify(inner).includes('"file":')) {
                 add(`${path}.match`, 'may not look for files');
@@ -173,7 +261,13 @@ function checkText(text: string, path: string, places: readonly string[], add: A
     if (/portico_/i.test(text)) {
         add(path, 'may not name what the panel itself puts in place');
     }
-    if (text.includes('{') && (/\{\$/.test(text) || (text.match(/\{[^{}]*\}?/g) ?? []).some((placeholder) => looksLikePlaceholder(placeholder) && !harmless.test(placeholder)))) {
+    if (
+        text.includes('{') &&
+        (/\{\$/.test(text) ||
+            (text.match(/\{[^{}]*\}?/g) ?? []).some(
+                (placeholder) => looksLikePlaceholder(placeholder) && !harmless.test(placeholder)
+            ))
+    ) {
         add(path, 'may only have placeholders of the request');
     }
 }
@@ -187,8 +281,7 @@ function plainText(value: unknown): string | null {
     try {
         const text = JSON.stringify(value);
         return Array.isArray(value) && text !== undefined ? text : null;
-    }
-    catch {
+    } catch {
         return null;
     }
 }
@@ -200,15 +293,28 @@ export interface FragmentStore {
 }
 
 export function createFragmentStore(db: Database, sealer: Sealer): FragmentStore {
-    const rows = db.prepare<[], { plugin: string; fragments: string }>('select plugin, fragments from engine_fragment order by plugin');
+    const rows = db.prepare<[], { plugin: string; fragments: string }>(
+        'select plugin, fragments from engine_fragment order by plugin'
+    );
     return {
-        load: () => Object.fromEntries(rows.all().map(({ plugin, fragments }) => [plugin, JSON.parse(sealer.open(label, fragments)) as PluginFragments])),
+        load: () =>
+            Object.fromEntries(
+                rows
+                    .all()
+                    .map(({ plugin, fragments }) => [
+                        plugin,
+                        JSON.parse(sealer.open(label, fragments)) as PluginFragments
+                    ])
+            ),
         async write(tx, plugin, fragments) {
             if (fragments === null) {
                 await tx.em.nativeDelete(EngineFragmentEntity, { plugin });
-            }
-            else {
-                await tx.em.upsert(EngineFragmentEntity, { plugin, fragments: sealer.seal(label, JSON.stringify(fragments)) }, { onConflictFields: ['plugin'], disableIdentityMap: true });
+            } else {
+                await tx.em.upsert(
+                    EngineFragmentEntity,
+                    { plugin, fragments: sealer.seal(label, JSON.stringify(fragments)) },
+                    { onConflictFields: ['plugin'], disableIdentityMap: true }
+                );
             }
         }
     };

@@ -12,17 +12,87 @@ export const MASKED = '[masked]';
 
 /** Keys whose texts say how requests are led, and never with which secret. */
 const SHOWN = new Set([
-    '@id', 'id', 'internal', 'onDemand', 'endpoint', 'algorithms', 'args', 'ask', 'auto_https', 'ca', 'certificate', 'challenges', 'curves', 'dial', 'email', 'encoder', 'encodings', 'exclude', 'fail_duration',
-    'group', 'handler', 'handler_chain', 'hide', 'host', 'include', 'index_names', 'interval', 'key_type', 'lb_policy', 'level', 'listen', 'logger_names', 'max_size',
-    'method', 'module', 'name', 'names', 'origins', 'output', 'path', 'pattern', 'policy', 'prefer', 'protocol', 'protocol_min', 'protocols', 'ranges', 'root', 'sni', 'split_path', 'status_code',
-    'strip_path_prefix', 'subjects', 'timeout', 'try_duration', 'try_files', 'try_interval', 'try_policy', 'username', 'versions', 'writer'
+    '@id',
+    'id',
+    'internal',
+    'onDemand',
+    'endpoint',
+    'algorithms',
+    'args',
+    'ask',
+    'auto_https',
+    'ca',
+    'certificate',
+    'challenges',
+    'curves',
+    'dial',
+    'email',
+    'encoder',
+    'encodings',
+    'exclude',
+    'fail_duration',
+    'group',
+    'handler',
+    'handler_chain',
+    'hide',
+    'host',
+    'include',
+    'index_names',
+    'interval',
+    'key_type',
+    'lb_policy',
+    'level',
+    'listen',
+    'logger_names',
+    'max_size',
+    'method',
+    'module',
+    'name',
+    'names',
+    'origins',
+    'output',
+    'path',
+    'pattern',
+    'policy',
+    'prefer',
+    'protocol',
+    'protocol_min',
+    'protocols',
+    'ranges',
+    'root',
+    'sni',
+    'split_path',
+    'status_code',
+    'strip_path_prefix',
+    'subjects',
+    'timeout',
+    'try_duration',
+    'try_files',
+    'try_interval',
+    'try_policy',
+    'username',
+    'versions',
+    'writer'
 ]);
 
 /** Below these, every text is shown: names and where they lead. */
 const PLAIN = new Set(['table']);
 
 /** Below these, every text is masked whatever its key: the keys are header names, the texts are secrets, or they lead to the engine's own files. */
-const SECRET = new Set(['storage', 'load_files', 'headers', 'header', 'request', 'response', 'external_account', 'load_pem', 'environment', 'env', 'cookie', 'query']);
+const SECRET = new Set([
+    'storage',
+    'load_files',
+    'headers',
+    'header',
+    'request',
+    'response',
+    'external_account',
+    'load_pem',
+    'environment',
+    'env',
+    'cookie',
+    'query'
+]);
 
 /** The engine-native handlers of these sites, to be masked whole wherever they turn up. */
 export const advancedOf = (sites: Iterable<Site>): ReadonlySet<string> => {
@@ -40,18 +110,23 @@ export const advancedOf = (sites: Iterable<Site>): ReadonlySet<string> => {
  * A copy of a configuration that may be shown to whoever may see the engine.
  * @param advanced - from `advancedOf`
  */
-export const maskConfig = (config: EngineConfig, advanced: ReadonlySet<string>): EngineConfig => masked(config, '', false, advanced) as EngineConfig;
+export const maskConfig = (config: EngineConfig, advanced: ReadonlySet<string>): EngineConfig =>
+    masked(config, '', false, advanced) as EngineConfig;
 
 /** A copy of a row that may be shown to whoever may see the engine. */
 export const maskRow = (row: HostRow): HostRow => {
     const { site } = row;
-    const values = (operations: Site['headers']['request']): Site['headers']['request'] => operations.map((operation) => ({ ...operation, value: operation.value === '' ? '' : MASKED }));
+    const values = (operations: Site['headers']['request']): Site['headers']['request'] =>
+        operations.map((operation) => ({ ...operation, value: operation.value === '' ? '' : MASKED }));
     return {
         ...row,
         site: {
             ...site,
             headers: { request: values(site.headers.request), response: values(site.headers.response) },
-            access: { ...site.access, basicAuth: site.access.basicAuth.map((entry) => ({ ...entry, hash: MASKED })) },
+            access: {
+                ...site.access,
+                basicAuth: site.access.basicAuth.map((entry) => ({ ...entry, hash: MASKED }))
+            },
             advanced: site.advanced.map(() => ({ handler: MASKED }))
         }
     };
@@ -61,7 +136,19 @@ export const maskRow = (row: HostRow): HostRow => {
 export const maskSettings = ({ fragments, ...settings }: EngineSettings): EngineSettings => ({
     ...settings,
     ...(settings.acmeEab === null ? {} : { acmeEab: { keyId: MASKED, macKey: MASKED } }),
-    ...(fragments === undefined ? {} : { fragments: Object.fromEntries(Object.entries(fragments).map(([plugin, { handlers, apps }]) => [plugin, { handlers: handlers.map(() => ({ handler: MASKED })), apps: Object.fromEntries(Object.keys(apps).map((name) => [name, MASKED])) }])) })
+    ...(fragments === undefined
+        ? {}
+        : {
+              fragments: Object.fromEntries(
+                  Object.entries(fragments).map(([plugin, { handlers, apps }]) => [
+                      plugin,
+                      {
+                          handlers: handlers.map(() => ({ handler: MASKED })),
+                          apps: Object.fromEntries(Object.keys(apps).map((name) => [name, MASKED]))
+                      }
+                  ])
+              )
+          })
 });
 
 const masked = (value: unknown, key: string, secret: boolean, advanced: ReadonlySet<string>): unknown => {
@@ -81,7 +168,17 @@ const masked = (value: unknown, key: string, secret: boolean, advanced: Readonly
         return { handler: MASKED };
     }
 
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, PLAIN.has(name) && !secret && isFlat(item) ? item : masked(item, name, secret || SECRET.has(name), advanced)]));
+    return Object.fromEntries(
+        Object.entries(value).map(([name, item]) => [
+            name,
+            PLAIN.has(name) && !secret && isFlat(item)
+                ? item
+                : masked(item, name, secret || SECRET.has(name), advanced)
+        ])
+    );
 };
 
-const isFlat = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.values(value).every((item) => typeof item === 'string');
+const isFlat = (value: unknown): boolean =>
+    typeof value === 'object' &&
+    value !== null &&
+    Object.values(value).every((item) => typeof item === 'string');

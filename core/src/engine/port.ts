@@ -74,7 +74,11 @@ export interface EngineDriver {
     config(): Promise<EngineConfig | null>;
     upstreams(): Promise<readonly EngineUpstream[]>;
     /** Its log, newest last: the last `lines` and, with `follow`, each further one until the signal ends. */
-    logs(options: { readonly lines: number; readonly follow: boolean; readonly signal: AbortSignal }): AsyncIterable<string>;
+    logs(options: {
+        readonly lines: number;
+        readonly follow: boolean;
+        readonly signal: AbortSignal;
+    }): AsyncIterable<string>;
     /** Called whenever `process()` changes by itself (crash, recovery, found again). */
     onChange(listener: (process: EngineProcess) => void): void;
     /** Lets go of timers and watchers; the engine itself keeps running. */

@@ -37,7 +37,12 @@ export const planRestore = (restore: Restore): Plan => {
     for (const [id, row] of then) {
         const now = draft.hosts.get(id);
         if (now === undefined || canonicalJson(contentOf(now)) !== canonicalJson(contentOf(row))) {
-            const last = Math.max(row.version, restore.versions.get(id) ?? 0, restore.lastVersion(id) ?? 0, now?.version ?? 0);
+            const last = Math.max(
+                row.version,
+                restore.versions.get(id) ?? 0,
+                restore.lastVersion(id) ?? 0,
+                now?.version ?? 0
+            );
             hosts.push({ id, row: { ...row, version: last + 1, updatedAt: new Date(restore.now) } });
         }
     }
@@ -48,7 +53,12 @@ export const planRestore = (restore: Restore): Plan => {
     for (const { id, row } of hosts) {
         const certificate = row?.site.certificateId ?? null;
         if (certificate !== null && !draft.certificates.has(certificate)) {
-            throw fail.CONFLICT({ field: 'certificateId', host: id, certificate }, { message: `Host ${id} of revision ${target.number} needs the certificate ${certificate}, which is gone` });
+            throw fail.CONFLICT(
+                { field: 'certificateId', host: id, certificate },
+                {
+                    message: `Host ${id} of revision ${target.number} needs the certificate ${certificate}, which is gone`
+                }
+            );
         }
 
         restore.vet?.(call, draft.hosts.get(id) ?? null, row);
@@ -65,7 +75,10 @@ const settingsOf = ({ target, draft, settings }: Restore): EngineSettings | null
     }
 
     // What plugins have in the configuration stays as it is: a revision of before would serve sites without their protection.
-    const wanted = withFragments({ ...target.settings, ...settings.fixed?.() }, draft.settings.fragments ?? {});
+    const wanted = withFragments(
+        { ...target.settings, ...settings.fixed?.() },
+        draft.settings.fragments ?? {}
+    );
     return canonicalJson(wanted) === canonicalJson(draft.settings) ? null : wanted;
 };
 

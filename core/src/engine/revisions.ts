@@ -79,7 +79,10 @@ export interface Revisions {
      * What the rows that changed after revision `from` (up to `to`, the present) were at that time; null: no such host.
      * @returns with each, the highest version that it had since
      */
-    undo(from: number, to: number): ReadonlyMap<number, { readonly row: HostRow | null; readonly version: number }>;
+    undo(
+        from: number,
+        to: number
+    ): ReadonlyMap<number, { readonly row: HostRow | null; readonly version: number }>;
 }
 
 /** How many revisions are kept. Those that are not served yet are kept whatever their number. */
@@ -99,35 +102,61 @@ interface Row {
 
 export const createRevisions = (db: Database, sealer: Sealer): Revisions => {
     const columns = 'number, at, applied, reloaded, hash, authors, changed';
-    const memoryOf = db.prepare<[], { wanted: 'running' | 'stopped'; revision: number; applied: number; host_id: number; settings: string | null }>('select wanted, revision, applied, host_id, settings from engine_state where id = 1');
-    const newest = db.prepare<[number, number], Row>(`select ${columns} from engine_revision where number < ? order by number desc limit ?`);
+    const memoryOf = db.prepare<
+        [],
+        {
+            wanted: 'running' | 'stopped';
+            revision: number;
+            applied: number;
+            host_id: number;
+            settings: string | null;
+        }
+    >('select wanted, revision, applied, host_id, settings from engine_state where id = 1');
+    const newest = db.prepare<[number, number], Row>(
+        `select ${columns} from engine_revision where number < ? order by number desc limit ?`
+    );
     const one = db.prepare<[number], Row>(`select ${columns} from engine_revision where number = ?`);
     const count = db.prepare<[], { total: number }>('select count(*) as total from engine_revision');
-    const deltas = db.prepare<[number, number], { hosts: string }>('select hosts from engine_revision where number > ? and number <= ? order by number desc');
-    const deltasOf = db.prepare<[number], { hosts: string }>('select hosts from engine_revision where number = ?');
-    const settingsOf = db.prepare<[number], { settings: string }>('select settings from engine_revision where number = ?');
+    const deltas = db.prepare<[number, number], { hosts: string }>(
+        'select hosts from engine_revision where number > ? and number <= ? order by number desc'
+    );
+    const deltasOf = db.prepare<[number], { hosts: string }>(
+        'select hosts from engine_revision where number = ?'
+    );
+    const settingsOf = db.prepare<[number], { settings: string }>(
+        'select settings from engine_revision where number = ?'
+    );
 
     // Settings change rarely and are part of each revision: sealing the same ones again is saved.
     let lastSealed: { readonly settings: EngineSettings; readonly text: string } | null = null;
     const sealSettings = (settings: EngineSettings): string => {
         if (lastSealed?.settings !== settings) {
             const { acmeEab: eab, fragments } = settings;
-            lastSealed = { settings, text: JSON.stringify({
-                ...settings,
-                ...(eab === null ? {} : { acmeEab: { ...eab, macKey: sealer.seal(LABEL, eab.macKey) } }),
-                ...(fragments === undefined ? {} : { fragments: sealer.seal(LABEL, JSON.stringify(fragments)) })
-            }) };
+            lastSealed = {
+                settings,
+                text: JSON.stringify({
+                    ...settings,
+                    ...(eab === null ? {} : { acmeEab: { ...eab, macKey: sealer.seal(LABEL, eab.macKey) } }),
+                    ...(fragments === undefined
+                        ? {}
+                        : { fragments: sealer.seal(LABEL, JSON.stringify(fragments)) })
+                })
+            };
         }
 
         return lastSealed.text;
     };
     const openSettings = (text: string): EngineSettings => {
-        const { fragments, ...settings } = JSON.parse(text) as Omit<EngineSettings, 'fragments'> & { readonly fragments?: string };
+        const { fragments, ...settings } = JSON.parse(text) as Omit<EngineSettings, 'fragments'> & {
+            readonly fragments?: string;
+        };
         const eab = settings.acmeEab;
         return {
             ...settings,
             ...(eab === null ? {} : { acmeEab: { ...eab, macKey: sealer.open(LABEL, eab.macKey) } }),
-            ...(fragments === undefined ? {} : { fragments: JSON.parse(sealer.open(LABEL, fragments)) as EngineFragments })
+            ...(fragments === undefined
+                ? {}
+                : { fragments: JSON.parse(sealer.open(LABEL, fragments)) as EngineFragments })
         };
     };
 
@@ -135,25 +164,41 @@ export const createRevisions = (db: Database, sealer: Sealer): Revisions => {
         memory() {
             const row = memoryOf.get();
             if (row === undefined) {
-                throw new Error('The engine\'s state row is missing: the database is damaged');
+                throw new Error("The engine's state row is missing: the database is damaged");
             }
 
-            return { wanted: row.wanted, revision: row.revision, applied: row.applied, lastHostId: row.host_id, settings: row.settings === null ? null : openSettings(row.settings) };
+            return {
+                wanted: row.wanted,
+                revision: row.revision,
+                applied: row.applied,
+                lastHostId: row.host_id,
+                settings: row.settings === null ? null : openSettings(row.settings)
+            };
         },
         async remember(tx, memory) {
             const { wanted, revision, applied, lastHostId, settings } = memory;
-            await tx.em.nativeUpdate(EngineStateEntity, { id: 1 }, {
-                ...(wanted === undefined ? {} : { wanted }),
-                ...(revision === undefined ? {} : { revision }),
-                ...(applied === undefined ? {} : { applied }),
-                ...(lastHostId === undefined ? {} : { hostId: lastHostId }),
-                ...(settings === undefined ? {} : { settings: settings === null ? null : sealSettings(settings) })
-            });
+            await tx.em.nativeUpdate(
+                EngineStateEntity,
+                { id: 1 },
+                {
+                    ...(wanted === undefined ? {} : { wanted }),
+                    ...(revision === undefined ? {} : { revision }),
+                    ...(applied === undefined ? {} : { applied }),
+                    ...(lastHostId === undefined ? {} : { hostId: lastHostId }),
+                    ...(settings === undefined
+                        ? {}
+                        : { settings: settings === null ? null : sealSettings(settings) })
+                }
+            );
         },
         async append(tx, revision) {
             const { number, at, applied, reloaded, hash, by } = revision;
             await tx.em.insert(RevisionEntity, {
-                number, at, applied, reloaded, hash,
+                number,
+                at,
+                applied,
+                reloaded,
+                hash,
                 authors: JSON.stringify(by),
                 changed: revision.deltas.length,
                 settings: sealSettings(revision.settings),
@@ -162,7 +207,11 @@ export const createRevisions = (db: Database, sealer: Sealer): Revisions => {
             await tx.em.nativeDelete(RevisionEntity, { number: { $lte: number - KEPT }, applied: true });
         },
         async markApplied(tx, upTo) {
-            await tx.em.nativeUpdate(RevisionEntity, { applied: false, number: { $lte: upTo } }, { applied: true });
+            await tx.em.nativeUpdate(
+                RevisionEntity,
+                { applied: false, number: { $lte: upTo } },
+                { applied: true }
+            );
         },
         page: (before, limit) => newest.all(before ?? Number.MAX_SAFE_INTEGER, limit).map(summaryOf),
         total: () => count.get()?.total ?? 0,
@@ -176,7 +225,14 @@ export const createRevisions = (db: Database, sealer: Sealer): Revisions => {
             const found = new Map<number, { readonly row: HostRow | null; readonly version: number }>();
             for (const { hosts } of deltas.all(from, to)) {
                 for (const { id, before, after } of deltasIn(hosts)) {
-                    found.set(id, { row: before, version: Math.max(found.get(id)?.version ?? 0, before?.version ?? 0, after?.version ?? 0) });
+                    found.set(id, {
+                        row: before,
+                        version: Math.max(
+                            found.get(id)?.version ?? 0,
+                            before?.version ?? 0,
+                            after?.version ?? 0
+                        )
+                    });
                 }
             }
 
@@ -195,6 +251,12 @@ const summaryOf = (row: Row): RevisionSummary => ({
     changed: row.changed
 });
 
-const deltasIn = (text: string): readonly HostDelta[] => (JSON.parse(text) as readonly HostDelta[]).map(({ id, before, after }) => ({ id, before: revive(before), after: revive(after) }));
+const deltasIn = (text: string): readonly HostDelta[] =>
+    (JSON.parse(text) as readonly HostDelta[]).map(({ id, before, after }) => ({
+        id,
+        before: revive(before),
+        after: revive(after)
+    }));
 
-const revive = (row: HostRow | null): HostRow | null => row === null ? null : { ...row, createdAt: new Date(row.createdAt), updatedAt: new Date(row.updatedAt) };
+const revive = (row: HostRow | null): HostRow | null =>
+    row === null ? null : { ...row, createdAt: new Date(row.createdAt), updatedAt: new Date(row.updatedAt) };

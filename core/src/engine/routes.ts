@@ -2,7 +2,19 @@
 import { reply } from '@portico/sdk';
 import { invalid } from '../errors.ts';
 import { json, stream, type Route } from '../http/route.ts';
-import { configSchema, controlSchema, driftSchema, logsQuery, restoreSchema, revisionListSchema, revisionParams, revisionSchema, revisionsQuery, statusSchema, upstreamsSchema } from './schema.ts';
+import {
+    configSchema,
+    controlSchema,
+    driftSchema,
+    logsQuery,
+    restoreSchema,
+    revisionListSchema,
+    revisionParams,
+    revisionSchema,
+    revisionsQuery,
+    statusSchema,
+    upstreamsSchema
+} from './schema.ts';
 import type { EngineService } from './service.ts';
 import { configView, driftView, revisionView, statusView, summaryView } from './views.ts';
 
@@ -14,90 +26,180 @@ const CONTROL_SECONDS = 120;
 /** How every control of the engine can fail. */
 const controls = ['ENGINE_REJECTED', 'ENGINE_UNAVAILABLE', 'TOOL_MISSING'] as const;
 
-const MASKING = 'Hashes, header values, keys, EAB and `advanced` are masked unless the caller has `engine:secrets` and a fresh session';
+const MASKING =
+    'Hashes, header values, keys, EAB and `advanced` are masked unless the caller has `engine:secrets` and a fresh session';
 
 export function engineRoutes(engine: EngineService): Route[] {
     const advanced = (): ReadonlySet<string> => engine.advanced();
     return [
         json({
-            method: 'GET', path: '/api/proxyengine/status', id: 'proxyengine.status', access: 'engine:read', summary: 'How the engine is, and how far it is with the rows',
+            method: 'GET',
+            path: '/api/proxyengine/status',
+            id: 'proxyengine.status',
+            access: 'engine:read',
+            summary: 'How the engine is, and how far it is with the rows',
             returns: statusSchema,
             handler: async () => statusView(await engine.status())
         }),
         json({
-            method: 'POST', path: '/api/proxyengine/start', id: 'proxyengine.start', fails: controls, access: 'engine:control', summary: 'Start the engine, with everything that waits',
+            method: 'POST',
+            path: '/api/proxyengine/start',
+            id: 'proxyengine.start',
+            fails: controls,
+            access: 'engine:control',
+            summary: 'Start the engine, with everything that waits',
             description: 'A running engine stays as it is, and the answer says so',
-            returns: controlSchema, timeoutSeconds: CONTROL_SECONDS, audit: { action: 'start', resource },
+            returns: controlSchema,
+            timeoutSeconds: CONTROL_SECONDS,
+            audit: { action: 'start', resource },
             handler: (request) => engine.start(request)
         }),
         json({
-            method: 'POST', path: '/api/proxyengine/stop', id: 'proxyengine.stop', fails: controls, access: 'engine:control', summary: 'Stop the engine, and keep it stopped',
-            description: 'Changes are saved meanwhile and wait. It stays stopped over a restart of the panel, until it is started',
-            returns: controlSchema, timeoutSeconds: CONTROL_SECONDS, audit: { action: 'stop', resource },
+            method: 'POST',
+            path: '/api/proxyengine/stop',
+            id: 'proxyengine.stop',
+            fails: controls,
+            access: 'engine:control',
+            summary: 'Stop the engine, and keep it stopped',
+            description:
+                'Changes are saved meanwhile and wait. It stays stopped over a restart of the panel, until it is started',
+            returns: controlSchema,
+            timeoutSeconds: CONTROL_SECONDS,
+            audit: { action: 'stop', resource },
             handler: (request) => engine.stop(request)
         }),
         json({
-            method: 'POST', path: '/api/proxyengine/restart', id: 'proxyengine.restart', fails: controls, access: 'engine:control', summary: 'Stop the engine and start it again',
-            returns: controlSchema, timeoutSeconds: CONTROL_SECONDS, audit: { action: 'restart', resource },
+            method: 'POST',
+            path: '/api/proxyengine/restart',
+            id: 'proxyengine.restart',
+            fails: controls,
+            access: 'engine:control',
+            summary: 'Stop the engine and start it again',
+            returns: controlSchema,
+            timeoutSeconds: CONTROL_SECONDS,
+            audit: { action: 'restart', resource },
             handler: (request) => engine.restart(request)
         }),
         json({
-            method: 'POST', path: '/api/proxyengine/reload', id: 'proxyengine.reload', fails: controls, access: 'engine:control', summary: 'Load the configuration, with everything that waits',
-            returns: controlSchema, timeoutSeconds: CONTROL_SECONDS, audit: { action: 'reload', resource },
+            method: 'POST',
+            path: '/api/proxyengine/reload',
+            id: 'proxyengine.reload',
+            fails: controls,
+            access: 'engine:control',
+            summary: 'Load the configuration, with everything that waits',
+            returns: controlSchema,
+            timeoutSeconds: CONTROL_SECONDS,
+            audit: { action: 'reload', resource },
             handler: (request) => engine.reload(request)
         }),
         json({
-            method: 'GET', path: '/api/proxyengine/config', id: 'proxyengine.config', fails: ['ENGINE_UNAVAILABLE'], access: 'engine:read', summary: 'What the engine runs; null when it is stopped', description: MASKING,
+            method: 'GET',
+            path: '/api/proxyengine/config',
+            id: 'proxyengine.config',
+            fails: ['ENGINE_UNAVAILABLE'],
+            access: 'engine:read',
+            summary: 'What the engine runs; null when it is stopped',
+            description: MASKING,
             returns: configSchema,
             handler: async ({ actor }) => configView(await engine.configNow(), actor, advanced)
         }),
         json({
-            method: 'GET', path: '/api/proxyengine/config/desired', id: 'proxyengine.desired', access: 'engine:read', summary: 'What the engine would run with everything that waits', description: MASKING,
+            method: 'GET',
+            path: '/api/proxyengine/config/desired',
+            id: 'proxyengine.desired',
+            access: 'engine:read',
+            summary: 'What the engine would run with everything that waits',
+            description: MASKING,
             returns: configSchema,
             handler: ({ actor }) => configView(engine.desired(), actor, advanced)
         }),
         json({
-            method: 'GET', path: '/api/proxyengine/drift', id: 'proxyengine.drift', fails: ['ENGINE_UNAVAILABLE'], access: 'engine:read', summary: 'Where the engine is not as the panel left it', description: MASKING,
+            method: 'GET',
+            path: '/api/proxyengine/drift',
+            id: 'proxyengine.drift',
+            fails: ['ENGINE_UNAVAILABLE'],
+            access: 'engine:read',
+            summary: 'Where the engine is not as the panel left it',
+            description: MASKING,
             returns: driftSchema,
             handler: async ({ actor }) => driftView(await engine.drift(), actor, advanced)
         }),
         json({
-            method: 'POST', path: '/api/proxyengine/drift/overwrite', id: 'proxyengine.overwrite', fails: controls, access: 'engine:control', summary: 'Make the engine again what the panel left',
-            returns: controlSchema, timeoutSeconds: CONTROL_SECONDS, audit: { action: 'overwrite', resource },
+            method: 'POST',
+            path: '/api/proxyengine/drift/overwrite',
+            id: 'proxyengine.overwrite',
+            fails: controls,
+            access: 'engine:control',
+            summary: 'Make the engine again what the panel left',
+            returns: controlSchema,
+            timeoutSeconds: CONTROL_SECONDS,
+            audit: { action: 'overwrite', resource },
             handler: (request) => engine.overwriteDrift(request)
         }),
         json({
-            method: 'GET', path: '/api/proxyengine/revisions', id: 'proxyengine.revisions', access: 'engine:read', summary: 'List revisions, newest first',
+            method: 'GET',
+            path: '/api/proxyengine/revisions',
+            id: 'proxyengine.revisions',
+            access: 'engine:read',
+            summary: 'List revisions, newest first',
             validate: { query: revisionsQuery },
             returns: revisionListSchema,
             handler({ query: { limit, cursor } }) {
-                const { rows, total } = engine.revisions({ before: cursor === undefined ? null : placeOf(cursor), limit: limit + 1 });
+                const { rows, total } = engine.revisions({
+                    before: cursor === undefined ? null : placeOf(cursor),
+                    limit: limit + 1
+                });
                 const page = rows.slice(0, limit);
-                return reply.list(page.map(summaryView), { total, next: rows.length > limit ? cursorOf(page.at(-1)?.number ?? 0) : null }) as never;
+                return reply.list(page.map(summaryView), {
+                    total,
+                    next: rows.length > limit ? cursorOf(page.at(-1)?.number ?? 0) : null
+                }) as never;
             }
         }),
         json({
-            method: 'GET', path: '/api/proxyengine/revisions/{n}', id: 'proxyengine.revision', access: 'engine:read', summary: 'Read one revision: what it changed, and every host as it was', description: MASKING,
+            method: 'GET',
+            path: '/api/proxyengine/revisions/{n}',
+            id: 'proxyengine.revision',
+            access: 'engine:read',
+            summary: 'Read one revision: what it changed, and every host as it was',
+            description: MASKING,
             validate: { params: revisionParams },
             returns: revisionSchema,
             handler: ({ params, actor }) => revisionView(engine.revision(params.n), actor) as never
         }),
         json({
-            method: 'POST', path: '/api/proxyengine/revisions/{n}/restore', id: 'proxyengine.restore', fails: ['REFUSED_BY_PLUGIN', ...controls], access: 'engine:control', summary: 'Make hosts and engine settings those of a revision',
-            description: 'One change of rows and engine together. Deleted hosts come back with their ids, later ones go. Needs `hosts:write`, and `settings:write` where settings differ',
+            method: 'POST',
+            path: '/api/proxyengine/revisions/{n}/restore',
+            id: 'proxyengine.restore',
+            fails: ['REFUSED_BY_PLUGIN', ...controls],
+            access: 'engine:control',
+            summary: 'Make hosts and engine settings those of a revision',
+            description:
+                'One change of rows and engine together. Deleted hosts come back with their ids, later ones go. Needs `hosts:write`, and `settings:write` where settings differ',
             validate: { params: revisionParams },
-            returns: restoreSchema, timeoutSeconds: CONTROL_SECONDS, audit: { action: 'restore', resource },
+            returns: restoreSchema,
+            timeoutSeconds: CONTROL_SECONDS,
+            audit: { action: 'restore', resource },
             handler: (request) => engine.restore(request.params.n, request)
         }),
         stream({
-            path: '/api/proxyengine/logs', id: 'proxyengine.logs', access: 'engine:logs', summary: 'The last lines of the engine\'s log and, with `follow`, each further one',
+            path: '/api/proxyengine/logs',
+            id: 'proxyengine.logs',
+            access: 'engine:logs',
+            summary: "The last lines of the engine's log and, with `follow`, each further one",
             validate: { query: logsQuery },
-            handler: ({ query: { lines, follow }, signal }) => eventsOf(engine.logs({ lines, follow, signal }))
+            handler: ({ query: { lines, follow }, signal }) =>
+                eventsOf(engine.logs({ lines, follow, signal }))
         }),
         json({
-            method: 'GET', path: '/api/proxyengine/upstreams', id: 'proxyengine.upstreams', fails: ['ENGINE_UNAVAILABLE'], access: 'engine:read', summary: 'The upstreams as the engine sees them',
+            method: 'GET',
+            path: '/api/proxyengine/upstreams',
+            id: 'proxyengine.upstreams',
+            fails: ['ENGINE_UNAVAILABLE'],
+            access: 'engine:read',
+            summary: 'The upstreams as the engine sees them',
             returns: upstreamsSchema,
-            handler: async () => [...await engine.upstreams()]
+            handler: async () => [...(await engine.upstreams())]
         })
     ];
 }
@@ -114,7 +216,9 @@ function cursorOf(number: number): string {
 
 /** @throws VALIDATION_FAILED 40001 */
 function placeOf(cursor: string): number {
-    const number = /^revision ([1-9]\d{0,14})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))?.[1];
+    const number = /^revision ([1-9]\d{0,14})$/.exec(
+        Buffer.from(cursor, 'base64url').toString('latin1')
+    )?.[1];
     if (number === undefined) {
         throw invalid({ path: 'cursor', message: 'cursor is not one that a Link header gave' });
     }

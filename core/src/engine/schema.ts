@@ -1,7 +1,9 @@
 /** The shapes of `/api/proxyengine`. */
 import { joi } from '@portico/sdk';
 
-export const revisionParams = joi.object({ n: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required() });
+export const revisionParams = joi.object({
+    n: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required()
+});
 
 export const revisionsQuery = joi.object({
     limit: joi.number().integer().min(1).max(200).default(50),
@@ -9,8 +11,17 @@ export const revisionsQuery = joi.object({
 });
 
 export const logsQuery = joi.object({
-    lines: joi.number().integer().min(0).max(10_000).default(100).description('How many of the last lines to begin with'),
-    follow: joi.boolean().default(false).description('Goes on with each further line; otherwise the stream ends')
+    lines: joi
+        .number()
+        .integer()
+        .min(0)
+        .max(10_000)
+        .default(100)
+        .description('How many of the last lines to begin with'),
+    follow: joi
+        .boolean()
+        .default(false)
+        .description('Goes on with each further line; otherwise the stream ends')
 });
 
 const state = joi.string().valid('missing', 'stopped', 'running', 'failing');
@@ -26,26 +37,52 @@ export const statusSchema = joi.object({
     pid: joi.number().integer().allow(null).required(),
     startedAt: time.allow(null).required(),
     uptimeSeconds: joi.number().integer().allow(null).required(),
-    message: joi.string().allow(null, '').required().description('Why it does not run, or does not serve what it should'),
-    wanted: joi.string().valid('running', 'stopped').required().description('What start or stop asked for last'),
+    message: joi
+        .string()
+        .allow(null, '')
+        .required()
+        .description('Why it does not run, or does not serve what it should'),
+    wanted: joi
+        .string()
+        .valid('running', 'stopped')
+        .required()
+        .description('What start or stop asked for last'),
     autoReload: joi.boolean().required(),
-    configuration: joi.object({
-        wanted: joi.string().required().description('SHA-256 of the configuration with everything that waits'),
-        running: joi.string().allow(null).required().description('SHA-256 of what the engine runs; null when it runs nothing or does not answer')
-    }).required(),
+    configuration: joi
+        .object({
+            wanted: joi
+                .string()
+                .required()
+                .description('SHA-256 of the configuration with everything that waits'),
+            running: joi
+                .string()
+                .allow(null)
+                .required()
+                .description('SHA-256 of what the engine runs; null when it runs nothing or does not answer')
+        })
+        .required(),
     revision: joi.number().integer().required(),
     appliedRevision: joi.number().integer().required(),
     pending: joi.number().integer().required().description('Revisions that the engine does not serve yet'),
     pendingHosts: joi.number().integer().required(),
-    refused: joi.array().items(joi.object({ id: joi.number().integer().required(), message: joi.string().allow('').required() })).required().description('Hosts that the engine does not take, and what it says'),
-    lastApply: joi.object({
-        at: time.required(),
-        durationMs: joi.number().required(),
-        changes: joi.number().integer().required(),
-        reloaded: joi.boolean().required(),
-        result: joi.string().valid('applied', 'rejected', 'failed').required(),
-        message: joi.string().allow(null, '').required()
-    }).allow(null).required(),
+    refused: joi
+        .array()
+        .items(
+            joi.object({ id: joi.number().integer().required(), message: joi.string().allow('').required() })
+        )
+        .required()
+        .description('Hosts that the engine does not take, and what it says'),
+    lastApply: joi
+        .object({
+            at: time.required(),
+            durationMs: joi.number().required(),
+            changes: joi.number().integer().required(),
+            reloaded: joi.boolean().required(),
+            result: joi.string().valid('applied', 'rejected', 'failed').required(),
+            message: joi.string().allow(null, '').required()
+        })
+        .allow(null)
+        .required(),
     loads: joi.number().integer().required().description('Configurations loaded since the panel started')
 });
 
@@ -58,16 +95,26 @@ export const controlSchema = joi.object({
 
 export const driftSchema = joi.object({
     drifted: joi.boolean().required(),
-    config: joi.array().items(joi.object({
-        path: joi.string().allow('').required().description('JSON pointer'),
-        wanted: joi.any().allow(null).description('Absent when there should be nothing'),
-        running: joi.any().allow(null).description('Absent when there is nothing')
-    })).required(),
-    table: joi.array().items(joi.object({
-        name: joi.string().allow('').required(),
-        wanted: joi.string().allow(null).required(),
-        running: joi.string().allow(null).required()
-    })).required(),
+    config: joi
+        .array()
+        .items(
+            joi.object({
+                path: joi.string().allow('').required().description('JSON pointer'),
+                wanted: joi.any().allow(null).description('Absent when there should be nothing'),
+                running: joi.any().allow(null).description('Absent when there is nothing')
+            })
+        )
+        .required(),
+    table: joi
+        .array()
+        .items(
+            joi.object({
+                name: joi.string().allow('').required(),
+                wanted: joi.string().allow(null).required(),
+                running: joi.string().allow(null).required()
+            })
+        )
+        .required(),
     more: joi.boolean().required().description('There are more differences than are told')
 });
 
@@ -77,13 +124,18 @@ const summary = {
     applied: joi.boolean().required(),
     reloaded: joi.boolean().required(),
     hash: joi.string().required().description('SHA-256 over configuration and table'),
-    by: joi.array().items(joi.object({
-        id: joi.number().integer().allow(null).required(),
-        username: joi.string().allow(null, '').required(),
-        tokenId: joi.number().integer().allow(null).required(),
-        plugin: joi.string().allow(null, '').required(),
-        requestId: joi.string().allow(null, '').required()
-    })).required(),
+    by: joi
+        .array()
+        .items(
+            joi.object({
+                id: joi.number().integer().allow(null).required(),
+                username: joi.string().allow(null, '').required(),
+                tokenId: joi.number().integer().allow(null).required(),
+                plugin: joi.string().allow(null, '').required(),
+                requestId: joi.string().allow(null, '').required()
+            })
+        )
+        .required(),
     changed: joi.number().integer().required().description('How many hosts it changed')
 };
 
@@ -91,9 +143,18 @@ export const revisionListSchema = joi.array().items(joi.object(summary));
 
 export const revisionSchema = joi.object({
     ...summary,
-    changes: joi.array().items(joi.object({ id: joi.number().integer().required(), before: config.allow(null).required(), after: config.allow(null).required() })).required(),
+    changes: joi
+        .array()
+        .items(
+            joi.object({
+                id: joi.number().integer().required(),
+                before: config.allow(null).required(),
+                after: config.allow(null).required()
+            })
+        )
+        .required(),
     hosts: joi.array().items(config).required().description('Every host as it was'),
-    settings: config.required().description('The engine\'s settings as they were')
+    settings: config.required().description("The engine's settings as they were")
 });
 
 export const restoreSchema = joi.object({
@@ -103,8 +164,10 @@ export const restoreSchema = joi.object({
     changed: joi.number().integer().required().description('How many hosts it changed')
 });
 
-export const upstreamsSchema = joi.array().items(joi.object({
-    address: joi.string().allow('').required(),
-    requests: joi.number().integer().required().description('In flight now'),
-    fails: joi.number().integer().required().description('Failures remembered by passive checks')
-}));
+export const upstreamsSchema = joi.array().items(
+    joi.object({
+        address: joi.string().allow('').required(),
+        requests: joi.number().integer().required().description('In flight now'),
+        fails: joi.number().integer().required().description('Failures remembered by passive checks')
+    })
+);

@@ -104,7 +104,10 @@ export interface EngineService extends Engine {
     drift(): Promise<Drift>;
     overwriteDrift(call: Call): Promise<Reply<ControlResult>>;
     /** Newest first: the `limit` below `before`. */
-    revisions(page: { readonly before: number | null; readonly limit: number }): { readonly rows: readonly RevisionSummary[]; readonly total: number };
+    revisions(page: { readonly before: number | null; readonly limit: number }): {
+        readonly rows: readonly RevisionSummary[];
+        readonly total: number;
+    };
     /** @throws NOT_FOUND 40400 */
     revision(number: number): RevisionDetail;
     /**
@@ -112,14 +115,23 @@ export interface EngineService extends Engine {
      * @throws NOT_FOUND 40400; FORBIDDEN 40300; CONFLICT 40900 when a certificate of that time is gone; what any change throws
      */
     restore(number: number, call: Call): Promise<Reply<RestoreResult>>;
-    logs(options: { readonly lines: number; readonly follow: boolean; readonly signal: AbortSignal }): AsyncIterable<string>;
+    logs(options: {
+        readonly lines: number;
+        readonly follow: boolean;
+        readonly signal: AbortSignal;
+    }): AsyncIterable<string>;
     /** The engine-native handlers of all rows, as `maskConfig` wants them. */
     advanced(): ReadonlySet<string>;
 }
 
 /** Something was brought to the engine, or could not be. Called outside any transaction; must not throw. */
 export interface EngineHooks {
-    applied?(event: { readonly revision: number; readonly applied: boolean; readonly reloaded: boolean; readonly hosts: readonly number[] }): void;
+    applied?(event: {
+        readonly revision: number;
+        readonly applied: boolean;
+        readonly reloaded: boolean;
+        readonly hosts: readonly number[];
+    }): void;
     failed?(event: { readonly result: 'rejected' | 'failed'; readonly message: string }): void;
 }
 

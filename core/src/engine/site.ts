@@ -13,7 +13,8 @@ export interface Upstream {
     readonly weight: number;
 }
 
-export type BalancingPolicy = 'round_robin' | 'least_conn' | 'ip_hash' | 'first' | 'random' | 'header' | 'cookie' | 'weighted';
+export type BalancingPolicy =
+    'round_robin' | 'least_conn' | 'ip_hash' | 'first' | 'random' | 'header' | 'cookie' | 'weighted';
 
 export interface LoadBalancing {
     readonly policy: BalancingPolicy;
@@ -103,7 +104,10 @@ export interface Site {
     readonly loadBalancing: LoadBalancing | null;
     readonly healthCheck: HealthCheck | null;
     readonly locations: readonly Location[];
-    readonly headers: { readonly request: readonly HeaderOperation[]; readonly response: readonly HeaderOperation[] };
+    readonly headers: {
+        readonly request: readonly HeaderOperation[];
+        readonly response: readonly HeaderOperation[];
+    };
     readonly access: SiteAccess;
     readonly cors: Cors | null;
     readonly securityHeaders: boolean;
@@ -111,10 +115,23 @@ export interface Site {
     readonly bodyLimitBytes: number | null;
     readonly timeouts: Timeouts | null;
     readonly errorPages: readonly ErrorPage[];
-    readonly redirect: { readonly to: string; readonly code: 301 | 302 | 307 | 308; readonly keepPath: boolean } | null;
-    readonly static: { readonly root: string; readonly browse: boolean; readonly index: readonly string[]; readonly spaFallback: boolean } | null;
+    readonly redirect: {
+        readonly to: string;
+        readonly code: 301 | 302 | 307 | 308;
+        readonly keepPath: boolean;
+    } | null;
+    readonly static: {
+        readonly root: string;
+        readonly browse: boolean;
+        readonly index: readonly string[];
+        readonly spaFallback: boolean;
+    } | null;
     /** `fastcgi` is `host:port` or `unix/<absolute path>`. */
-    readonly php: { readonly root: string; readonly fastcgi: string; readonly index: readonly string[] } | null;
+    readonly php: {
+        readonly root: string;
+        readonly fastcgi: string;
+        readonly index: readonly string[];
+    } | null;
     /** Engine-native handlers, put before the site's own handler. */
     readonly advanced: readonly Readonly<Record<string, unknown>>[];
 }

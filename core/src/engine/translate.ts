@@ -8,15 +8,16 @@ export const translate = (error: unknown): unknown => {
         return fail.ENGINE_REJECTED({ engine: error.message }, { cause: error });
     }
 
-    return error instanceof EngineUnavailable ? fail.ENGINE_UNAVAILABLE({ engine: error.message }, { cause: error }) : error;
+    return error instanceof EngineUnavailable
+        ? fail.ENGINE_UNAVAILABLE({ engine: error.message }, { cause: error })
+        : error;
 };
 
 /** Runs work with the engine. @throws ENGINE_REJECTED 42200, ENGINE_UNAVAILABLE 50301 */
 export const translated = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
         return await work();
-    }
-    catch (error) {
+    } catch (error) {
         throw translate(error);
     }
 };

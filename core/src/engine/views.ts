@@ -11,23 +11,40 @@ import type { Drift, EngineStatus } from './service.ts';
 export const seesSecrets = (actor: Caller): boolean => actor.fresh && actor.can('engine:secrets');
 
 /** @param advanced - from `advancedOf`, called only where something is masked */
-export const configView = (config: EngineConfig | null, actor: Caller, advanced: () => ReadonlySet<string>): EngineConfig | null => config === null || seesSecrets(actor) ? config : maskConfig(config, advanced());
+export const configView = (
+    config: EngineConfig | null,
+    actor: Caller,
+    advanced: () => ReadonlySet<string>
+): EngineConfig | null => (config === null || seesSecrets(actor) ? config : maskConfig(config, advanced()));
 
 export const statusView = (status: EngineStatus) => ({
     ...status,
     startedAt: status.startedAt?.toISOString() ?? null,
     refused: [...status.refused],
-    lastApply: status.lastApply === null ? null : { ...status.lastApply, at: status.lastApply.at.toISOString() }
+    lastApply:
+        status.lastApply === null ? null : { ...status.lastApply, at: status.lastApply.at.toISOString() }
 });
 
-export const summaryView = ({ number, at: time, applied, reloaded, hash, by, changed }: RevisionSummary) => ({ number, at: time.toISOString(), applied, reloaded, hash, by: [...by], changed });
+export const summaryView = ({ number, at: time, applied, reloaded, hash, by, changed }: RevisionSummary) => ({
+    number,
+    at: time.toISOString(),
+    applied,
+    reloaded,
+    hash,
+    by: [...by],
+    changed
+});
 
 export const revisionView = (revision: RevisionDetail, actor: Caller) => {
     const open = seesSecrets(actor);
-    const rowView = (row: HostRow | null) => row === null ? null : hostView(open ? row : maskRow(row));
+    const rowView = (row: HostRow | null) => (row === null ? null : hostView(open ? row : maskRow(row)));
     return {
         ...summaryView(revision),
-        changes: revision.changes.map(({ id, before, after }) => ({ id, before: rowView(before), after: rowView(after) })),
+        changes: revision.changes.map(({ id, before, after }) => ({
+            id,
+            before: rowView(before),
+            after: rowView(after)
+        })),
         hosts: revision.hosts.map((row) => hostView(open ? row : maskRow(row))),
         settings: { ...(open ? revision.settings : maskSettings(revision.settings)) }
     };
@@ -39,18 +56,26 @@ export const driftView = (drift: Drift, actor: Caller, advanced: () => ReadonlyS
     const handlers = open ? new Set<string>() : advanced();
     return {
         drifted: drift.drifted,
-        config: drift.config.map((difference) => open ? difference : maskDifference(difference, handlers)),
+        config: drift.config.map((difference) => (open ? difference : maskDifference(difference, handlers))),
         table: [...drift.table],
         more: drift.more
     };
 };
 
 /** The value is put back where it stood, masked there, and taken out again: what a text is worth depends on the keys above it. */
-const maskDifference = (difference: Drift['config'][number], advanced: ReadonlySet<string>): Drift['config'][number] => {
+const maskDifference = (
+    difference: Drift['config'][number],
+    advanced: ReadonlySet<string>
+): Drift['config'][number] => {
     const masked = (value: unknown): unknown => {
         const keys = difference.path.split('/').slice(1);
-        const whole = keys.reduceRight<unknown>((inner, key) => ({ [key.replaceAll('~1', '/').replaceAll('~0', '~')]: inner }), value);
-        return typeof whole === 'object' && whole !== null && !Array.isArray(whole) ? at(maskConfig(whole as EngineConfig, advanced), difference.path) ?? MASKED : MASKED;
+        const whole = keys.reduceRight<unknown>(
+            (inner, key) => ({ [key.replaceAll('~1', '/').replaceAll('~0', '~')]: inner }),
+            value
+        );
+        return typeof whole === 'object' && whole !== null && !Array.isArray(whole)
+            ? (at(maskConfig(whole as EngineConfig, advanced), difference.path) ?? MASKED)
+            : MASKED;
     };
     return {
         path: difference.path,

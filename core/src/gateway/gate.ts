@@ -114,39 +114,45 @@ export function createGate(plugin: string, limits: Partial<GateLimits> = {}): Ga
             return true;
         },
         leave,
-        wait: ({ signal, patienceMs: own = patienceMs } = {}) => new Promise<Leave>((resolve, reject) => {
-            if (signal?.aborted === true) {
-                reject(signal.reason as Error);
-                return;
-            }
-            if (!parked) {
-                resolve(enter());
-                return;
-            }
-            if (waiters.size >= most || closed) {
-                reject(sentAway(`The plugin ${plugin} is being changed, and too many wait for it already`));
-                return;
-            }
-            const settle = (): void => {
-                waiters.delete(waiter);
-                clearTimeout(timer);
-                signal?.removeEventListener('abort', leave);
-            };
-            const waiter: Waiter = {
-                enter: (given) => {
-                    settle();
-                    resolve(given);
-                },
-                refuse: (error) => {
-                    settle();
-                    reject(error as Error);
+        wait: ({ signal, patienceMs: own = patienceMs } = {}) =>
+            new Promise<Leave>((resolve, reject) => {
+                if (signal?.aborted === true) {
+                    reject(signal.reason as Error);
+                    return;
                 }
-            };
-            const leave = (): void => waiter.refuse(signal?.reason);
-            const timer = setTimeout(() => waiter.refuse(sentAway(`The plugin ${plugin} is still being changed`)), Math.min(own, patienceMs));
-            signal?.addEventListener('abort', leave, { once: true });
-            waiters.add(waiter);
-        }),
+                if (!parked) {
+                    resolve(enter());
+                    return;
+                }
+                if (waiters.size >= most || closed) {
+                    reject(
+                        sentAway(`The plugin ${plugin} is being changed, and too many wait for it already`)
+                    );
+                    return;
+                }
+                const settle = (): void => {
+                    waiters.delete(waiter);
+                    clearTimeout(timer);
+                    signal?.removeEventListener('abort', leave);
+                };
+                const waiter: Waiter = {
+                    enter: (given) => {
+                        settle();
+                        resolve(given);
+                    },
+                    refuse: (error) => {
+                        settle();
+                        reject(error as Error);
+                    }
+                };
+                const leave = (): void => waiter.refuse(signal?.reason);
+                const timer = setTimeout(
+                    () => waiter.refuse(sentAway(`The plugin ${plugin} is still being changed`)),
+                    Math.min(own, patienceMs)
+                );
+                signal?.addEventListener('abort', leave, { once: true });
+                waiters.add(waiter);
+            }),
         within: (work) => trails.run({ gate, before: trails.getStore() }, work),
         park() {
             if (parked) {
@@ -155,19 +161,20 @@ export function createGate(plugin: string, limits: Partial<GateLimits> = {}): Ga
             parked = true;
         },
         open,
-        empty: (milliseconds) => new Promise((resolve) => {
-            if (inside === 0) {
-                resolve(0);
-                return;
-            }
-            const done = (): void => {
-                clearTimeout(timer);
-                emptied.delete(done);
-                resolve(inside);
-            };
-            const timer = setTimeout(done, milliseconds);
-            emptied.add(done);
-        }),
+        empty: (milliseconds) =>
+            new Promise((resolve) => {
+                if (inside === 0) {
+                    resolve(0);
+                    return;
+                }
+                const done = (): void => {
+                    clearTimeout(timer);
+                    emptied.delete(done);
+                    resolve(inside);
+                };
+                const timer = setTimeout(done, milliseconds);
+                emptied.add(done);
+            }),
         onOpen: (listener) => void listeners.push(listener),
         close() {
             closed = true;

@@ -87,14 +87,23 @@ const mostLate = 512;
 /** No byte in either direction for so long ends a connection; streams send a comment far more often. */
 const silenceMs = 120_000;
 
-export async function createGateway({ core, log, drainMs = 30_000, waiting = {} }: GatewayOptions): Promise<Gateway> {
+export async function createGateway({
+    core,
+    log,
+    drainMs = 30_000,
+    waiting = {}
+}: GatewayOptions): Promise<Gateway> {
     const coreMount = createMount(core);
     const doors = new Map<string, Door>();
     const leaving = new Set<Promise<number>>();
     /** Whose the root of the site is; also while its gate is parked. */
     let rootName: string | null = null;
     const front = createServer({
-        maxHeaderSize: maxHeaderBytes, headersTimeout: headersTimeoutMs, requestTimeout: 0, keepAliveTimeout: keepAliveMs, requireHostHeader: false,
+        maxHeaderSize: maxHeaderBytes,
+        headersTimeout: headersTimeoutMs,
+        requestTimeout: 0,
+        keepAliveTimeout: keepAliveMs,
+        requireHostHeader: false,
         // Clients that offer HTTP/2 on the way (RFC 9110, section 7.8) are answered in HTTP/1.1, as if they had not.
         shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket'
     });
@@ -103,7 +112,13 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
     const doorOf = (name: string): Door => {
         let door = doors.get(name);
         if (door === undefined) {
-            door = { gate: createGate(name, waiting), mount: null, root: null, last: null, leaving: new Set() };
+            door = {
+                gate: createGate(name, waiting),
+                mount: null,
+                root: null,
+                last: null,
+                leaving: new Set()
+            };
             doors.set(name, door);
         }
         return door;
@@ -120,20 +135,27 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
     /** The plugin that serves this path at the root of the site. */
     const rootOf = (request: IncomingMessage): Door | null => {
         const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
-        if (rootName === null || (request.method !== 'GET' && request.method !== 'HEAD') || !path.startsWith('/') || path === '/api' || path.startsWith('/api/')) {
+        if (
+            rootName === null ||
+            (request.method !== 'GET' && request.method !== 'HEAD') ||
+            !path.startsWith('/') ||
+            path === '/api' ||
+            path.startsWith('/api/')
+        ) {
             return null;
         }
         try {
-            return core.resolve(path) === null ? doors.get(rootName) ?? null : null;
-        }
-        catch {
+            return core.resolve(path) === null ? (doors.get(rootName) ?? null) : null;
+        } catch {
             return null; // no path at all: the core says so
         }
     };
     const serverOf = (door: Door | null): HttpServer => door?.mount?.server ?? door?.last ?? core;
     const serve = (request: IncomingMessage, response: ServerResponse, expecting: boolean): void => {
         if (lacksHost(request)) {
-            response.writeHead(400, { ...refusalHeaders(), connection: 'close' }).end(refusal('The header Host is missing'));
+            response
+                .writeHead(400, { ...refusalHeaders(), connection: 'close' })
+                .end(refusal('The header Host is missing'));
             return;
         }
         liftTicket(request);
@@ -143,16 +165,28 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
             coreMount.request(request, response, expecting);
             return;
         }
-        const enter = (leave: Leave): void => ((own === null ? door.root : door.mount) ?? coreMount).request(request, response, expecting, leave);
+        const enter = (leave: Leave): void =>
+            ((own === null ? door.root : door.mount) ?? coreMount).request(
+                request,
+                response,
+                expecting,
+                leave
+            );
         if (door.gate.enter()) {
             enter(door.gate.leave);
             return;
         }
         // Nothing of the body is read, and nobody who waits for "100 Continue" is answered, before there is a server that wants it.
-        untilGone(door.gate, response, enter, (headers, body) => response.writeHead(503, { ...headers, connection: 'close' }).end(body));
+        untilGone(door.gate, response, enter, (headers, body) =>
+            response.writeHead(503, { ...headers, connection: 'close' }).end(body)
+        );
     };
-    front.on('request', (request: IncomingMessage, response: ServerResponse) => serve(request, response, false));
-    front.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => serve(request, response, true));
+    front.on('request', (request: IncomingMessage, response: ServerResponse) =>
+        serve(request, response, false)
+    );
+    front.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
+        serve(request, response, true)
+    );
     front.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
         if (lacksHost(request)) {
             refuse(socket, 400, refusalHeaders(), refusal('The header Host is missing'));
@@ -175,10 +209,15 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
         }
         const drop = (): void => void socket.destroy();
         socket.on('error', drop);
-        untilGone(door.gate, socket, (given) => {
-            socket.removeListener('error', drop);
-            enter(given);
-        }, (headers, body) => refuse(socket, 503, headers, body));
+        untilGone(
+            door.gate,
+            socket,
+            (given) => {
+                socket.removeListener('error', drop);
+                enter(given);
+            },
+            (headers, body) => refuse(socket, 503, headers, body)
+        );
     });
     front.on('clientError', answerClientError);
     await core.start();
@@ -192,7 +231,10 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
             door?.leaving.delete(mount);
         });
         if (cut > 0) {
-            log.warn('Requests were cut when their server was taken away', { server: mount.server.name, cut });
+            log.warn('Requests were cut when their server was taken away', {
+                server: mount.server.name,
+                cut
+            });
         }
         return cut;
     };
@@ -222,12 +264,14 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
             if (rootName === name && !door.gate.isParked) {
                 rootName = null;
             }
-            const cuts = await Promise.all([mount, ...(root === null ? [] : [root])].map((each) => leave(each, door)));
+            const cuts = await Promise.all(
+                [mount, ...(root === null ? [] : [root])].map((each) => leave(each, door))
+            );
             return cuts.reduce((sum, cut) => sum + cut, 0);
         },
         hurry(name) {
             const door = doors.get(name);
-            [door?.mount, door?.root, ...door?.leaving ?? []].forEach((mount) => mount?.hurry());
+            [door?.mount, door?.root, ...(door?.leaving ?? [])].forEach((mount) => mount?.hurry());
         },
         gate: (name) => doorOf(name).gate,
         park(name) {
@@ -252,18 +296,20 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
                 }
             };
         },
-        servers: () => [core, ...[...doors.values()].flatMap((door) => door.mount?.server ?? door.last ?? [])],
+        servers: () => [
+            core,
+            ...[...doors.values()].flatMap((door) => door.mount?.server ?? door.last ?? [])
+        ],
         resolve: (path) => serverOf(ownerOf(path)).resolve(path),
         async inject(options) {
             const door = ownerOf(options.url);
             if (door === null) {
                 return coreMount.inject(options);
             }
-            const leave = door.gate.pass() ?? await door.gate.wait();
+            const leave = door.gate.pass() ?? (await door.gate.wait());
             try {
                 return await (door.mount ?? coreMount).inject(options);
-            }
-            finally {
+            } finally {
                 leave();
             }
         },
@@ -272,7 +318,15 @@ export async function createGateway({ core, log, drainMs = 30_000, waiting = {} 
             const { closed } = await stopListening(front);
             doors.forEach(({ gate }) => gate.close());
             const sweep = setInterval(() => front.closeIdleConnections(), 100);
-            const cuts = await Promise.all([...[...[...doors.values()].flatMap(({ mount, root }) => [mount, root].filter((each) => each !== null)), coreMount].map((mount) => leave(mount)), ...leaving]);
+            const cuts = await Promise.all([
+                ...[
+                    ...[...doors.values()].flatMap(({ mount, root }) =>
+                        [mount, root].filter((each) => each !== null)
+                    ),
+                    coreMount
+                ].map((mount) => leave(mount)),
+                ...leaving
+            ]);
             clearInterval(sweep);
             front.closeAllConnections();
             await closed;
@@ -323,7 +377,12 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
         socket.destroy();
         return;
     }
-    const message = error.code === 'HPE_HEADER_OVERFLOW' ? `The headers are larger than ${maxHeaderBytes} bytes` : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'The request did not arrive in time' : 'This is not an HTTP request';
+    const message =
+        error.code === 'HPE_HEADER_OVERFLOW'
+            ? `The headers are larger than ${maxHeaderBytes} bytes`
+            : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+              ? 'The request did not arrive in time'
+              : 'This is not an HTTP request';
     refuse(socket, 400, refusalHeaders(), refusal(message));
 }
 
@@ -337,23 +396,31 @@ function refusalHeaders(): Record<string, string> {
 }
 
 /** Lets somebody in once the gate opens, unless they have gone by then. */
-function untilGone(gate: Gate, peer: ServerResponse | Duplex, enter: (leave: Leave) => void, refuseWith: (headers: Record<string, string>, body: string) => void): void {
+function untilGone(
+    gate: Gate,
+    peer: ServerResponse | Duplex,
+    enter: (leave: Leave) => void,
+    refuseWith: (headers: Record<string, string>, body: string) => void
+): void {
     const gone = new AbortController();
     const leave = (): void => gone.abort();
     peer.once('close', leave);
-    gate.wait({ signal: gone.signal }).then((given) => {
-        peer.removeListener('close', leave);
-        if (peer.destroyed) {
-            given();
-            return;
+    gate.wait({ signal: gone.signal }).then(
+        (given) => {
+            peer.removeListener('close', leave);
+            if (peer.destroyed) {
+                given();
+                return;
+            }
+            enter(given);
+        },
+        (error: unknown) => {
+            if (!gone.signal.aborted) {
+                const failure = failureOf(error);
+                refuseWith({ ...refusalHeaders(), ...failureHeaders(failure) }, failureEnvelope(failure));
+            }
         }
-        enter(given);
-    }, (error: unknown) => {
-        if (!gone.signal.aborted) {
-            const failure = failureOf(error);
-            refuseWith({ ...refusalHeaders(), ...failureHeaders(failure) }, failureEnvelope(failure));
-        }
-    });
+    );
 }
 
 function refusal(message: string): string {

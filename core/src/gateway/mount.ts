@@ -62,8 +62,7 @@ export function createMount(server: HttpServer): Mount {
             });
             if (expecting) {
                 server.handleExpecting(request, response);
-            }
-            else {
+            } else {
                 server.handle(request, response);
             }
         },
@@ -76,8 +75,7 @@ export function createMount(server: HttpServer): Mount {
             injected += 1;
             try {
                 return await server.inject(options);
-            }
-            finally {
+            } finally {
                 injected -= 1;
                 tell();
             }

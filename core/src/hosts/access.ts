@@ -10,8 +10,14 @@ const longestPassword = 72;
  * @param hashes - of users that the host has: an entry without password keeps its user's
  * @param passwords - is filled with the passwords that were sent, still to be hashed
  */
-export function buildAccess(value: NonNullable<HostChange['access']>, hashes: ReadonlyMap<string, string>, passwords: Map<string, string>, faults: Faults): SiteAccess {
-    const ranges = (list: readonly string[] | undefined, path: string): readonly string[] => (list ?? []).map((text, at) => addressRange(text, `${path}.${at}`, faults));
+export function buildAccess(
+    value: NonNullable<HostChange['access']>,
+    hashes: ReadonlyMap<string, string>,
+    passwords: Map<string, string>,
+    faults: Faults
+): SiteAccess {
+    const ranges = (list: readonly string[] | undefined, path: string): readonly string[] =>
+        (list ?? []).map((text, at) => addressRange(text, `${path}.${at}`, faults));
     const seen = new Set<string>();
     return {
         allow: ranges(value.allow, 'access.allow'),
@@ -28,15 +34,24 @@ export function buildAccess(value: NonNullable<HostChange['access']>, hashes: Re
             }
             const hash = hashes.get(username);
             if (hash === undefined) {
-                faults.add(`${path}.password`, `${path}.password is required: the host has no user of that name`);
+                faults.add(
+                    `${path}.password`,
+                    `${path}.password is required: the host has no user of that name`
+                );
             }
             return { username, hash: hash ?? '' };
         }),
-        forwardAuth: value.forwardAuth === undefined || value.forwardAuth === null ? null : forwardAuth(value.forwardAuth, faults)
+        forwardAuth:
+            value.forwardAuth === undefined || value.forwardAuth === null
+                ? null
+                : forwardAuth(value.forwardAuth, faults)
     };
 }
 
-function forwardAuth(value: NonNullable<NonNullable<HostChange['access']>['forwardAuth']>, faults: Faults): SiteAccess['forwardAuth'] {
+function forwardAuth(
+    value: NonNullable<NonNullable<HostChange['access']>['forwardAuth']>,
+    faults: Faults
+): SiteAccess['forwardAuth'] {
     const typed = value.url ?? '';
     const url = webUrl(typed, 'access.forwardAuth.url', faults);
     if (typed.includes('#')) {

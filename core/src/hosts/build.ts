@@ -5,7 +5,17 @@
 import type { HostRow } from '../engine/change.ts';
 import type { Site, SiteType } from '../engine/site.ts';
 import { buildAccess } from './access.ts';
-import { fastcgiAddress, type Faults, headerName, isHeaderValue, isPlainPath, isToken, siteName, upstreamAddress, webUrl } from './normalise.ts';
+import {
+    fastcgiAddress,
+    type Faults,
+    headerName,
+    isHeaderValue,
+    isPlainPath,
+    isToken,
+    siteName,
+    upstreamAddress,
+    webUrl
+} from './normalise.ts';
 import { bounds, defaultKeys, type HostChange } from './schema.ts';
 
 /** What a write makes of a host. */
@@ -28,14 +38,42 @@ export interface Ground {
 
 /** Fields that only some types have. */
 const belongs: Readonly<Record<string, readonly SiteType[]>> = {
-    upstream: ['proxy'], upstreams: ['proxy'], loadBalancing: ['proxy'], healthCheck: ['proxy'], timeouts: ['proxy', 'php'], locations: ['proxy', 'static', 'php'],
-    redirect: ['redirect'], static: ['static'], php: ['php']
+    upstream: ['proxy'],
+    upstreams: ['proxy'],
+    loadBalancing: ['proxy'],
+    healthCheck: ['proxy'],
+    timeouts: ['proxy', 'php'],
+    locations: ['proxy', 'static', 'php'],
+    redirect: ['redirect'],
+    static: ['static'],
+    php: ['php']
 };
 
 const blank: Omit<Site, 'id' | 'domain' | 'type'> = {
-    aliases: [], enabled: true, maintenance: false, upstreams: [], ssl: false, sslMode: 'auto', certificateId: null, forceHttps: false, hsts: false, loadBalancing: null,
-    healthCheck: null, locations: [], headers: { request: [], response: [] }, access: { allow: [], deny: [], basicAuth: [], forwardAuth: null }, cors: null,
-    securityHeaders: false, compression: false, bodyLimitBytes: null, timeouts: null, errorPages: [], redirect: null, static: null, php: null, advanced: []
+    aliases: [],
+    enabled: true,
+    maintenance: false,
+    upstreams: [],
+    ssl: false,
+    sslMode: 'auto',
+    certificateId: null,
+    forceHttps: false,
+    hsts: false,
+    loadBalancing: null,
+    healthCheck: null,
+    locations: [],
+    headers: { request: [], response: [] },
+    access: { allow: [], deny: [], basicAuth: [], forwardAuth: null },
+    cors: null,
+    securityHeaders: false,
+    compression: false,
+    bodyLimitBytes: null,
+    timeouts: null,
+    errorPages: [],
+    redirect: null,
+    static: null,
+    php: null,
+    advanced: []
 };
 
 export function build(body: HostChange, ground: Ground, faults: Faults): Built {
@@ -49,29 +87,48 @@ export function build(body: HostChange, ground: Ground, faults: Faults): Built {
         ...kept,
         id: ground.id,
         type,
-        domain: body.domain === undefined ? before?.site.domain ?? '' : siteName(body.domain, 'domain', faults),
-        aliases: merge(body.aliases, kept.aliases, [], (names) => names.map((name, at) => siteName(name, `aliases.${at}`, faults))),
+        domain:
+            body.domain === undefined ? (before?.site.domain ?? '') : siteName(body.domain, 'domain', faults),
+        aliases: merge(body.aliases, kept.aliases, [], (names) =>
+            names.map((name, at) => siteName(name, `aliases.${at}`, faults))
+        ),
         enabled: plain(body.enabled, kept.enabled, true),
         maintenance: plain(body.maintenance, kept.maintenance, false),
         upstreams: type === 'proxy' ? upstreams(body, kept, faults) : [],
         ...secure(body, kept, before, faults),
-        loadBalancing: merge(body.loadBalancing, kept.loadBalancing, null, (value) => loadBalancing(value, faults)),
+        loadBalancing: merge(body.loadBalancing, kept.loadBalancing, null, (value) =>
+            loadBalancing(value, faults)
+        ),
         healthCheck: merge(body.healthCheck, kept.healthCheck, null, (value) => healthCheck(value, faults)),
         locations: merge(body.locations, kept.locations, [], (value) => locations(value, faults)),
-        headers: merge(body.headers, kept.headers, blank.headers, (value) => ({ request: operations(value.request, 'headers.request', faults), response: operations(value.response, 'headers.response', faults) })),
-        access: merge(body.access, kept.access, blank.access, (value) => buildAccess(value, ground.hashes, passwords, faults)),
+        headers: merge(body.headers, kept.headers, blank.headers, (value) => ({
+            request: operations(value.request, 'headers.request', faults),
+            response: operations(value.response, 'headers.response', faults)
+        })),
+        access: merge(body.access, kept.access, blank.access, (value) =>
+            buildAccess(value, ground.hashes, passwords, faults)
+        ),
         cors: merge(body.cors, kept.cors, null, (value) => cors(value, faults)),
         securityHeaders: plain(body.securityHeaders, kept.securityHeaders, false),
         compression: plain(body.compression, kept.compression, false),
         bodyLimitBytes: body.bodyLimitBytes === undefined ? kept.bodyLimitBytes : body.bodyLimitBytes,
-        timeouts: merge(body.timeouts, kept.timeouts, null, (value) => ({ connectSeconds: value.connectSeconds ?? null, readSeconds: value.readSeconds ?? null, writeSeconds: value.writeSeconds ?? null })),
+        timeouts: merge(body.timeouts, kept.timeouts, null, (value) => ({
+            connectSeconds: value.connectSeconds ?? null,
+            readSeconds: value.readSeconds ?? null,
+            writeSeconds: value.writeSeconds ?? null
+        })),
         errorPages: merge(body.errorPages, kept.errorPages, [], (value) => errorPages(value, faults)),
         redirect: merge(body.redirect, kept.redirect, null, (value) => redirect(value, faults)),
         static: merge(body.static, kept.static, null, (value) => ({
-            root: folder(value.root ?? '', 'static.root', faults), browse: value.browse ?? false, index: indexFiles(value.index ?? ['index.html'], 'static.index', faults), spaFallback: value.spaFallback ?? false
+            root: folder(value.root ?? '', 'static.root', faults),
+            browse: value.browse ?? false,
+            index: indexFiles(value.index ?? ['index.html'], 'static.index', faults),
+            spaFallback: value.spaFallback ?? false
         })),
         php: merge(body.php, kept.php, null, (value) => ({
-            root: folder(value.root ?? '', 'php.root', faults), fastcgi: fastcgiAddress(value.fastcgi ?? '', 'php.fastcgi', faults)?.text ?? '', index: indexFiles(value.index ?? ['index.php'], 'php.index', faults)
+            root: folder(value.root ?? '', 'php.root', faults),
+            fastcgi: fastcgiAddress(value.fastcgi ?? '', 'php.fastcgi', faults)?.text ?? '',
+            index: indexFiles(value.index ?? ['index.php'], 'php.index', faults)
         })),
         advanced: merge(body.advanced, kept.advanced, [], (value) => advanced(value, faults))
     };
@@ -79,7 +136,7 @@ export function build(body: HostChange, ground: Ground, faults: Faults): Built {
     return {
         site,
         tags: merge(body.tags, before?.tags ?? [], [], (value) => tags(value, faults)),
-        notes: body.notes === undefined ? before?.notes ?? '' : body.notes ?? '',
+        notes: body.notes === undefined ? (before?.notes ?? '') : (body.notes ?? ''),
         passwords
     };
 }
@@ -97,7 +154,9 @@ function keptFields(before: HostRow | null, type: SiteType): Omit<Site, 'id' | '
     if (before === null) {
         return blank;
     }
-    const foreign = Object.entries(belongs).filter(([field, types]) => field in blank && !types.includes(type)).map(([field]) => [field, blank[field as keyof typeof blank]] as const);
+    const foreign = Object.entries(belongs)
+        .filter(([field, types]) => field in blank && !types.includes(type))
+        .map(([field]) => [field, blank[field as keyof typeof blank]] as const);
     return { ...before.site, ...Object.fromEntries(foreign) };
 }
 
@@ -105,8 +164,7 @@ function keptFields(before: HostRow | null, type: SiteType): Omit<Site, 'id' | '
 function refuseBrokenText(value: unknown, path: string, faults: Faults): void {
     if (typeof value === 'string' && (value.includes('\u0000') || !value.isWellFormed())) {
         faults.add(path, `${path} has characters that are no text`);
-    }
-    else if (typeof value === 'object' && value !== null) {
+    } else if (typeof value === 'object' && value !== null) {
         for (const [key, inner] of Object.entries(value)) {
             refuseBrokenText(inner, path === '' ? key : `${path}.${key}`, faults);
         }
@@ -124,8 +182,13 @@ function refuseForeign(body: HostChange, type: SiteType, faults: Faults): void {
 }
 
 function upstreams(body: HostChange, kept: Pick<Site, 'upstreams'>, faults: Faults): Site['upstreams'] {
-    const single = typeof body.upstream === 'string' ? upstreamAddress(body.upstream, 'upstream', faults) : null;
-    if (body.upstreams === undefined || body.upstreams === null || (body.upstreams.length === 0 && single !== null)) {
+    const single =
+        typeof body.upstream === 'string' ? upstreamAddress(body.upstream, 'upstream', faults) : null;
+    if (
+        body.upstreams === undefined ||
+        body.upstreams === null ||
+        (body.upstreams.length === 0 && single !== null)
+    ) {
         if (single !== null) {
             return [{ address: single.text, weight: 1 }];
         }
@@ -141,7 +204,10 @@ function upstreams(body: HostChange, kept: Pick<Site, 'upstreams'>, faults: Faul
         return { address: parsed, weight: weight ?? 1 };
     });
     if (single !== null && list[0]?.address !== single.text) {
-        faults.add('upstream', 'upstream and the first of upstreams differ: send one of them, or the same in both');
+        faults.add(
+            'upstream',
+            'upstream and the first of upstreams differ: send one of them, or the same in both'
+        );
     }
     return list;
 }
@@ -152,7 +218,12 @@ function secure(body: HostChange, kept: Secure, before: HostRow | null, faults: 
     const ssl = plain(body.ssl, kept.ssl, false);
     const switched = before === null || ssl !== before.site.ssl;
     const sslMode = plain(body.sslMode, kept.sslMode, 'auto');
-    const certificateId = body.certificateId === undefined ? (sslMode === 'certificate' ? kept.certificateId : null) : body.certificateId;
+    const certificateId =
+        body.certificateId === undefined
+            ? sslMode === 'certificate'
+                ? kept.certificateId
+                : null
+            : body.certificateId;
     const forceHttps = plain(body.forceHttps, switched ? ssl : kept.forceHttps, ssl);
     const hsts = plain(body.hsts, ssl && kept.hsts, false);
     if (certificateId !== null && sslMode !== 'certificate') {
@@ -170,14 +241,16 @@ function secure(body: HostChange, kept: Secure, before: HostRow | null, faults: 
     return { ssl, sslMode, certificateId, forceHttps, hsts };
 }
 
-function loadBalancing(value: NonNullable<HostChange['loadBalancing']>, faults: Faults): Site['loadBalancing'] {
+function loadBalancing(
+    value: NonNullable<HostChange['loadBalancing']>,
+    faults: Faults
+): Site['loadBalancing'] {
     const policy = value.policy ?? 'round_robin';
     const keyed = policy === 'header' || policy === 'cookie';
     const key = value.key ?? (keyed ? defaultKeys[policy] : null);
     if (key !== null && !keyed) {
         faults.add('loadBalancing.key', 'loadBalancing.key belongs to the policies header and cookie only');
-    }
-    else if (key !== null && !isToken(key)) {
+    } else if (key !== null && !isToken(key)) {
         faults.add('loadBalancing.key', `loadBalancing.key is not the name of a ${policy}`);
     }
     return { policy, key, retries: value.retries ?? 0, tryDurationSeconds: value.tryDurationSeconds ?? 0 };
@@ -186,17 +259,35 @@ function loadBalancing(value: NonNullable<HostChange['loadBalancing']>, faults: 
 function healthCheck(value: NonNullable<HostChange['healthCheck']>, faults: Faults): Site['healthCheck'] {
     const path = value.path ?? null;
     const expectStatus = value.expectStatus ?? 2;
-    const passive = value.passive === undefined || value.passive === null ? null : { maxFails: value.passive.maxFails ?? 1, failDurationSeconds: value.passive.failDurationSeconds ?? 30 };
+    const passive =
+        value.passive === undefined || value.passive === null
+            ? null
+            : {
+                  maxFails: value.passive.maxFails ?? 1,
+                  failDurationSeconds: value.passive.failDurationSeconds ?? 30
+              };
     if (path !== null && !/^\/[\x21\x22\x24-\x7e]*$/.test(path)) {
-        faults.add('healthCheck.path', 'healthCheck.path must begin with / and have visible ASCII characters without #');
+        faults.add(
+            'healthCheck.path',
+            'healthCheck.path must begin with / and have visible ASCII characters without #'
+        );
     }
     if (expectStatus > 5 && expectStatus < 100) {
-        faults.add('healthCheck.expectStatus', 'healthCheck.expectStatus must be 100 to 599, or 1 to 5 for a class');
+        faults.add(
+            'healthCheck.expectStatus',
+            'healthCheck.expectStatus must be 100 to 599, or 1 to 5 for a class'
+        );
     }
     if (path === null && passive === null) {
         faults.add('healthCheck', 'healthCheck needs a path, passive, or both');
     }
-    return { path, intervalSeconds: value.intervalSeconds ?? 30, timeoutSeconds: value.timeoutSeconds ?? 5, expectStatus, passive };
+    return {
+        path,
+        intervalSeconds: value.intervalSeconds ?? 30,
+        timeoutSeconds: value.timeoutSeconds ?? 5,
+        expectStatus,
+        passive
+    };
 }
 
 function locations(list: NonNullable<HostChange['locations']>, faults: Faults): Site['locations'] {
@@ -205,13 +296,20 @@ function locations(list: NonNullable<HostChange['locations']>, faults: Faults): 
         const typed = location.path ?? '';
         const path = typed.length > 1 && typed.endsWith('/') ? typed.slice(0, -1) : typed;
         if (path === '/' || !isPlainPath(path) || !/^[\x21-\x7e]+$/.test(path) || /[*?#%\\]/.test(path)) {
-            faults.add(`locations.${at}.path`, `locations.${at}.path must be a path such as /api, of visible ASCII characters without any of *?#%\\`);
-        }
-        else if (seen.has(path)) {
+            faults.add(
+                `locations.${at}.path`,
+                `locations.${at}.path must be a path such as /api, of visible ASCII characters without any of *?#%\\`
+            );
+        } else if (seen.has(path)) {
             faults.add(`locations.${at}.path`, `locations.${at}.path is there twice`);
         }
         seen.add(path);
-        return { path, upstream: upstreamAddress(location.upstream ?? '', `locations.${at}.upstream`, faults)?.text ?? '', stripPrefix: location.stripPrefix ?? false };
+        return {
+            path,
+            upstream:
+                upstreamAddress(location.upstream ?? '', `locations.${at}.upstream`, faults)?.text ?? '',
+            stripPrefix: location.stripPrefix ?? false
+        };
     });
 }
 
@@ -227,8 +325,14 @@ function operations(list: Operations | undefined, path: string, faults: Faults):
         if (op === 'delete' && value !== '') {
             faults.add(`${path}.${at}.value`, `${path}.${at}.value must be empty for delete`);
         }
-        if (name.toLowerCase() === 'host' && (path === 'headers.response' || op !== 'set' || !/^[\x21-\x7e]+$/.test(value))) {
-            faults.add(`${path}.${at}`, `${path}.${at}: Host can only be set, on requests, to a name with or without a port`);
+        if (
+            name.toLowerCase() === 'host' &&
+            (path === 'headers.response' || op !== 'set' || !/^[\x21-\x7e]+$/.test(value))
+        ) {
+            faults.add(
+                `${path}.${at}`,
+                `${path}.${at}: Host can only be set, on requests, to a name with or without a port`
+            );
         }
         return { op, name, value };
     });
@@ -238,7 +342,10 @@ function cors(value: NonNullable<HostChange['cors']>, faults: Faults): Site['cor
     const origins = value.origins ?? [];
     origins.forEach((origin, at) => {
         if (origin === '*' ? origins.length > 1 : URL.parse(origin)?.origin !== origin || origin === 'null') {
-            faults.add(`cors.origins.${at}`, `cors.origins.${at} must be an origin such as https://app.example.com, or * alone`);
+            faults.add(
+                `cors.origins.${at}`,
+                `cors.origins.${at} must be an origin such as https://app.example.com, or * alone`
+            );
         }
     });
     const credentials = value.credentials ?? false;
@@ -278,7 +385,11 @@ function redirect(value: NonNullable<HostChange['redirect']>, faults: Faults): S
     if (url !== null && keepPath && to.includes('#')) {
         faults.add('redirect.to', 'redirect.to must have no fragment when keepPath appends to it');
     }
-    return { to: url === null || /^[\x21-\x7e]+$/.test(to) ? to : url.href, code: value.code ?? 308, keepPath };
+    return {
+        to: url === null || /^[\x21-\x7e]+$/.test(to) ? to : url.href,
+        code: value.code ?? 308,
+        keepPath
+    };
 }
 
 function folder(typed: string, path: string, faults: Faults): string {
@@ -301,7 +412,10 @@ function indexFiles(list: readonly string[], path: string, faults: Faults): read
 function advanced(list: NonNullable<HostChange['advanced']>, faults: Faults): Site['advanced'] {
     list.forEach((handler, at) => {
         if (typeof handler['handler'] !== 'string' || handler['handler'] === '') {
-            faults.add(`advanced.${at}.handler`, `advanced.${at}.handler is required: the name of a handler of the engine`);
+            faults.add(
+                `advanced.${at}.handler`,
+                `advanced.${at}.handler is required: the name of a handler of the engine`
+            );
         }
     });
     if (Buffer.byteLength(JSON.stringify(list)) > bounds.advancedBytes) {
@@ -314,8 +428,7 @@ function tags(list: readonly string[], faults: Faults): readonly string[] {
     list.forEach((tag, at) => {
         if (!/^[^\p{Cc}\u2028\u2029]+$/u.test(tag) || tag.trim() !== tag) {
             faults.add(`tags.${at}`, `tags.${at} must not have control characters, or spaces around it`);
-        }
-        else if (list.indexOf(tag) !== at) {
+        } else if (list.indexOf(tag) !== at) {
             faults.add(`tags.${at}`, `tags.${at} is there twice`);
         }
     });
@@ -338,11 +451,19 @@ function checkWhole(site: Site, sentUpstream: boolean, faults: Faults): void {
             faults.add(type, `${type} is required for a host of type ${type}`);
         }
     }
-    const schemes = new Set(site.upstreams.map(({ address }) => /^(https|h2c):/.exec(address)?.[1] ?? 'http'));
+    const schemes = new Set(
+        site.upstreams.map(({ address }) => /^(https|h2c):/.exec(address)?.[1] ?? 'http')
+    );
     if (schemes.size > 1) {
-        faults.add('upstreams', 'upstreams must all speak the same way: all plain, all https:// or all h2c://');
+        faults.add(
+            'upstreams',
+            'upstreams must all speak the same way: all plain, all https:// or all h2c://'
+        );
     }
     if (site.ssl && site.sslMode === 'auto' && names.some((name) => name.startsWith('*.'))) {
-        faults.add('sslMode', 'sslMode auto cannot get a certificate for a wildcard name: use certificate with one from POST /api/certificates, or internal');
+        faults.add(
+            'sslMode',
+            'sslMode auto cannot get a certificate for a wildcard name: use certificate with one from POST /api/certificates, or internal'
+        );
     }
 }

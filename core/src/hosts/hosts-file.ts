@@ -16,8 +16,7 @@ export function addressesInHostsFile(name: string): readonly string[] {
         if (known?.changed !== changed) {
             known = { changed, names: size > mostBytes ? new Map() : namesOf(readFileSync(path, 'utf8')) };
         }
-    }
-    catch {
+    } catch {
         known = null;
     }
     return known?.names.get(name) ?? [];
@@ -32,7 +31,7 @@ function namesOf(text: string): ReadonlyMap<string, readonly string[]> {
         }
         for (const name of names) {
             const key = name.toLowerCase();
-            found.set(key, [...found.get(key) ?? [], address]);
+            found.set(key, [...(found.get(key) ?? []), address]);
         }
     }
     return found;

@@ -34,7 +34,13 @@ interface Line {
 type Place = readonly [Parameter, number];
 type Row = Statement<readonly Parameter[], Line>;
 
-const columns = { id: 'id', domain: 'domain', type: 'type', createdAt: 'created_at', updatedAt: 'updated_at' } as const;
+const columns = {
+    id: 'id',
+    domain: 'domain',
+    type: 'type',
+    createdAt: 'created_at',
+    updatedAt: 'updated_at'
+} as const;
 type SortField = keyof typeof columns;
 
 /** Filters times orders times first or further page: every form that there can be stays prepared. */
@@ -44,7 +50,11 @@ const mostPages = 64;
 const longestKept = 262_144;
 
 /** @param engine - for states; a row's state is what the engine says of it now */
-export function createHostList(db: Database, store: Pick<Store, 'changes'>, engine: Pick<Engine, 'draft' | 'pending' | 'process' | 'stateOf'>): HostList {
+export function createHostList(
+    db: Database,
+    store: Pick<Store, 'changes'>,
+    engine: Pick<Engine, 'draft' | 'pending' | 'process' | 'stateOf'>
+): HostList {
     const boot = randomBytes(6).toString('base64url');
     const statements = new Map<string, Row>();
     let cache: { readonly tag: string; readonly pages: Map<string, Content> } = { tag: '', pages: new Map() };
@@ -55,7 +65,10 @@ export function createHostList(db: Database, store: Pick<Store, 'changes'>, engi
         if (where === '' && counted.changes === store.changes) {
             return counted.total;
         }
-        const found = kept(counts, where, () => db.prepare(`select count(*) as total from host${where}`)).get(...parameters)?.total ?? 0;
+        const found =
+            kept(counts, where, () => db.prepare(`select count(*) as total from host${where}`)).get(
+                ...parameters
+            )?.total ?? 0;
         if (where === '') {
             counted = { changes: store.changes, total: found };
         }
@@ -71,11 +84,17 @@ export function createHostList(db: Database, store: Pick<Store, 'changes'>, engi
         }
         const ids = [...pending];
         const row = engine.draft().hosts.get(ids[0] ?? 0);
-        return createHash('sha1').update(JSON.stringify([state, message, ids, row === undefined ? null : engine.stateOf(row)])).digest('base64url');
+        return createHash('sha1')
+            .update(JSON.stringify([state, message, ids, row === undefined ? null : engine.stateOf(row)]))
+            .digest('base64url');
     }
 
     function idsIn(state: HostQuery['state']): string {
-        return JSON.stringify([...engine.draft().hosts].filter(([, row]) => engine.stateOf(row).state === state).map(([id]) => id));
+        return JSON.stringify(
+            [...engine.draft().hosts]
+                .filter(([, row]) => engine.stateOf(row).state === state)
+                .map(([id]) => id)
+        );
     }
 
     function read(query: HostQuery, after: Place | null): Content {
@@ -83,21 +102,34 @@ export function createHostList(db: Database, store: Pick<Store, 'changes'>, engi
         const [field, descending] = order(query.sort ?? 'id');
         const column = columns[field];
         const direction = descending ? 'desc' : 'asc';
-        const beyond = after === null ? '' : `${where === '' ? ' where' : ' and'} (${column}, id) ${descending ? '<' : '>'} (?, ?)`;
+        const beyond =
+            after === null
+                ? ''
+                : `${where === '' ? ' where' : ' and'} (${column}, id) ${descending ? '<' : '>'} (?, ?)`;
         const { limit } = query;
         const sql = `select id, document, ${column} as key from host${where}${beyond} order by ${column} ${direction}, id ${direction}${limit === undefined ? '' : ' limit ?'}`;
-        const lines = kept(statements, sql, () => db.prepare(sql)).all(...parameters, ...(after ?? []), ...(limit === undefined ? [] : [limit + 1]));
+        const lines = kept(statements, sql, () => db.prepare(sql)).all(
+            ...parameters,
+            ...(after ?? []),
+            ...(limit === undefined ? [] : [limit + 1])
+        );
         const shown = limit === undefined || lines.length <= limit ? lines : lines.slice(0, limit);
         const last = shown.at(-1);
         const { hosts } = engine.draft();
         const texts = shown.map(({ id, document }) => {
             const row = hosts.get(id);
             // Gone from the queue's rows while its removal is being committed: the reader still has it.
-            return viewText(document, row === undefined ? { state: 'pending', message: null } : engine.stateOf(row));
+            return viewText(
+                document,
+                row === undefined ? { state: 'pending', message: null } : engine.stateOf(row)
+            );
         });
         return {
             total: total(where, parameters),
-            next: last === undefined || shown.length === lines.length ? null : writeCursor(query.sort ?? 'id', last),
+            next:
+                last === undefined || shown.length === lines.length
+                    ? null
+                    : writeCursor(query.sort ?? 'id', last),
             json: `[${texts.join(',')}]`
         };
     }
@@ -144,7 +176,10 @@ function kept<S>(statements: Map<string, S>, sql: string, make: () => S): S {
     return statement;
 }
 
-function filter(query: HostQuery, idsIn: (state: HostQuery['state']) => string): readonly [string, readonly Parameter[]] {
+function filter(
+    query: HostQuery,
+    idsIn: (state: HostQuery['state']) => string
+): readonly [string, readonly Parameter[]] {
     const conditions: string[] = [];
     const parameters: Parameter[] = [];
     const add = (condition: string, parameter: Parameter): void => {
@@ -152,10 +187,16 @@ function filter(query: HostQuery, idsIn: (state: HostQuery['state']) => string):
         parameters.push(parameter);
     };
     if (query.q !== undefined) {
-        add('id in (select id from host indexed by host_search where instr(search, ?) > 0)', query.q.toLowerCase());
+        add(
+            'id in (select id from host indexed by host_search where instr(search, ?) > 0)',
+            query.q.toLowerCase()
+        );
     }
     if (query.tag !== undefined) {
-        add('id in (select host.id from host indexed by host_tags, json_each(host.tags) as tag where tag.value = ?)', query.tag);
+        add(
+            'id in (select host.id from host indexed by host_tags, json_each(host.tags) as tag where tag.value = ?)',
+            query.tag
+        );
     }
     if (query.type !== undefined) {
         add('type = ?', query.type);
@@ -186,8 +227,7 @@ function readCursor(text: string, sort: string): Place {
         if (of === sort && typeof key === wanted && Number.isSafeInteger(id)) {
             return [key as Parameter, id as number];
         }
-    }
-    catch {
+    } catch {
         // Falls through: text that is no cursor is as wrong as a cursor of another order.
     }
     throw invalid({ path: 'cursor', message: 'cursor is not one of this list, or of another order' });

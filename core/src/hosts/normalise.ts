@@ -75,7 +75,9 @@ function dnsName(text: string, labels: RegExp, path: string, faults: Faults): st
     }
     const parts = name.split('.');
     if (name.length > longestName || parts.some((part) => part.length > longestLabel)) {
-        return refuse(`is too long: ${longestName} characters in all and ${longestLabel} between dots are allowed`);
+        return refuse(
+            `is too long: ${longestName} characters in all and ${longestLabel} between dots are allowed`
+        );
     }
     if (!parts.every((part) => labels.test(part))) {
         return refuse('is not a DNS name: letters, digits and hyphens between dots are allowed');
@@ -83,7 +85,13 @@ function dnsName(text: string, labels: RegExp, path: string, faults: Faults): st
     if (/^(?:\d+|0x[0-9a-f]*)$/.test(parts.at(-1) ?? '')) {
         return refuse('is an IP address or would be taken for one');
     }
-    if (parts.some((part) => part.startsWith('xn--') && (domainToUnicode(part) === part || domainToASCII(domainToUnicode(part)) !== part))) {
+    if (
+        parts.some(
+            (part) =>
+                part.startsWith('xn--') &&
+                (domainToUnicode(part) === part || domainToASCII(domainToUnicode(part)) !== part)
+        )
+    ) {
         return refuse('has a part that is not valid Punycode');
     }
     return name;
@@ -123,8 +131,21 @@ export function upstreamAddress(text: string, path: string, faults: Faults): Add
     }
     const [, scheme, rest] = /^(?:(https?|h2c):\/\/)?(.*)$/is.exec(text) ?? [];
     const kind = scheme?.toLowerCase() as Address['scheme'] | undefined;
-    const authority = networkAuthority(rest ?? '', kind === undefined ? null : schemePorts[kind], path, faults);
-    return authority === null ? null : { text: `${kind === undefined ? '' : `${kind}://`}${authority.text}`, scheme: kind ?? 'http', host: authority.host, port: authority.port, socket: null };
+    const authority = networkAuthority(
+        rest ?? '',
+        kind === undefined ? null : schemePorts[kind],
+        path,
+        faults
+    );
+    return authority === null
+        ? null
+        : {
+              text: `${kind === undefined ? '' : `${kind}://`}${authority.text}`,
+              scheme: kind ?? 'http',
+              host: authority.host,
+              port: authority.port,
+              socket: null
+          };
 }
 
 /** What speaks FastCGI: `host:port` or `unix/<absolute path>`. */
@@ -138,8 +159,16 @@ export function fastcgiAddress(text: string, path: string, faults: Faults): Addr
 
 function socketAddress(text: string, path: string, faults: Faults): Address | null {
     const socket = text.slice('unix/'.length);
-    if (socket === '/' || !/^\/[\x21-\x7e]*$/.test(socket) || /[{}|*?[\]\\]/.test(socket) || !isPlainPath(socket)) {
-        faults.add(path, `${path} must be unix/ with an absolute path of visible characters, without "..", empty parts or any of {}|*?[]\\`);
+    if (
+        socket === '/' ||
+        !/^\/[\x21-\x7e]*$/.test(socket) ||
+        /[{}|*?[\]\\]/.test(socket) ||
+        !isPlainPath(socket)
+    ) {
+        faults.add(
+            path,
+            `${path} must be unix/ with an absolute path of visible characters, without "..", empty parts or any of {}|*?[]\\`
+        );
         return null;
     }
     if (socket.length > longestSocket) {
@@ -149,27 +178,39 @@ function socketAddress(text: string, path: string, faults: Faults): Address | nu
     return { text, scheme: 'http', host: '', port: 0, socket };
 }
 
-function networkAuthority(text: string, defaultPort: number | null, path: string, faults: Faults): { text: string; host: string; port: number } | null {
+function networkAuthority(
+    text: string,
+    defaultPort: number | null,
+    path: string,
+    faults: Faults
+): { text: string; host: string; port: number } | null {
     const refuse = (message: string): null => {
         faults.add(path, `${path} ${message}`);
         return null;
     };
     if (/[/?#@\\\s]/.test(text)) {
-        return refuse('must be host:port, a URL of scheme, host and port only, or unix/ with an absolute path');
+        return refuse(
+            'must be host:port, a URL of scheme, host and port only, or unix/ with an absolute path'
+        );
     }
     const match = /^(\[[^\]]*\]|[^:]*)(?::(.*))?$/s.exec(text);
     if (match === null) {
         return refuse('must be host:port; an IPv6 address goes in brackets');
     }
     const [, name = '', portText] = match;
-    const port = portText === undefined ? defaultPort : /^[1-9]\d{0,4}$/.test(portText) ? Number(portText) : NaN;
+    const port =
+        portText === undefined ? defaultPort : /^[1-9]\d{0,4}$/.test(portText) ? Number(portText) : NaN;
     if (port === null) {
         return refuse('needs a port, as in backend:8080');
     }
     if (!(port <= 65535)) {
         return refuse('must have a port from 1 to 65535');
     }
-    const host = name.startsWith('[') ? bracketed(name.slice(1, -1)) : isIPv4(name) ? name : dnsName(name, innerLabel, path, faults);
+    const host = name.startsWith('[')
+        ? bracketed(name.slice(1, -1))
+        : isIPv4(name)
+          ? name
+          : dnsName(name, innerLabel, path, faults);
     if (host === undefined) {
         return refuse('must have an IPv6 address without a zone between the brackets');
     }
@@ -187,21 +228,32 @@ export function canonicalIPv6(text: string): string {
 
 /** An absolute path without `.`, `..`, empty parts or control characters; `/` is one. */
 export function isPlainPath(path: string): boolean {
-    return path === '/' || (/^(?:\/[^/\x00-\x1f\x7f]+)+$/.test(path) && !path.split('/').some((part) => part === '.' || part === '..'));
+    return (
+        path === '/' ||
+        (/^(?:\/[^/\x00-\x1f\x7f]+)+$/.test(path) &&
+            !path.split('/').some((part) => part === '.' || part === '..'))
+    );
 }
 
 /** An address, or a range as address/bits with the bits behind it cleared. An IPv4 address in IPv6 clothes becomes IPv4: the engine sees it so. */
 export function addressRange(text: string, path: string, faults: Faults): string {
     const [, address = '', bitsText] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
-    const bytes = isIPv4(address) ? ipv4Bytes(address) : isIPv6(address) && !address.includes('%') ? ipv6Bytes(address) : null;
+    const bytes = isIPv4(address)
+        ? ipv4Bytes(address)
+        : isIPv6(address) && !address.includes('%')
+          ? ipv6Bytes(address)
+          : null;
     const bits = bitsText === undefined ? (bytes?.length ?? 0) * 8 : Number(bitsText);
     if (bytes === null || bits > bytes.length * 8 || (bitsText !== undefined && String(bits) !== bitsText)) {
         faults.add(path, `${path} must be an IP address or a range as 10.0.0.0/8`);
         return text;
     }
-    const mapped = bytes.length === 16 && bits >= 96 && bytes.slice(0, 12).join() === '0,0,0,0,0,0,0,0,0,0,255,255';
+    const mapped =
+        bytes.length === 16 && bits >= 96 && bytes.slice(0, 12).join() === '0,0,0,0,0,0,0,0,0,0,255,255';
     const [plain, width] = mapped ? [bytes.slice(12), bits - 96] : [bytes, bits];
-    const cleared = plain.map((byte, index) => byte & (0xff00 >> Math.min(8, Math.max(0, width - index * 8))));
+    const cleared = plain.map(
+        (byte, index) => byte & (0xff00 >> Math.min(8, Math.max(0, width - index * 8)))
+    );
     const written = cleared.length === 4 ? cleared.join('.') : canonicalIPv6(hexGroups(cleared));
     return bitsText === undefined || width === plain.length * 8 ? written : `${written}/${width}`;
 }
@@ -212,24 +264,37 @@ function ipv4Bytes(text: string): number[] {
 
 function ipv6Bytes(text: string): number[] {
     const [head = '', tail] = canonicalIPv6(text).split('::');
-    const groups = (part: string | undefined): number[] => (part === undefined || part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)));
+    const groups = (part: string | undefined): number[] =>
+        part === undefined || part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16));
     const [left, right] = [groups(head), groups(tail)];
-    return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => 0), ...right].flatMap((group) => [group >> 8, group & 0xff]);
+    return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => 0), ...right].flatMap(
+        (group) => [group >> 8, group & 0xff]
+    );
 }
 
 function hexGroups(bytes: readonly number[]): string {
-    return Array.from({ length: 8 }, (_, index) => (((bytes[index * 2] ?? 0) << 8) | (bytes[index * 2 + 1] ?? 0)).toString(16)).join(':');
+    return Array.from({ length: 8 }, (_, index) =>
+        (((bytes[index * 2] ?? 0) << 8) | (bytes[index * 2 + 1] ?? 0)).toString(16)
+    ).join(':');
 }
 
 /** Headers that belong to one connection, or frame the message: the engine alone sets them (RFC 9110, section 7.6.1). */
-const hopByHop = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'content-length']);
+const hopByHop = new Set([
+    'connection',
+    'keep-alive',
+    'proxy-connection',
+    'te',
+    'trailer',
+    'transfer-encoding',
+    'upgrade',
+    'content-length'
+]);
 
 /** A header's name that may be set, added or deleted. */
 export function headerName(name: string, path: string, faults: Faults): void {
     if (!isToken(name)) {
         faults.add(path, `${path} is not a header's name`);
-    }
-    else if (hopByHop.has(name.toLowerCase())) {
+    } else if (hopByHop.has(name.toLowerCase())) {
         faults.add(path, `${path}: ${name} belongs to a single connection, and the engine sets it`);
     }
 }
@@ -246,7 +311,10 @@ export function isHeaderValue(text: string): boolean {
 
 /** An absolute http or https URL without credentials; null when it is refused. */
 export function webUrl(text: string, path: string, faults: Faults): URL | null {
-    const url = /^https?:\/\/[^\s\\]+$/i.test(text) && /^[\x21-\x7e\u00a1-\u{10ffff}]+$/u.test(text) ? URL.parse(text) : null;
+    const url =
+        /^https?:\/\/[^\s\\]+$/i.test(text) && /^[\x21-\x7e\u00a1-\u{10ffff}]+$/u.test(text)
+            ? URL.parse(text)
+            : null;
     if (url === null || url.hostname === '') {
         faults.add(path, `${path} must be an absolute http:// or https:// URL`);
         return null;

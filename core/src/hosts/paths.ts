@@ -45,9 +45,10 @@ export function resolvePath(path: string): string | null {
 
 function linkTarget(path: string): string | null {
     try {
-        return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? readlinkSync(path) : null;
-    }
-    catch {
+        return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+            ? readlinkSync(path)
+            : null;
+    } catch {
         // Not to be entered by the panel: whoever may enter it sees no more of the panel through it than through any other path.
         return null;
     }
@@ -76,7 +77,9 @@ export function folderFault(path: string, places: ForbiddenPlaces): string | nul
     if (folders.some((folder) => isWithin(resolved, folder))) {
         return 'leads into the folders of the panel or of its engine';
     }
-    return folders.some((folder) => isWithin(folder, resolved)) ? 'holds the folders of the panel or of its engine' : null;
+    return folders.some((folder) => isWithin(folder, resolved))
+        ? 'holds the folders of the panel or of its engine'
+        : null;
 }
 
 /** Why a file or socket may not be used, or null. */
@@ -90,7 +93,14 @@ export function fileFault(path: string, places: ForbiddenPlaces): string | null 
     }
     // A second name (a hard link, a bind mount) is the same socket; one that is not there yet has only its path.
     const file = identity(resolved);
-    return places.sockets.some((socket) => socket === path || resolvePath(socket) === resolved || (file !== null && identity(socket) === file)) ? 'is the engine\'s own admin socket' : null;
+    return places.sockets.some(
+        (socket) =>
+            socket === path ||
+            resolvePath(socket) === resolved ||
+            (file !== null && identity(socket) === file)
+    )
+        ? "is the engine's own admin socket"
+        : null;
 }
 
 function resolvedFolders(places: ForbiddenPlaces): readonly string[] {
@@ -101,8 +111,7 @@ function identity(path: string): string | null {
     try {
         const stats = statSync(path, { throwIfNoEntry: false });
         return stats === undefined ? null : `${stats.dev}:${stats.ino}`;
-    }
-    catch {
+    } catch {
         return null;
     }
 }
@@ -113,19 +122,33 @@ export type Readable = (folder: string) => Promise<string | null>;
 const probeTimeoutMs = 3_000;
 
 /** Asks the kernel, as the engine's user: owner, groups, access lists and mounts all count. */
-export function createReadable(user: { readonly name: string; readonly uid: number; readonly gid: number; readonly switched: boolean }): Readable {
+export function createReadable(user: {
+    readonly name: string;
+    readonly uid: number;
+    readonly gid: number;
+    readonly switched: boolean;
+}): Readable {
     const identityOptions = user.switched ? { uid: user.uid, gid: user.gid } : {};
     const test = (...expression: readonly string[]): Promise<boolean | null> =>
         new Promise((done) => {
-            execFile('/usr/bin/test', expression, { ...identityOptions, env: {}, cwd: '/', timeout: probeTimeoutMs, killSignal: 'SIGKILL' }, (error) => {
-                done(error === null ? true : error.code === 1 ? false : null);
-            });
+            execFile(
+                '/usr/bin/test',
+                expression,
+                { ...identityOptions, env: {}, cwd: '/', timeout: probeTimeoutMs, killSignal: 'SIGKILL' },
+                (error) => {
+                    done(error === null ? true : error.code === 1 ? false : null);
+                }
+            );
         });
     return async (folder) => {
-        if (await test('-d', folder) !== true) {
+        if ((await test('-d', folder)) !== true) {
             return `is not a folder that the engine's user (${user.name}) can see`;
         }
         const readable = await test('-r', folder, '-a', '-x', folder);
-        return readable === true ? null : readable === false ? `cannot be read by the engine's user (${user.name})` : `could not be tried as the engine's user (${user.name}) in time`;
+        return readable === true
+            ? null
+            : readable === false
+              ? `cannot be read by the engine's user (${user.name})`
+              : `could not be tried as the engine's user (${user.name}) in time`;
     };
 }

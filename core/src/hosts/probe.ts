@@ -12,7 +12,9 @@ const longestBody = 4096;
 /** Null when something accepts a connection there, or why not. */
 export function connects(address: Address, timeoutMs: number): Promise<string | null> {
     return new Promise((done) => {
-        const socket = connect(address.socket === null ? { host: address.host, port: address.port } : { path: address.socket });
+        const socket = connect(
+            address.socket === null ? { host: address.host, port: address.port } : { path: address.socket }
+        );
         const end = (problem: string | null): void => {
             socket.destroy();
             done(problem);
@@ -24,7 +26,8 @@ export function connects(address: Address, timeoutMs: number): Promise<string | 
 }
 
 /** What a TLS handshake with a name showed, or why there was none. */
-export type Handshake = { readonly issuer: string; readonly notAfter: Date; readonly matches: boolean } | string;
+export type Handshake =
+    { readonly issuer: string; readonly notAfter: Date; readonly matches: boolean } | string;
 
 export function handshake(port: number, name: string, timeoutMs: number): Promise<Handshake> {
     return new Promise((done) => {
@@ -38,9 +41,15 @@ export function handshake(port: number, name: string, timeoutMs: number): Promis
         socket.once('error', (error: NodeJS.ErrnoException) => end(reason(error)));
         socket.once('secureConnect', () => {
             const certificate = socket.getPeerX509Certificate();
-            end(certificate === undefined
-                ? 'no certificate'
-                : { issuer: certificate.issuer.replaceAll('\n', ', '), notAfter: new Date(certificate.validTo), matches: certificate.checkHost(name, { subject: 'never' }) !== undefined });
+            end(
+                certificate === undefined
+                    ? 'no certificate'
+                    : {
+                          issuer: certificate.issuer.replaceAll('\n', ', '),
+                          notAfter: new Date(certificate.validTo),
+                          matches: certificate.checkHost(name, { subject: 'never' }) !== undefined
+                      }
+            );
         });
     });
 }
@@ -52,10 +61,25 @@ export interface Answer {
 }
 
 /** The engine's answer to GET / with this Host, or why there is none. */
-export function answerOf(port: number, secure: boolean, name: string, timeoutMs: number): Promise<Answer | string> {
+export function answerOf(
+    port: number,
+    secure: boolean,
+    name: string,
+    timeoutMs: number
+): Promise<Answer | string> {
     return new Promise((done) => {
-        const options = { host: loopback, port, path: '/', method: 'GET', agent: false, timeout: timeoutMs, headers: { host: name, 'user-agent': 'portico-check' } } as const;
-        const request = secure ? httpsRequest({ ...options, servername: name, rejectUnauthorized: false }) : httpRequest(options);
+        const options = {
+            host: loopback,
+            port,
+            path: '/',
+            method: 'GET',
+            agent: false,
+            timeout: timeoutMs,
+            headers: { host: name, 'user-agent': 'portico-check' }
+        } as const;
+        const request = secure
+            ? httpsRequest({ ...options, servername: name, rejectUnauthorized: false })
+            : httpRequest(options);
         const end = (result: Answer | string): void => {
             request.destroy();
             done(result);
@@ -66,7 +90,9 @@ export function answerOf(port: number, secure: boolean, name: string, timeoutMs:
         request.once('response', (response) => {
             let body = '';
             const answer = (): void => {
-                const names = Object.keys(response.headers).filter((header) => header !== 'date').sort();
+                const names = Object.keys(response.headers)
+                    .filter((header) => header !== 'date')
+                    .sort();
                 end({ status: response.statusCode ?? 0, headers: names.join(), body });
             };
             response.setEncoding('latin1');
@@ -88,8 +114,13 @@ export function sameAnswer(one: Answer, other: Answer): boolean {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-    ECONNREFUSED: 'the connection is refused', ENOENT: 'there is no such socket', EACCES: 'the panel may not open it', ENOTFOUND: 'the name does not resolve', EHOSTUNREACH: 'there is no way there',
-    ECONNRESET: 'the connection was cut', ETIMEDOUT: 'no answer in time'
+    ECONNREFUSED: 'the connection is refused',
+    ENOENT: 'there is no such socket',
+    EACCES: 'the panel may not open it',
+    ENOTFOUND: 'the name does not resolve',
+    EHOSTUNREACH: 'there is no way there',
+    ECONNRESET: 'the connection was cut',
+    ETIMEDOUT: 'no answer in time'
 };
 
 function reason(error: NodeJS.ErrnoException): string {

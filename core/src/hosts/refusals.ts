@@ -21,7 +21,9 @@ export function refuse(faults: readonly Invalid[]): void {
 
 /** @throws VERSION_STALE when the caller means another version; `*` means whichever there is (RFC 9110, section 13.1.1) */
 export function checkVersion(row: HostRow, ifMatch: string | null, sent: number | undefined): void {
-    const stale = (ifMatch !== null && ifMatch !== '*' && ifMatch !== String(row.version)) || (sent !== undefined && sent !== row.version);
+    const stale =
+        (ifMatch !== null && ifMatch !== '*' && ifMatch !== String(row.version)) ||
+        (sent !== undefined && sent !== row.version);
     if (stale) {
         throw fail.VERSION_STALE({ version: row.version });
     }
@@ -32,7 +34,10 @@ export function checkNames(draft: Draft, site: Site, going: ReadonlySet<number>)
     [site.domain, ...site.aliases].forEach((name, at) => {
         const owner = draft.hostOf(name);
         if (owner !== undefined && owner !== site.id && !going.has(owner)) {
-            throw fail.CONFLICT({ field: at === 0 ? 'domain' : `aliases.${at - 1}`, value: name }, { message: `${name} is a name of host ${owner} already` });
+            throw fail.CONFLICT(
+                { field: at === 0 ? 'domain' : `aliases.${at - 1}`, value: name },
+                { message: `${name} is a name of host ${owner} already` }
+            );
         }
     });
 }

@@ -31,7 +31,10 @@ export function checkSite(site: Site, context: SafetyContext): readonly Invalid[
     for (const { path, address } of dialled(site)) {
         checkAddress(address, path, site, context, faults);
     }
-    for (const [path, root] of [['static.root', site.static?.root], ['php.root', site.php?.root]] as const) {
+    for (const [path, root] of [
+        ['static.root', site.static?.root],
+        ['php.root', site.php?.root]
+    ] as const) {
         const fault = root === undefined ? null : folderFault(root, context);
         if (fault !== null) {
             faults.add(path, `${path} ${fault}`);
@@ -45,16 +48,32 @@ export function checkSite(site: Site, context: SafetyContext): readonly Invalid[
 /** Every address that the engine would dial for this site, with the field that names it. */
 export function dialled(site: Site): readonly { readonly path: string; readonly address: Address }[] {
     const quiet = new Faults();
-    const found = (path: string, address: Address | null): { path: string; address: Address }[] => (address === null ? [] : [{ path, address }]);
+    const found = (path: string, address: Address | null): { path: string; address: Address }[] =>
+        address === null ? [] : [{ path, address }];
     return [
-        ...site.upstreams.flatMap(({ address }, at) => found(`upstreams.${at}.address`, upstreamAddress(address, '', quiet))),
-        ...site.locations.flatMap(({ upstream }, at) => found(`locations.${at}.upstream`, upstreamAddress(upstream, '', quiet))),
+        ...site.upstreams.flatMap(({ address }, at) =>
+            found(`upstreams.${at}.address`, upstreamAddress(address, '', quiet))
+        ),
+        ...site.locations.flatMap(({ upstream }, at) =>
+            found(`locations.${at}.upstream`, upstreamAddress(upstream, '', quiet))
+        ),
         ...found('php.fastcgi', site.php === null ? null : fastcgiAddress(site.php.fastcgi, '', quiet)),
-        ...found('access.forwardAuth.url', site.access.forwardAuth === null ? null : upstreamAddress(URL.parse(site.access.forwardAuth.url)?.origin ?? '', '', quiet))
+        ...found(
+            'access.forwardAuth.url',
+            site.access.forwardAuth === null
+                ? null
+                : upstreamAddress(URL.parse(site.access.forwardAuth.url)?.origin ?? '', '', quiet)
+        )
     ];
 }
 
-function checkAddress(address: Address, path: string, site: Site, context: SafetyContext, faults: Faults): void {
+function checkAddress(
+    address: Address,
+    path: string,
+    site: Site,
+    context: SafetyContext,
+    faults: Faults
+): void {
     if (address.socket !== null) {
         const fault = fileFault(address.socket, context);
         if (fault !== null) {
@@ -71,8 +90,15 @@ function checkAddress(address: Address, path: string, site: Site, context: Safet
 function isOwnHost(host: string, site: Site, context: SafetyContext): boolean {
     if (!isIPv4(host) && !isIPv6(host)) {
         const own = hostname().toLowerCase();
-        return host === 'localhost' || host.endsWith('.localhost') || host === own || own.startsWith(`${host}.`) || host === site.domain || site.aliases.includes(host)
-            || addressesInHostsFile(host).some((address) => isOwnAddress(address, context));
+        return (
+            host === 'localhost' ||
+            host.endsWith('.localhost') ||
+            host === own ||
+            own.startsWith(`${host}.`) ||
+            host === site.domain ||
+            site.aliases.includes(host) ||
+            addressesInHostsFile(host).some((address) => isOwnAddress(address, context))
+        );
     }
     return isOwnAddress(host, context);
 }
@@ -82,7 +108,9 @@ function isOwnAddress(text: string, context: SafetyContext): boolean {
     if (/^(?:127\.|0\.0\.0\.0$|::1?$)/.test(address)) {
         return true;
     }
-    const local = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map((entry) => plainAddress(entry.address.replace(/%.*$/, ''))));
+    const local = Object.values(networkInterfaces()).flatMap((list) =>
+        (list ?? []).map((entry) => plainAddress(entry.address.replace(/%.*$/, '')))
+    );
     return local.includes(address) || context.addresses.map(plainAddress).includes(address);
 }
 
@@ -101,13 +129,21 @@ function plainAddress(address: string): string {
 }
 
 /** Whatever in the engine's own language is a path, a socket or a dialled address. */
-function checkAdvanced(value: unknown, path: string, site: Site, context: SafetyContext, faults: Faults): void {
+function checkAdvanced(
+    value: unknown,
+    path: string,
+    site: Site,
+    context: SafetyContext,
+    faults: Faults
+): void {
     if (typeof value === 'string') {
         checkAdvancedText(value, path, site, context, faults);
-    }
-    else if (typeof value === 'object' && value !== null) {
+    } else if (typeof value === 'object' && value !== null) {
         if ('handler' in value && value.handler === 'file_server' && !('root' in value)) {
-            faults.add(`${path}.root`, `${path}.root is required: without it the files of the folder that the engine runs in would be served`);
+            faults.add(
+                `${path}.root`,
+                `${path}.root is required: without it the files of the folder that the engine runs in would be served`
+            );
         }
         for (const [key, inner] of Object.entries(value)) {
             checkAdvanced(inner, `${path}.${key}`, site, context, faults);
@@ -115,22 +151,40 @@ function checkAdvanced(value: unknown, path: string, site: Site, context: Safety
     }
 }
 
-function checkAdvancedText(text: string, path: string, site: Site, context: SafetyContext, faults: Faults): void {
+function checkAdvancedText(
+    text: string,
+    path: string,
+    site: Site,
+    context: SafetyContext,
+    faults: Faults
+): void {
     const key = path.slice(path.lastIndexOf('.') + 1);
     const socket = /(?:^|\s)unix[+\w]*\/(.*)$/is.exec(text)?.[1];
-    const fault = socket !== undefined
-        ? fileFault(`/${socket.replace(/^\/+/, '').replace(/\|\d+$/, '')}`, context)
-        : key.endsWith('root') ? (text.startsWith('/') ? folderFault(text, context) : 'must be an absolute path')
-            // Any other text with a leading slash may as well be part of a URL.
-            : text.startsWith('/') && resolvePath(text) !== null ? fileFault(text, context) : null;
+    const fault =
+        socket !== undefined
+            ? fileFault(`/${socket.replace(/^\/+/, '').replace(/\|\d+$/, '')}`, context)
+            : key.endsWith('root')
+              ? text.startsWith('/')
+                  ? folderFault(text, context)
+                  : 'must be an absolute path'
+              : // Any other text with a leading slash may as well be part of a URL.
+                text.startsWith('/') && resolvePath(text) !== null
+                ? fileFault(text, context)
+                : null;
     if (fault !== null) {
         faults.add(path, `${path} ${fault}`);
     }
     if (text.includes('{') && (key === 'dial' || key.endsWith('root') || socket !== undefined)) {
-        faults.add(path, `${path} may not have placeholders: a request could lead it into the folders of the panel or of its engine`);
+        faults.add(
+            path,
+            `${path} may not have placeholders: a request could lead it into the folders of the panel or of its engine`
+        );
     }
     if (key === 'handler' && text === 'templates') {
-        faults.add(path, `${path}: templates can read every file and placeholder that the engine can, its keys too`);
+        faults.add(
+            path,
+            `${path}: templates can read every file and placeholder that the engine can, its keys too`
+        );
     }
     if (key === 'dial' && socket === undefined) {
         const address = upstreamAddress(text, '', new Faults());
@@ -151,13 +205,19 @@ function checkCertificate(site: Site, { certificates }: SafetyContext, faults: F
     }
     const missing = [site.domain, ...site.aliases].filter((name) => !covers(certificate.names, name));
     if (missing.length > 0) {
-        faults.add('certificateId', `certificateId: certificate ${site.certificateId} is not valid for ${missing.join(', ')}`);
+        faults.add(
+            'certificateId',
+            `certificateId: certificate ${site.certificateId} is not valid for ${missing.join(', ')}`
+        );
     }
 }
 
 /** Whether a certificate's names hold for a host's name; a wildcard stands for exactly one label (RFC 9525, section 6.3). */
 export function covers(names: readonly string[], name: string): boolean {
-    return names.includes(name) || (!name.startsWith('*.') && name.includes('.') && names.includes(`*${name.slice(name.indexOf('.'))}`));
+    return (
+        names.includes(name) ||
+        (!name.startsWith('*.') && name.includes('.') && names.includes(`*${name.slice(name.indexOf('.'))}`))
+    );
 }
 
 /** What `hosts:unsafe` guards. Two hosts with equal texts are alike in this respect. */
@@ -167,10 +227,21 @@ export function unsafeParts(site: Site | null): string {
     }
     const isSocket = (address: string): boolean => address.startsWith('unix/');
     const isHost = (name: string): boolean => name.toLowerCase() === 'host';
-    const sockets = site.upstreams.map(({ address }) => address).filter(isSocket).sort();
+    const sockets = site.upstreams
+        .map(({ address }) => address)
+        .filter(isSocket)
+        .sort();
     // What of a socket's service can be reached is the location's path, and whether it is taken off.
-    const locations = site.locations.filter(({ upstream }) => isSocket(upstream)).map(({ path, upstream, stripPrefix }) => [path, upstream, stripPrefix]).sort();
-    const host = [...site.headers.request.filter(({ name }) => isHost(name)), ...(site.access.forwardAuth?.copyHeaders.filter(isHost) ?? []).map(() => site.access.forwardAuth?.url)];
+    const locations = site.locations
+        .filter(({ upstream }) => isSocket(upstream))
+        .map(({ path, upstream, stripPrefix }) => [path, upstream, stripPrefix])
+        .sort();
+    const host = [
+        ...site.headers.request.filter(({ name }) => isHost(name)),
+        ...(site.access.forwardAuth?.copyHeaders.filter(isHost) ?? []).map(() => site.access.forwardAuth?.url)
+    ];
     const parts = [site.advanced, site.static?.root ?? null, site.php, sockets, locations, host];
-    return parts.some((part) => part !== null && (!Array.isArray(part) || part.length > 0)) ? JSON.stringify(parts) : '[]';
+    return parts.some((part) => part !== null && (!Array.isArray(part) || part.length > 0))
+        ? JSON.stringify(parts)
+        : '[]';
 }

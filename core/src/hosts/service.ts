@@ -21,7 +21,16 @@ import type { HostList, HostPage } from './list.ts';
 import { Faults } from './normalise.ts';
 import type { Readable } from './paths.ts';
 import { checkSite, type SafetyContext } from './safety.ts';
-import { type AccessCheck, type AccessVerdict, type HostBatch, type HostChange, hostCreate, type HostQuery, hostUpdate, type HostView } from './schema.ts';
+import {
+    type AccessCheck,
+    type AccessVerdict,
+    type HostBatch,
+    type HostChange,
+    hostCreate,
+    type HostQuery,
+    hostUpdate,
+    type HostView
+} from './schema.ts';
 import { checkNames, checkVersion, mayChange, refuse } from './refusals.ts';
 import { viewOf } from './view.ts';
 
@@ -43,7 +52,9 @@ export interface HostsOptions {
     readonly readable: Readable;
     readonly checklist: Checklist;
     /** What every site is held against; settings and certificates come from the draft. */
-    readonly safety: Omit<SafetyContext, 'settings' | 'certificates' | 'addresses'> & { addresses(): readonly string[] };
+    readonly safety: Omit<SafetyContext, 'settings' | 'certificates' | 'addresses'> & {
+        addresses(): readonly string[];
+    };
     /** The configuration with what not everybody may see masked. */
     mask(config: EngineConfig, site: Site): EngineConfig;
 }
@@ -91,7 +102,12 @@ export function createHosts(options: HostsOptions): Hosts {
     const { engine, hooks, clock } = options;
     const context = new AsyncResource('HostChange');
 
-    const safetyOf = (draft: Draft): SafetyContext => ({ ...options.safety, addresses: options.safety.addresses(), settings: draft.settings, certificates: draft.certificates });
+    const safetyOf = (draft: Draft): SafetyContext => ({
+        ...options.safety,
+        addresses: options.safety.addresses(),
+        settings: draft.settings,
+        certificates: draft.certificates
+    });
     const view = (row: HostRow): HostView => viewOf(row, engine.stateOf(row));
     const existing = (id: number): HostRow => {
         const row = engine.draft().hosts.get(id);
@@ -102,17 +118,37 @@ export function createHosts(options: HostsOptions): Hosts {
     };
 
     /** Stops 4 and 5: what the host would become, with everything that can be known before the queue. */
-    async function prepare(before: HostRow | null, sent: HostChange, call: Call, ground: { readonly id: number; readonly hashes?: ReadonlyMap<string, string>; readonly owner: string | null; readonly dry?: boolean }): Promise<HostRow> {
+    async function prepare(
+        before: HostRow | null,
+        sent: HostChange,
+        call: Call,
+        ground: {
+            readonly id: number;
+            readonly hashes?: ReadonlyMap<string, string>;
+            readonly owner: string | null;
+            readonly dry?: boolean;
+        }
+    ): Promise<HostRow> {
         const body = await throughHook(before, sent, call);
         const faults = new Faults();
-        const built = build(body, { id: ground.id, before, hashes: ground.hashes ?? hashesOf(before?.site) }, faults);
+        const built = build(
+            body,
+            { id: ground.id, before, hashes: ground.hashes ?? hashesOf(before?.site) },
+            faults
+        );
         mayChange(call, before?.site ?? null, built.site);
         const known = new Set(faults.list.map(({ path }) => path));
-        refuse([...faults.list, ...checkSite(built.site, safetyOf(engine.draft())).filter(({ path }) => !known.has(path))]);
+        refuse([
+            ...faults.list,
+            ...checkSite(built.site, safetyOf(engine.draft())).filter(({ path }) => !known.has(path))
+        ]);
         await checkReadable(before, built.site);
         const now = new Date(clock.now());
         const row: HostRow = {
-            site: await withHashes(built, ground.dry === true ? async () => standIn : (password) => hash(password, hashCost)),
+            site: await withHashes(
+                built,
+                ground.dry === true ? async () => standIn : (password) => hash(password, hashCost)
+            ),
             version: (before?.version ?? 0) + 1,
             owner: before === null ? ground.owner : before.owner,
             tags: built.tags,
@@ -125,19 +161,46 @@ export function createHosts(options: HostsOptions): Hosts {
 
     /** Passwords stay out of plugins' hands, and find their users again behind them. */
     async function throughHook(before: HostRow | null, sent: HostChange, call: Call): Promise<HostChange> {
-        const secrets = new Map(sent.access?.basicAuth?.flatMap(({ username, password }) => (username === undefined || password === undefined ? [] : [[username, password] as const])));
-        const shown: HostChange = secrets.size === 0 || sent.access === null || sent.access === undefined ? sent : { ...sent, access: { ...sent.access, basicAuth: sent.access.basicAuth?.map(({ username }) => ({ username })) } };
+        const secrets = new Map(
+            sent.access?.basicAuth?.flatMap(({ username, password }) =>
+                username === undefined || password === undefined ? [] : [[username, password] as const]
+            )
+        );
+        const shown: HostChange =
+            secrets.size === 0 || sent.access === null || sent.access === undefined
+                ? sent
+                : {
+                      ...sent,
+                      access: {
+                          ...sent.access,
+                          basicAuth: sent.access.basicAuth?.map(({ username }) => ({ username }))
+                      }
+                  };
         const returned = await hooks.beforeSave(before === null ? null : view(before), shown, call);
         if (returned === shown) {
             return sent;
         }
         const schema = (before === null ? hostCreate : hostUpdate) as unknown as Joi.Schema;
-        const { error } = schema.validate(returned, { abortEarly: false, convert: false, noDefaults: true, errors: { wrap: { label: false } } });
+        const { error } = schema.validate(returned, {
+            abortEarly: false,
+            convert: false,
+            noDefaults: true,
+            errors: { wrap: { label: false } }
+        });
         refuse(error?.details.map(({ path, message }) => ({ path: path.join('.'), message })) ?? []);
         const { access } = returned;
         return access === undefined || access === null || access.basicAuth === undefined
             ? returned
-            : { ...returned, access: { ...access, basicAuth: access.basicAuth.map((entry) => ({ ...entry, password: entry.password ?? secrets.get(entry.username ?? '') })) } };
+            : {
+                  ...returned,
+                  access: {
+                      ...access,
+                      basicAuth: access.basicAuth.map((entry) => ({
+                          ...entry,
+                          password: entry.password ?? secrets.get(entry.username ?? '')
+                      }))
+                  }
+              };
     }
 
     async function checkReadable(before: HostRow | null, site: Site): Promise<void> {
@@ -153,7 +216,11 @@ export function createHosts(options: HostsOptions): Hosts {
 
     async function guard(steps: readonly Step[], call: Call): Promise<void> {
         for (const { before, after } of steps) {
-            await hooks.guard(before === null ? null : view(before), after === null ? null : view(after), call);
+            await hooks.guard(
+                before === null ? null : view(before),
+                after === null ? null : view(after),
+                call
+            );
         }
     }
 
@@ -169,12 +236,20 @@ export function createHosts(options: HostsOptions): Hosts {
                 refuse(checkSite(after.site, safetyOf(draft)));
             }
         }
-        return { hosts: steps.map(({ before, after }) => ({ id: (after ?? before)?.site.id ?? 0, row: after })) };
+        return {
+            hosts: steps.map(({ before, after }) => ({ id: (after ?? before)?.site.id ?? 0, row: after }))
+        };
     }
 
     /** Stops 6 and 7. `answer` is asked twice: for the record, and after the commit, when the queue has moved its rows on. */
-    async function run<T>(steps: readonly Step[], call: Call, action: string, answer: (seen: (row: HostRow) => HostView, headers: Readonly<Record<string, string>>) => Reply<T>): Promise<Reply<T>> {
-        const single = steps.length === 1 && action !== 'enable' && action !== 'disable' ? steps[0] : undefined;
+    async function run<T>(
+        steps: readonly Step[],
+        call: Call,
+        action: string,
+        answer: (seen: (row: HostRow) => HostView, headers: Readonly<Record<string, string>>) => Reply<T>
+    ): Promise<Reply<T>> {
+        const single =
+            steps.length === 1 && action !== 'enable' && action !== 'disable' ? steps[0] : undefined;
         const { value, outcome } = await engine.change({
             by: authorOf(call),
             plan: (draft) => plan(draft, steps),
@@ -183,8 +258,11 @@ export function createHosts(options: HostsOptions): Hosts {
                 const before = steps.flatMap((step) => (step.before === null ? [] : [view(step.before)]));
                 const after = steps.flatMap((step) => (step.after === null ? [] : [seen(step.after)]));
                 return call.complete(tx, {
-                    action, resource: 'hosts', resourceId: single?.before?.site.id ?? null,
-                    before: single === undefined ? before : before[0] ?? null, after: single === undefined ? after : after[0] ?? null,
+                    action,
+                    resource: 'hosts',
+                    resourceId: single?.before?.site.id ?? null,
+                    before: single === undefined ? before : (before[0] ?? null),
+                    after: single === undefined ? after : (after[0] ?? null),
                     reply: answer(seen, { 'x-engine-reload': String(reloaded) })
                 });
             }
@@ -196,7 +274,13 @@ export function createHosts(options: HostsOptions): Hosts {
     }
 
     function notify(before: HostRow | null, after: HostRow | null, call: Call): void {
-        context.runInAsyncScope(() => hooks.afterChange(before === null ? null : view(before), after === null ? null : view(after), call));
+        context.runInAsyncScope(() =>
+            hooks.afterChange(
+                before === null ? null : view(before),
+                after === null ? null : view(after),
+                call
+            )
+        );
     }
 
     /** What the state will be once the queue has moved its rows on; an engine that waits says for what. */
@@ -209,19 +293,24 @@ export function createHosts(options: HostsOptions): Hosts {
     }
 
     /** Makes a change of hosts as they are; again if another one came in between, but never over a version that the caller named. */
-    async function attempt<T>(ids: readonly number[], stated: (row: HostRow) => void, make: (rows: readonly HostRow[]) => Promise<T>): Promise<T> {
+    async function attempt<T>(
+        ids: readonly number[],
+        stated: (row: HostRow) => void,
+        make: (rows: readonly HostRow[]) => Promise<T>
+    ): Promise<T> {
         for (let left = mostAttempts; ; left -= 1) {
             const rows = found(ids);
             rows.forEach(stated);
             try {
                 return await make(rows);
-            }
-            catch (error) {
+            } catch (error) {
                 if (!(error instanceof Moved)) {
                     throw error;
                 }
                 if (left === 1) {
-                    throw fail.VERSION_STALE({ version: engine.draft().hosts.get(ids[0] ?? 0)?.version ?? null });
+                    throw fail.VERSION_STALE({
+                        version: engine.draft().hosts.get(ids[0] ?? 0)?.version ?? null
+                    });
                 }
             }
         }
@@ -237,8 +326,17 @@ export function createHosts(options: HostsOptions): Hosts {
     }
 
     /** A new host gets its id in the queue, where nobody else can get the same. */
-    async function add(body: HostChange, call: Call, owner: string | null, hashes?: ReadonlyMap<string, string>): Promise<Reply<HostView>> {
-        const draftRow = await prepare(null, body, call, { id: 0, owner, ...(hashes === undefined ? {} : { hashes }) });
+    async function add(
+        body: HostChange,
+        call: Call,
+        owner: string | null,
+        hashes?: ReadonlyMap<string, string>
+    ): Promise<Reply<HostView>> {
+        const draftRow = await prepare(null, body, call, {
+            id: 0,
+            owner,
+            ...(hashes === undefined ? {} : { hashes })
+        });
         await guard([{ before: null, after: draftRow }], call);
         let row = draftRow;
         const { value } = await engine.change({
@@ -252,8 +350,14 @@ export function createHosts(options: HostsOptions): Hosts {
             commit(tx, { applied, reloaded }) {
                 const after = viewOf(row, stateAfter(row, applied));
                 return call.complete(tx, {
-                    action: 'create', resource: 'hosts', resourceId: row.site.id, before: null, after,
-                    reply: reply.created(`/api/hosts/${row.site.id}`, after, { headers: { 'x-engine-reload': String(reloaded) } })
+                    action: 'create',
+                    resource: 'hosts',
+                    resourceId: row.site.id,
+                    before: null,
+                    after,
+                    reply: reply.created(`/api/hosts/${row.site.id}`, after, {
+                        headers: { 'x-engine-reload': String(reloaded) }
+                    })
                 });
             }
         });
@@ -266,42 +370,76 @@ export function createHosts(options: HostsOptions): Hosts {
         get: (id) => view(existing(id)),
         create: (body, call, owner = call.actor.plugin) => add(body, call, owner),
         update: (id, body, call) =>
-            attempt([id], (row) => checkVersion(row, call.ifMatch, body.version), async ([before]) => {
-                const row = before as HostRow;
-                const after = await prepare(row, body, call, { id, owner: row.owner });
-                if (after === row) {
-                    return reply.with(view(row), { headers: { 'x-engine-reload': 'false' } });
+            attempt(
+                [id],
+                (row) => checkVersion(row, call.ifMatch, body.version),
+                async ([before]) => {
+                    const row = before as HostRow;
+                    const after = await prepare(row, body, call, { id, owner: row.owner });
+                    if (after === row) {
+                        return reply.with(view(row), { headers: { 'x-engine-reload': 'false' } });
+                    }
+                    await guard([{ before: row, after }], call);
+                    return run([{ before: row, after }], call, 'update', (seen, headers) =>
+                        reply.with(seen(after), { headers })
+                    );
                 }
-                await guard([{ before: row, after }], call);
-                return run([{ before: row, after }], call, 'update', (seen, headers) => reply.with(seen(after), { headers }));
-            }),
+            ),
         remove: (id, call) =>
-            attempt([id], (row) => checkVersion(row, call.ifMatch, undefined), async ([before]) => {
-                const row = before as HostRow;
-                await guard([{ before: row, after: null }], call);
-                return run<null>([{ before: row, after: null }], call, 'delete', (_seen, headers) => reply.with(null, { headers }));
-            }),
+            attempt(
+                [id],
+                (row) => checkVersion(row, call.ifMatch, undefined),
+                async ([before]) => {
+                    const row = before as HostRow;
+                    await guard([{ before: row, after: null }], call);
+                    return run<null>([{ before: row, after: null }], call, 'delete', (_seen, headers) =>
+                        reply.with(null, { headers })
+                    );
+                }
+            ),
         async clone(id, domain, call) {
             const { site, tags, notes } = existing(id);
             const body: HostChange = { ...writable(site), domain, tags, notes };
             return add(body, call, call.actor.plugin, hashesOf(site));
         },
         async batch({ ids, action }, call) {
-            const repeated = ids.flatMap((id, at) => (ids.indexOf(id) === at ? [] : [{ path: `ids.${at}`, message: `ids.${at} is there twice` }]));
+            const repeated = ids.flatMap((id, at) =>
+                ids.indexOf(id) === at ? [] : [{ path: `ids.${at}`, message: `ids.${at} is there twice` }]
+            );
             refuse(repeated);
-            return attempt(ids, () => undefined, async (rows) => {
-                const steps: Step[] = [];
-                for (const before of rows) {
-                    steps.push({ before, after: action === 'delete' ? null : await prepare(before, { enabled: action === 'enable' }, call, { id: before.site.id, owner: before.owner }) });
+            return attempt(
+                ids,
+                () => undefined,
+                async (rows) => {
+                    const steps: Step[] = [];
+                    for (const before of rows) {
+                        steps.push({
+                            before,
+                            after:
+                                action === 'delete'
+                                    ? null
+                                    : await prepare(before, { enabled: action === 'enable' }, call, {
+                                          id: before.site.id,
+                                          owner: before.owner
+                                      })
+                        });
+                    }
+                    const changed = steps.filter(({ before, after }) => before !== after);
+                    await guard(changed, call);
+                    const answer = (seen: (row: HostRow) => HostView): readonly HostView[] | null =>
+                        action === 'delete'
+                            ? null
+                            : steps.flatMap(({ before, after }) =>
+                                  after === null ? [] : [after === before ? view(after) : seen(after)]
+                              );
+                    if (changed.length === 0) {
+                        return reply.with(answer(view), { headers: { 'x-engine-reload': 'false' } });
+                    }
+                    return run(changed, call, action, (seen, headers) =>
+                        reply.with(answer(seen), { headers })
+                    );
                 }
-                const changed = steps.filter(({ before, after }) => before !== after);
-                await guard(changed, call);
-                const answer = (seen: (row: HostRow) => HostView): readonly HostView[] | null => (action === 'delete' ? null : steps.flatMap(({ before, after }) => (after === null ? [] : [after === before ? view(after) : seen(after)])));
-                if (changed.length === 0) {
-                    return reply.with(answer(view), { headers: { 'x-engine-reload': 'false' } });
-                }
-                return run(changed, call, action, (seen, headers) => reply.with(answer(seen), { headers }));
-            });
+            );
         },
         async validate(body, call) {
             const row = await prepare(null, body, call, { id: 0, owner: null, dry: true });
@@ -345,7 +483,10 @@ function hashesOf(site: Site | undefined): ReadonlyMap<string, string> {
     return new Map(site?.access.basicAuth.map(({ username, hash: known }) => [username, known]));
 }
 
-async function withHashes({ site, passwords }: Built, hashed: (password: string) => Promise<string>): Promise<Site> {
+async function withHashes(
+    { site, passwords }: Built,
+    hashed: (password: string) => Promise<string>
+): Promise<Site> {
     if (passwords.size === 0) {
         return site;
     }
@@ -353,7 +494,16 @@ async function withHashes({ site, passwords }: Built, hashed: (password: string)
     for (const [username, password] of passwords) {
         hashes.set(username, await hashed(password));
     }
-    return { ...site, access: { ...site.access, basicAuth: site.access.basicAuth.map((entry) => ({ ...entry, hash: hashes.get(entry.username) ?? entry.hash })) } };
+    return {
+        ...site,
+        access: {
+            ...site.access,
+            basicAuth: site.access.basicAuth.map((entry) => ({
+                ...entry,
+                hash: hashes.get(entry.username) ?? entry.hash
+            }))
+        }
+    };
 }
 
 function contentOf({ site, tags, notes }: HostRow): unknown {
@@ -363,9 +513,18 @@ function contentOf({ site, tags, notes }: HostRow): unknown {
 /** A host as it could be sent again, without its names. */
 function writable(site: Site): HostChange {
     const { id: _id, domain: _domain, aliases: _aliases, access, ...rest } = site;
-    return { ...rest, access: { ...access, basicAuth: access.basicAuth.map(({ username }) => ({ username })) } } as HostChange;
+    return {
+        ...rest,
+        access: { ...access, basicAuth: access.basicAuth.map(({ username }) => ({ username })) }
+    } as HostChange;
 }
 
 function authorOf(call: Call): Author {
-    return { id: call.actor.id, username: call.actor.username, tokenId: call.actor.tokenId, plugin: call.actor.plugin, requestId: call.id };
+    return {
+        id: call.actor.id,
+        username: call.actor.username,
+        tokenId: call.actor.tokenId,
+        plugin: call.actor.plugin,
+        requestId: call.id
+    };
 }

@@ -16,22 +16,39 @@ export interface Store extends HostStore {
 
 type Change = Parameters<HostStore['write']>[1][number];
 
-const columns = ['domain', 'type', 'enabled', 'owner', 'tags', 'notes', 'version', 'created_at', 'updated_at', 'applied', 'search', 'site', 'document'] as const;
+const columns = [
+    'domain',
+    'type',
+    'enabled',
+    'owner',
+    'tags',
+    'notes',
+    'version',
+    'created_at',
+    'updated_at',
+    'applied',
+    'search',
+    'site',
+    'document'
+] as const;
 /** In place, so that a row keeps its id: through the mapper a row would cost ten times as much. */
 const put = `insert into host (id, ${columns.join(', ')}) values (?${', ?'.repeat(columns.length)}) on conflict (id) do update set ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}`;
 
 export function createHostStore(db: Database): Store {
     let changes = 0;
     const writer = new Writer();
-    const changed = (tx: Transaction): void => tx.afterCommit(() => {
-        changes += 1;
-    });
+    const changed = (tx: Transaction): void =>
+        tx.afterCommit(() => {
+            changes += 1;
+        });
     return {
         get changes() {
             return changes;
         },
         async load() {
-            const statement = db.prepare<[], StoredRow>('select site, version, owner, tags, notes, created_at as createdAt, updated_at as updatedAt from host order by id');
+            const statement = db.prepare<[], StoredRow>(
+                'select site, version, owner, tags, notes, created_at as createdAt, updated_at as updatedAt from host order by id'
+            );
             return statement.all().map(fromStored);
         },
         async write(tx, rows, applied) {
@@ -55,20 +72,28 @@ export function createHostStore(db: Database): Store {
             changed(tx);
         },
         async unapplied() {
-            return db.prepare<[], { id: number }>('select id from host where applied = 0 order by id').all().map(({ id }) => id);
+            return db
+                .prepare<[], { id: number }>('select id from host where applied = 0 order by id')
+                .all()
+                .map(({ id }) => id);
         }
     };
 }
 
 /** Of several rows written at once, those whose domain another of them takes over. */
-async function movedAside(tx: Transaction, writer: Writer, rows: readonly Change[]): Promise<readonly number[]> {
+async function movedAside(
+    tx: Transaction,
+    writer: Writer,
+    rows: readonly Change[]
+): Promise<readonly number[]> {
     if (rows.length < 2) {
         return [];
     }
     const written = new Set(rows.map(({ id }) => id));
     const holder = await writer.statement(tx, 'select id from host where domain = ?');
     return rows.flatMap(({ id, row }) => {
-        const held = row === null ? undefined : holder.get(row.site.domain) as { readonly id: number } | undefined;
+        const held =
+            row === null ? undefined : (holder.get(row.site.domain) as { readonly id: number } | undefined);
         return held === undefined || held.id === id || !written.has(held.id) ? [] : [held.id];
     });
 }
@@ -99,8 +124,20 @@ function fromStored(stored: StoredRow): HostRow {
 function toStored(row: HostRow, applied: boolean): readonly unknown[] {
     const { site } = row;
     return [
-        site.id, site.domain, site.type, site.enabled ? 1 : 0, row.owner, JSON.stringify(row.tags), row.notes, row.version, row.createdAt.toISOString(), row.updatedAt.toISOString(),
-        applied ? 1 : 0, searchText(row), JSON.stringify(site), JSON.stringify(storedView(row))
+        site.id,
+        site.domain,
+        site.type,
+        site.enabled ? 1 : 0,
+        row.owner,
+        JSON.stringify(row.tags),
+        row.notes,
+        row.version,
+        row.createdAt.toISOString(),
+        row.updatedAt.toISOString(),
+        applied ? 1 : 0,
+        searchText(row),
+        JSON.stringify(site),
+        JSON.stringify(storedView(row))
     ];
 }
 
@@ -108,5 +145,13 @@ function toStored(row: HostRow, applied: boolean): readonly unknown[] {
 function searchText(row: HostRow): string {
     const names = [row.site.domain, ...row.site.aliases];
     const international = names.filter((name) => name.includes('xn--')).map((name) => domainToUnicode(name));
-    return [...names, ...international, ...row.site.upstreams.map(({ address }) => address), ...row.tags, row.notes].join('\n').toLowerCase();
+    return [
+        ...names,
+        ...international,
+        ...row.site.upstreams.map(({ address }) => address),
+        ...row.tags,
+        row.notes
+    ]
+        .join('\n')
+        .toLowerCase();
 }

@@ -27,9 +27,23 @@ export function storedView(row: HostRow): Omit<HostView, 'state' | 'stateMessage
             allow: [...site.access.allow],
             deny: [...site.access.deny],
             basicAuth: site.access.basicAuth.map(({ username }) => ({ username })),
-            forwardAuth: site.access.forwardAuth === null ? null : { url: site.access.forwardAuth.url, copyHeaders: [...site.access.forwardAuth.copyHeaders] }
+            forwardAuth:
+                site.access.forwardAuth === null
+                    ? null
+                    : {
+                          url: site.access.forwardAuth.url,
+                          copyHeaders: [...site.access.forwardAuth.copyHeaders]
+                      }
         },
-        cors: site.cors === null ? null : { ...site.cors, origins: [...site.cors.origins], methods: [...site.cors.methods], headers: [...site.cors.headers] },
+        cors:
+            site.cors === null
+                ? null
+                : {
+                      ...site.cors,
+                      origins: [...site.cors.origins],
+                      methods: [...site.cors.methods],
+                      headers: [...site.cors.headers]
+                  },
         securityHeaders: site.securityHeaders,
         compression: site.compression,
         bodyLimitBytes: site.bodyLimitBytes,

@@ -13,14 +13,26 @@ import { answerStream } from './stream-door.ts';
 import { answerUpload } from './upload-door.ts';
 
 /** Turns a call into a response; everything before it (identity, access, body size) has happened. */
-export type Door<R extends Route = Route> = (route: R, call: HttpCall, request: Request, h: ResponseToolkit, ports: HttpPorts) => Promise<Lifecycle.ReturnValue>;
+export type Door<R extends Route = Route> = (
+    route: R,
+    call: HttpCall,
+    request: Request,
+    h: ResponseToolkit,
+    ports: HttpPorts
+) => Promise<Lifecycle.ReturnValue>;
 
 const mebibyte = 1024 * 1024;
 const bodyTimeoutMs = 30_000;
 
 type Options = Pick<RouteOptions, 'payload' | 'timeout' | 'handler' | 'response'>;
 
-function options<R extends Route>(route: R, ports: HttpPorts, door: Door<R>, body: 'none' | 'data' | 'stream', seconds: number | null): Options {
+function options<R extends Route>(
+    route: R,
+    ports: HttpPorts,
+    door: Door<R>,
+    body: 'none' | 'data' | 'stream',
+    seconds: number | null
+): Options {
     const maxBytes = Math.max(route.maxBytes ?? mebibyte, route.bytes?.maxBytes ?? 0);
     return {
         handler: (request, h) => {
@@ -31,15 +43,45 @@ function options<R extends Route>(route: R, ports: HttpPorts, door: Door<R>, bod
             return door(route, call as HttpCall, request, h, ports);
         },
         timeout: { server: seconds === null ? false : seconds * 1000 },
-        ...(body === 'none' ? {} : { payload: body === 'data' ? { parse: false, output: 'data', maxBytes, timeout: route.bytes === undefined ? Math.min(bodyTimeoutMs, (seconds ?? 30) * 1000 - 1) : false } : { parse: false, output: 'stream', maxBytes, timeout: false } })
+        ...(body === 'none'
+            ? {}
+            : {
+                  payload:
+                      body === 'data'
+                          ? {
+                                parse: false,
+                                output: 'data',
+                                maxBytes,
+                                timeout:
+                                    route.bytes === undefined
+                                        ? Math.min(bodyTimeoutMs, (seconds ?? 30) * 1000 - 1)
+                                        : false
+                            }
+                          : { parse: false, output: 'stream', maxBytes, timeout: false }
+              })
     };
 }
 
-export const doors: { readonly [K in Route['kind']]: (route: Extract<Route, { kind: K }>, ports: HttpPorts, method: string) => Options } = {
-    json: (route, ports) => options(route, ports, answerJson, route.method === 'GET' ? 'none' : 'data', route.timeoutSeconds ?? 30),
-    stream: (route, ports) => options(route, ports, answerStream, route.method === 'GET' ? 'none' : 'data', null),
+export const doors: {
+    readonly [K in Route['kind']]: (
+        route: Extract<Route, { kind: K }>,
+        ports: HttpPorts,
+        method: string
+    ) => Options;
+} = {
+    json: (route, ports) =>
+        options(
+            route,
+            ports,
+            answerJson,
+            route.method === 'GET' ? 'none' : 'data',
+            route.timeoutSeconds ?? 30
+        ),
+    stream: (route, ports) =>
+        options(route, ports, answerStream, route.method === 'GET' ? 'none' : 'data', null),
     upload: (route, ports) => options(route, ports, answerUpload, 'stream', route.timeoutSeconds ?? 3600),
     download: (route, ports) => options(route, ports, answerDownload, 'none', null),
     socket: (route, ports) => options(route, ports, approveUpgrade, 'none', 30),
-    http: (route, ports, method) => options(route, ports, answerHttp, method === 'GET' ? 'none' : 'stream', route.timeoutSeconds ?? null)
+    http: (route, ports, method) =>
+        options(route, ports, answerHttp, method === 'GET' ? 'none' : 'stream', route.timeoutSeconds ?? null)
 };

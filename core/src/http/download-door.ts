@@ -10,10 +10,20 @@ type DownloadRoute = Extract<Route, { kind: 'download' }>;
 
 const inlineTypes = /^(image\/(?!svg)|audio\/|video\/|application\/pdf$)/;
 
-export async function answerDownload(route: DownloadRoute, call: HttpCall, request: Request, h: ResponseToolkit): Promise<Lifecycle.ReturnValue> {
+export async function answerDownload(
+    route: DownloadRoute,
+    call: HttpCall,
+    request: Request,
+    h: ResponseToolkit
+): Promise<Lifecycle.ReturnValue> {
     readAddress(route, call, request);
     const file = await route.handler(coreRequest(call) as never);
-    const { range: asked, 'if-range': ifRange, 'if-none-match': ifNoneMatch, 'if-modified-since': ifModifiedSince } = request.raw.req.headers;
+    const {
+        range: asked,
+        'if-range': ifRange,
+        'if-none-match': ifNoneMatch,
+        'if-modified-since': ifModifiedSince
+    } = request.raw.req.headers;
     const tag = file.version === undefined ? null : `"${file.version.replace(/[^\x21\x23-\x7e]/g, '_')}"`;
     const modified = file.modifiedAt?.toUTCString() ?? null;
     const headers: Record<string, string> = {
@@ -24,25 +34,41 @@ export async function answerDownload(route: DownloadRoute, call: HttpCall, reque
         ...(tag === null ? {} : { etag: tag }),
         ...(modified === null ? {} : { 'last-modified': modified })
     };
-    const known = ifNoneMatch === undefined ? modified !== null && ifModifiedSince === modified : tag !== null && ifNoneMatch.split(',').some((each) => each.trim().replace(/^W\//, '') === tag);
+    const known =
+        ifNoneMatch === undefined
+            ? modified !== null && ifModifiedSince === modified
+            : tag !== null && ifNoneMatch.split(',').some((each) => each.trim().replace(/^W\//, '') === tag);
     if (known) {
         await file.close?.();
         return withHeaders(h.response().code(304), headers);
     }
-    const range = asked !== undefined && file.size !== null && (ifRange === undefined || ifRange === tag || ifRange === modified) ? rangeOf(asked, file.size) : 'whole';
+    const range =
+        asked !== undefined &&
+        file.size !== null &&
+        (ifRange === undefined || ifRange === tag || ifRange === modified)
+            ? rangeOf(asked, file.size)
+            : 'whole';
     if (range === 'none') {
         await file.close?.();
         return withHeaders(h.response().code(416), { ...headers, 'content-range': `bytes */${file.size}` });
     }
     const [start, end] = range === 'whole' ? [0, file.size] : range;
     const length = end === null ? null : end - start;
-    const partial = range !== 'whole' ? { 'content-range': `bytes ${start}-${(end ?? 0) - 1}/${file.size}` } : {};
+    const partial =
+        range !== 'whole' ? { 'content-range': `bytes ${start}-${(end ?? 0) - 1}/${file.size}` } : {};
     const sized = length === null ? {} : { 'content-length': String(length) };
     if (request.raw.req.method === 'HEAD') {
         await file.close?.();
-        return withHeaders(h.response().code(range === 'whole' ? 200 : 206), { ...headers, ...partial, ...sized });
+        return withHeaders(h.response().code(range === 'whole' ? 200 : 206), {
+            ...headers,
+            ...partial,
+            ...sized
+        });
     }
-    const body = Readable.from(file.open({ start, end: range === 'whole' ? null : end }) as AsyncIterable<Uint8Array>, { objectMode: false });
+    const body = Readable.from(
+        file.open({ start, end: range === 'whole' ? null : end }) as AsyncIterable<Uint8Array>,
+        { objectMode: false }
+    );
     body.once('close', () => void file.close?.());
     call.signal.addEventListener('abort', () => body.destroy(), { once: true });
     const response = h.response(body).code(range === 'whole' ? 200 : 206);
@@ -52,7 +78,10 @@ export async function answerDownload(route: DownloadRoute, call: HttpCall, reque
     return withHeaders(response, { ...headers, ...partial });
 }
 
-function withHeaders<T extends { headers: Record<string, unknown> }>(response: T, headers: Readonly<Record<string, string>>): T {
+function withHeaders<T extends { headers: Record<string, unknown> }>(
+    response: T,
+    headers: Readonly<Record<string, string>>
+): T {
     Object.assign(response.headers, headers);
     return response;
 }
@@ -63,7 +92,10 @@ function disposition(file: Download): string {
         return kind;
     }
     const plain = file.name.replace(/[^\x20-\x7e]|["\\%]/g, '_');
-    const encoded = encodeURIComponent(file.name.toWellFormed()).replace(/['()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+    const encoded = encodeURIComponent(file.name.toWellFormed()).replace(
+        /['()*]/g,
+        (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`
+    );
     return `${kind}; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 

@@ -25,16 +25,31 @@ export interface Wire {
 /** Wraps what a handler returned. `url` is the request's own path and query, which a next page's `Link` is made of. */
 export function wireOf(answer: unknown, url: string): Wire {
     if (isSerialised(answer)) {
-        return { status: answer.status, headers: linked(answer.headers, url), body: `{"code":0,"message":${JSON.stringify(answer.message)},"data":${answer.json}}` };
+        return {
+            status: answer.status,
+            headers: linked(answer.headers, url),
+            body: `{"code":0,"message":${JSON.stringify(answer.message)},"data":${answer.json}}`
+        };
     }
     if (!isReply(answer)) {
         const version = (answer as { version?: unknown } | null | undefined)?.version;
-        return { status: 200, headers: typeof version === 'number' ? { etag: `"${version}"` } : {}, body: envelope(0, 'ok', answer) };
+        return {
+            status: 200,
+            headers: typeof version === 'number' ? { etag: `"${version}"` } : {},
+            body: envelope(0, 'ok', answer)
+        };
     }
-    return { status: answer.status, headers: linked(answer.headers, url), body: envelope(0, answer.message, answer.data) };
+    return {
+        status: answer.status,
+        headers: linked(answer.headers, url),
+        body: envelope(0, answer.message, answer.data)
+    };
 }
 
-function linked({ [nextCursorHeader]: next, ...headers }: Readonly<Record<string, string>>, url: string): Readonly<Record<string, string>> {
+function linked(
+    { [nextCursorHeader]: next, ...headers }: Readonly<Record<string, string>>,
+    url: string
+): Readonly<Record<string, string>> {
     return next === undefined ? headers : { ...headers, link: `<${withCursor(url, next)}>; rel="next"` };
 }
 
@@ -64,12 +79,18 @@ export function failureOf(thrown: unknown): Failure {
     }
     if (isBoom(thrown)) {
         switch (thrown.output.statusCode) {
-            case 400: return fail.BAD_REQUEST();
-            case 404: return fail.NOT_FOUND();
-            case 408: return fail.BAD_REQUEST(null, { message: 'The body did not arrive in time' });
-            case 413: return fail.PAYLOAD_TOO_LARGE(null, { message: 'The body is too large' });
-            case 415: return fail.UNSUPPORTED_MEDIA_TYPE({ accepts: 'application/json' });
-            case 503: return fail.NOT_READY(null, { message: 'The answer took too long' });
+            case 400:
+                return fail.BAD_REQUEST();
+            case 404:
+                return fail.NOT_FOUND();
+            case 408:
+                return fail.BAD_REQUEST(null, { message: 'The body did not arrive in time' });
+            case 413:
+                return fail.PAYLOAD_TOO_LARGE(null, { message: 'The body is too large' });
+            case 415:
+                return fail.UNSUPPORTED_MEDIA_TYPE({ accepts: 'application/json' });
+            case 503:
+                return fail.NOT_READY(null, { message: 'The answer took too long' });
         }
     }
     return fail.INTERNAL();
@@ -79,7 +100,9 @@ export function failureOf(thrown: unknown): Failure {
 export function failureHeaders(failure: Failure): Record<string, string> {
     const retryAfter = failure.data?.['retryAfterSeconds'];
     return {
-        ...(typeof retryAfter === 'number' ? { 'retry-after': String(Math.max(1, Math.ceil(retryAfter))) } : {}),
+        ...(typeof retryAfter === 'number'
+            ? { 'retry-after': String(Math.max(1, Math.ceil(retryAfter))) }
+            : {}),
         ...(Math.floor(failure.code / 100) === 401 ? { 'www-authenticate': 'Bearer' } : {})
     };
 }
@@ -89,7 +112,12 @@ const simpleQuery = /^[\w.~=&-]+$/;
 
 function withCursor(url: string, cursor: string): string {
     const [path, query] = url.split('?', 2);
-    if (query !== undefined && simpleQuery.test(query) && simpleQuery.test(cursor) && !query.includes('cursor=')) {
+    if (
+        query !== undefined &&
+        simpleQuery.test(query) &&
+        simpleQuery.test(cursor) &&
+        !query.includes('cursor=')
+    ) {
         return `${url}&cursor=${cursor}`;
     }
     const parameters = new URLSearchParams(query);

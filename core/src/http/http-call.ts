@@ -7,7 +7,14 @@ import { wireOf } from './envelope.ts';
 import type { AuditEntry, HttpPorts, KeyInUse } from './ports.ts';
 import { effectOf, type CoreRequest, type Route } from './route.ts';
 
-const hiddenHeaders = new Set(['authorization', 'cookie', 'proxy-authorization', 'forwarded', 'via', 'x-real-ip']);
+const hiddenHeaders = new Set([
+    'authorization',
+    'cookie',
+    'proxy-authorization',
+    'forwarded',
+    'via',
+    'x-real-ip'
+]);
 const actions = { GET: 'read', POST: 'create', PUT: 'update', DELETE: 'delete', '*': 'run' } as const;
 
 /** What the server knows of a request before its handler runs. */
@@ -62,9 +69,11 @@ export class HttpCall {
     }
 
     get headers(): Readonly<Record<string, string>> {
-        this.#headers ??= Object.fromEntries(Object.entries(this.#input.request.headers)
-            .filter(([name]) => !hiddenHeaders.has(name) && !name.startsWith('x-forwarded-'))
-            .map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value ?? '']));
+        this.#headers ??= Object.fromEntries(
+            Object.entries(this.#input.request.headers)
+                .filter(([name]) => !hiddenHeaders.has(name) && !name.startsWith('x-forwarded-'))
+                .map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')])
+        );
         return this.#headers;
     }
 
@@ -124,7 +133,12 @@ export class HttpCall {
         const { route, request } = this.#input;
         const declared = typeof route.audit === 'object' ? route.audit : null;
         return {
-            actor: { id: this.actor.id, username: this.actor.username, tokenId: this.actor.tokenId, plugin: this.actor.plugin },
+            actor: {
+                id: this.actor.id,
+                username: this.actor.username,
+                tokenId: this.actor.tokenId,
+                plugin: this.actor.plugin
+            },
             action: declared?.action ?? (effectOf(route) === 'read' ? 'read' : actions[route.method]),
             resource: declared?.resource ?? resourceOf(this.#input.url),
             ...this.#detail,

@@ -11,9 +11,23 @@ import { limited } from './upload-door.ts';
 
 type HttpRoute = Extract<Route, { kind: 'http' }>;
 
-const stripped = new Set(['set-cookie', 'service-worker-allowed', 'clear-site-data', 'refresh', 'content-length', 'transfer-encoding', 'connection']);
+const stripped = new Set([
+    'set-cookie',
+    'service-worker-allowed',
+    'clear-site-data',
+    'refresh',
+    'content-length',
+    'transfer-encoding',
+    'connection'
+]);
 
-export async function answerHttp(route: HttpRoute, call: HttpCall, request: Request, h: ResponseToolkit, ports: HttpPorts): Promise<Lifecycle.ReturnValue> {
+export async function answerHttp(
+    route: HttpRoute,
+    call: HttpCall,
+    request: Request,
+    h: ResponseToolkit,
+    ports: HttpPorts
+): Promise<Lifecycle.ReturnValue> {
     const method = request.raw.req.method ?? 'GET';
     if (!route.methods.some((declared) => declared === method)) {
         throw fail.NOT_FOUND();
@@ -25,7 +39,12 @@ export async function answerHttp(route: HttpRoute, call: HttpCall, request: Requ
         method,
         headers: call.headers,
         signal: call.signal,
-        ...(hasBody ? { body: Readable.toWeb(limited(request.payload as Readable, route.maxBytes)) as never, duplex: 'half' } : {})
+        ...(hasBody
+            ? {
+                  body: Readable.toWeb(limited(request.payload as Readable, route.maxBytes)) as never,
+                  duplex: 'half'
+              }
+            : {})
     });
     const answer = (await route.handler(asked, coreRequest(call) as never)) as globalThis.Response;
     if (effectOf(route) !== 'read' && hasBody && !call.completed) {

@@ -33,4 +33,6 @@ class CreateIdempotencyTable extends Migration {
     }
 }
 
-export const idempotencyMigrations: readonly MigrationObject[] = [{ name: '0001-idempotency', class: CreateIdempotencyTable }];
+export const idempotencyMigrations: readonly MigrationObject[] = [
+    { name: '0001-idempotency', class: CreateIdempotencyTable }
+];

@@ -53,7 +53,9 @@ class Keys implements Idempotency {
     }
 
     async claim(caller: { readonly key: string }, key: string, fingerprint: string): Promise<Claim> {
-        const id = createHash('sha256').update(`${caller.key.length} ${caller.key} ${key}`).digest('base64url');
+        const id = createHash('sha256')
+            .update(`${caller.key.length} ${caller.key} ${key}`)
+            .digest('base64url');
         const known = this.#find.get(id);
         if (known !== undefined && !this.#isExpired(known)) {
             return { replay: this.#replay(id, known, fingerprint) };
@@ -86,7 +88,9 @@ class Keys implements Idempotency {
         if (row.answer === null) {
             throw fail.IDEMPOTENCY_UNRESOLVED();
         }
-        const { of, ...answer } = JSON.parse(this.#keyring.open(label, row.answer)) as KeptReply & { readonly of: string };
+        const { of, ...answer } = JSON.parse(this.#keyring.open(label, row.answer)) as KeptReply & {
+            readonly of: string;
+        };
         if (of !== id) {
             throw new Error('A kept answer belongs to another key');
         }
@@ -96,15 +100,27 @@ class Keys implements Idempotency {
     /** False when another request was faster. */
     async #insert(tx: Transaction, id: string, actor: string, fingerprint: string): Promise<boolean> {
         const now = this.#clock.now();
-        const run = async (sql: string, parameters: readonly unknown[]): Promise<number> => (await this.#writer.statement(tx, sql)).run(...parameters).changes;
+        const run = async (sql: string, parameters: readonly unknown[]): Promise<number> =>
+            (await this.#writer.statement(tx, sql)).run(...parameters).changes;
         await run('delete from idempotency_keys where id = ? and claimed_at <= ?', [id, now - lifeMs]);
-        await run('delete from idempotency_keys where id in (select id from idempotency_keys where claimed_at <= ? order by claimed_at limit ?)', [now - lifeMs, purgedAtOnce]);
-        if (await run('insert into idempotency_keys (id, actor, fingerprint, claimed_at, answer) values (?, ?, ?, ?, null) on conflict (id) do nothing', [id, actor, fingerprint, now]) === 0) {
+        await run(
+            'delete from idempotency_keys where id in (select id from idempotency_keys where claimed_at <= ? order by claimed_at limit ?)',
+            [now - lifeMs, purgedAtOnce]
+        );
+        if (
+            (await run(
+                'insert into idempotency_keys (id, actor, fingerprint, claimed_at, answer) values (?, ?, ?, ?, null) on conflict (id) do nothing',
+                [id, actor, fingerprint, now]
+            )) === 0
+        ) {
             return false;
         }
         if ((this.#count.get(actor)?.count ?? 0) >= mostPerActor) {
             // Answers go before claims without one: those still keep a request from acting twice.
-            await run('delete from idempotency_keys where id in (select id from idempotency_keys where actor = ? and id <> ? order by answer is not null, claimed_at desc, id limit -1 offset ?)', [actor, id, mostPerActor - 1]);
+            await run(
+                'delete from idempotency_keys where id in (select id from idempotency_keys where actor = ? and id <> ? order by answer is not null, claimed_at desc, id limit -1 offset ?)',
+                [actor, id, mostPerActor - 1]
+            );
         }
         return true;
     }
@@ -114,6 +130,9 @@ class Keys implements Idempotency {
             return;
         }
         const { status, headers, body } = answer;
-        (await this.#writer.statement(tx, 'update idempotency_keys set answer = ? where id = ?')).run(this.#keyring.seal(label, JSON.stringify({ of: id, status, headers, body })), id);
+        (await this.#writer.statement(tx, 'update idempotency_keys set answer = ? where id = ?')).run(
+            this.#keyring.seal(label, JSON.stringify({ of: id, status, headers, body })),
+            id
+        );
     }
 }

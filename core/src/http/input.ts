@@ -12,7 +12,9 @@ const mebibyte = 1024 * 1024;
 /** Path and query. @throws NOT_FOUND, VALIDATION_FAILED */
 export function readAddress(route: Route, call: HttpCall, request: Request): void {
     call.params = validate(route.validate?.params, request.params, 'params', route.method);
-    call.query = knownQuery(route, request.raw.req.url ?? '', () => validate(route.validate?.query, request.query, 'query', route.method));
+    call.query = knownQuery(route, request.raw.req.url ?? '', () =>
+        validate(route.validate?.query, request.query, 'query', route.method)
+    );
 }
 
 /** A JSON body. @throws UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST, VALIDATION_FAILED */
@@ -23,12 +25,17 @@ export function readBody(route: Route, call: HttpCall, request: Request): void {
         return;
     }
     const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = request.raw.req.headers;
-    if (route.bytes?.types.includes(type.split(';', 1)[0]?.trim().toLowerCase() ?? '') === true && encoding === 'identity') {
+    if (
+        route.bytes?.types.includes(type.split(';', 1)[0]?.trim().toLowerCase() ?? '') === true &&
+        encoding === 'identity'
+    ) {
         call.payload = bytes;
         return;
     }
     if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type) || encoding !== 'identity') {
-        throw fail.UNSUPPORTED_MEDIA_TYPE({ accepts: ['application/json', ...route.bytes?.types ?? []].join(' or ') });
+        throw fail.UNSUPPORTED_MEDIA_TYPE({
+            accepts: ['application/json', ...(route.bytes?.types ?? [])].join(' or ')
+        });
     }
     if (bytes.length > (route.maxBytes ?? mebibyte)) {
         throw fail.PAYLOAD_TOO_LARGE({ limit: route.maxBytes ?? mebibyte });

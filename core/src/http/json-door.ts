@@ -16,7 +16,13 @@ type JsonRoute = Extract<Route, { kind: 'json' }>;
 
 const visible = /^[\x21-\x7e]{1,128}$/;
 
-export async function answerJson(route: JsonRoute, call: HttpCall, request: Request, h: ResponseToolkit, ports: HttpPorts): Promise<Lifecycle.ReturnValue> {
+export async function answerJson(
+    route: JsonRoute,
+    call: HttpCall,
+    request: Request,
+    h: ResponseToolkit,
+    ports: HttpPorts
+): Promise<Lifecycle.ReturnValue> {
     readAddress(route, call, request);
     if (route.method !== 'GET') {
         readBody(route, call, request);
@@ -32,8 +38,7 @@ export async function answerJson(route: JsonRoute, call: HttpCall, request: Requ
     let answer: unknown;
     try {
         answer = await route.handler(coreRequest(call) as never);
-    }
-    catch (error) {
+    } catch (error) {
         await keepFailure(call, error);
         throw error;
     }
@@ -47,7 +52,16 @@ export async function answerJson(route: JsonRoute, call: HttpCall, request: Requ
     if (route.method !== 'GET') {
         await recordSuccess(route, call, wire, ports);
     }
-    return route.method === 'GET' ? respondTagged(h, request, wire, isSerialised(answer) ? answer.json.startsWith('[') : Array.isArray(isReply(answer) ? answer.data : answer)) : respond(h, wire);
+    return route.method === 'GET'
+        ? respondTagged(
+              h,
+              request,
+              wire,
+              isSerialised(answer)
+                  ? answer.json.startsWith('[')
+                  : Array.isArray(isReply(answer) ? answer.data : answer)
+          )
+        : respond(h, wire);
 }
 
 /** Turns ready text into a response. */
@@ -58,8 +72,15 @@ function respond(h: ResponseToolkit, wire: Wire): Lifecycle.ReturnValue {
 }
 
 /** A list carries a tag of its content; a single object its version. Either is revalidated. */
-function respondTagged(h: ResponseToolkit, request: Request, wire: Wire, isList: boolean): Lifecycle.ReturnValue {
-    const tag = wire.headers['etag'] ?? (isList ? `"${createHash('sha1').update(wire.body).digest('base64url')}"` : undefined);
+function respondTagged(
+    h: ResponseToolkit,
+    request: Request,
+    wire: Wire,
+    isList: boolean
+): Lifecycle.ReturnValue {
+    const tag =
+        wire.headers['etag'] ??
+        (isList ? `"${createHash('sha1').update(wire.body).digest('base64url')}"` : undefined);
     if (tag === undefined) {
         return respond(h, wire);
     }
@@ -69,32 +90,67 @@ function respondTagged(h: ResponseToolkit, request: Request, wire: Wire, isList:
     return respond(h, { ...wire, headers: { ...wire.headers, etag: tag } });
 }
 
-function respondPrepared(h: ResponseToolkit, request: Request, list: PreparedList, url: string): Lifecycle.ReturnValue {
+function respondPrepared(
+    h: ResponseToolkit,
+    request: Request,
+    list: PreparedList,
+    url: string
+): Lifecycle.ReturnValue {
     const tag = `"${list.tag}"`;
     if (matches(request.raw.req.headers['if-none-match'], tag)) {
         return h.response().code(304).header('etag', tag);
     }
     const next = list.next ?? null;
-    const { headers } = wireOf({ '~portico': 'reply', status: 200, message: 'ok', data: null, headers: { ...(list.total === undefined ? {} : { 'x-total-count': String(list.total) }), ...(next === null ? {} : { 'x-portico-next': next }) } }, url);
+    const { headers } = wireOf(
+        {
+            '~portico': 'reply',
+            status: 200,
+            message: 'ok',
+            data: null,
+            headers: {
+                ...(list.total === undefined ? {} : { 'x-total-count': String(list.total) }),
+                ...(next === null ? {} : { 'x-portico-next': next })
+            }
+        },
+        url
+    );
     const body = `${envelope(0, 'ok', null).slice(0, -'null}'.length)}${list.json()}}`;
     return respond(h, { status: 200, headers: { ...headers, etag: tag }, body });
 }
 
 function matches(header: string | undefined, tag: string): boolean {
-    return header !== undefined && header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === tag);
+    return (
+        header !== undefined &&
+        header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === tag)
+    );
 }
 
 /** A retry gets the first answer; the first request with a key may keep its own. */
-async function claimKey(route: JsonRoute, call: HttpCall, request: Request, ports: HttpPorts): Promise<KeptReply | null> {
+async function claimKey(
+    route: JsonRoute,
+    call: HttpCall,
+    request: Request,
+    ports: HttpPorts
+): Promise<KeptReply | null> {
     const key = call.idempotencyKey;
-    if (key === null || route.method !== 'POST' || call.actor.id === null || request.path.startsWith('/api/auth/')) {
+    if (
+        key === null ||
+        route.method !== 'POST' ||
+        call.actor.id === null ||
+        request.path.startsWith('/api/auth/')
+    ) {
         return null;
     }
     if (!visible.test(key)) {
-        throw fail.BAD_REQUEST(null, { message: 'Idempotency-Key must be 1 to 128 visible ASCII characters' });
+        throw fail.BAD_REQUEST(null, {
+            message: 'Idempotency-Key must be 1 to 128 visible ASCII characters'
+        });
     }
     const body = (request.payload as Buffer | null) ?? Buffer.alloc(0);
-    const fingerprint = createHash('sha256').update(`${route.method} ${request.raw.req.url ?? request.path}\n`).update(body).digest('base64url');
+    const fingerprint = createHash('sha256')
+        .update(`${route.method} ${request.raw.req.url ?? request.path}\n`)
+        .update(body)
+        .digest('base64url');
     const claimed = await ports.idempotency.claim(call.actor, key, fingerprint);
     if ('replay' in claimed) {
         return claimed.replay;
@@ -105,7 +161,11 @@ async function claimKey(route: JsonRoute, call: HttpCall, request: Request, port
 
 async function keepFailure(call: HttpCall, error: unknown): Promise<void> {
     if (isFailure(error) && error.code < 50000 && Math.floor(error.code / 100) !== 429) {
-        await call.key?.keepAlone({ status: Math.floor(error.code / 100), headers: {}, body: failureEnvelope(error) });
+        await call.key?.keepAlone({
+            status: Math.floor(error.code / 100),
+            headers: {},
+            body: failureEnvelope(error)
+        });
     }
 }
 
@@ -122,7 +182,10 @@ async function recordSuccess(route: JsonRoute, call: HttpCall, wire: Wire, ports
 
 function checkAnswer(route: JsonRoute, data: unknown): void {
     const plain: unknown = data === undefined ? null : JSON.parse(JSON.stringify(data));
-    const { error } = (route.returns as unknown as Joi.Schema).validate(plain, { convert: false, abortEarly: false });
+    const { error } = (route.returns as unknown as Joi.Schema).validate(plain, {
+        convert: false,
+        abortEarly: false
+    });
     if (error !== undefined) {
         throw new TypeError(`${route.id} answers what its schema does not say: ${error.message}`);
     }

@@ -12,7 +12,12 @@ export interface Use {
 }
 
 /** Translates one part of a description. */
-export type Convert = (description: Description, use: Use, path: readonly string[], convert: Convert) => JsonSchema;
+export type Convert = (
+    description: Description,
+    use: Use,
+    path: readonly string[],
+    convert: Convert
+) => JsonSchema;
 /** The walk itself, as the readers of containers get it. */
 export type Walk = (description: Description, use: Use, path: readonly string[]) => JsonSchema;
 
@@ -35,15 +40,27 @@ export interface When extends Branch {
 /** joi's `describe()`. */
 export interface Description {
     readonly type: string;
-    readonly flags?: Readonly<Record<string, unknown>> & { readonly presence?: 'optional' | 'required' | 'forbidden' };
+    readonly flags?: Readonly<Record<string, unknown>> & {
+        readonly presence?: 'optional' | 'required' | 'forbidden';
+    };
     readonly rules?: readonly Rule[];
     readonly allow?: readonly unknown[];
     readonly invalid?: readonly unknown[];
     readonly examples?: readonly unknown[];
     readonly metas?: readonly Readonly<Record<string, unknown>>[];
     readonly keys?: Readonly<Record<string, Description>>;
-    readonly patterns?: readonly { readonly regex?: string; readonly schema?: Description; readonly rule: Description; readonly matches?: unknown }[];
-    readonly dependencies?: readonly { readonly rel: string; readonly key?: string; readonly peers: readonly string[]; readonly options?: unknown }[];
+    readonly patterns?: readonly {
+        readonly regex?: string;
+        readonly schema?: Description;
+        readonly rule: Description;
+        readonly matches?: unknown;
+    }[];
+    readonly dependencies?: readonly {
+        readonly rel: string;
+        readonly key?: string;
+        readonly peers: readonly string[];
+        readonly options?: unknown;
+    }[];
     readonly renames?: unknown;
     readonly items?: readonly Description[];
     readonly ordered?: readonly Description[];
@@ -78,10 +95,11 @@ export function allOf(base: JsonSchema, demands: readonly JsonSchema[]): JsonSch
     for (const demand of demands) {
         if (Object.keys(demand).some((keyword) => keyword in merged)) {
             rest.push(demand);
-        }
-        else {
+        } else {
             merged = { ...merged, ...demand };
         }
     }
-    return rest.length === 0 ? merged : { ...merged, allOf: [...((merged['allOf'] as JsonSchema[] | undefined) ?? []), ...rest] };
+    return rest.length === 0
+        ? merged
+        : { ...merged, allOf: [...((merged['allOf'] as JsonSchema[] | undefined) ?? []), ...rest] };
 }

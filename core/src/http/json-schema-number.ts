@@ -1,5 +1,13 @@
 /** Numbers. */
-import { allOf, Inexpressible, numberOf, type Description, type JsonSchema, type Rule, type Use } from './json-schema-description.ts';
+import {
+    allOf,
+    Inexpressible,
+    numberOf,
+    type Description,
+    type JsonSchema,
+    type Rule,
+    type Use
+} from './json-schema-description.ts';
 
 type Reader = (rule: Rule, path: readonly string[]) => JsonSchema;
 
@@ -27,13 +35,19 @@ export function numberSchema(description: Description, use: Use, path: readonly 
         return reader(rule, path);
     });
     const type = demands.some((demand) => demand['type'] === 'integer') ? 'integer' : 'number';
-    const said = demands.map(({ type: _type, ...demand }) => demand).filter((demand) => Object.keys(demand).length > 0);
-    return allOf({ type }, [...said, ...(use.side === 'answer' || description.flags?.['unsafe'] === true ? [] : safe(said))]);
+    const said = demands
+        .map(({ type: _type, ...demand }) => demand)
+        .filter((demand) => Object.keys(demand).length > 0);
+    return allOf({ type }, [
+        ...said,
+        ...(use.side === 'answer' || description.flags?.['unsafe'] === true ? [] : safe(said))
+    ]);
 }
 
 /** joi refuses what a double cannot count exactly. */
 function safe(said: readonly JsonSchema[]): JsonSchema[] {
-    const bounded = (...keywords: readonly string[]): boolean => said.some((demand) => keywords.some((keyword) => keyword in demand));
+    const bounded = (...keywords: readonly string[]): boolean =>
+        said.some((demand) => keywords.some((keyword) => keyword in demand));
     return [
         ...(bounded('minimum', 'exclusiveMinimum') ? [] : [{ minimum: Number.MIN_SAFE_INTEGER }]),
         ...(bounded('maximum', 'exclusiveMaximum') ? [] : [{ maximum: Number.MAX_SAFE_INTEGER }])

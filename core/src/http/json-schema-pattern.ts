@@ -12,8 +12,7 @@ export function patternOf(described: unknown, path: readonly string[]): string {
     const plain = flags.includes('i') ? bothCases(source) : source;
     try {
         new RegExp(plain, 'u');
-    }
-    catch {
+    } catch {
         throw new Inexpressible(path, `the pattern ${String(described)}, which is none with the flag u`);
     }
     return plain;
@@ -32,15 +31,12 @@ function bothCases(source: string): string {
         const char = rest[0] as string;
         if (whole !== undefined) {
             out += whole;
-        }
-        else if (range !== undefined) {
+        } else if (range !== undefined) {
             out += range.toLowerCase() + range.toUpperCase();
-        }
-        else if (/[a-zA-Z]/.test(char)) {
+        } else if (/[a-zA-Z]/.test(char)) {
             const both = char.toLowerCase() + char.toUpperCase();
             out += inClass ? both : `[${both}]`;
-        }
-        else {
+        } else {
             inClass = char === '[' ? true : char === ']' ? false : inClass;
             out += char;
         }

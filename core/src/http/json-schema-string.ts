@@ -1,13 +1,28 @@
 /** Strings: joi's rules as lengths, formats and patterns. */
-import { allOf, Inexpressible, numberOf, type Description, type JsonSchema, type Rule, type Use } from './json-schema-description.ts';
+import {
+    allOf,
+    Inexpressible,
+    numberOf,
+    type Description,
+    type JsonSchema,
+    type Rule,
+    type Use
+} from './json-schema-description.ts';
 import { patternOf } from './json-schema-pattern.ts';
 
 type Reader = (rule: Rule, use: Use, path: readonly string[]) => JsonSchema;
 
-const format = (name: string): Reader => () => ({ format: name });
-const pattern = (source: string): Reader => () => ({ pattern: source });
+const format =
+    (name: string): Reader =>
+    () => ({ format: name });
+const pattern =
+    (source: string): Reader =>
+    () => ({ pattern: source });
 /** Rules that change text where it is converted, and are demands where it is taken as it is. */
-const unlessText = (reader: Reader): Reader => (rule, use, path) => (use.side === 'text' ? {} : reader(rule, use, path));
+const unlessText =
+    (reader: Reader): Reader =>
+    (rule, use, path) =>
+        use.side === 'text' ? {} : reader(rule, use, path);
 
 const rules: Readonly<Record<string, Reader>> = {
     min(rule, _use, path) {
@@ -33,7 +48,10 @@ const rules: Readonly<Record<string, Reader>> = {
     alphanum: pattern('^[a-zA-Z0-9]+$'),
     token: pattern('^[a-zA-Z0-9_]+$'),
     hex(rule) {
-        const { byteAligned = false, prefix = false } = (rule.args?.['options'] ?? {}) as { byteAligned?: boolean; prefix?: boolean | 'optional' };
+        const { byteAligned = false, prefix = false } = (rule.args?.['options'] ?? {}) as {
+            byteAligned?: boolean;
+            prefix?: boolean | 'optional';
+        };
         const lead = prefix === false ? '' : prefix === true ? '0[xX]' : '(?:0[xX])?';
         return { pattern: byteAligned ? `^${lead}(?:[0-9a-fA-F]{2})+$` : `^${lead}[0-9a-fA-F]+$` };
     },
@@ -43,7 +61,10 @@ const rules: Readonly<Record<string, Reader>> = {
     },
     email: format('email'),
     uri(rule) {
-        const { allowRelative = false, relativeOnly = false } = (rule.args?.['options'] ?? {}) as { allowRelative?: boolean; relativeOnly?: boolean };
+        const { allowRelative = false, relativeOnly = false } = (rule.args?.['options'] ?? {}) as {
+            allowRelative?: boolean;
+            relativeOnly?: boolean;
+        };
         return { format: allowRelative || relativeOnly ? 'uri-reference' : 'uri' };
     },
     hostname: format('hostname'),
@@ -54,18 +75,26 @@ const rules: Readonly<Record<string, Reader>> = {
     isoDate: format('date-time'),
     dataUri: pattern('^data:'),
     ip(rule, _use, path) {
-        const { version = ['ipv4', 'ipv6', 'ipvfuture'], cidr = 'optional' } = (rule.args?.['options'] ?? {}) as { version?: string | string[]; cidr?: string };
+        const { version = ['ipv4', 'ipv6', 'ipvfuture'], cidr = 'optional' } = (rule.args?.['options'] ??
+            {}) as { version?: string | string[]; cidr?: string };
         const versions = [version].flat();
         const formats = ['ipv4', 'ipv6'].filter((each) => versions.includes(each));
         if (formats.length === 0) {
             throw new Inexpressible(path, 'an address that is neither IPv4 nor IPv6');
         }
         if (cidr !== 'forbidden') {
-            return { pattern: cidr === 'required' ? '^[0-9a-fA-F.:]+/[0-9]{1,3}$' : '^[0-9a-fA-F.:]+(?:/[0-9]{1,3})?$' };
+            return {
+                pattern:
+                    cidr === 'required' ? '^[0-9a-fA-F.:]+/[0-9]{1,3}$' : '^[0-9a-fA-F.:]+(?:/[0-9]{1,3})?$'
+            };
         }
-        return formats.length === 1 ? { format: formats[0] } : { anyOf: formats.map((each) => ({ format: each })) };
+        return formats.length === 1
+            ? { format: formats[0] }
+            : { anyOf: formats.map((each) => ({ format: each })) };
     },
-    case: unlessText((rule) => ({ pattern: rule.args?.['direction'] === 'lower' ? '^[^A-Z]*$' : '^[^a-z]*$' })),
+    case: unlessText((rule) => ({
+        pattern: rule.args?.['direction'] === 'lower' ? '^[^A-Z]*$' : '^[^a-z]*$'
+    })),
     trim: unlessText(pattern('^(?!\\s)[\\s\\S]*(?<!\\s)$')),
     custom: () => ({})
 };
@@ -81,7 +110,12 @@ export function stringSchema(description: Description, use: Use, path: readonly 
     const lengths = demands.filter((demand) => 'minLength' in demand || 'maxLength' in demand);
     // joi refuses the empty string unless it is among the allowed values.
     const least = Math.max(1, ...lengths.map((demand) => (demand['minLength'] as number | undefined) ?? 0));
-    const most = Math.min(...lengths.map((demand) => (demand['maxLength'] as number | undefined) ?? Infinity));
+    const most = Math.min(
+        ...lengths.map((demand) => (demand['maxLength'] as number | undefined) ?? Infinity)
+    );
     const base = { type: 'string', minLength: least, ...(most === Infinity ? {} : { maxLength: most }) };
-    return allOf(base, demands.filter((demand) => !lengths.includes(demand) && Object.keys(demand).length > 0));
+    return allOf(
+        base,
+        demands.filter((demand) => !lengths.includes(demand) && Object.keys(demand).length > 0)
+    );
 }

@@ -5,7 +5,13 @@
 import type { AnySchema } from '@portico/sdk';
 import type Joi from 'joi';
 import { arraySchema } from './json-schema-array.ts';
-import { Inexpressible, type Convert, type Description, type JsonSchema, type Use } from './json-schema-description.ts';
+import {
+    Inexpressible,
+    type Convert,
+    type Description,
+    type JsonSchema,
+    type Use
+} from './json-schema-description.ts';
 import { numberSchema } from './json-schema-number.ts';
 import { objectSchema } from './json-schema-object.ts';
 import { stringSchema } from './json-schema-string.ts';
@@ -24,7 +30,8 @@ export function jsonSchemaOf(schema: AnySchema, use: Use): JsonSchema {
     const known = translated.get(schema) ?? new Map<string, JsonSchema>();
     translated.set(schema, known);
     const key = `${use.side} ${use.defaults}`;
-    const found = known.get(key) ?? convert((schema as unknown as Joi.Schema).describe() as Description, use, []);
+    const found =
+        known.get(key) ?? convert((schema as unknown as Joi.Schema).describe() as Description, use, []);
     known.set(key, found);
     return found;
 }
@@ -41,20 +48,27 @@ const readers: Readonly<Record<string, Convert>> = {
     },
     date(description, use, path) {
         if (use.side === 'body') {
-            throw new Inexpressible(path, 'a date in a JSON body, which nothing that is sent ever is: use string().isoDate()');
+            throw new Inexpressible(
+                path,
+                'a date in a JSON body, which nothing that is sent ever is: use string().isoDate()'
+            );
         }
         if (description.rules !== undefined) {
             throw new Inexpressible(path, 'bounds of a date');
         }
         const { format } = description.flags ?? {};
-        return format === 'javascript' || format === 'unix' ? { type: 'number' } : { type: 'string', format: 'date-time' };
+        return format === 'javascript' || format === 'unix'
+            ? { type: 'number' }
+            : { type: 'string', format: 'date-time' };
     },
     binary(description, use, path) {
         if (use.side !== 'text' || description.rules !== undefined) {
             throw new Inexpressible(path, 'bytes in JSON: use string().base64()');
         }
         const encoding = description.flags?.['encoding'];
-        return typeof encoding === 'string' ? { type: 'string', contentEncoding: encoding } : { type: 'string' };
+        return typeof encoding === 'string'
+            ? { type: 'string', contentEncoding: encoding }
+            : { type: 'string' };
     },
     array: (description, use, path) => arraySchema(description, use, path, convert),
     object: (description, use, path) => objectSchema(description, use, path, convert),
@@ -72,7 +86,9 @@ function convert(description: Description, use: Use, path: readonly string[]): J
     if (description.flags?.['failover'] !== undefined) {
         throw new Inexpressible(path, 'a failover value');
     }
-    const preference = ['convert', 'presence', 'allowUnknown', 'stripUnknown', 'noDefaults'].find((name) => name in (description.preferences ?? {}));
+    const preference = ['convert', 'presence', 'allowUnknown', 'stripUnknown', 'noDefaults'].find(
+        (name) => name in (description.preferences ?? {})
+    );
     if (preference !== undefined) {
         throw new Inexpressible(path, `the preference ${preference}`);
     }
@@ -81,24 +97,42 @@ function convert(description: Description, use: Use, path: readonly string[]): J
 }
 
 /** Conditions that the object around did not take care of: any of their outcomes may hold. */
-function withWhens(description: Description, schema: JsonSchema, use: Use, path: readonly string[]): JsonSchema {
-    const conditions = (description.whens ?? []).map((when) => {
-        const branches = when.switch ?? [when];
-        const outcomes = branches.flatMap(({ then, otherwise }) => [then, otherwise]).filter((each) => each !== undefined);
-        const exhaustive = branches.at(-1)?.otherwise !== undefined && branches.every(({ then }) => then !== undefined);
-        const schemas = outcomes.filter((each) => each.flags?.presence !== 'forbidden').map((each) => convert(each, use, path));
-        return exhaustive && schemas.length > 0 && schemas.every((each) => Object.keys(each).length > 0) ? { anyOf: schemas } : {};
-    }).filter((condition) => Object.keys(condition).length > 0);
+function withWhens(
+    description: Description,
+    schema: JsonSchema,
+    use: Use,
+    path: readonly string[]
+): JsonSchema {
+    const conditions = (description.whens ?? [])
+        .map((when) => {
+            const branches = when.switch ?? [when];
+            const outcomes = branches
+                .flatMap(({ then, otherwise }) => [then, otherwise])
+                .filter((each) => each !== undefined);
+            const exhaustive =
+                branches.at(-1)?.otherwise !== undefined && branches.every(({ then }) => then !== undefined);
+            const schemas = outcomes
+                .filter((each) => each.flags?.presence !== 'forbidden')
+                .map((each) => convert(each, use, path));
+            return exhaustive && schemas.length > 0 && schemas.every((each) => Object.keys(each).length > 0)
+                ? { anyOf: schemas }
+                : {};
+        })
+        .filter((condition) => Object.keys(condition).length > 0);
     return conditions.length === 0 ? schema : { allOf: [schema, ...conditions] };
 }
 
 function alternativesSchema(description: Description, use: Use, path: readonly string[]): JsonSchema {
-    const schemas = (description.matches ?? []).flatMap((match) => {
-        if (match.schema !== undefined) {
-            return [match.schema];
-        }
-        return (match.switch ?? [match]).flatMap(({ then, otherwise }) => [then, otherwise]).filter((each) => each !== undefined);
-    }).map((each) => convert(each, use, path));
+    const schemas = (description.matches ?? [])
+        .flatMap((match) => {
+            if (match.schema !== undefined) {
+                return [match.schema];
+            }
+            return (match.switch ?? [match])
+                .flatMap(({ then, otherwise }) => [then, otherwise])
+                .filter((each) => each !== undefined);
+        })
+        .map((each) => convert(each, use, path));
     if (schemas.length === 0) {
         return {};
     }
@@ -106,15 +140,30 @@ function alternativesSchema(description: Description, use: Use, path: readonly s
     return { [{ any: 'anyOf', one: 'oneOf', all: 'allOf' }[match]]: schemas };
 }
 
-function withAnnotations(description: Description, schema: JsonSchema, use: Use, path: readonly string[]): JsonSchema {
+function withAnnotations(
+    description: Description,
+    schema: JsonSchema,
+    use: Use,
+    path: readonly string[]
+): JsonSchema {
     const { flags = {}, metas = [], examples } = description;
-    const rules = (description.rules ?? []).filter((rule) => rule.name === 'custom').map((rule) => {
-        if (typeof rule.args?.['description'] !== 'string') {
-            throw new Inexpressible(path, 'a custom rule that does not say in words what it asks: give custom() its second argument');
-        }
-        return sentence(rule.args['description']);
-    });
-    const text = [...(typeof flags.description === 'string' ? [rules.length === 0 ? flags.description : sentence(flags.description)] : []), ...rules].join(' ');
+    const rules = (description.rules ?? [])
+        .filter((rule) => rule.name === 'custom')
+        .map((rule) => {
+            if (typeof rule.args?.['description'] !== 'string') {
+                throw new Inexpressible(
+                    path,
+                    'a custom rule that does not say in words what it asks: give custom() its second argument'
+                );
+            }
+            return sentence(rule.args['description']);
+        });
+    const text = [
+        ...(typeof flags.description === 'string'
+            ? [rules.length === 0 ? flags.description : sentence(flags.description)]
+            : []),
+        ...rules
+    ].join(' ');
     const secret = metas.some((meta) => meta['secret'] === true);
     const value = use.defaults ? jsonOf(flags.default) : undefined;
     return {
@@ -134,7 +183,11 @@ function sentence(text: string): string {
 
 /** A default that is plain data; what is computed or copied from elsewhere has no value to show. */
 function jsonOf(value: unknown): unknown {
-    if (value === undefined || typeof value === 'function' || (typeof value === 'object' && value !== null && ('special' in value || 'ref' in value))) {
+    if (
+        value === undefined ||
+        typeof value === 'function' ||
+        (typeof value === 'object' && value !== null && ('special' in value || 'ref' in value))
+    ) {
         return undefined;
     }
     return JSON.parse(JSON.stringify(value)) as unknown;

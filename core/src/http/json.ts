@@ -12,15 +12,13 @@ export function parseJson(bytes: Uint8Array): unknown {
     let text: string;
     try {
         text = utf8.decode(bytes);
-    }
-    catch {
+    } catch {
         throw fail.BAD_REQUEST(null, { message: 'The body is not UTF-8' });
     }
     let value: unknown;
     try {
         value = JSON.parse(text);
-    }
-    catch (error) {
+    } catch (error) {
         throw fail.BAD_REQUEST(null, { message: `The body is not JSON: ${position(error, text)}` });
     }
     if (typeof value === 'object' && value !== null) {
@@ -42,18 +40,17 @@ function checkStructure(text: string): void {
                 expectKey = false;
             }
             at = end;
-        }
-        else if (char === '{' || char === '[') {
+        } else if (char === '{' || char === '[') {
             keys.push(char === '{' ? new Set() : null);
             expectKey = char === '{';
             if (keys.length > deepest) {
-                throw fail.BAD_REQUEST(null, { message: `The body is nested more than ${deepest} levels deep` });
+                throw fail.BAD_REQUEST(null, {
+                    message: `The body is nested more than ${deepest} levels deep`
+                });
             }
-        }
-        else if (char === '}' || char === ']') {
+        } else if (char === '}' || char === ']') {
             keys.pop();
-        }
-        else if (char === ',') {
+        } else if (char === ',') {
             expectKey = keys.at(-1) instanceof Set;
         }
     }
@@ -72,12 +69,18 @@ function addKey(keys: Set<string> | null, key: string): void {
         throw fail.BAD_REQUEST(null, { message: 'The body has the forbidden key "__proto__"' });
     }
     if (keys?.has(key) === true) {
-        throw fail.BAD_REQUEST(null, { message: `The body has the key ${JSON.stringify(key.slice(0, 64))} twice` });
+        throw fail.BAD_REQUEST(null, {
+            message: `The body has the key ${JSON.stringify(key.slice(0, 64))} twice`
+        });
     }
     keys?.add(key);
 }
 
 function position(error: unknown, text: string): string {
     const found = /at position (\d+)/.exec((error as Error).message)?.[1];
-    return found === undefined ? (text.trim() === '' ? 'it is empty' : 'it ends too early') : `unexpected character at position ${found}`;
+    return found === undefined
+        ? text.trim() === ''
+            ? 'it is empty'
+            : 'it ends too early'
+        : `unexpected character at position ${found}`;
 }

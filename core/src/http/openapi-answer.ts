@@ -39,16 +39,34 @@ function successes(route: Route, { name, statuses }: AnswerContext): Record<stri
             return route.method === 'GET' ? { ...all, ...unchanged } : all;
         }
         case 'stream':
-            return { 200: { description: 'Server-sent events; a comment every 15 s keeps the connection open', headers: requestId, content: { 'text/event-stream': { schema: { type: 'string' } } } } };
+            return {
+                200: {
+                    description: 'Server-sent events; a comment every 15 s keeps the connection open',
+                    headers: requestId,
+                    content: { 'text/event-stream': { schema: { type: 'string' } } }
+                }
+            };
         case 'socket':
             return { 101: { description: 'The connection is a WebSocket from here on' } };
         case 'download': {
-            const headers = { ...requestId, ETag: headerRef('ETag'), 'Content-Disposition': headerRef('ContentDisposition'), 'Accept-Ranges': headerRef('AcceptRanges') };
+            const headers = {
+                ...requestId,
+                ETag: headerRef('ETag'),
+                'Content-Disposition': headerRef('ContentDisposition'),
+                'Accept-Ranges': headerRef('AcceptRanges')
+            };
             return {
                 200: { description: 'The whole content', headers, content: { '*/*': {} } },
-                206: { description: 'The part that was asked for', headers: { ...headers, 'Content-Range': headerRef('ContentRange') }, content: { '*/*': {} } },
+                206: {
+                    description: 'The part that was asked for',
+                    headers: { ...headers, 'Content-Range': headerRef('ContentRange') },
+                    content: { '*/*': {} }
+                },
                 ...unchanged,
-                416: { description: 'The content does not reach that far', headers: { ...requestId, 'Content-Range': headerRef('ContentRange') } }
+                416: {
+                    description: 'The content does not reach that far',
+                    headers: { ...requestId, 'Content-Range': headerRef('ContentRange') }
+                }
             };
         }
         case 'http':
@@ -67,7 +85,9 @@ function dataOf(route: Route, name: Name): JsonSchema | null {
     if ('const' in schema || 'enum' in schema || types.some((type) => !any.includes(type))) {
         throw new TypeError('returns: data is an object, an array or null');
     }
-    return types.includes('array') && typeof schema['items'] === 'object' && schema['items'] !== null ? { ...schema, items: name(schema['items'] as JsonSchema, true) } : name(schema, false);
+    return types.includes('array') && typeof schema['items'] === 'object' && schema['items'] !== null
+        ? { ...schema, items: name(schema['items'] as JsonSchema, true) }
+        : name(schema, false);
 }
 
 function success(route: Route, status: number, data: JsonSchema | null): JsonSchema {
@@ -82,25 +102,63 @@ function success(route: Route, status: number, data: JsonSchema | null): JsonSch
             ...(long ? {} : { ETag: headerRef('ETag') }),
             ...(status === 201 ? { Location: headerRef('Location') } : {}),
             ...(isList && reads ? { Link: headerRef('Link'), 'X-Total-Count': headerRef('TotalCount') } : {}),
-            ...(route.fails?.includes('ENGINE_REJECTED') === true && !reads ? { 'X-Engine-Reload': headerRef('EngineReload') } : {})
+            ...(route.fails?.includes('ENGINE_REJECTED') === true && !reads
+                ? { 'X-Engine-Reload': headerRef('EngineReload') }
+                : {})
         },
-        content: { 'application/json': { schema: { allOf: [{ $ref: '#/components/schemas/Envelope' }], properties: { code: { type: 'integer', const: 0 }, ...(shape === null ? {} : { data: shape }) } } } }
+        content: {
+            'application/json': {
+                schema: {
+                    allOf: [{ $ref: '#/components/schemas/Envelope' }],
+                    properties: {
+                        code: { type: 'integer', const: 0 },
+                        ...(shape === null ? {} : { data: shape })
+                    }
+                }
+            }
+        }
     };
 }
 
 function refusals({ reasons, isPlugin, share }: AnswerContext): Record<string, JsonSchema> {
     const byStatus = Map.groupBy(reasons, (reason) => statusOf(failures.get(reason)?.code ?? 0));
     const known = [...byStatus].map(([status, some]) => {
-        const own = isPlugin ? [{ allOf: [{ $ref: '#/components/schemas/Failure' }], properties: { code: { type: 'integer', minimum: status * 100 + 50, maximum: status * 100 + 99 } } }] : [];
-        const schemas = [...some.map((reason) => ({ $ref: `#/components/schemas/${failureName(reason)}` })), ...own];
+        const own = isPlugin
+            ? [
+                  {
+                      allOf: [{ $ref: '#/components/schemas/Failure' }],
+                      properties: {
+                          code: { type: 'integer', minimum: status * 100 + 50, maximum: status * 100 + 99 }
+                      }
+                  }
+              ]
+            : [];
+        const schemas = [
+            ...some.map((reason) => ({ $ref: `#/components/schemas/${failureName(reason)}` })),
+            ...own
+        ];
         const name = `Error${status}.${some.map((reason) => String((failures.get(reason)?.code ?? 0) % 100).padStart(2, '0')).join('.')}${own.length > 0 ? '.plugin' : ''}`;
         const response = {
             description: some.join(', '),
-            headers: { ...requestId, ...(status === 429 ? { 'Retry-After': headerRef('RetryAfter') } : {}), ...(status === 401 ? { 'WWW-Authenticate': headerRef('Authenticate') } : {}) },
-            content: { 'application/json': { schema: schemas.length === 1 ? schemas[0] : { anyOf: schemas } } }
+            headers: {
+                ...requestId,
+                ...(status === 429 ? { 'Retry-After': headerRef('RetryAfter') } : {}),
+                ...(status === 401 ? { 'WWW-Authenticate': headerRef('Authenticate') } : {})
+            },
+            content: {
+                'application/json': { schema: schemas.length === 1 ? schemas[0] : { anyOf: schemas } }
+            }
         };
         return [String(status), share(name, response)] as const;
     });
-    const other = isPlugin ? { default: share('PluginError', { description: 'A failure of the plugin\'s own', headers: requestId, content: { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } } }) } : {};
+    const other = isPlugin
+        ? {
+              default: share('PluginError', {
+                  description: "A failure of the plugin's own",
+                  headers: requestId,
+                  content: { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } }
+              })
+          }
+        : {};
     return { ...Object.fromEntries(known), ...other };
 }

@@ -49,16 +49,28 @@ export function operationOf({ route, server, name, share }: OperationInput): [st
         tags: [plugin ?? groupOf(path)],
         summary: route.summary,
         ...(route.description === undefined ? {} : { description: route.description }),
-        ...(route.deprecated === undefined ? {} : { deprecated: true, 'x-deprecated': { ...route.deprecated } }),
+        ...(route.deprecated === undefined
+            ? {}
+            : { deprecated: true, 'x-deprecated': { ...route.deprecated } }),
         parameters: parametersOf(route, path),
         responses: responsesOf(route, {
-            name: (schema, isItem) => name(schema, [...(isItem || /\}$/.test(path) ? [singular(id)] : []), `${pascal(id)}${isItem ? 'Item' : 'Data'}`]),
+            name: (schema, isItem) =>
+                name(schema, [
+                    ...(isItem || /\}$/.test(path) ? [singular(id)] : []),
+                    `${pascal(id)}${isItem ? 'Item' : 'Data'}`
+                ]),
             statuses: statusesOf(route, server.routes, plugin !== null),
             reasons: reasonsOf(route, path, plugin !== null),
             isPlugin: plugin !== null,
             share
         }),
-        security: typeof access !== 'string' ? [] : [{ bearer: access === 'authenticated' ? [] : [access] }, ...(route.method === 'GET' || route.kind === 'http' ? [{ ticket: [] }] : [])],
+        security:
+            typeof access !== 'string'
+                ? []
+                : [
+                      { bearer: access === 'authenticated' ? [] : [access] },
+                      ...(route.method === 'GET' || route.kind === 'http' ? [{ ticket: [] }] : [])
+                  ],
         ...(typeof access === 'string' ? { 'x-permission': access } : { 'x-public': access.public }),
         'x-effect': effectOf(route),
         'x-door': route.kind,
@@ -66,16 +78,24 @@ export function operationOf({ route, server, name, share }: OperationInput): [st
         ...(route.sessionOnly === true ? { 'x-session-only': true } : {}),
         ...(route.ownAccount === true ? { 'x-own-account': true } : {}),
         ...(route.kind === 'http' ? { 'x-raw': route.raw } : {}),
-        ...(route.kind === 'socket' ? { 'x-websocket': { protocols: route.protocols, maxMessageBytes: route.maxMessageBytes } } : {})
+        ...(route.kind === 'socket'
+            ? { 'x-websocket': { protocols: route.protocols, maxMessageBytes: route.maxMessageBytes } }
+            : {})
     };
     const requestBody = bodyOf(route, (schema) => name(schema, [`${pascal(id)}Body`]));
-    const methods = route.kind === 'http' ? route.methods.filter((method) => method !== 'HEAD') : [route.method];
-    return methods.map((method, index) => [method.toLowerCase(), {
-        operationId: index === 0 ? id : `${id}.${method}`,
-        ...describes,
-        ...(method === 'GET' || requestBody === undefined ? {} : { requestBody }),
-        ...(method === 'GET' ? {} : { security: describes.security.filter((scheme) => !('ticket' in scheme)) })
-    }]);
+    const methods =
+        route.kind === 'http' ? route.methods.filter((method) => method !== 'HEAD') : [route.method];
+    return methods.map((method, index) => [
+        method.toLowerCase(),
+        {
+            operationId: index === 0 ? id : `${id}.${method}`,
+            ...describes,
+            ...(method === 'GET' || requestBody === undefined ? {} : { requestBody }),
+            ...(method === 'GET'
+                ? {}
+                : { security: describes.security.filter((scheme) => !('ticket' in scheme)) })
+        }
+    ]);
 }
 
 /** A POST to a collection, which is a path with single objects below it, makes one. The rest says it, or is done at once; a plugin has no word for it, and may do either. */
@@ -86,7 +106,13 @@ function statusesOf(route: Route, routes: readonly Route[], isPlugin: boolean): 
     if (isPlugin && route.method !== 'GET') {
         return route.method === 'POST' ? [200, 201, 202] : [200, 202];
     }
-    const isCollection = route.method === 'POST' && routes.some((other) => other.path.startsWith(`${route.path}/{`) && !other.path.slice(route.path.length + 1).includes('/'));
+    const isCollection =
+        route.method === 'POST' &&
+        routes.some(
+            (other) =>
+                other.path.startsWith(`${route.path}/{`) &&
+                !other.path.slice(route.path.length + 1).includes('/')
+        );
     return isCollection ? [201] : [200];
 }
 
@@ -96,7 +122,10 @@ function groupOf(path: string): string {
 }
 
 function pascal(id: string): string {
-    return id.split(/[^A-Za-z0-9]+/).map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+    return id
+        .split(/[^A-Za-z0-9]+/)
+        .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+        .join('');
 }
 
 /** `hosts.list` → `Host`. */

@@ -7,11 +7,16 @@ export interface PathParameter {
 }
 
 /** `/files/{path*}` → `/files/{path}`. @throws TypeError for what has no template */
-export function templateOf(path: string): { readonly template: string; readonly parameters: readonly PathParameter[] } {
+export function templateOf(path: string): {
+    readonly template: string;
+    readonly parameters: readonly PathParameter[];
+} {
     const parameters: PathParameter[] = [];
     const template = path.replace(/\{(\w+)(\?|\*\d*)?\}/g, (_all, name: string, suffix = '') => {
         if (suffix === '?' || /^\*\d/.test(suffix as string)) {
-            throw new TypeError(`OpenAPI cannot express the parameter {${name}${suffix}}: declare a route for each form`);
+            throw new TypeError(
+                `OpenAPI cannot express the parameter {${name}${suffix}}: declare a route for each form`
+            );
         }
         parameters.push({ name, multi: suffix === '*' });
         return `{${name}}`;

@@ -51,9 +51,16 @@ export function createOpenApi({ servers, version }: OpenApiOptions): OpenApi {
     let kept: Kept | null = null;
     const current = (): Kept => {
         const mounted = servers();
-        const same = kept !== null && kept.of.length === mounted.length && kept.of.every((ref, index) => ref.deref() === mounted[index]);
+        const same =
+            kept !== null &&
+            kept.of.length === mounted.length &&
+            kept.of.every((ref, index) => ref.deref() === mounted[index]);
         if (kept === null || !same) {
-            kept = { of: mounted.map((server) => new WeakRef(server)), document: build(mounted, version), text: null };
+            kept = {
+                of: mounted.map((server) => new WeakRef(server)),
+                document: build(mounted, version),
+                text: null
+            };
         }
         return kept;
     };
@@ -76,7 +83,10 @@ export function createOpenApi({ servers, version }: OpenApiOptions): OpenApi {
  * @throws TypeError that names the route and what of it cannot be expressed
  */
 export function assertExpressible(route: Route): void {
-    describe({ name: 'core', prefix: '', routes: [route] }, route, { name: (schema) => schema, share: (_name, response) => response });
+    describe({ name: 'core', prefix: '', routes: [route] }, route, {
+        name: (schema) => schema,
+        share: (_name, response) => response
+    });
 }
 
 function build(servers: readonly DescribedServer[], version: string): OpenApiDocument {
@@ -100,10 +110,19 @@ function build(servers: readonly DescribedServer[], version: string): OpenApiDoc
             }
         }
     }
-    const tags = [...new Set(Object.values(paths).flatMap((item) => Object.values(item).flatMap((operation) => operation.tags)))];
+    const tags = [
+        ...new Set(
+            Object.values(paths).flatMap((item) => Object.values(item).flatMap((operation) => operation.tags))
+        )
+    ];
     return {
         openapi: '3.1.0',
-        info: { title: 'Portico', version, description: 'Every JSON answer is `{ code, message, data }`. `code` is 0, or the HTTP status × 100 plus a detail; `data.reason` of a failure is stable. Numbers beyond ±(2^53 − 1), unknown fields and other types than the documented ones are refused.' },
+        info: {
+            title: 'Portico',
+            version,
+            description:
+                'Every JSON answer is `{ code, message, data }`. `code` is 0, or the HTTP status × 100 plus a detail; `data.reason` of a failure is stable. Numbers beyond ±(2^53 − 1), unknown fields and other types than the documented ones are refused.'
+        },
         servers: [{ url: '/' }],
         security: [{ bearer: [] }],
         tags: tags.map((name) => ({ name, ...describeTag(name, servers) })),
@@ -117,14 +136,22 @@ type Shared = Pick<OperationInput, 'name' | 'share'>;
 function describe(server: DescribedServer, route: Route, shared: Shared): [string, Operation][] {
     try {
         return operationOf({ route, server, ...shared });
-    }
-    catch (error) {
-        throw new TypeError(`Route ${route.method} ${fullPath(server.prefix, route.path)} (${route.id}) cannot be described: ${(error as Error).message}`, { cause: error });
+    } catch (error) {
+        throw new TypeError(
+            `Route ${route.method} ${fullPath(server.prefix, route.path)} (${route.id}) cannot be described: ${(error as Error).message}`,
+            { cause: error }
+        );
     }
 }
 
 /** Two templates that differ in a parameter's name only are one path to OpenAPI: the name that came first holds. */
-function place(path: string, method: string, operation: Operation, paths: Readonly<Record<string, object>>, templates: Map<string, string>): { key: string; operation: Operation } {
+function place(
+    path: string,
+    method: string,
+    operation: Operation,
+    paths: Readonly<Record<string, object>>,
+    templates: Map<string, string>
+): { key: string; operation: Operation } {
     const { template } = templateOf(path);
     const shape = template.replace(/\{\w+\}/g, '{}');
     const first = templates.get(shape) ?? template;
@@ -134,7 +161,15 @@ function place(path: string, method: string, operation: Operation, paths: Readon
     }
     const from = [...template.matchAll(/\{(\w+)\}/g)].map((found) => found[1]);
     const to = [...first.matchAll(/\{(\w+)\}/g)].map((found) => found[1]);
-    return { key: first, operation: { ...operation, parameters: operation.parameters.map((each) => (each['in'] === 'path' ? { ...each, name: to[from.indexOf(each['name'] as string)] } : each)) } };
+    return {
+        key: first,
+        operation: {
+            ...operation,
+            parameters: operation.parameters.map((each) =>
+                each['in'] === 'path' ? { ...each, name: to[from.indexOf(each['name'] as string)] } : each
+            )
+        }
+    };
 }
 
 function describeTag(name: string, servers: readonly DescribedServer[]): { description?: string } {

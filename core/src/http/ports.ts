@@ -25,7 +25,12 @@ export interface Origin {
 
 /** One line of the audit log before it has a place in the chain. */
 export interface AuditEntry extends AuditDetail {
-    readonly actor: { readonly id: number | null; readonly username: string | null; readonly tokenId: number | null; readonly plugin: string | null };
+    readonly actor: {
+        readonly id: number | null;
+        readonly username: string | null;
+        readonly tokenId: number | null;
+        readonly plugin: string | null;
+    };
     readonly action: string;
     readonly resource: string;
     readonly outcome: 'success' | 'failure';
@@ -70,7 +75,11 @@ export interface Idempotency {
      * Claims a key, or finds what it answered. `fingerprint` is the hash of method, path with query, and body.
      * @throws IDEMPOTENCY_MISMATCH, IDEMPOTENCY_UNRESOLVED
      */
-    claim(caller: Caller, key: string, fingerprint: string): Promise<{ readonly replay: KeptReply } | { readonly first: KeyInUse }>;
+    claim(
+        caller: Caller,
+        key: string,
+        fingerprint: string
+    ): Promise<{ readonly replay: KeptReply } | { readonly first: KeyInUse }>;
 }
 
 export interface HttpPorts {

@@ -11,11 +11,18 @@ export interface PreparedList {
 }
 
 /** Answers with a prepared list. */
-export function prepared(list: PreparedList): { readonly '~portico': 'prepared'; readonly list: PreparedList } {
+export function prepared(list: PreparedList): {
+    readonly '~portico': 'prepared';
+    readonly list: PreparedList;
+} {
     return { '~portico': 'prepared', list };
 }
 
 /** Tells a prepared list from other answers. */
 export function isPrepared(value: unknown): value is { readonly list: PreparedList } {
-    return typeof value === 'object' && value !== null && (value as Record<string, unknown>)['~portico'] === 'prepared';
+    return (
+        typeof value === 'object' &&
+        value !== null &&
+        (value as Record<string, unknown>)['~portico'] === 'prepared'
+    );
 }

@@ -1,5 +1,17 @@
 /** A route of the core: one of the SDK's six doors, with what only the core may ask for. */
-import type { AnySchema, Described, Download, DownloadRoute, Effect, HttpRoute, JsonRoute, Request, SocketRoute, StreamRoute, UploadRoute } from '@portico/sdk';
+import type {
+    AnySchema,
+    Described,
+    Download,
+    DownloadRoute,
+    Effect,
+    HttpRoute,
+    JsonRoute,
+    Request,
+    SocketRoute,
+    StreamRoute,
+    UploadRoute
+} from '@portico/sdk';
 import type { Call, Caller } from '../call.ts';
 import type { Reason } from '../errors.ts';
 
@@ -26,7 +38,10 @@ export interface CoreOnly {
     /** Whether assistants may be offered it; default true. */
     readonly tool?: boolean;
     /** The caller comes from a ticket in the path parameter `param`; nobody else is let in. */
-    readonly ticketed?: { readonly param: string; take(ticket: string): Promise<{ readonly caller: Caller; readonly data: unknown }> };
+    readonly ticketed?: {
+        readonly param: string;
+        take(ticket: string): Promise<{ readonly caller: Caller; readonly data: unknown }>;
+    };
     /** Judges the input where the host cannot, before an Idempotency-Key is claimed. @throws VALIDATION_FAILED */
     readonly prepare?: (request: RouteRequest) => Promise<void>;
 }
@@ -35,45 +50,109 @@ type JsonOf<P, Q, B, R> = JsonRoute<P, Q, B, R, CoreRequest> & CoreOnly;
 type Any = AnySchema | undefined;
 
 /** A declared route of any door, on its way to a server. */
-export type Route = Described & CoreOnly & Partial<Pick<JsonOf<Any, Any, Any, Any>, 'effect' | 'timeoutSeconds' | 'maxBytes' | 'audit' | 'secret' | 'returns' | 'validate'>> & (
-    | { readonly kind: 'json'; readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'; readonly handler: Handler }
-    | { readonly kind: 'stream'; readonly method: 'GET' | 'POST'; readonly handler: Handler }
-    | { readonly kind: 'upload'; readonly method: 'POST' | 'PUT'; readonly accepts: readonly string[]; readonly maxBytes: number; readonly handler: Handler }
-    | { readonly kind: 'download'; readonly method: 'GET'; readonly handler: (request: RouteRequest) => Download | Promise<Download> }
-    | { readonly kind: 'socket'; readonly method: 'GET'; readonly protocols: readonly string[]; readonly maxMessageBytes: number; readonly handler: (socket: never, request: RouteRequest) => Promise<void> }
-    | { readonly kind: 'http'; readonly methods: HttpRoute<unknown, unknown, unknown>['methods']; readonly method: '*'; readonly raw: string; readonly maxBytes: number; readonly handler: (request: globalThis.Request, call: RouteRequest) => unknown }
-);
+export type Route = Described &
+    CoreOnly &
+    Partial<
+        Pick<
+            JsonOf<Any, Any, Any, Any>,
+            'effect' | 'timeoutSeconds' | 'maxBytes' | 'audit' | 'secret' | 'returns' | 'validate'
+        >
+    > &
+    (
+        | {
+              readonly kind: 'json';
+              readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+              readonly handler: Handler;
+          }
+        | { readonly kind: 'stream'; readonly method: 'GET' | 'POST'; readonly handler: Handler }
+        | {
+              readonly kind: 'upload';
+              readonly method: 'POST' | 'PUT';
+              readonly accepts: readonly string[];
+              readonly maxBytes: number;
+              readonly handler: Handler;
+          }
+        | {
+              readonly kind: 'download';
+              readonly method: 'GET';
+              readonly handler: (request: RouteRequest) => Download | Promise<Download>;
+          }
+        | {
+              readonly kind: 'socket';
+              readonly method: 'GET';
+              readonly protocols: readonly string[];
+              readonly maxMessageBytes: number;
+              readonly handler: (socket: never, request: RouteRequest) => Promise<void>;
+          }
+        | {
+              readonly kind: 'http';
+              readonly methods: HttpRoute<unknown, unknown, unknown>['methods'];
+              readonly method: '*';
+              readonly raw: string;
+              readonly maxBytes: number;
+              readonly handler: (request: globalThis.Request, call: RouteRequest) => unknown;
+          }
+    );
 export type RouteRequest = Request<never, never, never> & CoreRequest;
 type Handler = (request: never) => unknown;
 
 /** Declares a JSON route; the types of its input and answer follow from its schemas. */
-export function json<P extends Any = undefined, Q extends Any = undefined, B extends Any = undefined, R extends Any = undefined>(route: JsonOf<P, Q, B, R>): Route {
+export function json<
+    P extends Any = undefined,
+    Q extends Any = undefined,
+    B extends Any = undefined,
+    R extends Any = undefined
+>(route: JsonOf<P, Q, B, R>): Route {
     return { ...route, kind: 'json' } as unknown as Route;
 }
 
 /** Declares an event stream. */
-export function stream<P extends Any = undefined, Q extends Any = undefined, B extends Any = undefined>(route: StreamRoute<P, Q, B, CoreRequest> & CoreOnly): Route {
+export function stream<P extends Any = undefined, Q extends Any = undefined, B extends Any = undefined>(
+    route: StreamRoute<P, Q, B, CoreRequest> & CoreOnly
+): Route {
     return { ...route, method: route.method ?? 'GET', effect: 'read', kind: 'stream' } as unknown as Route;
 }
 
 /** Declares a WebSocket. */
-export function socket<P extends Any = undefined, Q extends Any = undefined>(route: SocketRoute<P, Q, CoreRequest> & CoreOnly): Route {
-    return { ...route, method: 'GET', effect: 'read', protocols: route.protocols ?? [], maxMessageBytes: route.maxMessageBytes ?? 1024 * 1024, kind: 'socket' } as unknown as Route;
+export function socket<P extends Any = undefined, Q extends Any = undefined>(
+    route: SocketRoute<P, Q, CoreRequest> & CoreOnly
+): Route {
+    return {
+        ...route,
+        method: 'GET',
+        effect: 'read',
+        protocols: route.protocols ?? [],
+        maxMessageBytes: route.maxMessageBytes ?? 1024 * 1024,
+        kind: 'socket'
+    } as unknown as Route;
 }
 
 /** Declares an upload. */
-export function upload<P extends Any = undefined, Q extends Any = undefined, R extends Any = undefined>(route: UploadRoute<P, Q, R, CoreRequest> & CoreOnly): Route {
+export function upload<P extends Any = undefined, Q extends Any = undefined, R extends Any = undefined>(
+    route: UploadRoute<P, Q, R, CoreRequest> & CoreOnly
+): Route {
     return { ...route, kind: 'upload' } as unknown as Route;
 }
 
 /** Declares a download. */
-export function download<P extends Any = undefined, Q extends Any = undefined>(route: DownloadRoute<P, Q, CoreRequest> & CoreOnly): Route {
+export function download<P extends Any = undefined, Q extends Any = undefined>(
+    route: DownloadRoute<P, Q, CoreRequest> & CoreOnly
+): Route {
     return { ...route, method: 'GET', effect: 'read', kind: 'download' } as unknown as Route;
 }
 
 /** Declares a route of a foreign protocol. */
-export function http<P extends Any = undefined, Q extends Any = undefined>(route: HttpRoute<P, Q, CoreRequest> & CoreOnly): Route {
-    return { ...route, method: '*', effect: route.methods.every((method) => method === 'GET' || method === 'HEAD' || method === 'OPTIONS') ? 'read' : 'write', kind: 'http' } as unknown as Route;
+export function http<P extends Any = undefined, Q extends Any = undefined>(
+    route: HttpRoute<P, Q, CoreRequest> & CoreOnly
+): Route {
+    return {
+        ...route,
+        method: '*',
+        effect: route.methods.every((method) => method === 'GET' || method === 'HEAD' || method === 'OPTIONS')
+            ? 'read'
+            : 'write',
+        kind: 'http'
+    } as unknown as Route;
 }
 
 /** What a route does to the world: its own word, or what its method says. */

@@ -12,5 +12,9 @@ export function serialised(answer: JsonAnswer): Serialised {
 
 /** Tells ready text from other answers. */
 export function isSerialised(value: unknown): value is Serialised {
-    return typeof value === 'object' && value !== null && (value as Record<string, unknown>)['~portico'] === 'serialised';
+    return (
+        typeof value === 'object' &&
+        value !== null &&
+        (value as Record<string, unknown>)['~portico'] === 'serialised'
+    );
 }

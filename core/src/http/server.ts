@@ -6,7 +6,16 @@ import { EventEmitter, setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { randomUUID } from 'node:crypto';
-import { server as createHapi, type Lifecycle, type Request, type ResponseObject, type ResponseToolkit, type Server, type ServerInjectOptions, type ServerInjectResponse } from '@hapi/hapi';
+import {
+    server as createHapi,
+    type Lifecycle,
+    type Request,
+    type ResponseObject,
+    type ResponseToolkit,
+    type Server,
+    type ServerInjectOptions,
+    type ServerInjectResponse
+} from '@hapi/hapi';
 import type { Caller } from '../call.ts';
 import { fail } from '../errors.ts';
 import { corsHeaders, preflight } from './cors.ts';
@@ -58,7 +67,10 @@ const requestId = /^[A-Za-z0-9._-]{1,64}$/;
 /** Builds a server. @throws TypeError that names the route whose declaration is wrong */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
     const { ports, prefix } = options;
-    const listener = Object.assign(new EventEmitter(), { close: (done?: () => void) => done?.(), address: () => null });
+    const listener = Object.assign(new EventEmitter(), {
+        close: (done?: () => void) => done?.(),
+        address: () => null
+    });
     const hapi = createHapi({
         listener: listener as never,
         autoListen: false,
@@ -76,7 +88,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         const state = request.app as RequestState;
         const sent = request.raw.req.headers['x-request-id'];
         state.id = typeof sent === 'string' && requestId.test(sent) ? sent : randomUUID();
-        state.ip = ports.clientAddress(request.info.remoteAddress, request.raw.req.headers['x-forwarded-for'] as string | undefined);
+        state.ip = ports.clientAddress(
+            request.info.remoteAddress,
+            request.raw.req.headers['x-forwarded-for'] as string | undefined
+        );
         state.call = null;
         return h.continue;
     });
@@ -111,8 +126,7 @@ function createEnding(): AbortController {
 function match(hapi: Server, path: string): string | undefined {
     try {
         return hapi.match('get', path)?.settings.id;
-    }
-    catch (error) {
+    } catch (error) {
         throw fail.BAD_REQUEST(null, { message: 'The path cannot be decoded', cause: error });
     }
 }
@@ -123,7 +137,19 @@ function authenticateWith(hapi: Server, ports: HttpPorts, ending: () => AbortSig
             const route = (request.route.settings.plugins as { portico: Route }).portico;
             const { caller, bearer } = await identify(request, route, ports);
             const state = request.app as RequestState;
-            state.call = new HttpCall({ ticket: state.ticketData ?? null, id: state.id, route, caller, ip: state.ip, url: request.raw.req.url ?? request.path, request: request.raw.req, response: request.raw.res, bearer, ports, ending: ending() });
+            state.call = new HttpCall({
+                ticket: state.ticketData ?? null,
+                id: state.id,
+                route,
+                caller,
+                ip: state.ip,
+                url: request.raw.req.url ?? request.path,
+                request: request.raw.req,
+                response: request.raw.res,
+                bearer,
+                ports,
+                ending: ending()
+            });
             if (typeof route.access === 'string') {
                 ports.authenticator.admit(caller, route);
             }
@@ -134,25 +160,35 @@ function authenticateWith(hapi: Server, ports: HttpPorts, ending: () => AbortSig
     hapi.auth.strategy('portico', 'portico');
 }
 
-async function identify(request: Request, route: Route, ports: HttpPorts): Promise<{ caller: Caller; bearer: string | null }> {
+async function identify(
+    request: Request,
+    route: Route,
+    ports: HttpPorts
+): Promise<{ caller: Caller; bearer: string | null }> {
     const { authorization, 'user-agent': userAgent } = request.raw.req.headers;
     const state = request.app as RequestState;
     if (route.ticketed !== undefined) {
-        const { caller, data } = await route.ticketed.take(String((request.params as Record<string, unknown>)[route.ticketed.param]));
+        const { caller, data } = await route.ticketed.take(
+            String((request.params as Record<string, unknown>)[route.ticketed.param])
+        );
         state.ticketData = data;
         return { caller, bearer: null };
     }
     if (state.caller !== undefined) {
         return { caller: state.caller, bearer: null };
     }
-    const bearer = authorization === undefined ? null : /^Bearer ([\x21-\x7e]+)$/i.exec(authorization)?.[1] ?? null;
+    const bearer =
+        authorization === undefined ? null : (/^Bearer ([\x21-\x7e]+)$/i.exec(authorization)?.[1] ?? null);
     if (typeof route.access !== 'string') {
         return { caller: ports.authenticator.anonymous, bearer };
     }
     const from = { ip: state.ip, userAgent: userAgent ?? null };
     const ticket = state.ticket ?? ticketOf(request.raw.req);
     if (ticket !== null && authorization === undefined && request.method === 'get') {
-        return { caller: await ports.authenticator.ticket(ticket, request.raw.req.url ?? request.path, from), bearer: null };
+        return {
+            caller: await ports.authenticator.ticket(ticket, request.raw.req.url ?? request.path, from),
+            bearer: null
+        };
     }
     if (bearer === null) {
         throw fail.UNAUTHENTICATED();
@@ -171,20 +207,38 @@ function declare(hapi: Server, options: HttpServerOptions): Map<string, Route> {
         }
         ids.set(route.id, route);
         // hapi hands HEAD to the route of GET: where only HEAD is declared, the raw door refuses a GET.
-        const methods = route.kind === 'http' ? new Set(route.methods.map((method) => (method === 'HEAD' ? 'GET' : method))) : new Set([route.method]);
-        [...methods].forEach((method, index) => hapi.route({
-            method,
-            path: join(options.prefix, route.path),
-            options: { auth: 'portico', plugins: { portico: route } as never, id: index === 0 ? route.id : `${route.id}.${method}`, ...doors[route.kind](route as never, options.ports, method) }
-        }));
+        const methods =
+            route.kind === 'http'
+                ? new Set(route.methods.map((method) => (method === 'HEAD' ? 'GET' : method)))
+                : new Set([route.method]);
+        [...methods].forEach((method, index) =>
+            hapi.route({
+                method,
+                path: join(options.prefix, route.path),
+                options: {
+                    auth: 'portico',
+                    plugins: { portico: route } as never,
+                    id: index === 0 ? route.id : `${route.id}.${method}`,
+                    ...doors[route.kind](route as never, options.ports, method)
+                }
+            })
+        );
     }
-    hapi.route({ method: 'OPTIONS', path: `${options.prefix}/{any*}`, options: { auth: false, handler: (request, h) => preflight(request, h, options.ports) } });
+    hapi.route({
+        method: 'OPTIONS',
+        path: `${options.prefix}/{any*}`,
+        options: { auth: false, handler: (request, h) => preflight(request, h, options.ports) }
+    });
     hapi.route({
         method: '*',
         path: `${options.prefix}/{any*}`,
-        options: { auth: false, payload: { parse: false, output: 'stream', maxBytes: Number.MAX_SAFE_INTEGER }, handler: (request) => {
-            throw options.unknown?.(request.path) ?? fail.NOT_FOUND();
-        } }
+        options: {
+            auth: false,
+            payload: { parse: false, output: 'stream', maxBytes: Number.MAX_SAFE_INTEGER },
+            handler: (request) => {
+                throw options.unknown?.(request.path) ?? fail.NOT_FOUND();
+            }
+        }
     });
     return ids;
 }
@@ -193,11 +247,25 @@ function declare(hapi: Server, options: HttpServerOptions): Map<string, Route> {
 function check(route: Route, ids: ReadonlyMap<string, Route>): void {
     const name = `${route.method} ${route.path} (${route.id})`;
     const access: unknown = route.access;
-    if (typeof access !== 'string' && (typeof access !== 'object' || access === null || typeof (access as { public?: unknown }).public !== 'string' || (access as { public: string }).public.length < 10)) {
-        throw new TypeError(`Route ${name} declares no access: a permission, 'authenticated', or { public: 'the reason' }`);
+    if (
+        typeof access !== 'string' &&
+        (typeof access !== 'object' ||
+            access === null ||
+            typeof (access as { public?: unknown }).public !== 'string' ||
+            (access as { public: string }).public.length < 10)
+    ) {
+        throw new TypeError(
+            `Route ${name} declares no access: a permission, 'authenticated', or { public: 'the reason' }`
+        );
     }
-    if (typeof access === 'string' && access !== 'authenticated' && !/^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/.test(access)) {
-        throw new TypeError(`Route ${name} names the permission ${JSON.stringify(access)}, which is not of the form area:verb`);
+    if (
+        typeof access === 'string' &&
+        access !== 'authenticated' &&
+        !/^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/.test(access)
+    ) {
+        throw new TypeError(
+            `Route ${name} names the permission ${JSON.stringify(access)}, which is not of the form area:verb`
+        );
     }
     if (!/^[a-zA-Z][\w.-]*$/.test(route.id) || ids.has(route.id)) {
         throw new TypeError(`Route ${name} needs an id of its own`);
@@ -211,7 +279,12 @@ function join(prefix: string, path: string): string {
     return prefix !== '' && path === '/' ? prefix : `${prefix}${path}`;
 }
 
-async function finish(request: Request, h: ResponseToolkit, ports: HttpPorts, headersOf: HttpServerOptions['headers']): Promise<Lifecycle.ReturnValue> {
+async function finish(
+    request: Request,
+    h: ResponseToolkit,
+    ports: HttpPorts,
+    headersOf: HttpServerOptions['headers']
+): Promise<Lifecycle.ReturnValue> {
     const { response } = request;
     const state = request.app as RequestState;
     const common = { ...commonHeaders, 'x-request-id': state.id, ...corsHeaders(request, ports) };
@@ -224,10 +297,23 @@ async function finish(request: Request, h: ResponseToolkit, ports: HttpPorts, he
     }
     const failure = failureOf(response);
     if (failure.reason === 'INTERNAL') {
-        ports.log.error('A request failed', { requestId: state.id, method: request.method, path: request.path, error: response });
+        ports.log.error('A request failed', {
+            requestId: state.id,
+            method: request.method,
+            path: request.path,
+            error: response
+        });
     }
-    const answer = h.response(failureEnvelope(failure)).code(Math.floor(failure.code / 100)).type(jsonType);
-    Object.assign(answer.headers, common, failureHeaders(failure), headersOf?.(routeOf(request), request.path));
+    const answer = h
+        .response(failureEnvelope(failure))
+        .code(Math.floor(failure.code / 100))
+        .type(jsonType);
+    Object.assign(
+        answer.headers,
+        common,
+        failureHeaders(failure),
+        headersOf?.(routeOf(request), request.path)
+    );
     await recordFailure(request, failure.code, ports);
     return answer;
 }
@@ -242,14 +328,31 @@ async function recordFailure(request: Request, code: number, ports: HttpPorts): 
     const state = request.app as RequestState;
     const status = Math.floor(code / 100);
     const refused = status === 401 || status === 403 || status === 429;
-    if (route === undefined || (route.audit === false && state.admitted === true) || (!refused && effectOf(route) === 'read')) {
+    if (
+        route === undefined ||
+        (route.audit === false && state.admitted === true) ||
+        (!refused && effectOf(route) === 'read')
+    ) {
         return;
     }
-    const call = state.call ?? new HttpCall({ ticket: null, id: state.id, route, caller: ports.authenticator.anonymous, ip: state.ip, url: request.raw.req.url ?? request.path, request: request.raw.req, response: request.raw.res, bearer: null, ports, ending: AbortSignal.abort() });
+    const call =
+        state.call ??
+        new HttpCall({
+            ticket: null,
+            id: state.id,
+            route,
+            caller: ports.authenticator.anonymous,
+            ip: state.ip,
+            url: request.raw.req.url ?? request.path,
+            request: request.raw.req,
+            response: request.raw.res,
+            bearer: null,
+            ports,
+            ending: AbortSignal.abort()
+        });
     try {
         await ports.recorder.refused(call.entry(status, code));
-    }
-    catch (error) {
+    } catch (error) {
         ports.log.error('A refusal could not be put on record', { requestId: state.id, error });
     }
 }

@@ -14,7 +14,13 @@ const heartbeatMs = 15_000;
 /** When a client should come back after the server behind its stream was taken away. */
 const resumeMs = 1_000;
 
-export async function answerStream(route: StreamRoute, call: HttpCall, request: Request, h: ResponseToolkit, ports: HttpPorts): Promise<Lifecycle.ReturnValue> {
+export async function answerStream(
+    route: StreamRoute,
+    call: HttpCall,
+    request: Request,
+    h: ResponseToolkit,
+    ports: HttpPorts
+): Promise<Lifecycle.ReturnValue> {
     readAddress(route, call, request);
     if (route.method === 'POST') {
         readBody(route, call, request);
@@ -26,7 +32,11 @@ export async function answerStream(route: StreamRoute, call: HttpCall, request: 
 }
 
 /** The text of a stream. The first comment sends the headers on their way before anything has happened. */
-async function* chunks(events: AsyncIterable<StreamEvent>, call: HttpCall, ports: HttpPorts): AsyncGenerator<string> {
+async function* chunks(
+    events: AsyncIterable<StreamEvent>,
+    call: HttpCall,
+    ports: HttpPorts
+): AsyncGenerator<string> {
     yield ': open\n\n';
     const iterator = events[Symbol.asyncIterator]();
     const bell = createBell(call);
@@ -48,20 +58,21 @@ async function* chunks(events: AsyncIterable<StreamEvent>, call: HttpCall, ports
                 }
                 yield textOf(next.value);
                 arrivals.ask();
-            }
-            else if (bell.isDue()) {
+            } else if (bell.isDue()) {
                 yield ': beat\n\n';
-            }
-            else {
+            } else {
                 await bell.rung();
             }
         }
-    }
-    catch (error) {
+    } catch (error) {
         ports.log.error('An event stream failed', { requestId: call.id, error });
-        yield textOf({ event: 'error', data: isFailure(error) ? { code: error.code, reason: error.reason, message: error.message } : { code: 50000, reason: 'INTERNAL' } });
-    }
-    finally {
+        yield textOf({
+            event: 'error',
+            data: isFailure(error)
+                ? { code: error.code, reason: error.reason, message: error.message }
+                : { code: 50000, reason: 'INTERNAL' }
+        });
+    } finally {
         bell.remove();
         // A producer that waits for its next event is not made to finish it first.
         void iterator.return?.().catch(() => undefined);
@@ -129,9 +140,14 @@ function createArrivals(iterator: AsyncIterator<StreamEvent>, came: () => void):
         came();
     };
     return {
-        ask: () => void iterator.next().then((result) => put({ result }), (error: unknown) => put({ error })),
+        ask: () =>
+            void iterator.next().then(
+                (result) => put({ result }),
+                (error: unknown) => put({ error })
+            ),
         take() {
-            const taken = arrived as { readonly result: IteratorResult<StreamEvent> } | { readonly error: unknown } | null;
+            const taken = arrived as
+                { readonly result: IteratorResult<StreamEvent> } | { readonly error: unknown } | null;
             arrived = null;
             if (taken === null) {
                 return null;
@@ -145,6 +161,7 @@ function createArrivals(iterator: AsyncIterator<StreamEvent>, came: () => void):
 }
 
 function textOf(event: StreamEvent): string {
-    const field = (name: string, value: string | undefined): string => (value === undefined ? '' : `${name}: ${value.replace(/[\r\n\0]/g, ' ')}\n`);
+    const field = (name: string, value: string | undefined): string =>
+        value === undefined ? '' : `${name}: ${value.replace(/[\r\n\0]/g, ' ')}\n`;
     return `${field('id', event.id)}${field('event', event.event)}data: ${JSON.stringify(event.data) ?? 'null'}\n\n`;
 }

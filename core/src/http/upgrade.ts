@@ -27,7 +27,12 @@ const pingMs = 30_000;
 const closeTimeoutMs = 5_000;
 
 /** The handler of a socket route: without an upgrade there is nothing to see. */
-export async function approveUpgrade(route: SocketRoute, call: HttpCall, request: Request, h: ResponseToolkit): Promise<Lifecycle.ReturnValue> {
+export async function approveUpgrade(
+    route: SocketRoute,
+    call: HttpCall,
+    request: Request,
+    h: ResponseToolkit
+): Promise<Lifecycle.ReturnValue> {
     readAddress(route, call, request);
     const state = request.app as RequestState & { approval?: Approval };
     if (state.upgrading === undefined) {
@@ -38,11 +43,28 @@ export async function approveUpgrade(route: SocketRoute, call: HttpCall, request
 }
 
 /** Answers an upgrade request, and owns its socket from then on. */
-export async function upgrade({ hapi, ports, request, socket, head }: { hapi: Server; ports: HttpPorts; request: IncomingMessage; socket: Duplex; head: Buffer }): Promise<void> {
+export async function upgrade({
+    hapi,
+    ports,
+    request,
+    socket,
+    head
+}: {
+    hapi: Server;
+    ports: HttpPorts;
+    request: IncomingMessage;
+    socket: Duplex;
+    head: Buffer;
+}): Promise<void> {
     socket.on('error', () => socket.destroy());
     try {
         if (request.method !== 'GET' || request.headers.upgrade?.toLowerCase() !== 'websocket') {
-            return refuse(socket, 400, { 'content-type': 'text/plain' }, 'Only WebSocket upgrades are answered');
+            return refuse(
+                socket,
+                400,
+                { 'content-type': 'text/plain' },
+                'Only WebSocket upgrades are answered'
+            );
         }
         if (!sameOrigin(request, ports)) {
             return refuse(socket, 403, { 'content-type': 'text/plain' }, 'This origin is not listed');
@@ -57,11 +79,15 @@ export async function upgrade({ hapi, ports, request, socket, head }: { hapi: Se
         });
         const { approval } = answer.request.app as RequestState & { approval?: Approval };
         if (answer.statusCode !== 200 || approval === undefined) {
-            return refuse(socket, answer.statusCode, answer.headers as Record<string, string>, answer.payload);
+            return refuse(
+                socket,
+                answer.statusCode,
+                answer.headers as Record<string, string>,
+                answer.payload
+            );
         }
         shake(approval, ports, request, socket, head);
-    }
-    catch (error) {
+    } catch (error) {
         ports.log.error('An upgrade failed', { error });
         socket.destroy();
     }
@@ -70,11 +96,27 @@ export async function upgrade({ hapi, ports, request, socket, head }: { hapi: Se
 /** Browsers send no token by themselves here, but a page of another origin must not even try. */
 function sameOrigin(request: IncomingMessage, ports: HttpPorts): boolean {
     const { origin, host } = request.headers;
-    return origin === undefined || ports.corsOrigins().includes(origin) || (URL.canParse(origin) && new URL(origin).host === host);
+    return (
+        origin === undefined ||
+        ports.corsOrigins().includes(origin) ||
+        (URL.canParse(origin) && new URL(origin).host === host)
+    );
 }
 
-function shake({ route, call }: Approval, ports: HttpPorts, request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const handshake = new WebSocketServer({ noServer: true, clientTracking: false, maxPayload: route.maxMessageBytes, perMessageDeflate: false, handleProtocols: (offered) => route.protocols.find((protocol) => offered.has(protocol)) ?? false });
+function shake(
+    { route, call }: Approval,
+    ports: HttpPorts,
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer
+): void {
+    const handshake = new WebSocketServer({
+        noServer: true,
+        clientTracking: false,
+        maxPayload: route.maxMessageBytes,
+        perMessageDeflate: false,
+        handleProtocols: (offered) => route.protocols.find((protocol) => offered.has(protocol)) ?? false
+    });
     handshake.handleUpgrade(request, socket, head, (peer) => void serve(peer, route, call, ports));
 }
 
@@ -85,7 +127,9 @@ async function serve(peer: WebSocket, route: SocketRoute, call: HttpCall, ports:
     if (call.ending.aborted) {
         leave();
     }
-    const stopWatching = ports.authenticator.onEnd(call.actor, route, () => peer.close(4401, 'The session has ended'));
+    const stopWatching = ports.authenticator.onEnd(call.actor, route, () =>
+        peer.close(4401, 'The session has ended')
+    );
     let alive = true;
     const pings = setInterval(() => {
         if (!alive) {
@@ -108,8 +152,7 @@ async function serve(peer: WebSocket, route: SocketRoute, call: HttpCall, ports:
     try {
         await route.handler(plainSocket(peer) as never, coreRequest(call) as never);
         closePeer(peer, 1000, '');
-    }
-    catch (error) {
+    } catch (error) {
         ports.log.error('A WebSocket failed', { requestId: call.id, error });
         closePeer(peer, 1011, 'Something went wrong');
     }
@@ -126,7 +169,8 @@ function closePeer(peer: WebSocket, code: number, reason: string): void {
 function plainSocket(peer: WebSocket): Socket {
     const inbox = createInbox(peer);
     return {
-        send: (data) => new Promise((resolve, reject) => peer.send(data, (error) => (error ? reject(error) : resolve()))),
+        send: (data) =>
+            new Promise((resolve, reject) => peer.send(data, (error) => (error ? reject(error) : resolve()))),
         close: async (code = 1000, reason = '') => closePeer(peer, code, reason),
         [Symbol.asyncIterator]: () => inbox()
     };
@@ -147,11 +191,9 @@ function createInbox(peer: WebSocket): () => AsyncGenerator<string | Uint8Array>
             const message = waiting.shift();
             if (message !== undefined) {
                 yield message;
-            }
-            else if (peer.readyState !== peer.OPEN) {
+            } else if (peer.readyState !== peer.OPEN) {
                 return;
-            }
-            else {
+            } else {
                 const woken = new Promise<void>((resolve) => {
                     wake = resolve;
                 });
@@ -163,8 +205,17 @@ function createInbox(peer: WebSocket): () => AsyncGenerator<string | Uint8Array>
 }
 
 /** Writes an answer by hand: there is no response object for an upgrade. */
-export function refuse(socket: Duplex, status: number, headers: Readonly<Record<string, string>>, body: string): void {
+export function refuse(
+    socket: Duplex,
+    status: number,
+    headers: Readonly<Record<string, string>>,
+    body: string
+): void {
     const { 'transfer-encoding': _chunked, connection: _connection, ...kept } = headers;
-    const lines = Object.entries({ ...kept, connection: 'close', 'content-length': String(Buffer.byteLength(body)) }).map(([name, value]) => `${name}: ${value}`);
+    const lines = Object.entries({
+        ...kept,
+        connection: 'close',
+        'content-length': String(Buffer.byteLength(body))
+    }).map(([name, value]) => `${name}: ${value}`);
     socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('\r\n')}\r\n\r\n${body}`);
 }

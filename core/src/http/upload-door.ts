@@ -10,16 +10,32 @@ import type { Route } from './route.ts';
 
 type UploadRoute = Extract<Route, { kind: 'upload' }>;
 
-export async function answerUpload(route: UploadRoute, call: HttpCall, request: Request, h: ResponseToolkit, ports: HttpPorts): Promise<Lifecycle.ReturnValue> {
+export async function answerUpload(
+    route: UploadRoute,
+    call: HttpCall,
+    request: Request,
+    h: ResponseToolkit,
+    ports: HttpPorts
+): Promise<Lifecycle.ReturnValue> {
     readAddress(route, call, request);
-    const { 'content-type': sent = '', 'content-length': length, 'content-encoding': encoding = 'identity' } = request.raw.req.headers;
+    const {
+        'content-type': sent = '',
+        'content-length': length,
+        'content-encoding': encoding = 'identity'
+    } = request.raw.req.headers;
     const type = sent.split(';', 1)[0]?.trim().toLowerCase() ?? '';
     if ((!route.accepts.includes(type) && !route.accepts.includes('*/*')) || encoding !== 'identity') {
         throw fail.UNSUPPORTED_MEDIA_TYPE({ accepts: route.accepts.join(' or ') });
     }
     const body = limited(request.payload as Readable, route.maxBytes);
     try {
-        const answer = await route.handler(Object.assign(coreRequest(call), { body: Readable.toWeb(body), type, length: length === undefined ? null : Number(length) }) as never);
+        const answer = await route.handler(
+            Object.assign(coreRequest(call), {
+                body: Readable.toWeb(body),
+                type,
+                length: length === undefined ? null : Number(length)
+            }) as never
+        );
         const wire = wireOf(answer, request.raw.req.url ?? request.path);
         if (!call.completed) {
             await ports.recorder.recordAlone(call.entry(wire.status, 0));
@@ -27,11 +43,9 @@ export async function answerUpload(route: UploadRoute, call: HttpCall, request: 
         const response = h.response(wire.body).code(wire.status).type(jsonType);
         Object.assign(response.headers, wire.headers);
         return response;
-    }
-    catch (error) {
+    } catch (error) {
         throw body.errored ?? error;
-    }
-    finally {
+    } finally {
         body.destroy();
     }
 }

@@ -33,7 +33,15 @@ const policies = new Set(['round_robin', 'least_conn', 'ip_hash', 'first', 'rand
 const second = 1e9;
 
 export function modelSite(routes: readonly Json[]): Modelled {
-    const draft: Draft = { fields: {}, root: null, hashes: new Map(), locations: [], request: [], response: [], done: false };
+    const draft: Draft = {
+        fields: {},
+        root: null,
+        hashes: new Map(),
+        locations: [],
+        request: [],
+        response: [],
+        done: false
+    };
     try {
         const steps = linear(routes, null);
         const php = steps.find(({ handler }) => record(handler['transport'])['protocol'] === 'fastcgi');
@@ -46,16 +54,36 @@ export function modelSite(routes: readonly Json[]): Modelled {
         if (!draft.done) {
             throw new Foreign('no handler of it answers');
         }
-        const headers = draft.request.length + draft.response.length === 0 ? {} : { headers: { request: draft.request, response: draft.response } };
-        const access = draft.hashes.size === 0 ? {} : { access: { basicAuth: [...draft.hashes.keys()].map((username) => ({ username })) } };
-        return { fields: { ...draft.fields, ...headers, ...access, ...(draft.locations.length === 0 ? {} : { locations: draft.locations }) }, hashes: draft.hashes, advanced: null, reason: null };
-    }
-    catch (error) {
+        const headers =
+            draft.request.length + draft.response.length === 0
+                ? {}
+                : { headers: { request: draft.request, response: draft.response } };
+        const access =
+            draft.hashes.size === 0
+                ? {}
+                : { access: { basicAuth: [...draft.hashes.keys()].map((username) => ({ username })) } };
+        return {
+            fields: {
+                ...draft.fields,
+                ...headers,
+                ...access,
+                ...(draft.locations.length === 0 ? {} : { locations: draft.locations })
+            },
+            hashes: draft.hashes,
+            advanced: null,
+            reason: null
+        };
+    } catch (error) {
         if (!(error instanceof Foreign)) {
             throw error;
         }
         // The routes answer everything themselves; what a proxy must have is never reached.
-        return { fields: { type: 'proxy', upstream: firstDial(routes) ?? '127.0.0.1:9' }, hashes: new Map(), advanced: [{ handler: 'subroute', routes }], reason: error.message };
+        return {
+            fields: { type: 'proxy', upstream: firstDial(routes) ?? '127.0.0.1:9' },
+            hashes: new Map(),
+            advanced: [{ handler: 'subroute', routes }],
+            reason: error.message
+        };
     }
 }
 
@@ -70,16 +98,18 @@ function linear(routes: readonly Json[], match: Json | null): readonly Step[] {
         if (own !== null && match !== null) {
             throw new Foreign('a route of it has a condition inside a condition');
         }
-        return list(route['handle']).map(record).flatMap((handler): readonly Step[] => {
-            if (handler['handler'] !== 'subroute') {
-                return [{ match: own ?? match, handler }];
-            }
-            if (handler['errors'] !== undefined) {
-                throw new Foreign('it handles errors by routes');
-            }
-            const inner = list(handler['routes']).map(record);
-            return own === null ? linear(inner, match) : [{ match: own, handler: collapsed(inner) }];
-        });
+        return list(route['handle'])
+            .map(record)
+            .flatMap((handler): readonly Step[] => {
+                if (handler['handler'] !== 'subroute') {
+                    return [{ match: own ?? match, handler }];
+                }
+                if (handler['errors'] !== undefined) {
+                    throw new Foreign('it handles errors by routes');
+                }
+                const inner = list(handler['routes']).map(record);
+                return own === null ? linear(inner, match) : [{ match: own, handler: collapsed(inner) }];
+            });
     });
 }
 
@@ -89,7 +119,12 @@ function collapsed(routes: readonly Json[]): Json {
     const [first, last] = handlers.length === 1 ? [null, handlers[0]] : handlers;
     const strip = record(first?.handler);
     const only = Object.keys(strip).every((key) => key === 'handler' || key === 'strip_path_prefix');
-    if (handlers.length > 2 || last?.handler['handler'] !== 'reverse_proxy' || handlers.some((each) => each.match !== null) || (first !== null && (strip['handler'] !== 'rewrite' || !only))) {
+    if (
+        handlers.length > 2 ||
+        last?.handler['handler'] !== 'reverse_proxy' ||
+        handlers.some((each) => each.match !== null) ||
+        (first !== null && (strip['handler'] !== 'rewrite' || !only))
+    ) {
         throw new Foreign('a path of it does more than to send elsewhere');
     }
     return { ...last.handler, ...(first === null ? {} : { strip: strip['strip_path_prefix'] }) };
@@ -106,11 +141,20 @@ function take({ match, handler }: Step, draft: Draft, php: Step | undefined): vo
         return;
     }
     const takers: Readonly<Record<string, (handler: Json, draft: Draft) => void>> = {
-        encode: takeEncode, headers: takeHeaders, authentication: takeUsers, vars: takeRoot, request_body: takeLimit, reverse_proxy: takeProxy, static_response: takeRedirect,
-        file_server: php === undefined ? takeFiles : (files, into) => {
-            keys(files, ['handler', 'hide']);
-            into.done = true;
-        }
+        encode: takeEncode,
+        headers: takeHeaders,
+        authentication: takeUsers,
+        vars: takeRoot,
+        request_body: takeLimit,
+        reverse_proxy: takeProxy,
+        static_response: takeRedirect,
+        file_server:
+            php === undefined
+                ? takeFiles
+                : (files, into) => {
+                      keys(files, ['handler', 'hide']);
+                      into.done = true;
+                  }
     };
     const taker = takers[String(kind)];
     if (taker === undefined) {
@@ -132,19 +176,33 @@ function takeHeaders(handler: Json, draft: Draft): void {
 
 function operations(headers: Json): readonly Json[] {
     keys(headers, ['set', 'add', 'delete', 'deferred']);
-    const named = (op: string): readonly Json[] => Object.entries(record(headers[op])).flatMap(([name, values]) => list(values).map((value) => ({ op, name, value: literal(value) })));
-    return [...named('set'), ...named('add'), ...list(headers['delete']).map((name) => ({ op: 'delete', name: literal(name), value: '' }))];
+    const named = (op: string): readonly Json[] =>
+        Object.entries(record(headers[op])).flatMap(([name, values]) =>
+            list(values).map((value) => ({ op, name, value: literal(value) }))
+        );
+    return [
+        ...named('set'),
+        ...named('add'),
+        ...list(headers['delete']).map((name) => ({ op: 'delete', name: literal(name), value: '' }))
+    ];
 }
 
 function takeUsers(handler: Json, draft: Draft): void {
     const basic = record(record(handler['providers'])['http_basic']);
     const algorithm = record(basic['hash'])['algorithm'] ?? 'bcrypt';
-    if (Object.keys(record(handler['providers'])).some((name) => name !== 'http_basic') || algorithm !== 'bcrypt' || draft.hashes.size > 0) {
+    if (
+        Object.keys(record(handler['providers'])).some((name) => name !== 'http_basic') ||
+        algorithm !== 'bcrypt' ||
+        draft.hashes.size > 0
+    ) {
         throw new Foreign('it asks for more than a password of bcrypt');
     }
     for (const account of list(basic['accounts']).map(record)) {
         const text = String(account['password'] ?? '');
-        draft.hashes.set(literal(account['username']), text.startsWith('$') ? text : Buffer.from(text, 'base64').toString('latin1'));
+        draft.hashes.set(
+            literal(account['username']),
+            text.startsWith('$') ? text : Buffer.from(text, 'base64').toString('latin1')
+        );
     }
 }
 
@@ -181,7 +239,9 @@ function balancing(value: Json): Json {
     if (!policies.has(String(policy)) || !Number.isInteger(tries)) {
         throw new Foreign(`it balances by ${String(policy)}`);
     }
-    return { loadBalancing: { policy, key: null, retries: value['retries'] ?? 0, tryDurationSeconds: tries } };
+    return {
+        loadBalancing: { policy, key: null, retries: value['retries'] ?? 0, tryDurationSeconds: tries }
+    };
 }
 
 function addresses(handler: Json): readonly string[] {
@@ -233,7 +293,12 @@ function takeLocation(match: Json, handler: Json, draft: Draft): void {
     const stripPrefix = strip !== undefined;
     for (const pattern of list(match['path'])) {
         const path = /^(\/[^*?]*[^*?/])\/?\*$/.exec(String(pattern))?.[1];
-        if (path === undefined || others.length > 0 || (stripPrefix && strip !== path) || !String(pattern).endsWith('/*')) {
+        if (
+            path === undefined ||
+            others.length > 0 ||
+            (stripPrefix && strip !== path) ||
+            !String(pattern).endsWith('/*')
+        ) {
             throw new Foreign(`the path ${String(pattern)} is led in a way that locations are not`);
         }
         draft.locations.push({ path, upstream, stripPrefix });
@@ -241,13 +306,17 @@ function takeLocation(match: Json, handler: Json, draft: Draft): void {
 }
 
 function takePhp(handler: Json, draft: Draft): void {
-    const isHelper = (handler['handler'] === 'static_response' && handler['status_code'] === 308) || (handler['handler'] === 'rewrite' && handler['uri'] === '{http.matchers.file.relative}');
+    const isHelper =
+        (handler['handler'] === 'static_response' && handler['status_code'] === 308) ||
+        (handler['handler'] === 'rewrite' && handler['uri'] === '{http.matchers.file.relative}');
     if (isHelper) {
         return;
     }
     keys(handler, ['handler', 'transport', 'upstreams']);
     keys(record(handler['transport']), ['protocol', 'split_path', 'root']);
-    const [dial = '', ...others] = list(handler['upstreams']).map((upstream) => literal(record(upstream)['dial']));
+    const [dial = '', ...others] = list(handler['upstreams']).map((upstream) =>
+        literal(record(upstream)['dial'])
+    );
     const root = draft.root ?? record(handler['transport'])['root'];
     if (handler['handler'] !== 'reverse_proxy' || others.length > 0 || typeof root !== 'string') {
         throw new Foreign('it runs PHP in a way of its own');
@@ -264,7 +333,12 @@ function takeFiles(handler: Json, draft: Draft): void {
         throw new Foreign('its folder is not an absolute path');
     }
     draft.fields['type'] = 'static';
-    draft.fields['static'] = { root, browse: handler['browse'] !== undefined, spaFallback: false, ...(handler['index_names'] === undefined ? {} : { index: handler['index_names'] }) };
+    draft.fields['static'] = {
+        root,
+        browse: handler['browse'] !== undefined,
+        spaFallback: false,
+        ...(handler['index_names'] === undefined ? {} : { index: handler['index_names'] })
+    };
     draft.done = true;
 }
 
@@ -273,12 +347,20 @@ function takeRedirect(handler: Json, draft: Draft): void {
     const headers = record(handler['headers']);
     const location = list(headers['Location'])[0];
     const code = Number(handler['status_code']);
-    if (typeof location !== 'string' || Object.keys(headers).length !== 1 || ![301, 302, 307, 308].includes(code)) {
+    if (
+        typeof location !== 'string' ||
+        Object.keys(headers).length !== 1 ||
+        ![301, 302, 307, 308].includes(code)
+    ) {
         throw new Foreign('it answers by itself');
     }
     const keepPath = location.endsWith('{http.request.uri}');
     draft.fields['type'] = 'redirect';
-    draft.fields['redirect'] = { to: literal(keepPath ? location.slice(0, -'{http.request.uri}'.length) : location), code, keepPath };
+    draft.fields['redirect'] = {
+        to: literal(keepPath ? location.slice(0, -'{http.request.uri}'.length) : location),
+        code,
+        keepPath
+    };
     draft.done = true;
 }
 
@@ -286,7 +368,9 @@ function takeRedirect(handler: Json, draft: Draft): void {
 function keys(value: Json, known: readonly string[]): void {
     const strange = Object.keys(value).find((key) => !known.includes(key));
     if (strange !== undefined) {
-        throw new Foreign(`its ${typeof value['handler'] === 'string' ? `handler ${value['handler']}` : 'configuration'} has the setting ${strange}`);
+        throw new Foreign(
+            `its ${typeof value['handler'] === 'string' ? `handler ${value['handler']}` : 'configuration'} has the setting ${strange}`
+        );
     }
 }
 

@@ -44,11 +44,17 @@ export function hostsOfCaddy(config: Json): CaddyHosts {
             names.forEach((name) => taken.add(name));
             const [domain, ...aliases] = names;
             if (domain === undefined) {
-                notes.push(`Left out: ${site.names.join(', ')} on ${server.listen.join(', ')}, which another site is named after already`);
+                notes.push(
+                    `Left out: ${site.names.join(', ')} on ${server.listen.join(', ')}, which another site is named after already`
+                );
                 continue;
             }
             const modelled = modelSite(site.routes);
-            hosts.push(hostOf(domain, aliases, server, modelled, tls, (message) => hostNotes.push({ name: domain, message })));
+            hosts.push(
+                hostOf(domain, aliases, server, modelled, tls, (message) =>
+                    hostNotes.push({ name: domain, message })
+                )
+            );
             modelled.hashes.forEach((hash, username) => hashes.set(`${domain}/basicAuth/${username}`, hash));
         }
     }
@@ -62,7 +68,14 @@ export function hostsOfCaddy(config: Json): CaddyHosts {
     return { hosts, hashes, notes, hostNotes };
 }
 
-function hostOf(domain: string, aliases: readonly string[], server: Server, { fields, advanced, reason }: Modelled, tls: Tls, note: (message: string) => void): Json {
+function hostOf(
+    domain: string,
+    aliases: readonly string[],
+    server: Server,
+    { fields, advanced, reason }: Modelled,
+    tls: Tls,
+    note: (message: string) => void
+): Json {
     const wildcard = [domain, ...aliases].some((name) => name.startsWith('*.'));
     const internal = [domain, ...aliases].every((name) => tls.internal(name));
     if (reason !== null) {
@@ -75,7 +88,12 @@ function hostOf(domain: string, aliases: readonly string[], server: Server, { fi
         note(`was served on ${server.listen.join(', ')}, and is served on the ports of this engine`);
     }
     return {
-        domain, aliases, ...fields, ...(advanced === null ? {} : { advanced }), ssl: server.secure, ...(server.secure ? { sslMode: internal || wildcard ? 'internal' : 'auto' } : {})
+        domain,
+        aliases,
+        ...fields,
+        ...(advanced === null ? {} : { advanced }),
+        ssl: server.secure,
+        ...(server.secure ? { sslMode: internal || wildcard ? 'internal' : 'auto' } : {})
     };
 }
 
@@ -84,7 +102,11 @@ function serverOf(server: Json, http: Json): Server {
     const plainPort = String(http['http_port'] ?? 80);
     const off = record(server['automatic_https'])['disable'] === true;
     const plain = listen.every((address) => address.endsWith(`:${plainPort}`));
-    return { listen, routes: list(server['routes']).map(record), secure: !plain && (!off || server['tls_connection_policies'] !== undefined) };
+    return {
+        listen,
+        routes: list(server['routes']).map(record),
+        secure: !plain && (!off || server['tls_connection_policies'] !== undefined)
+    };
 }
 
 /** The sites of a server, by their names. */
@@ -92,15 +114,22 @@ function sitesOf(server: Server, notes: string[]): readonly Site[] {
     const sites = new Map<string, Site>();
     for (const route of server.routes) {
         const sets = list(route['match']).map(record);
-        const names = sets.flatMap((set) => list(set['host'])).filter((name): name is string => typeof name === 'string').map((name) => name.toLowerCase());
+        const names = sets
+            .flatMap((set) => list(set['host']))
+            .filter((name): name is string => typeof name === 'string')
+            .map((name) => name.toLowerCase());
         if (names.length === 0 || sets.some((set) => list(set['host']).length === 0)) {
-            notes.push(`Left out: a route on ${server.listen.join(', ')} that is for every name; a host has one`);
+            notes.push(
+                `Left out: a route on ${server.listen.join(', ')} that is for every name; a host has one`
+            );
             continue;
         }
         const good = [...new Set(names.filter((name) => nameForm.test(name) && !/^[\d.]+$/.test(name)))];
         const bad = names.filter((name) => !good.includes(name));
         if (bad.length > 0) {
-            notes.push(`Left out: ${bad.join(', ')}, which ${bad.length === 1 ? 'is no name' : 'are no names'} of a host`);
+            notes.push(
+                `Left out: ${bad.join(', ')}, which ${bad.length === 1 ? 'is no name' : 'are no names'} of a host`
+            );
         }
         if (good.length === 0) {
             continue;
@@ -123,10 +152,13 @@ interface Tls {
 function tlsOf(config: Json): Tls {
     const tls = record(record(config['apps'])['tls']);
     const policies = list(record(tls['automation'])['policies']).map(record);
-    const isInternal = (policy: Json): boolean => list(policy['issuers']).some((issuer) => record(issuer)['module'] === 'internal');
+    const isInternal = (policy: Json): boolean =>
+        list(policy['issuers']).some((issuer) => record(issuer)['module'] === 'internal');
     return {
         internal(name) {
-            const policy = policies.find((each) => each['subjects'] === undefined || list(each['subjects']).includes(name));
+            const policy = policies.find(
+                (each) => each['subjects'] === undefined || list(each['subjects']).includes(name)
+            );
             return policy !== undefined && isInternal(policy);
         },
         files: list(record(tls['certificates'])['load_files']).length > 0

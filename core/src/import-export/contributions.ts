@@ -37,10 +37,16 @@ export interface Given {
 }
 
 /** Asks every plugin that gives something. What one of them fails with is told, and is nobody else's matter. */
-export async function collectContributions(hooks: PluginHooks, packageOf: (plugin: string) => string | null, signal: AbortSignal): Promise<Given> {
+export async function collectContributions(
+    hooks: PluginHooks,
+    packageOf: (plugin: string) => string | null,
+    signal: AbortSignal
+): Promise<Given> {
     const outcomes = new Map<string, Outcome<unknown>[]>();
-    for await (const outcome of hooks.givers().length === 0 ? nothing() : hooks.give({ maxBytes: mostBytes }, signal)) {
-        outcomes.set(outcome.plugin, [...outcomes.get(outcome.plugin) ?? [], outcome]);
+    for await (const outcome of hooks.givers().length === 0
+        ? nothing()
+        : hooks.give({ maxBytes: mostBytes }, signal)) {
+        outcomes.set(outcome.plugin, [...(outcomes.get(outcome.plugin) ?? []), outcome]);
     }
     const given = new Map<string, Contribution>();
     const leftOut: LeftOut[] = [];
@@ -51,14 +57,15 @@ export async function collectContributions(hooks: PluginHooks, packageOf: (plugi
             const packageName = packageOf(name);
             const bytes = checked(items);
             if (total + bytes > mostOfAll) {
-                throw new Error(`the data of all plugins together is larger than ${mostOfAll / 1024 / 1024} MiB`);
+                throw new Error(
+                    `the data of all plugins together is larger than ${mostOfAll / 1024 / 1024} MiB`
+                );
             }
             if (items.length > 0 && packageName !== null) {
                 total += bytes;
                 given.set(name, { package: packageName, version: all[0]?.version ?? '', items });
             }
-        }
-        catch (error) {
+        } catch (error) {
             leftOut.push({ name, why: shortened(error instanceof Error ? error.message : String(error)) });
         }
     }
@@ -68,17 +75,26 @@ export async function collectContributions(hooks: PluginHooks, packageOf: (plugi
 const contribution = joi.object({
     package: joi.string().max(214).required(),
     version: joi.string().max(64).required(),
-    items: joi.array().items(joi.object({ name: joi.string().min(1).max(200).required(), data: joi.any().required() })).min(1).max(mostItems).unique('name').required()
+    items: joi
+        .array()
+        .items(joi.object({ name: joi.string().min(1).max(200).required(), data: joi.any().required() }))
+        .min(1)
+        .max(mostItems)
+        .unique('name')
+        .required()
 });
 
 /** Reads what a document has for a plugin; null when it is damaged. */
 export function readContribution(value: unknown): Contribution | null {
     const { error } = (contribution as unknown as Joi.Schema).required().validate(value, { convert: false });
-    return error === undefined ? value as Contribution : null;
+    return error === undefined ? (value as Contribution) : null;
 }
 
 /** How a plugin took its data back, by what its taps answered. */
-export function judgeRestore(outcomes: readonly Outcome<unknown>[]): { readonly ok: boolean; readonly notes: readonly string[] } {
+export function judgeRestore(outcomes: readonly Outcome<unknown>[]): {
+    readonly ok: boolean;
+    readonly notes: readonly string[];
+} {
     if (outcomes.length === 0) {
         return { ok: false, notes: ['it takes no data back'] };
     }
@@ -90,7 +106,9 @@ export function judgeRestore(outcomes: readonly Outcome<unknown>[]): { readonly 
         if (!Array.isArray(answer) || !answer.every(isRestored)) {
             return ['it did not say what became of its data'];
         }
-        return answer.filter(({ ok }) => !ok).map(({ item, message = 'it was not taken' }) => `${item}: ${message}`);
+        return answer
+            .filter(({ ok }) => !ok)
+            .map(({ item, message = 'it was not taken' }) => `${item}: ${message}`);
     });
     return { ok: notes.length === 0, notes: notes.slice(0, 20).map(shortened) };
 }
@@ -119,14 +137,22 @@ function checked(items: readonly ExportItem[]): number {
         throw new Error('it is not plain JSON');
     }
     if (readContribution({ package: 'x', version: 'x', items }) === null) {
-        throw new Error(`it gave no list of at most ${mostItems} items, each with a name of its own and data`);
+        throw new Error(
+            `it gave no list of at most ${mostItems} items, each with a name of its own and data`
+        );
     }
     return bytes;
 }
 
 function isRestored(value: unknown): value is RestoredItem {
-    const { item, ok, message } = (typeof value === 'object' && value !== null ? value : {}) as Partial<RestoredItem>;
-    return typeof item === 'string' && typeof ok === 'boolean' && (message === undefined || typeof message === 'string');
+    const { item, ok, message } = (
+        typeof value === 'object' && value !== null ? value : {}
+    ) as Partial<RestoredItem>;
+    return (
+        typeof item === 'string' &&
+        typeof ok === 'boolean' &&
+        (message === undefined || typeof message === 'string')
+    );
 }
 
 /** What a plugin's own mistake says is nobody's business but its author's. */

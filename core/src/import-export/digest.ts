@@ -43,7 +43,9 @@ function write(value: unknown, writer: Writer): void {
     }
     const object = value as Readonly<Record<string, unknown>>;
     writer.add('{');
-    for (const key of Object.keys(object).filter((each) => object[each] !== undefined).sort()) {
+    for (const key of Object.keys(object)
+        .filter((each) => object[each] !== undefined)
+        .sort()) {
         writer.add(`${JSON.stringify(key)}:`);
         write(object[key], writer);
         writer.add(',');

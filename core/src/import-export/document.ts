@@ -29,28 +29,58 @@ const migrations: ReadonlyMap<number, Migration> = new Map();
  * Reads the envelope. Sections are looked at by whoever knows them.
  * @throws BAD_REQUEST for what is no document of ours or of a version that is not known; VALIDATION_FAILED for a damaged one
  */
-export function readDocument(value: Readonly<Record<string, unknown>>, known: ReadonlySet<string>, table: ReadonlyMap<number, Migration> = migrations): ExportDocument {
+export function readDocument(
+    value: Readonly<Record<string, unknown>>,
+    known: ReadonlySet<string>,
+    table: ReadonlyMap<number, Migration> = migrations
+): ExportDocument {
     const { format: found, formatVersion: version } = value;
     if (found !== format) {
-        throw fail.BAD_REQUEST({ format: typeof found === 'string' ? found.slice(0, 64) : null }, { message: `The document is none of Portico: its format is not "${format}"` });
+        throw fail.BAD_REQUEST(
+            { format: typeof found === 'string' ? found.slice(0, 64) : null },
+            { message: `The document is none of Portico: its format is not "${format}"` }
+        );
     }
-    if (!Number.isSafeInteger(version) || (version as number) < 0 || ((version as number) !== formatVersion && !table.has(version as number))) {
+    if (
+        !Number.isSafeInteger(version) ||
+        (version as number) < 0 ||
+        ((version as number) !== formatVersion && !table.has(version as number))
+    ) {
         const newer = typeof version === 'number' && version > formatVersion;
-        throw fail.BAD_REQUEST({ formatVersion: typeof version === 'number' ? version : null, readable: [...table.keys(), formatVersion] }, {
-            message: newer ? `The document has the format version ${version}, and this version of Portico reads up to ${formatVersion}: upgrade first` : 'The document\'s format version is not known'
-        });
+        throw fail.BAD_REQUEST(
+            {
+                formatVersion: typeof version === 'number' ? version : null,
+                readable: [...table.keys(), formatVersion]
+            },
+            {
+                message: newer
+                    ? `The document has the format version ${version}, and this version of Portico reads up to ${formatVersion}: upgrade first`
+                    : "The document's format version is not known"
+            }
+        );
     }
     let document = value;
     for (let at = version as number; at !== formatVersion; at += 1) {
         document = table.get(at)?.(document) ?? document;
     }
-    const { error } = (shape as unknown as Joi.Schema).validate(document, { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
+    const { error } = (shape as unknown as Joi.Schema).validate(document, {
+        abortEarly: false,
+        convert: false,
+        errors: { wrap: { label: false } }
+    });
     if (error !== undefined) {
-        throw invalid(...error.details.map(({ path, message }) => ({ path: ['document', ...path].join('.'), message })));
+        throw invalid(
+            ...error.details.map(({ path, message }) => ({ path: ['document', ...path].join('.'), message }))
+        );
     }
     const unknown = Object.keys((document as ExportDocument).sections).filter((name) => !known.has(name));
     if (unknown.length > 0) {
-        throw invalid(...unknown.map((name) => ({ path: `document.sections.${name}`, message: `There is no section ${name}` })));
+        throw invalid(
+            ...unknown.map((name) => ({
+                path: `document.sections.${name}`,
+                message: `There is no section ${name}`
+            }))
+        );
     }
     return document as ExportDocument;
 }

@@ -69,4 +69,7 @@ class CreatePluginRestores extends Migration {
     }
 }
 
-export const importExportMigrations: readonly MigrationObject[] = [{ name: '0001-import-export', class: CreateKeptPlugins }, { name: '0002-import-export-plugin-data', class: CreatePluginRestores }];
+export const importExportMigrations: readonly MigrationObject[] = [
+    { name: '0001-import-export', class: CreateKeptPlugins },
+    { name: '0002-import-export-plugin-data', class: CreatePluginRestores }
+];

@@ -21,20 +21,37 @@ export interface ForeignDocument {
 }
 
 /** Null when the document claims to be one of ours. @throws VALIDATION_FAILED */
-export async function foreignSource(document: Readonly<Record<string, unknown>>, { adapt }: Foreign, signal: AbortSignal): Promise<ForeignDocument | null> {
+export async function foreignSource(
+    document: Readonly<Record<string, unknown>>,
+    { adapt }: Foreign,
+    signal: AbortSignal
+): Promise<ForeignDocument | null> {
     if (document['format'] === 'caddyfile') {
         const text = only(document, 'text');
         if (typeof text !== 'string') {
-            throw invalid({ path: 'document.text', message: 'document.text must be the text of a Caddyfile' });
+            throw invalid({
+                path: 'document.text',
+                message: 'document.text must be the text of a Caddyfile'
+            });
         }
-        return translated(await adapt(text, signal).catch((error: unknown) => {
-            throw isFailure(error) && error.reason === 'ENGINE_REJECTED' ? invalid({ path: 'document.text', message: `The Caddyfile cannot be read: ${String(error.data?.['engine'])}` }) : error;
-        }));
+        return translated(
+            await adapt(text, signal).catch((error: unknown) => {
+                throw isFailure(error) && error.reason === 'ENGINE_REJECTED'
+                    ? invalid({
+                          path: 'document.text',
+                          message: `The Caddyfile cannot be read: ${String(error.data?.['engine'])}`
+                      })
+                    : error;
+            })
+        );
     }
     if (document['format'] === 'caddy-json') {
         const config = only(document, 'config');
         if (typeof config !== 'object' || config === null || Array.isArray(config)) {
-            throw invalid({ path: 'document.config', message: 'document.config must be the configuration of a Caddy, as it answers it at /config/' });
+            throw invalid({
+                path: 'document.config',
+                message: 'document.config must be the configuration of a Caddy, as it answers it at /config/'
+            });
         }
         return translated(config as Readonly<Record<string, unknown>>);
     }
@@ -44,7 +61,12 @@ export async function foreignSource(document: Readonly<Record<string, unknown>>,
 function only(document: Readonly<Record<string, unknown>>, key: string): unknown {
     const strange = Object.keys(document).filter((each) => each !== 'format' && each !== key);
     if (strange.length > 0) {
-        throw fail.VALIDATION_FAILED({ errors: strange.map((each) => ({ path: `document.${each}`, message: `document.${each} is not allowed` })) });
+        throw fail.VALIDATION_FAILED({
+            errors: strange.map((each) => ({
+                path: `document.${each}`,
+                message: `document.${each} is not allowed`
+            }))
+        });
     }
     return document[key];
 }
@@ -54,6 +76,7 @@ function translated(config: Readonly<Record<string, unknown>>): ForeignDocument 
     return {
         document: { format, formatVersion, createdAt: new Date(0).toISOString(), sections: { hosts } },
         secrets: new Map([['hosts', hashes]]),
-        notes, hostNotes
+        notes,
+        hostNotes
     };
 }

@@ -3,7 +3,7 @@
 export type Json = Readonly<Record<string, unknown>>;
 
 export function record(value: unknown): Json {
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value as Json : {};
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
 }
 
 export function list(value: unknown): readonly unknown[] {

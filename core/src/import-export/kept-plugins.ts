@@ -18,7 +18,10 @@ export interface KeptPlugins {
 export interface KeptPluginsOptions {
     readonly db: Database;
     readonly clock: Clock;
-    readonly keyring: { seal(label: string, plain: string): string; open(label: string, sealed: string): string };
+    readonly keyring: {
+        seal(label: string, plain: string): string;
+        open(label: string, sealed: string): string;
+    };
 }
 
 interface Row {
@@ -34,8 +37,14 @@ const columns = 'name, package, version, enabled, sealed';
 
 export function createKeptPlugins({ db, clock, keyring }: KeptPluginsOptions): KeptPlugins {
     const all = db.prepare<[], Row>(`select ${columns} from kept_plugins order by name`);
-    const one = db.prepare<[string, string], Row>(`select ${columns} from kept_plugins where name = ? and package = ?`);
-    const movedOf = ({ sealed, enabled, ...row }: Row): MovedPlugin => ({ ...row, enabled: enabled === 1, ...JSON.parse(keyring.open(label, sealed)) as Pick<MovedPlugin, 'settings' | 'secrets'> });
+    const one = db.prepare<[string, string], Row>(
+        `select ${columns} from kept_plugins where name = ? and package = ?`
+    );
+    const movedOf = ({ sealed, enabled, ...row }: Row): MovedPlugin => ({
+        ...row,
+        enabled: enabled === 1,
+        ...(JSON.parse(keyring.open(label, sealed)) as Pick<MovedPlugin, 'settings' | 'secrets'>)
+    });
     const forgetIn: KeptPlugins['forgetIn'] = async (tx, name) => {
         await tx.em.nativeDelete(KeptPluginEntity, { name });
     };
@@ -46,7 +55,11 @@ export function createKeptPlugins({ db, clock, keyring }: KeptPluginsOptions): K
             return row === undefined ? null : movedOf(row);
         },
         async keep(tx, { settings, secrets, ...row }) {
-            await tx.em.upsert(KeptPluginEntity, { ...row, sealed: keyring.seal(label, JSON.stringify({ settings, secrets })), keptAt: clock.now() });
+            await tx.em.upsert(KeptPluginEntity, {
+                ...row,
+                sealed: keyring.seal(label, JSON.stringify({ settings, secrets })),
+                keptAt: clock.now()
+            });
         },
         forget: (name) => db.write((tx) => forgetIn(tx, name)),
         forgetIn

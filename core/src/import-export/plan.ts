@@ -9,7 +9,12 @@ export interface SectionResult {
     /** What is not as the document says, and why. */
     readonly notes: readonly { readonly name: string; readonly message: string }[];
     /** How many there are of each, also when the names were too many to be listed. */
-    readonly counts: { readonly create: number; readonly update: number; readonly delete: number; readonly unchanged: number };
+    readonly counts: {
+        readonly create: number;
+        readonly update: number;
+        readonly delete: number;
+        readonly unchanged: number;
+    };
 }
 
 export interface ImportResult {
@@ -33,12 +38,26 @@ const mostBytes = 900 * 1024;
 const effects = ['create', 'update', 'delete', 'unchanged'] as const;
 
 export function sectionResult(entries: readonly Entry[], more: SectionResult['notes']): SectionResult {
-    const named = (effect: Entry['effect']): string[] => entries.filter((entry) => entry.effect === effect).map(({ name }) => name);
-    const lists = { create: named('create'), update: named('update'), delete: named('delete'), unchanged: named('unchanged') };
+    const named = (effect: Entry['effect']): string[] =>
+        entries.filter((entry) => entry.effect === effect).map(({ name }) => name);
+    const lists = {
+        create: named('create'),
+        update: named('update'),
+        delete: named('delete'),
+        unchanged: named('unchanged')
+    };
     return {
         ...lists,
-        notes: [...more, ...entries.flatMap(({ name, notes = [] }) => notes.map((message) => ({ name, message })))],
-        counts: { create: lists.create.length, update: lists.update.length, delete: lists.delete.length, unchanged: lists.unchanged.length }
+        notes: [
+            ...more,
+            ...entries.flatMap(({ name, notes = [] }) => notes.map((message) => ({ name, message })))
+        ],
+        counts: {
+            create: lists.create.length,
+            update: lists.update.length,
+            delete: lists.delete.length,
+            unchanged: lists.unchanged.length
+        }
     };
 }
 
@@ -51,14 +70,29 @@ export function bounded(result: ImportResult): ImportResult {
         }
         small = mapSections(small, (section) => ({ ...section, [effect]: [] }));
     }
-    return Buffer.byteLength(JSON.stringify(small)) <= mostBytes ? small : mapSections(small, (section) => ({ ...section, notes: [] }));
+    return Buffer.byteLength(JSON.stringify(small)) <= mostBytes
+        ? small
+        : mapSections(small, (section) => ({ ...section, notes: [] }));
 }
 
 /** For the audit log: the counts. */
-export function summary({ mode, secrets, sections }: Pick<ImportResult, 'mode' | 'secrets' | 'sections'>): Readonly<Record<string, unknown>> {
-    return { mode, secrets, ...Object.fromEntries(Object.entries(sections).map(([name, { counts }]) => [name, counts])) };
+export function summary({
+    mode,
+    secrets,
+    sections
+}: Pick<ImportResult, 'mode' | 'secrets' | 'sections'>): Readonly<Record<string, unknown>> {
+    return {
+        mode,
+        secrets,
+        ...Object.fromEntries(Object.entries(sections).map(([name, { counts }]) => [name, counts]))
+    };
 }
 
 function mapSections(result: ImportResult, map: (section: SectionResult) => SectionResult): ImportResult {
-    return { ...result, sections: Object.fromEntries(Object.entries(result.sections).map(([name, section]) => [name, map(section)])) };
+    return {
+        ...result,
+        sections: Object.fromEntries(
+            Object.entries(result.sections).map(([name, section]) => [name, map(section)])
+        )
+    };
 }

@@ -18,13 +18,25 @@ interface Follow {
 }
 
 /** What runs takes its settings, what is missing is installed, and then each gets its data back. */
-export async function followPlugins({ read, outcomes, stored, plugins, restorer, call, run }: Follow): Promise<readonly PluginOutcome[]> {
+export async function followPlugins({
+    read,
+    outcomes,
+    stored,
+    plugins,
+    restorer,
+    call,
+    run
+}: Follow): Promise<readonly PluginOutcome[]> {
     const notes = new Map<string, readonly string[]>();
     const say = (name: string, texts: readonly string[]): void => {
-        notes.set(name, [...notes.get(name) ?? [], ...texts]);
+        notes.set(name, [...(notes.get(name) ?? []), ...texts]);
         texts.forEach((text) => run.log(`${name}: ${text}`));
     };
-    await plugins.follow(stored).catch((error: unknown) => stored.forEach((name) => say(name, [`it did not follow: ${messageOf(error)}`])));
+    await plugins
+        .follow(stored)
+        .catch((error: unknown) =>
+            stored.forEach((name) => say(name, [`it did not follow: ${messageOf(error)}`]))
+        );
     const installs = new Map<string, PluginOutcome['install']>();
     for (const { name } of outcomes.filter(({ install }) => install !== null)) {
         const plugin = read.find((each) => each.plugin.name === name)?.plugin;
@@ -39,13 +51,23 @@ export async function followPlugins({ read, outcomes, stored, plugins, restorer,
     for (const { name, data } of outcomes) {
         let back: PluginOutcome['data'] = data;
         if (data !== null) {
-            const restored = await restorer.restore(name, run.signal).catch((error: unknown) => ({ state: 'waiting' as const, notes: [messageOf(error)] }));
+            const restored = await restorer
+                .restore(name, run.signal)
+                .catch((error: unknown) => ({ state: 'waiting' as const, notes: [messageOf(error)] }));
             back = restored?.state ?? null;
             say(name, restored?.notes ?? []);
-            run.log(`${name}: its data ${back === 'restored' ? 'is back' : back === 'failed' ? 'was not taken back' : 'waits'}`);
+            run.log(
+                `${name}: its data ${back === 'restored' ? 'is back' : back === 'failed' ? 'was not taken back' : 'waits'}`
+            );
         }
         const { state = null, message = null } = plugins.state(name) ?? {};
-        result.push({ name, install: installs.get(name) ?? null, data: back, state, notes: [...(state === 'failed' && message !== null ? [message] : []), ...notes.get(name) ?? []] });
+        result.push({
+            name,
+            install: installs.get(name) ?? null,
+            data: back,
+            state,
+            notes: [...(state === 'failed' && message !== null ? [message] : []), ...(notes.get(name) ?? [])]
+        });
     }
     return result;
 }

@@ -55,7 +55,10 @@ export interface PluginCatalogue {
     /** A package under a name, also when another one has the name now. */
     find(name: string, packageName: string): KnownPlugin | null;
     /** The settings as they would be stored, and what is wrong with them. `keeps`: secrets that they do not have stay as they are here. */
-    prove(plugin: MovedPlugin, keeps: boolean): Promise<{ readonly plugin: MovedPlugin; readonly faults: readonly string[] }>;
+    prove(
+        plugin: MovedPlugin,
+        keeps: boolean
+    ): Promise<{ readonly plugin: MovedPlugin; readonly faults: readonly string[] }>;
     /** Stores settings, and whether it is enabled. @throws VERSION_STALE when somebody changed it since */
     store(tx: Transaction, plugin: MovedPlugin, revision: number): Promise<void>;
     /** What runs follows what was stored. */
@@ -76,5 +79,13 @@ export interface PluginHooks {
     /** One outcome for each tap, as they come. */
     give(payload: { readonly maxBytes: number }, signal: AbortSignal): AsyncIterable<Outcome<unknown>>;
     /** One outcome for each of the plugin's taps of `import.restore`; none when it has none. */
-    restore(plugin: string, payload: { readonly version: string; readonly mode: 'merge' | 'replace'; readonly items: readonly ExportItem[] }, signal: AbortSignal): AsyncIterable<Outcome<unknown>>;
+    restore(
+        plugin: string,
+        payload: {
+            readonly version: string;
+            readonly mode: 'merge' | 'replace';
+            readonly items: readonly ExportItem[];
+        },
+        signal: AbortSignal
+    ): AsyncIterable<Outcome<unknown>>;
 }

@@ -15,18 +15,31 @@ export interface RestorerOptions {
     readonly db: Database;
     readonly clock: Clock;
     readonly log: Logger;
-    readonly keyring: { seal(label: string, plain: string): string; open(label: string, sealed: string): string };
+    readonly keyring: {
+        seal(label: string, plain: string): string;
+        open(label: string, sealed: string): string;
+    };
     readonly recorder: Recorder;
     readonly hooks: PluginHooks;
     /** What of a name runs; `generation` is another one after every start. */
     running(plugin: string): { readonly package: string; readonly generation: object } | null;
     /** Tells a person of what nobody waits for. */
-    notify(notification: { readonly event: string; readonly severity: 'warning'; readonly title: string; readonly text: string }): void;
+    notify(notification: {
+        readonly event: string;
+        readonly severity: 'warning';
+        readonly title: string;
+        readonly text: string;
+    }): void;
 }
 
 /** Who imported it, for the audit log. */
 export interface Importer {
-    readonly actor: { readonly id: number | null; readonly username: string | null; readonly tokenId: number | null; readonly plugin: string | null };
+    readonly actor: {
+        readonly id: number | null;
+        readonly username: string | null;
+        readonly tokenId: number | null;
+        readonly plugin: string | null;
+    };
     readonly requestId: string;
 }
 
@@ -64,20 +77,44 @@ export class Restorer {
 
     constructor(options: RestorerOptions) {
         this.#options = options;
-        this.#one = options.db.prepare('select id, name, package, version, mode, attempts, sealed, importer from plugin_restores where name = ?');
-        this.#all = options.db.prepare('select id, name, package, version, mode, attempts, sealed, importer from plugin_restores order by name');
+        this.#one = options.db.prepare(
+            'select id, name, package, version, mode, attempts, sealed, importer from plugin_restores where name = ?'
+        );
+        this.#all = options.db.prepare(
+            'select id, name, package, version, mode, attempts, sealed, importer from plugin_restores order by name'
+        );
     }
 
     /** What waits, for an export: it belongs to the panel as if it had been taken. */
     waiting(): ReadonlyMap<string, Contribution> {
-        return new Map(this.#all.all().map((row) => [row.name, { package: row.package, version: row.version, items: this.#itemsOf(row) }]));
+        return new Map(
+            this.#all
+                .all()
+                .map((row) => [
+                    row.name,
+                    { package: row.package, version: row.version, items: this.#itemsOf(row) }
+                ])
+        );
     }
 
     /** Keeps data inside the transaction of an import, in place of what waited before. */
-    async keep(tx: Transaction, name: string, { package: packageName, version, items }: Contribution, mode: ImportMode, importer: Importer): Promise<void> {
+    async keep(
+        tx: Transaction,
+        name: string,
+        { package: packageName, version, items }: Contribution,
+        mode: ImportMode,
+        importer: Importer
+    ): Promise<void> {
         await this.forget(tx, name);
         await tx.em.insert(PluginRestoreEntity, {
-            name, package: packageName, version, mode, attempts: 0, sealed: this.#options.keyring.seal(label, JSON.stringify(items)), importer: JSON.stringify(importer), keptAt: this.#options.clock.now()
+            name,
+            package: packageName,
+            version,
+            mode,
+            attempts: 0,
+            sealed: this.#options.keyring.seal(label, JSON.stringify(items)),
+            importer: JSON.stringify(importer),
+            keptAt: this.#options.clock.now()
         } as never);
     }
 
@@ -101,16 +138,33 @@ export class Restorer {
         if (this.#holds > 0 || this.#closing.signal.aborted || this.#one.get(name) === undefined) {
             return;
         }
-        this.#outside(() => void this.restore(name, this.#closing.signal).then((restored) => {
-            if (restored?.state === 'failed') {
-                this.#options.notify({ event: 'plugin.restoreFailed', severity: 'warning', title: `The plugin ${name} did not take back its imported data`, text: `${restored.notes.join('; ')}. Import it again` });
-            }
-        }).catch((error: unknown) => this.#options.log.error('Imported data of a plugin could not be given back', { plugin: name, error })));
+        this.#outside(
+            () =>
+                void this.restore(name, this.#closing.signal)
+                    .then((restored) => {
+                        if (restored?.state === 'failed') {
+                            this.#options.notify({
+                                event: 'plugin.restoreFailed',
+                                severity: 'warning',
+                                title: `The plugin ${name} did not take back its imported data`,
+                                text: `${restored.notes.join('; ')}. Import it again`
+                            });
+                        }
+                    })
+                    .catch((error: unknown) =>
+                        this.#options.log.error('Imported data of a plugin could not be given back', {
+                            plugin: name,
+                            error
+                        })
+                    )
+        );
     }
 
     /** Gives a plugin back what waits for it; null when nothing does. */
     restore(name: string, signal: AbortSignal): Promise<Restored | null> {
-        const work = (this.#works.get(name) ?? Promise.resolve(null)).catch(() => null).then(() => this.#restore(name, AbortSignal.any([signal, this.#closing.signal])));
+        const work = (this.#works.get(name) ?? Promise.resolve(null))
+            .catch(() => null)
+            .then(() => this.#restore(name, AbortSignal.any([signal, this.#closing.signal])));
         const tracked = work.finally(() => {
             if (this.#works.get(name) === tracked) {
                 this.#works.delete(name);
@@ -139,16 +193,29 @@ export class Restorer {
                 return waiting;
             }
             if (row.attempts >= mostAttempts) {
-                return this.#end(row, { state: 'failed', notes: [`it was cut ${mostAttempts} times while it took its data back`] });
+                return this.#end(row, {
+                    state: 'failed',
+                    notes: [`it was cut ${mostAttempts} times while it took its data back`]
+                });
             }
-            await db.write((tx) => tx.em.nativeUpdate(PluginRestoreEntity, { id: row.id }, { attempts: row.attempts + 1 }));
-            const outcomes = await Array.fromAsync(hooks.restore(name, { version: row.version, mode: row.mode, items: this.#itemsOf(row) }, signal));
+            await db.write((tx) =>
+                tx.em.nativeUpdate(PluginRestoreEntity, { id: row.id }, { attempts: row.attempts + 1 })
+            );
+            const outcomes = await Array.fromAsync(
+                hooks.restore(
+                    name,
+                    { version: row.version, mode: row.mode, items: this.#itemsOf(row) },
+                    signal
+                )
+            );
             // A plugin that goes away has not answered, whatever its hook says.
             if (!signal.aborted && running(name)?.generation === here.generation) {
                 const { ok, notes } = judgeRestore(outcomes);
                 return this.#end(row, { state: ok ? 'restored' : 'failed', notes });
             }
-            log.warn('A plugin went away while it took back its imported data; it gets it again', { plugin: name });
+            log.warn('A plugin went away while it took back its imported data; it gets it again', {
+                plugin: name
+            });
         }
     }
 
@@ -159,11 +226,28 @@ export class Restorer {
         await db.write(async (tx) => {
             await tx.em.nativeDelete(PluginRestoreEntity, { id: row.id });
             await recorder.record(tx, {
-                actor, action: 'import', resource: 'plugins', resourceId: row.name, outcome: isOk ? 'success' : 'failure', status: null, code: isOk ? 0 : 50303, ip: null, userAgent: null, requestId,
-                after: { data: restored.state, version: row.version, mode: row.mode, ...(isOk ? {} : { notes: restored.notes }) }
+                actor,
+                action: 'import',
+                resource: 'plugins',
+                resourceId: row.name,
+                outcome: isOk ? 'success' : 'failure',
+                status: null,
+                code: isOk ? 0 : 50303,
+                ip: null,
+                userAgent: null,
+                requestId,
+                after: {
+                    data: restored.state,
+                    version: row.version,
+                    mode: row.mode,
+                    ...(isOk ? {} : { notes: restored.notes })
+                }
             });
         });
-        log[isOk ? 'info' : 'warn'](isOk ? 'A plugin took back its imported data' : 'A plugin did not take back its imported data', { plugin: row.name, ...(isOk ? {} : { notes: restored.notes }) });
+        log[isOk ? 'info' : 'warn'](
+            isOk ? 'A plugin took back its imported data' : 'A plugin did not take back its imported data',
+            { plugin: row.name, ...(isOk ? {} : { notes: restored.notes }) }
+        );
         return restored;
     }
 

@@ -7,7 +7,15 @@ import type { Call } from '../call.ts';
 import type { Clock } from '../clock.ts';
 import type { Database, Transaction } from '../db/database.ts';
 import type { Draft, Engine, Outcome, Plan } from '../engine/change.ts';
-import type { Following, Ground, ImportMode, Incoming, SecretSink, Section, Step } from '../engine/section.ts';
+import type {
+    Following,
+    Ground,
+    ImportMode,
+    Incoming,
+    SecretSink,
+    Section,
+    Step
+} from '../engine/section.ts';
 import { fail, invalid, type Invalid } from '../errors.ts';
 import type { Given } from './contributions.ts';
 import { format, formatVersion, readDocument, type ExportDocument } from './document.ts';
@@ -95,22 +103,50 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
                 require(call, permissions.write);
             }
         }
-        const opened = foreign?.secrets ?? await openSecrets(document, request.passphrase);
+        const opened = foreign?.secrets ?? (await openSecrets(document, request.passphrase));
         const faults = new Faults();
         const incoming = new Map<string, Incoming>();
         for (const section of sections) {
             const own = opened?.get(section.name) ?? new Map<string, string>();
-            incoming.set(section.name, await section.read(document.sections[section.name], {
-                call, mode: request.mode, dryRun: request.dryRun, installPlugins: request.installPlugins === true, faults, path: `document.sections.${section.name}`, secrets: opened === null ? null : { get: (path) => own.get(path), json: (path) => plainOf(own.get(path)) }
-            }));
+            incoming.set(
+                section.name,
+                await section.read(document.sections[section.name], {
+                    call,
+                    mode: request.mode,
+                    dryRun: request.dryRun,
+                    installPlugins: request.installPlugins === true,
+                    faults,
+                    path: `document.sections.${section.name}`,
+                    secrets:
+                        opened === null
+                            ? null
+                            : { get: (path) => own.get(path), json: (path) => plainOf(own.get(path)) }
+                })
+            );
         }
         faults.throw();
-        return { mode: request.mode, secrets: opened !== null, incoming, notes: foreign?.notes ?? (document.notes ?? []).map((note) => `Of the document: ${note}`), hostNotes: foreign?.hostNotes ?? [] };
+        return {
+            mode: request.mode,
+            secrets: opened !== null,
+            incoming,
+            notes: foreign?.notes ?? (document.notes ?? []).map((note) => `Of the document: ${note}`),
+            hostNotes: foreign?.hostNotes ?? []
+        };
     }
 
     /** Every section against the rows as they are. */
     function planAll({ incoming, mode }: Prepared, draft: Draft, call: Call): ReadonlyMap<string, Step> {
-        const ground: Ground = { draft, mode, call, dnsProviderIds: null, certificateIds: null, certificates: draft.certificates, settings: draft.settings, roles: null, sections: new Set(incoming.keys()) };
+        const ground: Ground = {
+            draft,
+            mode,
+            call,
+            dnsProviderIds: null,
+            certificateIds: null,
+            certificates: draft.certificates,
+            settings: draft.settings,
+            roles: null,
+            sections: new Set(incoming.keys())
+        };
         return new Map([...incoming].map(([name, section]) => [name, section.plan(ground)]));
     }
 
@@ -123,51 +159,98 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
         }
     }
 
-    function resultOf(prepared: Prepared, steps: ReadonlyMap<string, Step>, rest: Pick<ImportResult, 'dryRun' | 'reload' | 'applied'>): ImportResult {
-        const sections = Object.fromEntries([...steps].map(([name, { entries }]): [string, SectionResult] => [name, sectionResult(entries, name === 'hosts' ? prepared.hostNotes : [])]));
-        return { mode: prepared.mode, secrets: prepared.secrets, sections, plugins: [...steps.values()].flatMap(({ outcomes = [] }) => outcomes), notes: prepared.notes, ...rest };
+    function resultOf(
+        prepared: Prepared,
+        steps: ReadonlyMap<string, Step>,
+        rest: Pick<ImportResult, 'dryRun' | 'reload' | 'applied'>
+    ): ImportResult {
+        const sections = Object.fromEntries(
+            [...steps].map(([name, { entries }]): [string, SectionResult] => [
+                name,
+                sectionResult(entries, name === 'hosts' ? prepared.hostNotes : [])
+            ])
+        );
+        return {
+            mode: prepared.mode,
+            secrets: prepared.secrets,
+            sections,
+            plugins: [...steps.values()].flatMap(({ outcomes = [] }) => outcomes),
+            notes: prepared.notes,
+            ...rest
+        };
     }
 
     async function apply(prepared: Prepared, call: Call, run: Following): Promise<ImportResult> {
         let steps = planAll(prepared, engine.draft(), call);
         await guard(prepared, steps);
-        const commit = async (tx: Transaction, outcome: Pick<Outcome, 'applied' | 'reloaded'>): Promise<ImportResult> => {
+        const commit = async (
+            tx: Transaction,
+            outcome: Pick<Outcome, 'applied' | 'reloaded'>
+        ): Promise<ImportResult> => {
             for (const step of steps.values()) {
                 await step.commit?.(tx);
             }
-            const result = resultOf(prepared, steps, { dryRun: false, reload: outcome.reloaded, applied: outcome.applied });
-            await options.recorder.record(tx, entryOf(call, { status: 200, code: 0, after: summary(result) }));
+            const result = resultOf(prepared, steps, {
+                dryRun: false,
+                reload: outcome.reloaded,
+                applied: outcome.applied
+            });
+            await options.recorder.record(
+                tx,
+                entryOf(call, { status: 200, code: 0, after: summary(result) })
+            );
             return result;
         };
         const { actor } = call;
         // What is nothing to the engine does not wait for it.
-        const result = isForEngine(steps) ? (await engine.change({
-            by: { id: actor.id, username: actor.username, tokenId: actor.tokenId, plugin: actor.plugin, requestId: call.id },
-            plan(draft) {
-                steps = planAll(prepared, draft, call);
-                return merged(steps);
-            },
-            commit
-        })).value : await db.write((tx) => commit(tx, { applied: true, reloaded: false }));
+        const result = isForEngine(steps)
+            ? (
+                  await engine.change({
+                      by: {
+                          id: actor.id,
+                          username: actor.username,
+                          tokenId: actor.tokenId,
+                          plugin: actor.plugin,
+                          requestId: call.id
+                      },
+                      plan(draft) {
+                          steps = planAll(prepared, draft, call);
+                          return merged(steps);
+                      },
+                      commit
+                  })
+              ).value
+            : await db.write((tx) => commit(tx, { applied: true, reloaded: false }));
         steps.forEach((step) => step.done?.());
         run.log('Everything is written');
         const followed = [];
         for (const step of steps.values()) {
-            followed.push(...await step.follow?.(run) ?? []);
+            followed.push(...((await step.follow?.(run)) ?? []));
         }
         return { ...result, plugins: followed };
     }
 
     /** @throws PLUGIN_FAILED, VALIDATION_FAILED when all of it is wanted, and something is missing */
-    async function contributed(sections: readonly Section[], { passphrase, complete }: ExportRequest, signal: AbortSignal): Promise<Given> {
+    async function contributed(
+        sections: readonly Section[],
+        { passphrase, complete }: ExportRequest,
+        signal: AbortSignal
+    ): Promise<Given> {
         if (!sections.some(({ name }) => name === 'plugins')) {
             return { given: new Map(), leftOut: [] };
         }
         const result = await options.contributions({ isSealed: passphrase !== undefined, signal });
         const [first] = complete === true ? result.leftOut : [];
         if (first !== undefined) {
-            throw passphrase === undefined ? invalid({ path: 'passphrase', message: `passphrase is required: ${first.name} has data of its own, which is only exported sealed` })
-                : fail.PLUGIN_FAILED({ plugin: first.name, stage: 'running', cause: 'EXPORT_FAILED' }, { message: `The export would not be complete: ${first.name}: ${first.why}` });
+            throw passphrase === undefined
+                ? invalid({
+                      path: 'passphrase',
+                      message: `passphrase is required: ${first.name} has data of its own, which is only exported sealed`
+                  })
+                : fail.PLUGIN_FAILED(
+                      { plugin: first.name, stage: 'running', cause: 'EXPORT_FAILED' },
+                      { message: `The export would not be complete: ${first.name}: ${first.why}` }
+                  );
         }
         return result;
     }
@@ -198,42 +281,75 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
                 secrets.set(name, own);
                 return [name, collect(sinkOf(own))] as const;
             });
-            given.forEach((contribution, plugin) => secrets.get('plugins')?.set(dataPath(plugin), JSON.stringify(contribution)));
+            given.forEach((contribution, plugin) =>
+                secrets.get('plugins')?.set(dataPath(plugin), JSON.stringify(contribution))
+            );
             const notes = leftOut.map(({ name, why }) => `${name}: ${why}`);
             const plain = {
-                format, formatVersion, createdAt: new Date(clock.now()).toISOString(), generator: `portico ${options.version}`, sections: Object.fromEntries(collected), ...(notes.length === 0 ? {} : { notes })
+                format,
+                formatVersion,
+                createdAt: new Date(clock.now()).toISOString(),
+                generator: `portico ${options.version}`,
+                sections: Object.fromEntries(collected),
+                ...(notes.length === 0 ? {} : { notes })
             } as const;
             // What leaves is on record before it does.
-            await db.write((tx) => call.complete(tx, { action: 'export', resource, after: { sections: sections.map(({ name }) => name), secrets: passphrase !== undefined }, reply: null }));
-            return passphrase === undefined ? plain : { ...plain, secrets: await seal(secrets, passphrase, plain) };
+            await db.write((tx) =>
+                call.complete(tx, {
+                    action: 'export',
+                    resource,
+                    after: { sections: sections.map(({ name }) => name), secrets: passphrase !== undefined },
+                    reply: null
+                })
+            );
+            return passphrase === undefined
+                ? plain
+                : { ...plain, secrets: await seal(secrets, passphrase, plain) };
         },
         async plan(request, call) {
             const prepared = await prepare(request, call);
             let steps = planAll(prepared, engine.draft(), call);
-            const reload = isForEngine(steps) && (await engine.tryChange({
-                plan(draft) {
-                    steps = planAll(prepared, draft, call);
-                    return merged(steps);
-                }
-            })).reloaded;
+            const reload =
+                isForEngine(steps) &&
+                (
+                    await engine.tryChange({
+                        plan(draft) {
+                            steps = planAll(prepared, draft, call);
+                            return merged(steps);
+                        }
+                    })
+                ).reloaded;
             return resultOf(prepared, steps, { dryRun: true, reload, applied: null });
         },
         async import(request, call) {
             const prepared = await prepare(request, call);
-            const expected = resultOf(prepared, planAll(prepared, engine.draft(), call), { dryRun: false, reload: false, applied: null });
+            const expected = resultOf(prepared, planAll(prepared, engine.draft(), call), {
+                dryRun: false,
+                reload: false,
+                applied: null
+            });
             return options.tasks.start({
-                kind: 'import', title: `Import (${request.mode})`, access: 'import:run', call, key: 'import', audit: { action: 'import', resource, after: summary(expected) },
+                kind: 'import',
+                title: `Import (${request.mode})`,
+                access: 'import:run',
+                call,
+                key: 'import',
+                audit: { action: 'import', resource, after: summary(expected) },
                 async work(run) {
                     run.log('The document was read and found right');
                     const release = options.restorer.hold();
                     try {
                         return bounded(await apply(prepared, call, run));
-                    }
-                    catch (error) {
-                        await options.recorder.recordAlone(entryOf(call, { status: null, code: isFailure(error) ? error.code : 50000, after: summary(expected) }));
+                    } catch (error) {
+                        await options.recorder.recordAlone(
+                            entryOf(call, {
+                                status: null,
+                                code: isFailure(error) ? error.code : 50000,
+                                after: summary(expected)
+                            })
+                        );
                         throw error;
-                    }
-                    finally {
+                    } finally {
                         release();
                     }
                 }
@@ -246,9 +362,8 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
 
 function plainOf(text: string | undefined): unknown {
     try {
-        return text === undefined ? undefined : JSON.parse(text) as unknown;
-    }
-    catch {
+        return text === undefined ? undefined : (JSON.parse(text) as unknown);
+    } catch {
         return null;
     }
 }
@@ -270,16 +385,31 @@ class Faults {
 }
 
 /** @throws VALIDATION_FAILED for a section that there is not */
-function chosen(all: readonly Section[], names: readonly string[] | undefined, call: Call): readonly Section[] {
+function chosen(
+    all: readonly Section[],
+    names: readonly string[] | undefined,
+    call: Call
+): readonly Section[] {
     if (names === undefined) {
         return all.filter(({ permissions }) => call.actor.can(permissions.read));
     }
-    const unknown = names.flatMap((name, at) => (all.some((section) => section.name === name) ? [] : [{ path: `sections.${at}`, message: `There is no section ${name}; there are ${all.map((section) => section.name).join(', ')}` }]));
+    const unknown = names.flatMap((name, at) =>
+        all.some((section) => section.name === name)
+            ? []
+            : [
+                  {
+                      path: `sections.${at}`,
+                      message: `There is no section ${name}; there are ${all.map((section) => section.name).join(', ')}`
+                  }
+              ]
+    );
     if (unknown.length > 0) {
         throw invalid(...unknown);
     }
     const wanted = new Set(names);
-    all.filter(({ name }) => names.includes(name)).forEach(({ needs = [] }) => needs.forEach((name) => wanted.add(name)));
+    all.filter(({ name }) => names.includes(name)).forEach(({ needs = [] }) =>
+        needs.forEach((name) => wanted.add(name))
+    );
     return all.filter(({ name }) => wanted.has(name));
 }
 
@@ -292,7 +422,10 @@ function sinkOf(secrets: Map<string, string>): SecretSink {
 }
 
 /** @throws VALIDATION_FAILED for a passphrase that is missing or wrong, and for a document that somebody changed */
-async function openSecrets({ secrets, ...document }: ExportDocument, passphrase: string | undefined): Promise<SecretMap | null> {
+async function openSecrets(
+    { secrets, ...document }: ExportDocument,
+    passphrase: string | undefined
+): Promise<SecretMap | null> {
     if (secrets === undefined) {
         return null;
     }
@@ -301,12 +434,15 @@ async function openSecrets({ secrets, ...document }: ExportDocument, passphrase:
     }
     try {
         return await open(secrets, passphrase, document);
-    }
-    catch (error) {
+    } catch (error) {
         if (!(error instanceof Unsealed)) {
             throw error;
         }
-        throw invalid(error.why === 'passphrase' ? { path: 'passphrase', message: 'passphrase is wrong' } : { path: 'document', message: 'document is damaged, or was changed after it was sealed' });
+        throw invalid(
+            error.why === 'passphrase'
+                ? { path: 'passphrase', message: 'passphrase is wrong' }
+                : { path: 'document', message: 'document is damaged, or was changed after it was sealed' }
+        );
     }
 }
 
@@ -325,12 +461,32 @@ function isForEngine(steps: ReadonlyMap<string, Step>): boolean {
 function merged(steps: ReadonlyMap<string, Step>): Plan {
     const plans = [...steps.values()].flatMap(({ engine }) => engine ?? []);
     const settings = plans.findLast((plan) => plan.settings !== undefined)?.settings;
-    return { hosts: plans.flatMap(({ hosts = [] }) => hosts), certificates: plans.flatMap(({ certificates = [] }) => certificates), ...(settings === undefined ? {} : { settings }) };
+    return {
+        hosts: plans.flatMap(({ hosts = [] }) => hosts),
+        certificates: plans.flatMap(({ certificates = [] }) => certificates),
+        ...(settings === undefined ? {} : { settings })
+    };
 }
 
-function entryOf({ id, actor, ip, userAgent }: Call, { status, code, after }: { readonly status: number | null; readonly code: number; readonly after: unknown }) {
+function entryOf(
+    { id, actor, ip, userAgent }: Call,
+    {
+        status,
+        code,
+        after
+    }: { readonly status: number | null; readonly code: number; readonly after: unknown }
+) {
     return {
-        actor: { id: actor.id, username: actor.username, tokenId: actor.tokenId, plugin: actor.plugin }, action: 'import', resource, resourceId: null, after,
-        outcome: code === 0 ? 'success' : 'failure', status, code, ip, userAgent, requestId: id
+        actor: { id: actor.id, username: actor.username, tokenId: actor.tokenId, plugin: actor.plugin },
+        action: 'import',
+        resource,
+        resourceId: null,
+        after,
+        outcome: code === 0 ? 'success' : 'failure',
+        status,
+        code,
+        ip,
+        userAgent,
+        requestId: id
     } as const;
 }

@@ -41,10 +41,14 @@ export interface Channels {
 
 export function createChannels({ db, store, keyring, clock, changed }: ChannelsOptions): Channels {
     const now = (): string => new Date(clock.now()).toISOString();
-    const seal = (secret: string | null): string | null => (secret === null ? null : keyring.seal(label, secret));
+    const seal = (secret: string | null): string | null =>
+        secret === null ? null : keyring.seal(label, secret);
 
     function checkVersion(row: ChannelRow, call: Call, sent: number | undefined): void {
-        if ((call.ifMatch !== null && call.ifMatch !== '*' && call.ifMatch !== String(row.version)) || (sent !== undefined && sent !== row.version)) {
+        if (
+            (call.ifMatch !== null && call.ifMatch !== '*' && call.ifMatch !== String(row.version)) ||
+            (sent !== undefined && sent !== row.version)
+        ) {
             throw fail.VERSION_STALE({ version: row.version });
         }
     }
@@ -59,16 +63,36 @@ export function createChannels({ db, store, keyring, clock, changed }: ChannelsO
                 throw invalid(...faults);
             }
             return db.write(async (tx) => {
-                const [{ count } = { count: 0 }] = await tx.em.execute<{ count: number }[]>('select count(*) as count from notification_channel');
+                const [{ count } = { count: 0 }] = await tx.em.execute<{ count: number }[]>(
+                    'select count(*) as count from notification_channel'
+                );
                 if (count >= mostChannels) {
                     throw invalid({ path: 'name', message: `There are ${mostChannels} channels already` });
                 }
                 const at = now();
-                const fresh = { name: body.name, type: body.type, events: JSON.stringify(body.events), enabled: Number(body.enabled), fields: JSON.stringify(settled.fields), sealed: seal(settled.secret), version: 1, createdAt: at, updatedAt: at };
+                const fresh = {
+                    name: body.name,
+                    type: body.type,
+                    events: JSON.stringify(body.events),
+                    enabled: Number(body.enabled),
+                    fields: JSON.stringify(settled.fields),
+                    sealed: seal(settled.secret),
+                    version: 1,
+                    createdAt: at,
+                    updatedAt: at
+                };
                 const id = await store.insertChannel(tx, fresh);
                 const view = viewOf({ id, ...fresh });
-                const shown = settled.type === 'webhook' && settled.made ? { ...view, secret: settled.secret } : view;
-                return call.complete(tx, { action: 'create', resource, resourceId: id, before: null, after: view, reply: reply.created(`/api/settings/channels/${id}`, shown) });
+                const shown =
+                    settled.type === 'webhook' && settled.made ? { ...view, secret: settled.secret } : view;
+                return call.complete(tx, {
+                    action: 'create',
+                    resource,
+                    resourceId: id,
+                    before: null,
+                    after: view,
+                    reply: reply.created(`/api/settings/channels/${id}`, shown)
+                });
             });
         },
         async update(id, body, call) {
@@ -76,7 +100,10 @@ export function createChannels({ db, store, keyring, clock, changed }: ChannelsO
             checkVersion(before, call, body.version);
             const faults: Invalid[] = [];
             if (body.type !== undefined && body.type !== before.type) {
-                faults.push({ path: 'type', message: `type cannot be changed: this channel is of type ${before.type}` });
+                faults.push({
+                    path: 'type',
+                    message: `type cannot be changed: this channel is of type ${before.type}`
+                });
             }
             const old = settledOf(before, keyring);
             const settled = settle(old.type, body, old, faults);
@@ -84,29 +111,51 @@ export function createChannels({ db, store, keyring, clock, changed }: ChannelsO
                 throw invalid(...faults);
             }
             const changes = {
-                name: body.name ?? before.name, events: body.events === undefined ? before.events : JSON.stringify(body.events), enabled: body.enabled === undefined ? before.enabled : Number(body.enabled),
-                fields: JSON.stringify(settled.fields), sealed: settled.secret === old.secret ? before.sealed : seal(settled.secret)
+                name: body.name ?? before.name,
+                events: body.events === undefined ? before.events : JSON.stringify(body.events),
+                enabled: body.enabled === undefined ? before.enabled : Number(body.enabled),
+                fields: JSON.stringify(settled.fields),
+                sealed: settled.secret === old.secret ? before.sealed : seal(settled.secret)
             };
             if (isDeepStrictEqual({ ...before, ...changes }, before)) {
                 return reply.with(viewOf(before), {});
             }
-            const after: ChannelRow = { ...before, ...changes, version: before.version + 1, updatedAt: now() };
+            const after: ChannelRow = {
+                ...before,
+                ...changes,
+                version: before.version + 1,
+                updatedAt: now()
+            };
             return db.write(async (tx) => {
-                if (!await store.updateChannel(tx, after)) {
+                if (!(await store.updateChannel(tx, after))) {
                     throw fail.VERSION_STALE({ version: channelOf(store, id).version });
                 }
                 tx.afterCommit(changed);
-                return call.complete(tx, { action: 'update', resource, resourceId: id, before: viewOf(before), after: viewOf(after), reply: reply.with(viewOf(after), {}) });
+                return call.complete(tx, {
+                    action: 'update',
+                    resource,
+                    resourceId: id,
+                    before: viewOf(before),
+                    after: viewOf(after),
+                    reply: reply.with(viewOf(after), {})
+                });
             });
         },
         async remove(id, call) {
             const before = channelOf(store, id);
             checkVersion(before, call, undefined);
             return db.write(async (tx) => {
-                if (!await store.removeChannel(tx, id, before.version)) {
+                if (!(await store.removeChannel(tx, id, before.version))) {
                     throw fail.VERSION_STALE({ version: channelOf(store, id).version });
                 }
-                return call.complete(tx, { action: 'delete', resource, resourceId: id, before: viewOf(before), after: null, reply: null });
+                return call.complete(tx, {
+                    action: 'delete',
+                    resource,
+                    resourceId: id,
+                    before: viewOf(before),
+                    after: null,
+                    reply: null
+                });
             });
         }
     };
@@ -125,16 +174,31 @@ export function channelOf(store: Store, id: number): ChannelRow {
 export function settledOf(row: ChannelRow, keyring: Pick<Keyring, 'open'>): Settled {
     const secret = row.sealed === null ? null : keyring.open(label, row.sealed);
     return row.type === 'webhook'
-        ? { type: 'webhook', fields: JSON.parse(row.fields) as WebhookFields, secret: secret ?? '', made: false }
+        ? {
+              type: 'webhook',
+              fields: JSON.parse(row.fields) as WebhookFields,
+              secret: secret ?? '',
+              made: false
+          }
         : { type: 'email', fields: JSON.parse(row.fields) as EmailFields, secret };
 }
 
 /** A channel as the API shows it: without its secret. */
 export function viewOf(row: ChannelRow): ChannelView {
-    const fields = JSON.parse(row.fields) as Pick<ChannelView, 'url' | 'host' | 'port' | 'security' | 'username' | 'from' | 'to'>;
+    const fields = JSON.parse(row.fields) as Pick<
+        ChannelView,
+        'url' | 'host' | 'port' | 'security' | 'username' | 'from' | 'to'
+    >;
     const own = row.type === 'webhook' ? fields : { ...fields, passwordSet: row.sealed !== null };
     return {
-        id: row.id, name: row.name, type: row.type as ChannelView['type'], events: JSON.parse(row.events) as string[], enabled: row.enabled === 1, ...own,
-        version: row.version, createdAt: row.createdAt, updatedAt: row.updatedAt
+        id: row.id,
+        name: row.name,
+        type: row.type as ChannelView['type'],
+        events: JSON.parse(row.events) as string[],
+        enabled: row.enabled === 1,
+        ...own,
+        version: row.version,
+        createdAt: row.createdAt,
+        updatedAt: row.updatedAt
     };
 }

@@ -60,38 +60,58 @@ export class Courier {
     }
 
     /** One attempt now, within its time. Never throws. */
-    async attempt(channel: ChannelRow, message: Message, signal: AbortSignal = this.#ending.signal): Promise<Attempt> {
+    async attempt(
+        channel: ChannelRow,
+        message: Message,
+        signal: AbortSignal = this.#ending.signal
+    ): Promise<Attempt> {
         const { send, log } = this.#options;
         const controller = new AbortController();
         const aborted = (): void => controller.abort(new Error('The attempt was cut'));
-        const timer = setTimeout(() => controller.abort(new Error(`No end within ${attemptMs / 1000} s`)), attemptMs);
+        const timer = setTimeout(
+            () => controller.abort(new Error(`No end within ${attemptMs / 1000} s`)),
+            attemptMs
+        );
         signal.addEventListener('abort', aborted);
         if (signal.aborted) {
             aborted();
         }
         try {
             return await send(channel, message, controller.signal);
-        }
-        catch (error) {
+        } catch (error) {
             log.debug('An attempt to notify failed', { channel: channel.id, message: message.id, error });
-            return { ok: false, status: null, error: error instanceof Error ? error.message : String(error), response: null };
-        }
-        finally {
+            return {
+                ok: false,
+                status: null,
+                error: error instanceof Error ? error.message : String(error),
+                response: null
+            };
+        } finally {
             clearTimeout(timer);
             signal.removeEventListener('abort', aborted);
         }
     }
 
     /** What an attempt makes of its delivery. `retry`: whether there may be another one. */
-    async record(tx: Transaction, delivery: Pick<DeliveryRow, 'n' | 'channelId' | 'attempts'>, attempt: Attempt, retry: boolean): Promise<void> {
+    async record(
+        tx: Transaction,
+        delivery: Pick<DeliveryRow, 'n' | 'channelId' | 'attempts'>,
+        attempt: Attempt,
+        retry: boolean
+    ): Promise<void> {
         const { clock, store, retryMs } = this.#options;
         const now = clock.now();
         const wait = retry && !attempt.ok && attempt.gone !== true ? retryMs[delivery.attempts] : undefined;
         const at = new Date(now).toISOString();
         await store.attempted(tx, delivery, {
             state: attempt.ok ? 'delivered' : wait === undefined ? 'failed' : 'pending',
-            nextAttemptAt: wait === undefined ? null : now + Math.max(spread(wait), attempt.retryAfterMs ?? 0),
-            lastAttemptAt: at, finishedAt: wait === undefined ? at : null, status: attempt.status, error: attempt.error, response: attempt.response
+            nextAttemptAt:
+                wait === undefined ? null : now + Math.max(spread(wait), attempt.retryAfterMs ?? 0),
+            lastAttemptAt: at,
+            finishedAt: wait === undefined ? at : null,
+            status: attempt.status,
+            error: attempt.error,
+            response: attempt.response
         });
     }
 
@@ -108,7 +128,9 @@ export class Courier {
     #sleep(ms: number): void {
         if (!this.#closed) {
             clearTimeout(this.#timer ?? undefined);
-            this.#timer = this.#outside(() => setTimeout(() => this.#look(), Math.min(Math.max(ms, 0), longestSleepMs)).unref());
+            this.#timer = this.#outside(() =>
+                setTimeout(() => this.#look(), Math.min(Math.max(ms, 0), longestSleepMs)).unref()
+            );
         }
     }
 
@@ -120,16 +142,17 @@ export class Courier {
                 const from = Math.max(at > now + longestWaitMs ? now : at, this.#held.get(channelId) ?? 0);
                 if (from > now) {
                     soonest = Math.min(soonest, from);
-                }
-                else if (!this.#busy.has(channelId)) {
-                    this.#busy.set(channelId, this.#serve(channelId).finally(() => {
-                        this.#busy.delete(channelId);
-                        this.wake();
-                    }));
+                } else if (!this.#busy.has(channelId)) {
+                    this.#busy.set(
+                        channelId,
+                        this.#serve(channelId).finally(() => {
+                            this.#busy.delete(channelId);
+                            this.wake();
+                        })
+                    );
                 }
             }
-        }
-        catch (error) {
+        } catch (error) {
             this.#options.log.error('The outbox of notifications cannot be read', { error });
             soonest = now + holdMs;
         }
@@ -159,12 +182,20 @@ export class Courier {
             });
             this.#held.delete(channelId);
             if (!attempt.ok) {
-                log.warn('A notification was not delivered', { channel: channelId, n: delivery.n, event: delivery.event, attempt: delivery.attempts + 1, error: attempt.error });
+                log.warn('A notification was not delivered', {
+                    channel: channelId,
+                    n: delivery.n,
+                    event: delivery.event,
+                    attempt: delivery.attempts + 1,
+                    error: attempt.error
+                });
             }
-        }
-        catch (error) {
+        } catch (error) {
             this.#held.set(channelId, clock.now() + holdMs);
-            log.error('The outcome of a notification cannot be recorded: it will be sent again', { channel: channelId, error });
+            log.error('The outcome of a notification cannot be recorded: it will be sent again', {
+                channel: channelId,
+                error
+            });
         }
     }
 }

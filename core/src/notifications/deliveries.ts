@@ -38,13 +38,31 @@ export function createDeliveries({ db, store, courier, clock }: DeliveriesOption
     return {
         list(channelId, { state = null, limit, cursor }) {
             channelOf(store, channelId);
-            const rows = store.deliveries(channelId, state, cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor), limit + 1);
-            return reply.list(rows.slice(0, limit).map(viewOf), { next: rows.length > limit ? String(rows[limit - 1]?.n) : null });
+            const rows = store.deliveries(
+                channelId,
+                state,
+                cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor),
+                limit + 1
+            );
+            return reply.list(rows.slice(0, limit).map(viewOf), {
+                next: rows.length > limit ? String(rows[limit - 1]?.n) : null
+            });
         },
         async test(channelId, call) {
             const channel = channelOf(store, channelId);
             const createdAt = clock.now();
-            const message = { id: messageId(), ...compose({ event: 'notification.test', severity: 'info', title: `Test of the channel ${channel.name}`, text: 'If you read this, the channel works.' }, createdAt) };
+            const message = {
+                id: messageId(),
+                ...compose(
+                    {
+                        event: 'notification.test',
+                        severity: 'info',
+                        title: `Test of the channel ${channel.name}`,
+                        text: 'If you read this, the channel works.'
+                    },
+                    createdAt
+                )
+            };
             const attempt = await courier.attempt(channel, message, call.signal);
             return db.write(async (tx) => {
                 const made = await store.enqueue(tx, { channelId, message, createdAt, replayOf: null });
@@ -52,7 +70,12 @@ export function createDeliveries({ db, store, courier, clock }: DeliveriesOption
                     throw store.channel(channelId) === undefined ? fail.NOT_FOUND() : tooMuch(channelId);
                 }
                 await courier.record(tx, { n: made, channelId, attempts: 0 }, attempt, false);
-                return call.complete(tx, { action: 'run', resource, resourceId: channelId, reply: viewOf(await store.deliveryIn(tx, made)) });
+                return call.complete(tx, {
+                    action: 'run',
+                    resource,
+                    resourceId: channelId,
+                    reply: viewOf(await store.deliveryIn(tx, made))
+                });
             });
         },
         async replay(channelId, n, call) {
@@ -60,12 +83,24 @@ export function createDeliveries({ db, store, courier, clock }: DeliveriesOption
             const row = present(channelId, n);
             const now = clock.now();
             return db.write(async (tx) => {
-                const made = await store.hasten(tx, n, now) ? n : await store.enqueue(tx, { channelId, message: messageOf(row), createdAt: now, replayOf: n });
+                const made = (await store.hasten(tx, n, now))
+                    ? n
+                    : await store.enqueue(tx, {
+                          channelId,
+                          message: messageOf(row),
+                          createdAt: now,
+                          replayOf: n
+                      });
                 if (made === null) {
                     throw store.channel(channelId) === undefined ? fail.NOT_FOUND() : tooMuch(channelId);
                 }
                 tx.afterCommit(() => courier.wake());
-                return call.complete(tx, { action: 'run', resource, resourceId: channelId, reply: viewOf(await store.deliveryIn(tx, made)) });
+                return call.complete(tx, {
+                    action: 'run',
+                    resource,
+                    resourceId: channelId,
+                    reply: viewOf(await store.deliveryIn(tx, made))
+                });
             });
         }
     };
@@ -77,8 +112,20 @@ function tooMuch(channelId: number): Error {
 
 function viewOf(row: DeliveryRow): DeliveryView {
     return {
-        n: row.n, messageId: row.messageId, event: row.event, severity: row.severity as DeliveryView['severity'], title: row.title, state: row.state as DeliveryView['state'], attempts: row.attempts,
-        createdAt: row.createdAt, lastAttemptAt: row.lastAttemptAt, nextAttemptAt: row.nextAttemptAt === null ? null : new Date(row.nextAttemptAt).toISOString(), finishedAt: row.finishedAt,
-        status: row.status, error: row.error, response: row.response, replayOf: row.replayOf
+        n: row.n,
+        messageId: row.messageId,
+        event: row.event,
+        severity: row.severity as DeliveryView['severity'],
+        title: row.title,
+        state: row.state as DeliveryView['state'],
+        attempts: row.attempts,
+        createdAt: row.createdAt,
+        lastAttemptAt: row.lastAttemptAt,
+        nextAttemptAt: row.nextAttemptAt === null ? null : new Date(row.nextAttemptAt).toISOString(),
+        finishedAt: row.finishedAt,
+        status: row.status,
+        error: row.error,
+        response: row.response,
+        replayOf: row.replayOf
     };
 }

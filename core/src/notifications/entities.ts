@@ -97,8 +97,12 @@ class CreateNotifications extends Migration {
             replay_of integer
         )`);
         this.addSql('create index notification_delivery_channel on notification_delivery (channel_id, n)');
-        this.addSql(`create index notification_delivery_pending on notification_delivery (channel_id, next_attempt_at) where state = 'pending'`);
+        this.addSql(
+            `create index notification_delivery_pending on notification_delivery (channel_id, next_attempt_at) where state = 'pending'`
+        );
     }
 }
 
-export const notificationMigrations: readonly MigrationObject[] = [{ name: '0001-notifications', class: CreateNotifications }];
+export const notificationMigrations: readonly MigrationObject[] = [
+    { name: '0001-notifications', class: CreateNotifications }
+];

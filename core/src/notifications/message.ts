@@ -48,10 +48,19 @@ const longest = { event: 100, title: 200, text: 10_000, details: 32_768 } as con
 /** What can be kept and sent of what was told; what cannot is cut or left out. */
 export function compose(notification: Notification, now: number): Omit<Message, 'id'> {
     const event = cut(String(notification.event), longest.event);
-    const title = cut(String(notification.title).replace(/\p{Cc}+/gu, ' ').trim(), longest.title);
+    const title = cut(
+        String(notification.title)
+            .replace(/\p{Cc}+/gu, ' ')
+            .trim(),
+        longest.title
+    );
     const text = notification.text === undefined ? null : cut(String(notification.text), longest.text);
     const severity = severities.includes(notification.severity) ? notification.severity : 'info';
-    const payload: Payload = { type: event, timestamp: new Date(now).toISOString(), data: { severity, title, text, details: detailsOf(notification.data) } };
+    const payload: Payload = {
+        type: event,
+        timestamp: new Date(now).toISOString(),
+        data: { severity, title, text, details: detailsOf(notification.data) }
+    };
     return { event, severity, title, body: JSON.stringify(payload) };
 }
 
@@ -65,9 +74,8 @@ function detailsOf(data: unknown): unknown {
     }
     try {
         const text = JSON.stringify(maskKeys(data)) as string | undefined;
-        return text === undefined || text.length > longest.details ? null : JSON.parse(text) as unknown;
-    }
-    catch {
+        return text === undefined || text.length > longest.details ? null : (JSON.parse(text) as unknown);
+    } catch {
         return null;
     }
 }

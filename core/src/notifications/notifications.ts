@@ -54,15 +54,31 @@ export interface Notifications {
     close(): Promise<void>;
 }
 
-export function createNotifications({ db, keyring, outbound, clock, log, recorder, raised, ca = [], retryMs = usualRetryMs }: NotificationsOptions): Notifications {
+export function createNotifications({
+    db,
+    keyring,
+    outbound,
+    clock,
+    log,
+    recorder,
+    raised,
+    ca = [],
+    retryMs = usualRetryMs
+}: NotificationsOptions): Notifications {
     const store = createStore(db);
     const webhook = createWebhookSender({ outbound, clock, ca });
     const email = createEmailSender({ outbound, ca });
     const courier = new Courier({
-        db, store, clock, log, retryMs,
+        db,
+        store,
+        clock,
+        log,
+        retryMs,
         async send(channel, message, signal) {
             const { type, fields, secret } = settledOf(channel, keyring);
-            return type === 'webhook' ? webhook(fields, secret, message, signal) : email(fields, secret, message, signal);
+            return type === 'webhook'
+                ? webhook(fields, secret, message, signal)
+                : email(fields, secret, message, signal);
         },
         async disable(tx, channel) {
             await switchOff(tx, channel);
@@ -79,9 +95,18 @@ export function createNotifications({ db, keyring, outbound, clock, log, recorde
         const at = new Date(clock.now()).toISOString();
         if (await store.disableChannel(tx, channel.id, at)) {
             await recorder.record(tx, {
-                actor: { id: null, username: null, tokenId: null, plugin: null }, action: 'disable', resource, resourceId: channel.id,
-                before: viewOf(channel), after: { ...viewOf(channel), enabled: false, version: channel.version + 1, updatedAt: at },
-                outcome: 'success', status: null, code: 0, ip: null, userAgent: null, requestId: null
+                actor: { id: null, username: null, tokenId: null, plugin: null },
+                action: 'disable',
+                resource,
+                resourceId: channel.id,
+                before: viewOf(channel),
+                after: { ...viewOf(channel), enabled: false, version: channel.version + 1, updatedAt: at },
+                outcome: 'success',
+                status: null,
+                code: 0,
+                ip: null,
+                userAgent: null,
+                requestId: null
             });
         }
     }
@@ -97,28 +122,47 @@ export function createNotifications({ db, keyring, outbound, clock, log, recorde
             let mail: { readonly channel: ChannelRow; readonly message: Message }[] = [];
             try {
                 const channels = store.channels().filter(({ enabled }) => enabled === 1);
-                mail = batch.flatMap((each) => channels.filter(({ events }) => matches(JSON.parse(events) as string[], each.event)).map((channel) => ({ channel, message: { id: messageId(), ...each } })));
+                mail = batch.flatMap((each) =>
+                    channels
+                        .filter(({ events }) => matches(JSON.parse(events) as string[], each.event))
+                        .map((channel) => ({ channel, message: { id: messageId(), ...each } }))
+                );
                 if (mail.length > 0) {
                     await db.write((tx) => enqueue(tx, mail));
                     courier.wake();
                 }
-            }
-            catch (error) {
+            } catch (error) {
                 // A full disk is what one wants to hear of: what cannot be kept is sent once, as it is.
-                log.error('Notifications cannot be kept; each is tried once', { events: batch.map(({ event }) => event), error });
-                void Promise.all(mail.slice(0, 20).map(({ channel, message }) => courier.attempt(channel, message)));
+                log.error('Notifications cannot be kept; each is tried once', {
+                    events: batch.map(({ event }) => event),
+                    error
+                });
+                void Promise.all(
+                    mail.slice(0, 20).map(({ channel, message }) => courier.attempt(channel, message))
+                );
             }
             if (raised?.used === true) {
-                void Promise.all(batch.map(({ body }) => raised.run(JSON.parse(body) as Payload))).catch((error: unknown) => log.warn('A notification did not reach every tap', { error }));
+                void Promise.all(batch.map(({ body }) => raised.run(JSON.parse(body) as Payload))).catch(
+                    (error: unknown) => log.warn('A notification did not reach every tap', { error })
+                );
             }
         }
     }
 
-    async function enqueue(tx: Transaction, mail: readonly { readonly channel: ChannelRow; readonly message: Message }[]): Promise<void> {
+    async function enqueue(
+        tx: Transaction,
+        mail: readonly { readonly channel: ChannelRow; readonly message: Message }[]
+    ): Promise<void> {
         const createdAt = clock.now();
         for (const { channel, message } of mail) {
-            if (await store.enqueue(tx, { channelId: channel.id, message, createdAt, replayOf: null }) === null) {
-                log.error('A notification was dropped: too much waits for its channel', { channel: channel.id, event: message.event });
+            if (
+                (await store.enqueue(tx, { channelId: channel.id, message, createdAt, replayOf: null })) ===
+                null
+            ) {
+                log.error('A notification was dropped: too much waits for its channel', {
+                    channel: channel.id,
+                    event: message.event
+                });
             }
         }
     }
@@ -138,8 +182,7 @@ export function createNotifications({ db, keyring, outbound, clock, log, recorde
                     await write();
                     writing = null;
                 });
-            }
-            catch (error) {
+            } catch (error) {
                 log.error('A notification is unusable', { error });
             }
         },

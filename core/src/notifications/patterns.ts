@@ -4,5 +4,10 @@
 export const eventPattern = /^(?:\*|[a-z][a-zA-Z0-9-]*(?:\.[a-zA-Z0-9-]+)*(?:\.\*)?)$/;
 
 export function matches(patterns: readonly string[], event: string): boolean {
-    return patterns.some((pattern) => pattern === '*' || pattern === event || (pattern.endsWith('.*') && event.startsWith(pattern.slice(0, -1))));
+    return patterns.some(
+        (pattern) =>
+            pattern === '*' ||
+            pattern === event ||
+            (pattern.endsWith('.*') && event.startsWith(pattern.slice(0, -1)))
+    );
 }

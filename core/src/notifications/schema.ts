@@ -4,18 +4,50 @@ import { addressPattern, senderPattern } from './email.ts';
 import { eventPattern } from './patterns.ts';
 
 const name = () => joi.string().max(100).description('For people');
-const events = () => joi.array().items(joi.string().max(100).pattern(eventPattern, 'event pattern')).min(1).max(50).unique().description('`certificate.expiring`, `certificate.*` or `*`');
-const enabled = () => joi.boolean().description('A channel that is not gets nothing new; what waits for it, waits');
-const secret = () => joi.secret().max(200).description('Signs the messages: `whsec_` and base64 of 24 to 64 bytes. Made and shown once, in the answer, when it is not given. Never read back');
+const events = () =>
+    joi
+        .array()
+        .items(joi.string().max(100).pattern(eventPattern, 'event pattern'))
+        .min(1)
+        .max(50)
+        .unique()
+        .description('`certificate.expiring`, `certificate.*` or `*`');
+const enabled = () =>
+    joi.boolean().description('A channel that is not gets nothing new; what waits for it, waits');
+const secret = () =>
+    joi
+        .secret()
+        .max(200)
+        .description(
+            'Signs the messages: `whsec_` and base64 of 24 to 64 bytes. Made and shown once, in the answer, when it is not given. Never read back'
+        );
 const password = () => joi.secret().max(1024);
 const own = {
     url: joi.string().max(2048).description('webhook: http or https; no user name, no password'),
     secret: secret(),
     host: joi.string().max(253).description('email: name or address of the server'),
-    port: joi.number().integer().min(1).max(65_535).description('email: default 465 with tls, 587 with starttls, 25 with none'),
-    security: joi.string().valid('none', 'starttls', 'tls').description('email: default starttls, which is refused where the server does not offer it'),
-    from: joi.string().max(400).pattern(senderPattern, 'sender').description('email: an address, or a name and an address in angle brackets'),
-    to: joi.array().items(joi.string().max(320).pattern(addressPattern, 'address')).min(1).max(20).unique().description('email: addresses')
+    port: joi
+        .number()
+        .integer()
+        .min(1)
+        .max(65_535)
+        .description('email: default 465 with tls, 587 with starttls, 25 with none'),
+    security: joi
+        .string()
+        .valid('none', 'starttls', 'tls')
+        .description('email: default starttls, which is refused where the server does not offer it'),
+    from: joi
+        .string()
+        .max(400)
+        .pattern(senderPattern, 'sender')
+        .description('email: an address, or a name and an address in angle brackets'),
+    to: joi
+        .array()
+        .items(joi.string().max(320).pattern(addressPattern, 'address'))
+        .min(1)
+        .max(20)
+        .unique()
+        .description('email: addresses')
 } as const;
 const ignored = joi.any().description('Read only; ignored in a write');
 const readOnly = { id: ignored, passwordSet: ignored, createdAt: ignored, updatedAt: ignored };
@@ -40,14 +72,25 @@ export const channelUpdate = joi.object({
     events: events(),
     enabled: enabled(),
     ...own,
-    username: joi.string().max(255).allow(null).description('email: null clears it, and the password with it'),
-    password: password().description('email: never read back. To be sent again when `host` changes or `security` becomes none'),
+    username: joi
+        .string()
+        .max(255)
+        .allow(null)
+        .description('email: null clears it, and the password with it'),
+    password: password().description(
+        'email: never read back. To be sent again when `host` changes or `security` becomes none'
+    ),
     version,
     ...readOnly
 });
 
-export const channelParams = joi.object({ id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required() });
-export const deliveryParams = joi.object({ id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required(), n: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required() });
+export const channelParams = joi.object({
+    id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required()
+});
+export const deliveryParams = joi.object({
+    id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required(),
+    n: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required()
+});
 
 export const deliveryQuery = joi.object({
     state: joi.string().valid('pending', 'delivered', 'failed'),

@@ -17,13 +17,21 @@ export interface Attempt {
 }
 
 /** Sends with a channel's fields and its secret. May throw: that is a failed attempt. */
-export type Sender<F> = (fields: F, secret: string | null, message: Message, signal: AbortSignal) => Promise<Attempt>;
+export type Sender<F> = (
+    fields: F,
+    secret: string | null,
+    message: Message,
+    signal: AbortSignal
+) => Promise<Attempt>;
 
 /** Characters that are kept of what the other side said. */
 export const longestExcerpt = 1024;
 
 /** The beginning of a text from outside, fit to be kept and shown. */
 export function excerpt(text: string): string | null {
-    const plain = text.replace(/(?![\n\t])\p{Cc}/gu, ' ').toWellFormed().trim();
+    const plain = text
+        .replace(/(?![\n\t])\p{Cc}/gu, ' ')
+        .toWellFormed()
+        .trim();
     return plain === '' ? null : plain.slice(0, longestExcerpt);
 }

@@ -24,8 +24,12 @@ export function newSecret(): string {
 export function readSecret(text: string): string | null {
     const encoded = text.startsWith(prefix) ? text.slice(prefix.length) : text;
     const key = Buffer.from(encoded, 'base64');
-    const whole = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded) && key.toString('base64').replace(/=+$/, '') === encoded.replace(/=+$/, '');
-    return whole && key.length >= secretBytes.least && key.length <= secretBytes.most ? prefix + key.toString('base64') : null;
+    const whole =
+        /^[A-Za-z0-9+/]+={0,2}$/.test(encoded) &&
+        key.toString('base64').replace(/=+$/, '') === encoded.replace(/=+$/, '');
+    return whole && key.length >= secretBytes.least && key.length <= secretBytes.most
+        ? prefix + key.toString('base64')
+        : null;
 }
 
 /** The value of `webhook-signature`. `timestamp` in seconds. */
@@ -34,20 +38,53 @@ export function sign(secret: string, id: string, timestamp: number, body: string
     return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
-export function createWebhookSender({ outbound, clock, ca }: { readonly outbound: Pick<Outbound, 'open'>; readonly clock: Clock; readonly ca: readonly string[] }): Sender<WebhookFields> {
+export function createWebhookSender({
+    outbound,
+    clock,
+    ca
+}: {
+    readonly outbound: Pick<Outbound, 'open'>;
+    readonly clock: Clock;
+    readonly ca: readonly string[];
+}): Sender<WebhookFields> {
     return async ({ url }, secret, { id, body }, signal) => {
         // The time of the attempt, not of the event: receivers refuse old ones, and a retry is not a replay by a stranger.
         const timestamp = Math.floor(clock.now() / 1000);
-        const headers = { 'content-type': 'application/json', 'webhook-id': id, 'webhook-timestamp': String(timestamp), 'webhook-signature': sign(secret ?? '', id, timestamp, body) };
-        const answer = await outbound.open(url, { method: 'POST', headers, body, timeoutMs, signal, maxBytes: Number.MAX_SAFE_INTEGER, ...(ca.length === 0 ? {} : { ca }) });
+        const headers = {
+            'content-type': 'application/json',
+            'webhook-id': id,
+            'webhook-timestamp': String(timestamp),
+            'webhook-signature': sign(secret ?? '', id, timestamp, body)
+        };
+        const answer = await outbound.open(url, {
+            method: 'POST',
+            headers,
+            body,
+            timeoutMs,
+            signal,
+            maxBytes: Number.MAX_SAFE_INTEGER,
+            ...(ca.length === 0 ? {} : { ca })
+        });
         const { status } = answer;
         const response = await beginning(answer);
         if (status >= 200 && status <= 299) {
             return { ok: true, status, error: null, response };
         }
-        const error = status === 410 ? 'The receiver wants no more messages (410): the channel was disabled' : status >= 300 && status <= 399 ? `The receiver answers ${status}: redirects are not followed` : `The receiver answers ${status}`;
+        const error =
+            status === 410
+                ? 'The receiver wants no more messages (410): the channel was disabled'
+                : status >= 300 && status <= 399
+                  ? `The receiver answers ${status}: redirects are not followed`
+                  : `The receiver answers ${status}`;
         const retryAfterMs = retryAfter(answer.headers['retry-after'], clock.now());
-        return { ok: false, status, error, response, gone: status === 410, ...(retryAfterMs === null ? {} : { retryAfterMs }) };
+        return {
+            ok: false,
+            status,
+            error,
+            response,
+            gone: status === 410,
+            ...(retryAfterMs === null ? {} : { retryAfterMs })
+        };
     };
 }
 
@@ -63,20 +100,25 @@ async function beginning(answer: Awaited<ReturnType<Outbound['open']>>): Promise
                 break;
             }
         }
-    }
-    catch (error) {
+    } catch (error) {
         if (!(error instanceof OutboundFailure)) {
             throw error;
         }
-    }
-    finally {
+    } finally {
         answer.close();
     }
-    return answer.headers['content-encoding'] === undefined ? excerpt(Buffer.concat(chunks).toString('utf8')) : null;
+    return answer.headers['content-encoding'] === undefined
+        ? excerpt(Buffer.concat(chunks).toString('utf8'))
+        : null;
 }
 
 /** Seconds or a date (RFC 9110, section 10.2.3). */
 function retryAfter(header: string | undefined, now: number): number | null {
-    const ms = header === undefined ? Number.NaN : /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
+    const ms =
+        header === undefined
+            ? Number.NaN
+            : /^\d{1,9}$/.test(header)
+              ? Number(header) * 1000
+              : Date.parse(header) - now;
     return Number.isNaN(ms) ? null : Math.min(Math.max(ms, 0), longestRetryAfterMs);
 }

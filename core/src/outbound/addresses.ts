@@ -21,12 +21,12 @@ const bitsOf = { 4: 32, 6: 128 } as const;
 /** Reads one address in its plain notation, without brackets and zone; null for anything else. */
 export function parseAddress(text: string): Address | null {
     if (isIPv4(text)) {
-        return { family: 4, value: bytesOf(text).reduce((value, byte) => value << 8n | BigInt(byte), 0n) };
+        return { family: 4, value: bytesOf(text).reduce((value, byte) => (value << 8n) | BigInt(byte), 0n) };
     }
     if (!isIPv6(text) || text.includes('%')) {
         return null;
     }
-    return { family: 6, value: groupsOf(text).reduce((value, group) => value << 16n | BigInt(group), 0n) };
+    return { family: 6, value: groupsOf(text).reduce((value, group) => (value << 16n) | BigInt(group), 0n) };
 }
 
 /** Reads `10.0.0.0/8`, `fd00::/8` or a single address; null for anything else. Bits behind the prefix count for nothing. */
@@ -53,19 +53,25 @@ export function forbids(address: Address, allow: readonly Range[], own: readonly
         return null;
     }
     const real = inner ?? address;
-    const special = (real.family === 4 ? specialIPv4 : specialIPv6).find(({ range }) => contains(range, real));
+    const special = (real.family === 4 ? specialIPv4 : specialIPv6).find(({ range }) =>
+        contains(range, real)
+    );
     if (special !== undefined) {
         return special.what;
     }
     if (real.family === 6 && !contains(globalUnicast, real)) {
         return 'not a global address';
     }
-    return own.some(({ family, value }) => family === real.family && value === real.value) ? 'an address of this machine' : null;
+    return own.some(({ family, value }) => family === real.family && value === real.value)
+        ? 'an address of this machine'
+        : null;
 }
 
 /** The IPv4 address that packets to this one end at: IPv4-mapped (RFC 4291) and NAT64 with the well-known prefix (RFC 6052). */
 function innerOf(address: Address): Address | null {
-    return carriers.some((range) => contains(range, address)) ? { family: 4, value: address.value & 0xffff_ffffn } : null;
+    return carriers.some((range) => contains(range, address))
+        ? { family: 4, value: address.value & 0xffff_ffffn }
+        : null;
 }
 
 function range(text: string): Range {
@@ -79,39 +85,43 @@ function range(text: string): Range {
 const carriers = ['::ffff:0:0/96', '64:ff9b::/96'].map(range);
 const globalUnicast = range('2000::/3');
 
-const specialIPv4 = ([
-    ['0.0.0.0/8', 'this network'],
-    ['10.0.0.0/8', 'a private address'],
-    ['100.64.0.0/10', 'a shared address of a provider'],
-    ['127.0.0.0/8', 'a loopback address'],
-    ['168.63.129.16/32', 'a cloud provider\'s internal service'],
-    ['169.254.0.0/16', 'a link-local address'],
-    ['172.16.0.0/12', 'a private address'],
-    ['192.0.0.0/24', 'reserved for protocols'],
-    ['192.0.2.0/24', 'reserved for documentation'],
-    ['192.88.99.0/24', 'a relay that is no longer in use'],
-    ['192.168.0.0/16', 'a private address'],
-    ['198.18.0.0/15', 'reserved for measurements'],
-    ['198.51.100.0/24', 'reserved for documentation'],
-    ['203.0.113.0/24', 'reserved for documentation'],
-    ['224.0.0.0/4', 'a multicast address'],
-    ['255.255.255.255/32', 'the broadcast address'],
-    ['240.0.0.0/4', 'reserved']
-] as const).map(([text, what]) => ({ range: range(text), what }));
+const specialIPv4 = (
+    [
+        ['0.0.0.0/8', 'this network'],
+        ['10.0.0.0/8', 'a private address'],
+        ['100.64.0.0/10', 'a shared address of a provider'],
+        ['127.0.0.0/8', 'a loopback address'],
+        ['168.63.129.16/32', "a cloud provider's internal service"],
+        ['169.254.0.0/16', 'a link-local address'],
+        ['172.16.0.0/12', 'a private address'],
+        ['192.0.0.0/24', 'reserved for protocols'],
+        ['192.0.2.0/24', 'reserved for documentation'],
+        ['192.88.99.0/24', 'a relay that is no longer in use'],
+        ['192.168.0.0/16', 'a private address'],
+        ['198.18.0.0/15', 'reserved for measurements'],
+        ['198.51.100.0/24', 'reserved for documentation'],
+        ['203.0.113.0/24', 'reserved for documentation'],
+        ['224.0.0.0/4', 'a multicast address'],
+        ['255.255.255.255/32', 'the broadcast address'],
+        ['240.0.0.0/4', 'reserved']
+    ] as const
+).map(([text, what]) => ({ range: range(text), what }));
 
-const specialIPv6 = ([
-    ['::/128', 'the unspecified address'],
-    ['::1/128', 'a loopback address'],
-    ['64:ff9b:1::/48', 'a private translation to IPv4'],
-    ['2001::/23', 'reserved for protocols'],
-    ['2001:db8::/32', 'reserved for documentation'],
-    ['2002::/16', 'a tunnel to IPv4'],
-    ['3fff::/20', 'reserved for documentation'],
-    ['fc00::/7', 'a private address'],
-    ['fe80::/10', 'a link-local address'],
-    ['fec0::/10', 'a private address'],
-    ['ff00::/8', 'a multicast address']
-] as const).map(([text, what]) => ({ range: range(text), what }));
+const specialIPv6 = (
+    [
+        ['::/128', 'the unspecified address'],
+        ['::1/128', 'a loopback address'],
+        ['64:ff9b:1::/48', 'a private translation to IPv4'],
+        ['2001::/23', 'reserved for protocols'],
+        ['2001:db8::/32', 'reserved for documentation'],
+        ['2002::/16', 'a tunnel to IPv4'],
+        ['3fff::/20', 'reserved for documentation'],
+        ['fc00::/7', 'a private address'],
+        ['fe80::/10', 'a link-local address'],
+        ['fec0::/10', 'a private address'],
+        ['ff00::/8', 'a multicast address']
+    ] as const
+).map(([text, what]) => ({ range: range(text), what }));
 
 function bytesOf(text: string): number[] {
     return text.split('.').map(Number);
@@ -119,11 +129,14 @@ function bytesOf(text: string): number[] {
 
 /** The eight groups, with `::` filled and a dotted quad at the end read as two. */
 function groupsOf(text: string): number[] {
-    const [left = '', right] = text.replace(/\d+\.\d+\.\d+\.\d+$/, (quad) => {
-        const [a = 0, b = 0, c = 0, d = 0] = bytesOf(quad);
-        return `${(a << 8 | b).toString(16)}:${(c << 8 | d).toString(16)}`;
-    }).split('::');
-    const read = (half: string): number[] => (half === '' ? [] : half.split(':').map((group) => Number.parseInt(group, 16)));
+    const [left = '', right] = text
+        .replace(/\d+\.\d+\.\d+\.\d+$/, (quad) => {
+            const [a = 0, b = 0, c = 0, d = 0] = bytesOf(quad);
+            return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
+        })
+        .split('::');
+    const read = (half: string): number[] =>
+        half === '' ? [] : half.split(':').map((group) => Number.parseInt(group, 16));
     const front = read(left);
     const back = read(right ?? '');
     return [...front, ...Array<number>(8 - front.length - back.length).fill(0), ...back];

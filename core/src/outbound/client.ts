@@ -52,7 +52,10 @@ export interface Outbound {
     /** Sends a request and reads the whole answer. */
     request(url: string | URL, options?: OutboundRequest): Promise<OutboundAnswer<Buffer>>;
     /** Sends a request and hands the answer over as it comes; the limits hold while it is read. To be read to its end, or closed. */
-    open(url: string | URL, options?: OutboundRequest): Promise<OutboundAnswer<AsyncIterable<Buffer>> & { close(): void }>;
+    open(
+        url: string | URL,
+        options?: OutboundRequest
+    ): Promise<OutboundAnswer<AsyncIterable<Buffer>> & { close(): void }>;
     /** A connection for another protocol; a `TLSSocket` with `tls`. */
     connect(host: string, port: number, options?: OutboundConnection): Promise<Socket>;
 }
@@ -63,19 +66,46 @@ const defaults = { timeoutMs: 15_000, idleMs: 10_000, connectMs: 10_000, maxByte
 const redirects = new Set([301, 302, 303, 307, 308]);
 /** What may go to another origin than the one that it was meant for. */
 const harmless = new Set(['accept', 'accept-encoding', 'accept-language', 'user-agent']);
-const own = ['host', 'connection', 'content-length', 'transfer-encoding', 'expect', 'upgrade', 'te', 'trailer', 'keep-alive', 'proxy-connection'];
+const own = [
+    'host',
+    'connection',
+    'content-length',
+    'transfer-encoding',
+    'expect',
+    'upgrade',
+    'te',
+    'trailer',
+    'keep-alive',
+    'proxy-connection'
+];
 
 export function createOutbound(options: OutboundOptions): Outbound {
     const dialer = createDialer(options);
 
-    async function once(url: URL, ca: readonly string[] | undefined, sent: Omit<Parameters<typeof exchange>[1], 'url'>): Promise<Incoming> {
+    async function once(
+        url: URL,
+        ca: readonly string[] | undefined,
+        sent: Omit<Parameters<typeof exchange>[1], 'url'>
+    ): Promise<Incoming> {
         const target = targetOf(url);
         const plain = await dialer.tcp(target, sent.signal);
-        const socket = url.protocol === 'https:' ? await dialer.tls(plain, target, { alpn: ['http/1.1'], ...(ca === undefined ? {} : { ca }) }, sent.signal) : plain;
+        const socket =
+            url.protocol === 'https:'
+                ? await dialer.tls(
+                      plain,
+                      target,
+                      { alpn: ['http/1.1'], ...(ca === undefined ? {} : { ca }) },
+                      sent.signal
+                  )
+                : plain;
         return exchange(socket, { ...sent, url });
     }
 
-    async function follow(first: string | URL, request: OutboundRequest, signal: AbortSignal): Promise<{ readonly incoming: Incoming; readonly url: URL }> {
+    async function follow(
+        first: string | URL,
+        request: OutboundRequest,
+        signal: AbortSignal
+    ): Promise<{ readonly incoming: Incoming; readonly url: URL }> {
         const { idleMs = defaults.idleMs, maxRedirects = 0, ca } = request;
         let { method = 'GET', body = null }: { method?: string; body?: string | Uint8Array | null } = request;
         let headers = headersOf(request.headers ?? {});
@@ -88,17 +118,27 @@ export function createOutbound(options: OutboundOptions): Outbound {
             }
             incoming.close();
             if (count >= maxRedirects) {
-                throw new OutboundFailure('REDIRECT_REFUSED', `${url.host} redirects more than ${maxRedirects} times`);
+                throw new OutboundFailure(
+                    'REDIRECT_REFUSED',
+                    `${url.host} redirects more than ${maxRedirects} times`
+                );
             }
             const next = redirected(url, location);
-            if (method !== 'GET' && method !== 'HEAD' && (incoming.status === 303 || (method === 'POST' && incoming.status < 303))) {
+            if (
+                method !== 'GET' &&
+                method !== 'HEAD' &&
+                (incoming.status === 303 || (method === 'POST' && incoming.status < 303))
+            ) {
                 method = 'GET';
                 body = null;
                 headers = without(headers, (name) => name.startsWith('content-'));
             }
             if (next.origin !== url.origin) {
                 if (body !== null) {
-                    throw new OutboundFailure('REDIRECT_REFUSED', `${url.host} redirects what was sent to it to ${next.host}`);
+                    throw new OutboundFailure(
+                        'REDIRECT_REFUSED',
+                        `${url.host} redirects what was sent to it to ${next.host}`
+                    );
                 }
                 headers = without(headers, (name) => !harmless.has(name));
             }
@@ -113,8 +153,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
             const body = async function* (): AsyncGenerator<Buffer, void, undefined> {
                 try {
                     yield* incoming.body(request.maxBytes ?? defaults.maxBytes);
-                }
-                finally {
+                } finally {
                     limit.end();
                 }
             };
@@ -122,9 +161,14 @@ export function createOutbound(options: OutboundOptions): Outbound {
                 limit.end();
                 incoming.close();
             };
-            return { status: incoming.status, headers: incoming.headers, url: last.href, body: body(), close };
-        }
-        catch (error) {
+            return {
+                status: incoming.status,
+                headers: incoming.headers,
+                url: last.href,
+                body: body(),
+                close
+            };
+        } catch (error) {
             limit.end();
             throw asFailure(error);
         }
@@ -138,7 +182,12 @@ export function createOutbound(options: OutboundOptions): Outbound {
             for await (const chunk of answer.body) {
                 chunks.push(chunk);
             }
-            return { status: answer.status, headers: answer.headers, url: answer.url, body: Buffer.concat(chunks) };
+            return {
+                status: answer.status,
+                headers: answer.headers,
+                url: answer.url,
+                body: Buffer.concat(chunks)
+            };
         },
         async connect(host, port, { tls = false, timeoutMs = defaults.connectMs, signal, ...secure } = {}) {
             const limit = deadline(timeoutMs, signal);
@@ -146,11 +195,9 @@ export function createOutbound(options: OutboundOptions): Outbound {
                 const target = readTarget(host, port);
                 const socket = await dialer.tcp(target, limit.signal);
                 return tls ? await dialer.tls(socket, target, secure, limit.signal) : socket;
-            }
-            catch (error) {
+            } catch (error) {
                 throw asFailure(error);
-            }
-            finally {
+            } finally {
                 limit.end();
             }
         }
@@ -160,8 +207,12 @@ export function createOutbound(options: OutboundOptions): Outbound {
 /** A signal that aborts with a failure when the time is up, or the caller's own does. */
 function deadline(ms: number, outer: AbortSignal | undefined): { readonly signal: AbortSignal; end(): void } {
     const controller = new AbortController();
-    const aborted = (): void => controller.abort(new OutboundFailure('ABORTED', 'The request was cancelled', outer?.reason));
-    const timer = setTimeout(() => controller.abort(new OutboundFailure('TIMED_OUT', `Not done within ${ms / 1000} s`)), ms);
+    const aborted = (): void =>
+        controller.abort(new OutboundFailure('ABORTED', 'The request was cancelled', outer?.reason));
+    const timer = setTimeout(
+        () => controller.abort(new OutboundFailure('TIMED_OUT', `Not done within ${ms / 1000} s`)),
+        ms
+    );
     outer?.addEventListener('abort', aborted);
     if (outer?.aborted === true) {
         aborted();
@@ -187,7 +238,10 @@ function headersOf(given: Readonly<Record<string, string>>): Readonly<Record<str
     return headers;
 }
 
-function without(headers: Readonly<Record<string, string>>, drops: (name: string) => boolean): Readonly<Record<string, string>> {
+function without(
+    headers: Readonly<Record<string, string>>,
+    drops: (name: string) => boolean
+): Readonly<Record<string, string>> {
     return Object.fromEntries(Object.entries(headers).filter(([name]) => !drops(name)));
 }
 
@@ -203,5 +257,7 @@ function redirected(from: URL, location: string): URL {
 }
 
 function asFailure(error: unknown): OutboundFailure {
-    return error instanceof OutboundFailure ? error : new OutboundFailure('CONNECT_FAILED', 'The request failed for an unknown reason', error);
+    return error instanceof OutboundFailure
+        ? error
+        : new OutboundFailure('CONNECT_FAILED', 'The request failed for an unknown reason', error);
 }

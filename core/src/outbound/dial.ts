@@ -45,8 +45,14 @@ export interface Dialer {
 }
 
 export function createDialer(options: DialOptions): Dialer {
-    const resolve = options.resolve ?? (async (name) => (await lookup(name, { all: true, order: 'verbatim' })).map(({ address }) => address));
-    const own = options.own ?? (() => Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address)));
+    const resolve =
+        options.resolve ??
+        (async (name) =>
+            (await lookup(name, { all: true, order: 'verbatim' })).map(({ address }) => address));
+    const own =
+        options.own ??
+        (() =>
+            Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address)));
 
     /** The addresses of a host that may be connected to: at least one. */
     async function permitted({ host, port }: Target, signal: AbortSignal): Promise<readonly string[]> {
@@ -63,9 +69,19 @@ export function createDialer(options: DialOptions): Dialer {
             return why === null;
         });
         if (good.length === 0) {
-            options.log.warn('A connection to the outside was refused', { host, port, addresses: refused.slice(0, mostAddresses) });
-            const meant = refused[0]?.startsWith(`${host} `) === true ? `The address ${refused[0]}` : `${host} means ${refused.slice(0, mostAddresses).join(', ')}, which`;
-            throw new OutboundFailure('ADDRESS_FORBIDDEN', `${meant} may not be reached; the setting panel.outboundAllow can permit it`);
+            options.log.warn('A connection to the outside was refused', {
+                host,
+                port,
+                addresses: refused.slice(0, mostAddresses)
+            });
+            const meant =
+                refused[0]?.startsWith(`${host} `) === true
+                    ? `The address ${refused[0]}`
+                    : `${host} means ${refused.slice(0, mostAddresses).join(', ')}, which`;
+            throw new OutboundFailure(
+                'ADDRESS_FORBIDDEN',
+                `${meant} may not be reached; the setting panel.outboundAllow can permit it`
+            );
         }
         return good.slice(0, mostAddresses);
     }
@@ -75,8 +91,7 @@ export function createDialer(options: DialOptions): Dialer {
         let cause: unknown;
         try {
             found = await resolve(host);
-        }
-        catch (error) {
+        } catch (error) {
             cause = error;
         }
         if (found.length === 0) {
@@ -91,18 +106,28 @@ export function createDialer(options: DialOptions): Dialer {
             let last: unknown;
             for (const [at, address] of addresses.entries()) {
                 try {
-                    return await open(address, target.port, signal, at < addresses.length - 1 ? attemptMs : null);
-                }
-                catch (error) {
+                    return await open(
+                        address,
+                        target.port,
+                        signal,
+                        at < addresses.length - 1 ? attemptMs : null
+                    );
+                } catch (error) {
                     signal.throwIfAborted();
                     last = error;
                 }
             }
-            throw new OutboundFailure('CONNECT_FAILED', `${target.host} port ${target.port} cannot be reached: ${wordsFor(last)}`, last);
+            throw new OutboundFailure(
+                'CONNECT_FAILED',
+                `${target.host} port ${target.port} cannot be reached: ${wordsFor(last)}`,
+                last
+            );
         },
         async tls(socket, { host }, { servername = host, ca, verify = true, alpn }, signal) {
             const secure = connectTls({
-                socket, host: servername, rejectUnauthorized: verify,
+                socket,
+                host: servername,
+                rejectUnauthorized: verify,
                 ...(isIP(servername) === 0 ? { servername } : {}),
                 ...(ca === undefined ? {} : { ca: [...getCACertificates('default'), ...ca] }),
                 ...(alpn === undefined ? {} : { ALPNProtocols: [...alpn] })
@@ -110,28 +135,41 @@ export function createDialer(options: DialOptions): Dialer {
             try {
                 await settled(secure, 'secureConnect', signal);
                 return secure;
-            }
-            catch (error) {
+            } catch (error) {
                 socket.destroy();
                 signal.throwIfAborted();
-                throw new OutboundFailure('TLS_FAILED', `${servername} was reached, but not over TLS: ${wordsFor(error)}`, error);
+                throw new OutboundFailure(
+                    'TLS_FAILED',
+                    `${servername} was reached, but not over TLS: ${wordsFor(error)}`,
+                    error
+                );
             }
         }
     };
 }
 
-async function open(address: string, port: number, signal: AbortSignal, timeoutMs: number | null): Promise<Socket> {
+async function open(
+    address: string,
+    port: number,
+    signal: AbortSignal,
+    timeoutMs: number | null
+): Promise<Socket> {
     const socket = connectTcp({ host: address, port, noDelay: true });
-    const timer = timeoutMs === null ? null : setTimeout(() => socket.destroy(new Error('no answer in time')), timeoutMs);
+    const timer =
+        timeoutMs === null
+            ? null
+            : setTimeout(() => socket.destroy(new Error('no answer in time')), timeoutMs);
     try {
         await settled(socket, 'connect', signal);
-    }
-    finally {
+    } finally {
         clearTimeout(timer ?? undefined);
     }
     if (!same(parseAddress(socket.remoteAddress ?? ''), parseAddress(address))) {
         socket.destroy();
-        throw new OutboundFailure('ADDRESS_FORBIDDEN', `The connection went to ${socket.remoteAddress ?? 'nowhere'} and not to ${address}`);
+        throw new OutboundFailure(
+            'ADDRESS_FORBIDDEN',
+            `The connection went to ${socket.remoteAddress ?? 'nowhere'} and not to ${address}`
+        );
     }
     return socket;
 }
@@ -144,8 +182,7 @@ function settled(socket: Socket, event: 'connect' | 'secureConnect', signal: Abo
             signal.removeEventListener('abort', aborted);
             if (problem === null) {
                 resolve();
-            }
-            else {
+            } else {
                 socket.on('error', () => undefined).destroy();
                 reject(problem instanceof Error ? problem : new Error(String(problem)));
             }
@@ -176,17 +213,32 @@ function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 
 /** IPv4 may come back mapped into IPv6. */
 function same(one: Address | null, other: Address | null): boolean {
-    return one !== null && other !== null && (one.value & 0xffff_ffffn) === (other.value & 0xffff_ffffn) && (one.family !== other.family || one.value === other.value);
+    return (
+        one !== null &&
+        other !== null &&
+        (one.value & 0xffff_ffffn) === (other.value & 0xffff_ffffn) &&
+        (one.family !== other.family || one.value === other.value)
+    );
 }
 
 const words: Readonly<Record<string, string>> = {
-    ECONNREFUSED: 'the connection is refused', ECONNRESET: 'the connection was cut', EHOSTUNREACH: 'there is no way there', ENETUNREACH: 'there is no way there', ETIMEDOUT: 'no answer in time',
-    CERT_HAS_EXPIRED: 'its certificate has expired', DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed', ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
-    SELF_SIGNED_CERT_IN_CHAIN: 'its certificate comes from an authority that is not trusted', UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate comes from an authority that is not trusted',
+    ECONNREFUSED: 'the connection is refused',
+    ECONNRESET: 'the connection was cut',
+    EHOSTUNREACH: 'there is no way there',
+    ENETUNREACH: 'there is no way there',
+    ETIMEDOUT: 'no answer in time',
+    CERT_HAS_EXPIRED: 'its certificate has expired',
+    DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed',
+    ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
+    SELF_SIGNED_CERT_IN_CHAIN: 'its certificate comes from an authority that is not trusted',
+    UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate comes from an authority that is not trusted',
     UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate comes from an authority that is not trusted'
 };
 
 function wordsFor(error: unknown): string {
-    const { code = '', message = 'for an unknown reason' } = (error ?? {}) as { code?: string; message?: string };
+    const { code = '', message = 'for an unknown reason' } = (error ?? {}) as {
+        code?: string;
+        message?: string;
+    };
     return words[code] ?? (code === '' || code.startsWith('ERR_') ? message : code);
 }

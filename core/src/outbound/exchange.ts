@@ -26,13 +26,19 @@ export interface Incoming {
 }
 
 /** Sends a request and waits for the head of its answer. The connection ends with the answer. @throws OutboundFailure PROTOCOL_ERROR, TOO_LARGE, CUT, TIMED_OUT, or the signal's reason */
-export function exchange(socket: Socket, { method, url, headers, body, idleMs, signal }: Exchange): Promise<Incoming> {
+export function exchange(
+    socket: Socket,
+    { method, url, headers, body, idleMs, signal }: Exchange
+): Promise<Incoming> {
     return new Promise((resolve, reject) => {
         const fail = (error: unknown): void => {
             socket.destroy();
-            reject(signal.aborted ? signal.reason as Error : failureOf(error, url));
+            reject(signal.aborted ? (signal.reason as Error) : failureOf(error, url));
         };
-        const silent = (): void => void socket.destroy(new OutboundFailure('TIMED_OUT', `${url.host} was silent for ${idleMs / 1000} s`));
+        const silent = (): void =>
+            void socket.destroy(
+                new OutboundFailure('TIMED_OUT', `${url.host} was silent for ${idleMs / 1000} s`)
+            );
         const aborted = (): void => void socket.destroy(signal.reason as Error);
         socket.setTimeout(idleMs, silent);
         // A body that ends with its connection looks complete however that ended.
@@ -44,8 +50,17 @@ export function exchange(socket: Socket, { method, url, headers, body, idleMs, s
         signal.addEventListener('abort', aborted);
         try {
             const request = httpRequest({
-                createConnection: () => socket, method, path: `${url.pathname}${url.search}`, setHost: false, maxHeaderSize: mostHeaderBytes,
-                headers: { ...headers, host: url.host, connection: 'close', ...(body === null ? {} : { 'content-length': String(Buffer.byteLength(body)) }) }
+                createConnection: () => socket,
+                method,
+                path: `${url.pathname}${url.search}`,
+                setHost: false,
+                maxHeaderSize: mostHeaderBytes,
+                headers: {
+                    ...headers,
+                    host: url.host,
+                    connection: 'close',
+                    ...(body === null ? {} : { 'content-length': String(Buffer.byteLength(body)) })
+                }
             });
             request.on('error', fail);
             request.once('response', (answer) => {
@@ -53,17 +68,30 @@ export function exchange(socket: Socket, { method, url, headers, body, idleMs, s
                 resolve({
                     status: answer.statusCode ?? 0,
                     headers: answer.headers,
-                    body: (maxBytes) => read(answer, { url, maxBytes: method === 'HEAD' ? Infinity : maxBytes, signal, broken: () => broken, end: () => void socket.destroy() }),
+                    body: (maxBytes) =>
+                        read(answer, {
+                            url,
+                            maxBytes: method === 'HEAD' ? Infinity : maxBytes,
+                            signal,
+                            broken: () => broken,
+                            end: () => void socket.destroy()
+                        }),
                     close: () => void socket.destroy()
                 });
             });
-            request.once('upgrade', () => fail(new OutboundFailure('PROTOCOL_ERROR', `${url.host} changed to a protocol that nobody asked for`)));
+            request.once('upgrade', () =>
+                fail(
+                    new OutboundFailure(
+                        'PROTOCOL_ERROR',
+                        `${url.host} changed to a protocol that nobody asked for`
+                    )
+                )
+            );
             request.end(body ?? undefined);
             if (signal.aborted) {
                 fail(signal.reason);
             }
-        }
-        catch (error) {
+        } catch (error) {
             fail(error);
         }
     });
@@ -78,8 +106,12 @@ interface Reading {
     end(): void;
 }
 
-async function* read(answer: IncomingMessage, { url, maxBytes, signal, broken, end }: Reading): AsyncGenerator<Buffer, void, undefined> {
-    const large = (): OutboundFailure => new OutboundFailure('TOO_LARGE', `The answer of ${url.host} is larger than ${maxBytes} bytes`);
+async function* read(
+    answer: IncomingMessage,
+    { url, maxBytes, signal, broken, end }: Reading
+): AsyncGenerator<Buffer, void, undefined> {
+    const large = (): OutboundFailure =>
+        new OutboundFailure('TOO_LARGE', `The answer of ${url.host} is larger than ${maxBytes} bytes`);
     let bytes = 0;
     try {
         if (Number(answer.headers['content-length'] ?? 0) > maxBytes) {
@@ -96,11 +128,9 @@ async function* read(answer: IncomingMessage, { url, maxBytes, signal, broken, e
         if (error !== null) {
             throw error;
         }
-    }
-    catch (error) {
+    } catch (error) {
         throw signal.aborted ? signal.reason : failureOf(error, url);
-    }
-    finally {
+    } finally {
         end();
     }
 }
@@ -111,10 +141,22 @@ function failureOf(error: unknown, { host }: URL): OutboundFailure {
     }
     const { code = '', message } = error as NodeJS.ErrnoException;
     if (code === 'HPE_HEADER_OVERFLOW') {
-        return new OutboundFailure('TOO_LARGE', `The answer of ${host} has more than ${mostHeaderBytes} bytes of headers`, error);
+        return new OutboundFailure(
+            'TOO_LARGE',
+            `The answer of ${host} has more than ${mostHeaderBytes} bytes of headers`,
+            error
+        );
     }
-    if (code === 'ERR_INVALID_CHAR' || code === 'ERR_INVALID_HTTP_TOKEN' || code === 'ERR_UNESCAPED_CHARACTERS') {
-        return new OutboundFailure('URL_REFUSED', `The request to ${host} cannot be written: ${message}`, error);
+    if (
+        code === 'ERR_INVALID_CHAR' ||
+        code === 'ERR_INVALID_HTTP_TOKEN' ||
+        code === 'ERR_UNESCAPED_CHARACTERS'
+    ) {
+        return new OutboundFailure(
+            'URL_REFUSED',
+            `The request to ${host} cannot be written: ${message}`,
+            error
+        );
     }
     if (code.startsWith('HPE_')) {
         return new OutboundFailure('PROTOCOL_ERROR', `What ${host} answers is not HTTP`, error);

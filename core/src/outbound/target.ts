@@ -20,7 +20,10 @@ export function readUrl(text: string | URL): URL {
         throw new OutboundFailure('URL_REFUSED', 'The URL is malformed or too long');
     }
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-        throw new OutboundFailure('URL_REFUSED', `The URL must be http or https, not ${url.protocol.slice(0, -1)}`);
+        throw new OutboundFailure(
+            'URL_REFUSED',
+            `The URL must be http or https, not ${url.protocol.slice(0, -1)}`
+        );
     }
     if (url.username !== '' || url.password !== '') {
         throw new OutboundFailure('URL_REFUSED', 'The URL must not hold a user name or a password');
@@ -31,7 +34,10 @@ export function readUrl(text: string | URL): URL {
 
 /** Where a URL's server is. */
 export function targetOf(url: URL): Target {
-    return { host: plainHost(url.hostname), port: Number(url.port) || (url.protocol === 'https:' ? 443 : 80) };
+    return {
+        host: plainHost(url.hostname),
+        port: Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
+    };
 }
 
 /** Reads a host and a port that somebody typed. @throws OutboundFailure URL_REFUSED */
@@ -40,8 +46,16 @@ export function readTarget(host: string, port: number): Target {
         throw new OutboundFailure('URL_REFUSED', 'The port must be from 1 to 65535');
     }
     const name = isIPv6(host) ? `[${host}]` : host;
-    const url = /[\s/?#@\\\u0000-\u001f\u007f]/.test(host) || host.length > longestName ? null : URL.parse(`http://${name}/`);
-    if (url === null || url.hostname === '' || url.port !== '' || (name.includes(':') && !name.startsWith('['))) {
+    const url =
+        /[\s/?#@\\\u0000-\u001f\u007f]/.test(host) || host.length > longestName
+            ? null
+            : URL.parse(`http://${name}/`);
+    if (
+        url === null ||
+        url.hostname === '' ||
+        url.port !== '' ||
+        (name.includes(':') && !name.startsWith('['))
+    ) {
         throw new OutboundFailure('URL_REFUSED', 'The host must be a name or an address');
     }
     return { host: plainHost(url.hostname), port };

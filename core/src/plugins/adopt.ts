@@ -4,8 +4,21 @@ import type { PluginRecord } from './plugin.ts';
 import type { Records } from './records.ts';
 
 /** Moves the data, and forgets the record that it came with. */
-export async function adopt(tx: Transaction, records: Records, { name, package: to }: PluginRecord, from: PluginRecord): Promise<void> {
-    await tx.em.execute('update plugin_data set current = 0 where name = ? and package = ?', [name, to], 'run');
-    await tx.em.execute('update plugin_data set package = ? where name = ? and package = ?', [to, name, from.package], 'run');
+export async function adopt(
+    tx: Transaction,
+    records: Records,
+    { name, package: to }: PluginRecord,
+    from: PluginRecord
+): Promise<void> {
+    await tx.em.execute(
+        'update plugin_data set current = 0 where name = ? and package = ?',
+        [name, to],
+        'run'
+    );
+    await tx.em.execute(
+        'update plugin_data set package = ? where name = ? and package = ?',
+        [to, name, from.package],
+        'run'
+    );
     await records.remove(tx, from);
 }

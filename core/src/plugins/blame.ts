@@ -23,7 +23,10 @@ export class Blame {
     /** @param folder - real path of the plugin's package */
     confine(plugin: string, folder: string): Confine {
         this.#folders.set(folder, plugin);
-        return { enter: (work) => this.#context.run(plugin, work), leave: (work) => this.#context.run(null, work) };
+        return {
+            enter: (work) => this.#context.run(plugin, work),
+            leave: (work) => this.#context.run(null, work)
+        };
     }
 
     /** The plugin that an error came from; null when it is the panel's own. To be asked in the handler of the uncaught error. */
@@ -38,7 +41,9 @@ export class Blame {
 
     #byStack(error: unknown): string | null {
         const top = error instanceof Error ? framesOf(error)[0] : undefined;
-        return top === undefined ? null : [...this.#folders].find(([folder]) => top.startsWith(folder + sep))?.[1] ?? null;
+        return top === undefined
+            ? null
+            : ([...this.#folders].find(([folder]) => top.startsWith(folder + sep))?.[1] ?? null);
     }
 }
 
@@ -46,18 +51,22 @@ const departures = new Set(['ABORT_ERR', 'ERR_STREAM_PREMATURE_CLOSE', 'ECONNRES
 
 /** It says only that somebody went away: any client could bring that about, so it ends nobody. */
 export function isDeparture(error: unknown): boolean {
-    const { name, code } = (typeof error === 'object' && error !== null ? error : {}) as { readonly name?: unknown; readonly code?: unknown };
+    const { name, code } = (typeof error === 'object' && error !== null ? error : {}) as {
+        readonly name?: unknown;
+        readonly code?: unknown;
+    };
     return name === 'AbortError' || departures.has(String(code));
 }
 
 /** Files of a stack, the innermost first; Node's own are left out. */
 function framesOf(error: Error): readonly string[] {
-    return [...String(error.stack).matchAll(/\(?(file:\/\/\/[^\s)]+?)(?::\d+){1,2}\)?$/gm)].flatMap(([, url = '']) => {
-        try {
-            return [fileURLToPath(url)];
+    return [...String(error.stack).matchAll(/\(?(file:\/\/\/[^\s)]+?)(?::\d+){1,2}\)?$/gm)].flatMap(
+        ([, url = '']) => {
+            try {
+                return [fileURLToPath(url)];
+            } catch {
+                return [];
+            }
         }
-        catch {
-            return [];
-        }
-    });
+    );
 }

@@ -17,7 +17,7 @@ export class Boots {
 
     /** Whether the starts until now were so bad that the next one is to load no plugin. */
     async areBad(): Promise<boolean> {
-        return await this.#db.read((em) => em.count(PluginBootEntity, {})) >= mostBadStarts;
+        return (await this.#db.read((em) => em.count(PluginBootEntity, {}))) >= mostBadStarts;
     }
 
     /** Whether the starts before this one were so bad that no plugin is to be loaded now. The next start tries again. */

@@ -6,7 +6,15 @@ import type { Keyring } from '../keyring.ts';
 import type { Logger } from '../log.ts';
 import { askedOf, beyond } from './capabilities.ts';
 import type { Lifecycle } from './lifecycle.ts';
-import { joinMoved, Misplaced, openMoved, sealMoved, splitMoved, withPresent, type MovedSettings } from './moved-settings.ts';
+import {
+    joinMoved,
+    Misplaced,
+    openMoved,
+    sealMoved,
+    splitMoved,
+    withPresent,
+    type MovedSettings
+} from './moved-settings.ts';
 import type { PluginRecord, Runtime } from './plugin.ts';
 import type { Prover } from './prover.ts';
 
@@ -76,7 +84,10 @@ export class Catalogue {
      * @param keeps - secrets that they do not have stay as they are here
      * @returns the settings as they would be stored, and what is wrong with them
      */
-    async prove(moved: Moved, keeps: boolean): Promise<{ readonly plugin: Moved; readonly faults: readonly string[] }> {
+    async prove(
+        moved: Moved,
+        keeps: boolean
+    ): Promise<{ readonly plugin: Moved; readonly faults: readonly string[] }> {
         const here = this.find(moved.name, moved.package);
         const whole = here !== null && keeps ? { ...moved, ...withPresent(moved, here) } : moved;
         const { prover, lifecycle } = this.#options;
@@ -92,21 +103,32 @@ export class Catalogue {
             await prover.seal(runtime.plugin, runtime.definition, {}, values);
             const { secrets } = await prover.describe(runtime.plugin, runtime.definition);
             return { plugin: { ...whole, ...splitMoved(values, secrets) }, faults: [] };
-        }
-        catch (error) {
+        } catch (error) {
             return { plugin: whole, faults: faultsOf(error) };
         }
     }
 
     /** Stores settings, and whether it is enabled. @throws VERSION_STALE when somebody changed the record since */
     async store(tx: Transaction, moved: Moved, revision: number): Promise<void> {
-        const { lifecycle: { records }, keyring } = this.#options;
+        const {
+            lifecycle: { records },
+            keyring
+        } = this.#options;
         const record = records.get(moved.name, moved.package);
         if (record === null || record.version !== revision) {
-            throw fail.VERSION_STALE({ version: record?.version ?? 0 }, { message: `${moved.name} was changed meanwhile` });
+            throw fail.VERSION_STALE(
+                { version: record?.version ?? 0 },
+                { message: `${moved.name} was changed meanwhile` }
+            );
         }
         const isFreed = moved.enabled && !record.enabled;
-        await records.put(tx, { ...record, settings: sealMoved(moved, record, keyring), enabled: moved.enabled, version: record.version + 1, ...(isFreed ? { quarantinedAt: null, failures: [] } : {}) });
+        await records.put(tx, {
+            ...record,
+            settings: sealMoved(moved, record, keyring),
+            enabled: moved.enabled,
+            version: record.version + 1,
+            ...(isFreed ? { quarantinedAt: null, failures: [] } : {})
+        });
         tx.afterCommit(() => {
             this.#before.set(record.name, record);
         });
@@ -132,9 +154,11 @@ export class Catalogue {
     sealed(moved: Moved): PluginRecord['settings'] | null {
         try {
             return sealMoved(moved, moved, this.#options.keyring);
-        }
-        catch (error) {
-            this.#options.log.warn('Settings that waited for a plugin cannot be used', { plugin: moved.name, error });
+        } catch (error) {
+            this.#options.log.warn('Settings that waited for a plugin cannot be used', {
+                plugin: moved.name,
+                error
+            });
             return null;
         }
     }
@@ -143,7 +167,9 @@ export class Catalogue {
     running(name: string): { readonly package: string; readonly generation: object } | null {
         const { lifecycle } = this.#options;
         const runtime = lifecycle.phase === 'closing' ? null : lifecycle.runtime(name); // what is closed with the panel keeps its state
-        return runtime?.generation != null && runtime.plugin !== null && runtime.state === 'running' ? { package: runtime.plugin.package, generation: runtime.generation } : null;
+        return runtime?.generation != null && runtime.plugin !== null && runtime.state === 'running'
+            ? { package: runtime.plugin.package, generation: runtime.generation }
+            : null;
     }
 
     /** The state of a name, and why it does not run; null when nobody has heard of it. */
@@ -160,7 +186,13 @@ export class Catalogue {
 
     /** Settings that came before the code did may have secrets of which only the code knows that they are. */
     async #sealAll({ plugin, definition, name }: Runtime): Promise<void> {
-        const { prover, lifecycle: { records }, keyring, db, log } = this.#options;
+        const {
+            prover,
+            lifecycle: { records },
+            keyring,
+            db,
+            log
+        } = this.#options;
         const record = plugin === null ? null : records.get(name, plugin.package);
         if (plugin === null || definition === null || record === null) {
             return;
@@ -177,15 +209,17 @@ export class Catalogue {
                     }
                 });
             }
-        }
-        catch (error) {
+        } catch (error) {
             log.warn('Settings of a plugin could not be looked through for secrets', { plugin: name, error });
         }
     }
 }
 
 /** As far as the records alone know, for a panel that does not run: one for each name. */
-export function knownFromRecords(records: readonly PluginRecord[], keyring: Pick<Keyring, 'open'>): readonly KnownHere[] {
+export function knownFromRecords(
+    records: readonly PluginRecord[],
+    keyring: Pick<Keyring, 'open'>
+): readonly KnownHere[] {
     const byName = new Map<string, PluginRecord>();
     for (const record of records) {
         const other = byName.get(record.name);
@@ -201,20 +235,34 @@ function knownOf(record: PluginRecord, runtime: Runtime | null, keyring: Pick<Ke
     const { version, manifest } = present ?? record.seen;
     const asked = askedOf(manifest);
     return {
-        name: record.name, package: record.package, version, enabled: record.enabled, ...openMoved(record.settings, record, keyring), revision: record.version,
-        isInstalled: present !== null, isDecided: record.enabled || record.version > 1 || Object.keys(record.settings).length > 0,
-        lacksConsent: beyond(asked, record.decided, record.grants) !== null, gives: asked.taps?.includes('export.collect') === true
+        name: record.name,
+        package: record.package,
+        version,
+        enabled: record.enabled,
+        ...openMoved(record.settings, record, keyring),
+        revision: record.version,
+        isInstalled: present !== null,
+        isDecided: record.enabled || record.version > 1 || Object.keys(record.settings).length > 0,
+        lacksConsent: beyond(asked, record.decided, record.grants) !== null,
+        gives: asked.taps?.includes('export.collect') === true
     };
 }
 
 function hasSealed(value: unknown): boolean {
-    return typeof value === 'object' && value !== null && (Object.hasOwn(value, '~sealed') || Object.values(value).some(hasSealed));
+    return (
+        typeof value === 'object' &&
+        value !== null &&
+        (Object.hasOwn(value, '~sealed') || Object.values(value).some(hasSealed))
+    );
 }
 
 function faultsOf(error: unknown): readonly string[] {
     if (error instanceof Misplaced) {
         return [error.message];
     }
-    const { errors } = (isFailure(error) ? error.data : null) as { readonly errors?: readonly { readonly message: string }[] } | null ?? {};
+    const { errors } =
+        ((isFailure(error) ? error.data : null) as {
+            readonly errors?: readonly { readonly message: string }[];
+        } | null) ?? {};
     return errors?.map(({ message }) => message) ?? [error instanceof Error ? error.message : String(error)];
 }

@@ -23,8 +23,7 @@ async function run({ from, to, isOpen }: CopyJob): Promise<CopyAnswer> {
         await copyDatabase(from, to, isOpen);
         await copyFolder(from, to, new Set([database, `${database}-wal`, shared]));
         return { done: true };
-    }
-    catch (error) {
+    } catch (error) {
         const { code = '', message } = error as NodeJS.ErrnoException;
         return { failed: { code, message } };
     }
@@ -35,7 +34,7 @@ async function run({ from, to, isOpen }: CopyJob): Promise<CopyAnswer> {
  * what was torn in the file is whole in the log, and what is torn at the end of the log does not count.
  */
 async function copyDatabase(from: string, to: string, isOpen: boolean): Promise<void> {
-    if (await typeOf(join(from, database)) === null) {
+    if ((await typeOf(join(from, database))) === null) {
         return;
     }
     const reader = isOpen ? new Database(join(from, database), { fileMustExist: true }) : null;
@@ -45,8 +44,7 @@ async function copyDatabase(from: string, to: string, isOpen: boolean): Promise<
         for (const name of [database, `${database}-wal`]) {
             await copyEntry(join(from, name), join(to, name));
         }
-    }
-    finally {
+    } finally {
         reader?.close();
     }
 }
@@ -66,16 +64,19 @@ async function copyEntry(from: string, to: string): Promise<void> {
     if (stat?.isDirectory() === true) {
         await mkdir(to, { mode: stat.mode & 0o7777 });
         await copyFolder(from, to);
-    }
-    else if (stat?.isSymbolicLink() === true) {
+    } else if (stat?.isSymbolicLink() === true) {
         await symlink(await readlink(from), to);
-    }
-    else if (stat?.isFile() === true) {
+    } else if (stat?.isFile() === true) {
         await copyFile(from, to, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
         await utimes(to, stat.atime, stat.mtime);
         await sync(to);
     }
-    if (stat !== null && !stat.isSymbolicLink() && process.getuid?.() === 0 && (stat.isFile() || stat.isDirectory())) {
+    if (
+        stat !== null &&
+        !stat.isSymbolicLink() &&
+        process.getuid?.() === 0 &&
+        (stat.isFile() || stat.isDirectory())
+    ) {
         await chown(to, stat.uid, stat.gid);
     }
 }
@@ -94,8 +95,7 @@ async function sync(path: string): Promise<void> {
     const handle = await open(path, 'r');
     try {
         await handle.sync();
-    }
-    finally {
+    } finally {
         await handle.close();
     }
 }

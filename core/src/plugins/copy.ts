@@ -14,7 +14,8 @@ export interface CopyJob {
     readonly isOpen: boolean;
 }
 
-export type CopyAnswer = { readonly done: true } | { readonly failed: { readonly code: string; readonly message: string } };
+export type CopyAnswer =
+    { readonly done: true } | { readonly failed: { readonly code: string; readonly message: string } };
 
 export interface CopyOptions extends CopyJob {
     readonly signal?: AbortSignal;
@@ -30,16 +31,23 @@ const complaint = 2000;
  * Makes a copy that is on the disk when the promise settles. What was made of it is deleted when it fails.
  * @throws STORAGE_FULL 50700 before anything is copied when there is no room, or when it runs out; the signal's reason
  */
-export async function copyData({ from, to, isOpen, signal, free = () => freeBytes(dirname(to)) }: CopyOptions): Promise<void> {
+export async function copyData({
+    from,
+    to,
+    isOpen,
+    signal,
+    free = () => freeBytes(dirname(to))
+}: CopyOptions): Promise<void> {
     signal?.throwIfAborted();
     const [needed, left] = [await sizeOf(from), await free()];
     if (needed + reserve > left) {
-        throw full(`A copy of the plugin's data needs ${mebi(needed)} MiB, and ${mebi(left)} MiB are free; nothing was changed`);
+        throw full(
+            `A copy of the plugin's data needs ${mebi(needed)} MiB, and ${mebi(left)} MiB are free; nothing was changed`
+        );
     }
     try {
         await inChild({ from, to, isOpen }, signal);
-    }
-    catch (error) {
+    } catch (error) {
         await rm(to, { recursive: true, force: true });
         throw error;
     }
@@ -50,7 +58,9 @@ export async function sizeOf(folder: string): Promise<number> {
     let bytes = 0;
     for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
         const path = join(folder, entry.name);
-        bytes += entry.isDirectory() ? await sizeOf(path) : (await lstat(path).catch(() => null))?.size ?? 0;
+        bytes += entry.isDirectory()
+            ? await sizeOf(path)
+            : ((await lstat(path).catch(() => null))?.size ?? 0);
     }
     return bytes;
 }
@@ -67,10 +77,22 @@ function full(message: string): Error {
 const mebi = (bytes: number): number => Math.ceil(bytes / 1024 / 1024);
 
 function inChild(job: CopyJob, signal: AbortSignal | undefined): Promise<void> {
-    const conditions = process.execArgv.flatMap((each, index, all) => (/^(--conditions=|-C=)/.test(each) ? [each] : /^(--conditions|-C)$/.test(each) ? [each, all[index + 1] ?? ''] : []));
-    const child = fork(fileURLToPath(new URL(`./copy-child${extname(import.meta.url)}`, import.meta.url)), [], {
-        env: {}, execArgv: [...conditions, '--disable-warning=ExperimentalWarning'], stdio: ['ignore', 'ignore', 'pipe', 'ipc']
-    });
+    const conditions = process.execArgv.flatMap((each, index, all) =>
+        /^(--conditions=|-C=)/.test(each)
+            ? [each]
+            : /^(--conditions|-C)$/.test(each)
+              ? [each, all[index + 1] ?? '']
+              : []
+    );
+    const child = fork(
+        fileURLToPath(new URL(`./copy-child${extname(import.meta.url)}`, import.meta.url)),
+        [],
+        {
+            env: {},
+            execArgv: [...conditions, '--disable-warning=ExperimentalWarning'],
+            stdio: ['ignore', 'ignore', 'pipe', 'ipc']
+        }
+    );
     const kill = (): void => void child.kill('SIGKILL');
     signal?.addEventListener('abort', kill, { once: true });
     let last = '';
@@ -85,14 +107,11 @@ function inChild(job: CopyJob, signal: AbortSignal | undefined): Promise<void> {
             signal?.removeEventListener('abort', kill);
             if (answer !== null && 'done' in answer) {
                 resolve();
-            }
-            else if (signal?.aborted === true) {
+            } else if (signal?.aborted === true) {
                 reject(signal.reason as Error);
-            }
-            else if (answer !== null && ['ENOSPC', 'EDQUOT'].includes(answer.failed.code)) {
-                reject(full('There is no space left for a copy of the plugin\'s data; nothing was changed'));
-            }
-            else {
+            } else if (answer !== null && ['ENOSPC', 'EDQUOT'].includes(answer.failed.code)) {
+                reject(full("There is no space left for a copy of the plugin's data; nothing was changed"));
+            } else {
                 reject(new Error(`The plugin's data could not be copied: ${answer?.failed.message ?? last}`));
             }
         });

@@ -62,7 +62,7 @@ export class PluginData implements DataFolders {
 
     async current(found: Found): Promise<string> {
         const owner = ownerOf(found);
-        const row = this.rowOf(owner) ?? await this.#first(owner, found);
+        const row = this.rowOf(owner) ?? (await this.#first(owner, found));
         return this.pathOf(row);
     }
 
@@ -74,12 +74,25 @@ export class PluginData implements DataFolders {
 
     /** The row that counts; null when the plugin has no data yet. */
     rowOf({ name, package: packageName }: Owner): PluginDataRow | null {
-        return this.#rows.find((row) => row.name === name && row.package === packageName && row.current) ?? null;
+        return (
+            this.#rows.find((row) => row.name === name && row.package === packageName && row.current) ?? null
+        );
     }
 
     /** The newest data that were made for this code and do not count any more; null when there are none. */
     earlierOf({ name, package: packageName }: Owner, code: string): PluginDataRow | null {
-        return this.#rows.filter((row) => row.name === name && row.package === packageName && !row.current && !row.pending && row.folder === code).sort((one, two) => two.n - one.n)[0] ?? null;
+        return (
+            this.#rows
+                .filter(
+                    (row) =>
+                        row.name === name &&
+                        row.package === packageName &&
+                        !row.current &&
+                        !row.pending &&
+                        row.folder === code
+                )
+                .sort((one, two) => two.n - one.n)[0] ?? null
+        );
     }
 
     pathOf({ name, n }: Pick<PluginDataRow, 'name' | 'n'>): string {
@@ -91,23 +104,27 @@ export class PluginData implements DataFolders {
         let file: Sqlite.Database;
         try {
             file = new Sqlite(join(this.pathOf(row), 'data.db'), { fileMustExist: true });
-        }
-        catch {
+        } catch {
             return [];
         }
         try {
-            return file.prepare<[], { name: string }>('select name from migrations order by name').all().map(({ name }) => name);
-        }
-        catch {
+            return file
+                .prepare<[], { name: string }>('select name from migrations order by name')
+                .all()
+                .map(({ name }) => name);
+        } catch {
             return []; // it has no such table
-        }
-        finally {
+        } finally {
             file.close();
         }
     }
 
     /** A copy to try something on, while the plugin goes on writing; empty when there are no data. Deleted by `discard`. */
-    async probe(name: string, source: PluginDataRow | null, signal?: AbortSignal): Promise<{ readonly path: string; discard(): Promise<void> }> {
+    async probe(
+        name: string,
+        source: PluginDataRow | null,
+        signal?: AbortSignal
+    ): Promise<{ readonly path: string; discard(): Promise<void> }> {
         const path = join(this.#root, name, `probe-${this.#options.clock.now()}`);
         await mkdir(join(this.#root, name), { recursive: true, mode: 0o700 });
         await this.#copy(source, path, true, signal);
@@ -115,15 +132,31 @@ export class PluginData implements DataFolders {
     }
 
     /** Makes the folder of other code, a copy of `source`. Nothing of the plugin may have it open. */
-    async next({ name, package: packageName }: Owner, source: PluginDataRow | null, code: { readonly folder: string; readonly version: string }): Promise<NextData> {
+    async next(
+        { name, package: packageName }: Owner,
+        source: PluginDataRow | null,
+        code: { readonly folder: string; readonly version: string }
+    ): Promise<NextData> {
         const n = await this.#free(name);
-        let row: PluginDataRow = { name, package: packageName, n, folder: code.folder, version: code.version, createdAt: this.#options.clock.now(), current: false, pending: true, accepted: false, decision: null };
+        let row: PluginDataRow = {
+            name,
+            package: packageName,
+            n,
+            folder: code.folder,
+            version: code.version,
+            createdAt: this.#options.clock.now(),
+            current: false,
+            pending: true,
+            accepted: false,
+            decision: null
+        };
         const path = this.pathOf(row);
         const isKnown = (): boolean => this.#rows.some((each) => each.name === name && each.n === n);
         await mkdir(join(this.#root, name), { recursive: true, mode: 0o700 });
         await this.#copy(source, path, false);
         return {
-            n, path,
+            n,
+            path,
             accepted: async () => {
                 if (isKnown()) {
                     await this.#accept(row);
@@ -145,7 +178,10 @@ export class PluginData implements DataFolders {
     }
 
     /** Settings that stay with the data of a package that was uninstalled; null when there are none. */
-    keptSettings({ manifest: { name }, package: packageName }: PluginPackage): PluginRecord['settings'] | null {
+    keptSettings({
+        manifest: { name },
+        package: packageName
+    }: PluginPackage): PluginRecord['settings'] | null {
         const decision = this.rowOf({ name, package: packageName })?.decision ?? null;
         return decision === null ? null : (JSON.parse(decision) as Decision).settings;
     }
@@ -153,11 +189,17 @@ export class PluginData implements DataFolders {
     /** The package is uninstalled: the data that count stay, with its settings. */
     async keep({ name, package: packageName }: Owner, decision: Decision): Promise<void> {
         const row = this.rowOf({ name, package: packageName });
-        const gone = this.#rows.filter((each) => each.name === name && each.package === packageName && each !== row);
+        const gone = this.#rows.filter(
+            (each) => each.name === name && each.package === packageName && each !== row
+        );
         await this.#options.db.write(async (tx) => {
             await this.#deleteIn(tx, gone);
             if (row !== null) {
-                await tx.em.nativeUpdate(PluginDataEntity, { name, n: row.n }, { decision: JSON.stringify(decision) });
+                await tx.em.nativeUpdate(
+                    PluginDataEntity,
+                    { name, n: row.n },
+                    { decision: JSON.stringify(decision) }
+                );
                 tx.afterCommit(() => this.#replace({ ...row, decision: JSON.stringify(decision) }));
             }
         });
@@ -170,11 +212,20 @@ export class PluginData implements DataFolders {
         if (row === null) {
             return;
         }
-        const before = this.#rows.filter((each) => each.name === row.name && each.package === row.package && each !== row && !each.pending).sort((one, two) => two.n - one.n)[0];
+        const before = this.#rows
+            .filter(
+                (each) =>
+                    each.name === row.name && each.package === row.package && each !== row && !each.pending
+            )
+            .sort((one, two) => two.n - one.n)[0];
         await this.#options.db.write(async (tx) => {
             await this.#deleteIn(tx, [row]);
             if (before !== undefined) {
-                await tx.em.nativeUpdate(PluginDataEntity, { name: before.name, n: before.n }, { current: true });
+                await tx.em.nativeUpdate(
+                    PluginDataEntity,
+                    { name: before.name, n: before.n },
+                    { current: true }
+                );
                 tx.afterCommit(() => this.#replace({ ...before, current: true }));
             }
         });
@@ -194,8 +245,19 @@ export class PluginData implements DataFolders {
     }
 
     async #first({ name, package: packageName }: Owner, found: Found): Promise<PluginDataRow> {
-        const version = 'plugin' in found.result ? found.result.plugin.version : found.lock?.version ?? '';
-        const row: PluginDataRow = { name, package: packageName, n: await this.#free(name), folder: found.lock?.folder ?? '', version, createdAt: this.#options.clock.now(), current: true, pending: false, accepted: false, decision: null };
+        const version = 'plugin' in found.result ? found.result.plugin.version : (found.lock?.version ?? '');
+        const row: PluginDataRow = {
+            name,
+            package: packageName,
+            n: await this.#free(name),
+            folder: found.lock?.folder ?? '',
+            version,
+            createdAt: this.#options.clock.now(),
+            current: true,
+            pending: false,
+            accepted: false,
+            decision: null
+        };
         await mkdir(this.pathOf(row), { recursive: true, mode: 0o700 });
         await this.#options.db.write((tx) => this.#insert(tx, row));
         return row;
@@ -203,17 +265,30 @@ export class PluginData implements DataFolders {
 
     /** A number that no folder of this name has, known or not. */
     async #free(name: string): Promise<number> {
-        const there = (await readdir(join(this.#root, name)).catch(() => [])).map(Number).filter(Number.isInteger);
+        const there = (await readdir(join(this.#root, name)).catch(() => []))
+            .map(Number)
+            .filter(Number.isInteger);
         return Math.max(0, ...there, ...this.#rows.filter((row) => row.name === name).map(({ n }) => n)) + 1;
     }
 
-    async #copy(source: PluginDataRow | null, to: string, isOpen: boolean, signal?: AbortSignal): Promise<void> {
+    async #copy(
+        source: PluginDataRow | null,
+        to: string,
+        isOpen: boolean,
+        signal?: AbortSignal
+    ): Promise<void> {
         if (source === null) {
             await mkdir(to, { mode: 0o700 });
             return;
         }
         await mkdir(this.pathOf(source), { recursive: true, mode: 0o700 });
-        await copyData({ from: this.pathOf(source), to, isOpen, ...(signal === undefined ? {} : { signal }), ...(this.#options.free === undefined ? {} : { free: this.#options.free }) });
+        await copyData({
+            from: this.pathOf(source),
+            to,
+            isOpen,
+            ...(signal === undefined ? {} : { signal }),
+            ...(this.#options.free === undefined ? {} : { free: this.#options.free })
+        });
     }
 
     async #insert(tx: Transaction, row: PluginDataRow): Promise<void> {
@@ -226,22 +301,38 @@ export class PluginData implements DataFolders {
     async #accept({ name, n }: PluginDataRow): Promise<void> {
         const row = this.#rows.find((each) => each.name === name && each.n === n);
         if (row !== undefined && !row.accepted) {
-            await this.#options.db.write((tx) => tx.em.nativeUpdate(PluginDataEntity, { name, n }, { accepted: true }));
-            this.#rows = this.#rows.map((each) => (each.name === name && each.n === n ? { ...each, accepted: true } : each));
+            await this.#options.db.write((tx) =>
+                tx.em.nativeUpdate(PluginDataEntity, { name, n }, { accepted: true })
+            );
+            this.#rows = this.#rows.map((each) =>
+                each.name === name && each.n === n ? { ...each, accepted: true } : each
+            );
         }
     }
 
-    async #commit(row: PluginDataRow, also: (tx: Transaction) => Promise<void> = () => Promise.resolve()): Promise<void> {
+    async #commit(
+        row: PluginDataRow,
+        also: (tx: Transaction) => Promise<void> = () => Promise.resolve()
+    ): Promise<void> {
         const present = this.#rows.find((each) => each.name === row.name && each.n === row.n) ?? row;
-        const mine = this.#rows.filter((each) => each.name === row.name && each.package === row.package && each.n !== row.n);
+        const mine = this.#rows.filter(
+            (each) => each.name === row.name && each.package === row.package && each.n !== row.n
+        );
         const before = mine.find(({ current }) => current);
         const gone = mine.filter((each) => each !== before);
-        const next = [...(before === undefined ? [] : [{ ...before, current: false }]), { ...present, current: true, pending: false, decision: null }];
+        const next = [
+            ...(before === undefined ? [] : [{ ...before, current: false }]),
+            { ...present, current: true, pending: false, decision: null }
+        ];
         // The lock has decided: where this cannot be written, the next start writes it.
         next.forEach((each) => this.#replace(each));
         await this.#options.db.write(async (tx) => {
             for (const each of next) {
-                await tx.em.nativeUpdate(PluginDataEntity, { name: each.name, package: each.package, n: each.n }, { current: each.current, pending: each.pending, decision: null });
+                await tx.em.nativeUpdate(
+                    PluginDataEntity,
+                    { name: each.name, package: each.package, n: each.n },
+                    { current: each.current, pending: each.pending, decision: null }
+                );
             }
             await this.#deleteIn(tx, gone);
             await also(tx);
@@ -258,7 +349,9 @@ export class PluginData implements DataFolders {
             await tx.em.nativeDelete(PluginDataEntity, { name: row.name, package: row.package, n: row.n });
         }
         tx.afterCommit(() => {
-            this.#rows = this.#rows.filter((each) => !rows.some((row) => row.name === each.name && row.n === each.n));
+            this.#rows = this.#rows.filter(
+                (each) => !rows.some((row) => row.name === each.name && row.n === each.n)
+            );
         });
     }
 
@@ -267,7 +360,9 @@ export class PluginData implements DataFolders {
     }
 
     async #removeFolders(rows: readonly PluginDataRow[]): Promise<void> {
-        await Promise.all(rows.map((row) => rm(this.pathOf(row), { recursive: true, force: true, maxRetries: 3 })));
+        await Promise.all(
+            rows.map((row) => rm(this.pathOf(row), { recursive: true, force: true, maxRetries: 3 }))
+        );
     }
 
     /** A swap that was killed after the lock had named its code is finished, one that was killed before is undone. */
@@ -277,7 +372,16 @@ export class PluginData implements DataFolders {
             await this.#commit(row, async (tx) => {
                 if (row.decision != null) {
                     const { enabled, grants, decided, settings } = JSON.parse(row.decision) as Decision;
-                    await tx.em.nativeUpdate(PluginEntity, { name: row.name, package: row.package }, { enabled, grants: JSON.stringify(grants), decided: JSON.stringify(decided), settings: JSON.stringify(settings) });
+                    await tx.em.nativeUpdate(
+                        PluginEntity,
+                        { name: row.name, package: row.package },
+                        {
+                            enabled,
+                            grants: JSON.stringify(grants),
+                            decided: JSON.stringify(decided),
+                            settings: JSON.stringify(settings)
+                        }
+                    );
                 }
             });
         }
@@ -300,6 +404,28 @@ function ownerOf({ lock, result }: Found): Owner {
 }
 
 function plainRow(row: PluginDataRow): PluginDataRow {
-    const { name, package: packageName, n, folder, version, createdAt, current, pending, accepted, decision = null } = row;
-    return { name, package: packageName, n, folder, version, createdAt, current: Boolean(current), pending: Boolean(pending), accepted: Boolean(accepted), decision };
+    const {
+        name,
+        package: packageName,
+        n,
+        folder,
+        version,
+        createdAt,
+        current,
+        pending,
+        accepted,
+        decision = null
+    } = row;
+    return {
+        name,
+        package: packageName,
+        n,
+        folder,
+        version,
+        createdAt,
+        current: Boolean(current),
+        pending: Boolean(pending),
+        accepted: Boolean(accepted),
+        decision
+    };
 }

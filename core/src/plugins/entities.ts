@@ -75,9 +75,15 @@ class CreatePluginTables extends Migration {
             name text not null, package text not null, n integer not null, folder text not null, version text not null, created_at integer not null, current integer not null,
             pending integer not null, accepted integer not null, decision text null, primary key (name, package, n)
         )`);
-        this.addSql('create unique index plugin_data_current on plugin_data (name, package) where current = 1');
-        this.addSql('create table plugin_boots (id integer primary key autoincrement not null, at integer not null)');
+        this.addSql(
+            'create unique index plugin_data_current on plugin_data (name, package) where current = 1'
+        );
+        this.addSql(
+            'create table plugin_boots (id integer primary key autoincrement not null, at integer not null)'
+        );
     }
 }
 
-export const pluginMigrations: readonly MigrationObject[] = [{ name: '0002-plugins', class: CreatePluginTables }];
+export const pluginMigrations: readonly MigrationObject[] = [
+    { name: '0002-plugins', class: CreatePluginTables }
+];

@@ -9,11 +9,20 @@ export function installFailed(error: unknown): never {
     }
     const { code, message, failure } = error;
     switch (code) {
-        case 'SPEC_REFUSED': throw invalid({ path: 'package', message });
-        case 'PACKAGE_NOT_FOUND': throw fail.NOT_FOUND({ cause: code }, { message, cause: error });
-        case 'REGISTRY_UNREACHABLE': throw fail.NOT_READY({ cause: code }, { message, cause: error });
-        case 'STORAGE_FULL': throw fail.STORAGE_FULL(null, { message, cause: error });
-        case 'CANCELLED': throw error;
-        default: throw fail.PACKAGE_REFUSED({ cause: failure?.code ?? code, stage: failure?.stage ?? 'discovered' }, { message, cause: error });
+        case 'SPEC_REFUSED':
+            throw invalid({ path: 'package', message });
+        case 'PACKAGE_NOT_FOUND':
+            throw fail.NOT_FOUND({ cause: code }, { message, cause: error });
+        case 'REGISTRY_UNREACHABLE':
+            throw fail.NOT_READY({ cause: code }, { message, cause: error });
+        case 'STORAGE_FULL':
+            throw fail.STORAGE_FULL(null, { message, cause: error });
+        case 'CANCELLED':
+            throw error;
+        default:
+            throw fail.PACKAGE_REFUSED(
+                { cause: failure?.code ?? code, stage: failure?.stage ?? 'discovered' },
+                { message, cause: error }
+            );
     }
 }

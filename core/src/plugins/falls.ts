@@ -6,10 +6,20 @@ const withinMs = 60 * 60_000;
 /** Stages at which code of the plugin runs. */
 const stages = new Set<PluginFailure['stage']>(['loaded', 'mounted', 'running']);
 /** What lies with an admin, with another plugin, or in files that no retry changes. */
-const blameless = new Set(['SETTINGS_REQUIRED', 'SETTINGS_INVALID', 'REQUIREMENT_FAILED', 'ENTRY_MISSING', 'SDK_BUNDLED']);
+const blameless = new Set([
+    'SETTINGS_REQUIRED',
+    'SETTINGS_INVALID',
+    'REQUIREMENT_FAILED',
+    'ENTRY_MISSING',
+    'SDK_BUNDLED'
+]);
 
 /** The falls of the last hour with this one, and whether they are too many. */
-export function count(before: readonly number[], { stage, code }: Pick<PluginFailure, 'stage' | 'code'>, at: number): { readonly failures: readonly number[]; readonly quarantinedAt: number | null } {
+export function count(
+    before: readonly number[],
+    { stage, code }: Pick<PluginFailure, 'stage' | 'code'>,
+    at: number
+): { readonly failures: readonly number[]; readonly quarantinedAt: number | null } {
     const recent = before.filter((time) => time > at - withinMs && time <= at);
     const failures = stages.has(stage) && !blameless.has(code) ? [...recent, at] : recent;
     return { failures, quarantinedAt: failures.length >= mostFalls ? at : null };

@@ -32,7 +32,12 @@ export class PluginHealth {
     /** Looks at one that runs, unless that was just done. Resolves within the time limits of its checks, and never rejects. */
     ask(runtime: Runtime): Promise<void> {
         const { generation, health, name } = runtime;
-        if (this.#isClosed || generation === null || runtime.state !== 'running' || (health !== null && Math.abs(this.#options.clock.now() - health.at) <= youngMs)) {
+        if (
+            this.#isClosed ||
+            generation === null ||
+            runtime.state !== 'running' ||
+            (health !== null && Math.abs(this.#options.clock.now() - health.at) <= youngMs)
+        ) {
             return Promise.resolve();
         }
         let asking = this.#asked.get(name);
@@ -71,8 +76,7 @@ export class PluginHealth {
             if (runtime.generation === generation) {
                 runtime.health = { at: clock.now(), reports: [...own, ...collected] };
             }
-        }
-        catch (error) {
+        } catch (error) {
             log.warn('A plugin could not be asked how it is', { plugin: runtime.name, error });
         }
     }
@@ -86,13 +90,19 @@ const longestText = 1_000;
 export function checksOf(answer: unknown): readonly HealthReport[] {
     const list: readonly unknown[] = Array.isArray(answer) ? answer : [answer];
     return list.slice(0, mostChecks).map((each): HealthReport => {
-        const { name, state, evidence, remedy } = (typeof each === 'object' && each !== null ? each : {}) as Readonly<Record<string, unknown>>;
+        const { name, state, evidence, remedy } = (
+            typeof each === 'object' && each !== null ? each : {}
+        ) as Readonly<Record<string, unknown>>;
         if (typeof name !== 'string' || !states.includes(state as string)) {
             return { name: 'health.collect', state: 'failed', evidence: 'It answered no health check' };
         }
         return {
-            name: name.slice(0, longestText), state: state as HealthReport['state'], ...(typeof evidence === 'string' ? { evidence: evidence.slice(0, longestText) } : {}),
-            ...(typeof remedy === 'object' && remedy !== null && !Array.isArray(remedy) ? { remedy: remedy as never } : {})
+            name: name.slice(0, longestText),
+            state: state as HealthReport['state'],
+            ...(typeof evidence === 'string' ? { evidence: evidence.slice(0, longestText) } : {}),
+            ...(typeof remedy === 'object' && remedy !== null && !Array.isArray(remedy)
+                ? { remedy: remedy as never }
+                : {})
         };
     });
 }

@@ -10,9 +10,22 @@ import type { Logger } from '../log.ts';
 import type { Blame } from './blame.ts';
 import { bindsSetup } from './capabilities.ts';
 import { count } from './falls.ts';
-import type { Generation, GenerationOptions, GenerationTiming, PluginHost, ReleaseReport } from './host/generation.ts';
+import type {
+    Generation,
+    GenerationOptions,
+    GenerationTiming,
+    PluginHost,
+    ReleaseReport
+} from './host/generation.ts';
 import { interruptedCode, journey, prepareGeneration, Stopped, type Road } from './journey.ts';
-import { emptyRuntime, type DataFolders, type PluginFailure, type PluginRecord, type PluginState, type Runtime } from './plugin.ts';
+import {
+    emptyRuntime,
+    type DataFolders,
+    type PluginFailure,
+    type PluginRecord,
+    type PluginState,
+    type Runtime
+} from './plugin.ts';
 import { newRecord, type Records } from './records.ts';
 import { lackOf, restOf } from './rest.ts';
 import { survey, type PassedOver } from './survey.ts';
@@ -70,7 +83,9 @@ export class Lifecycle {
         this.#options = options;
         this.#turns = new Turns((error) => options.log.error('Work on a plugin failed', { error }));
         this.#road = {
-            registry, host, timing,
+            registry,
+            host,
+            timing,
             confine: (name, folder) => blame.confine(name, folder),
             dataDir: (found) => data.current(found),
             accepted: (found) => data.acceptedOf(found),
@@ -78,7 +93,11 @@ export class Lifecycle {
             record: (runtime) => this.recordOf(runtime) ?? newRecord(runtime.plugin as PluginPackage, 0),
             reached: (runtime, state) => {
                 if (this.#phase === 'closing') {
-                    throw new Stopped({ stage: 'running', code: 'PANEL_STOPPING', message: 'The panel stops' });
+                    throw new Stopped({
+                        stage: 'running',
+                        code: 'PANEL_STOPPING',
+                        message: 'The panel stops'
+                    });
                 }
                 this.#show(runtime, state, null);
             }
@@ -97,7 +116,9 @@ export class Lifecycle {
 
     /** All of them, each after what it requires. */
     runtimes(): readonly Runtime[] {
-        return [...this.#runtimes.values()].sort((one, two) => this.#placeOf(one.name) - this.#placeOf(two.name) || (one.name < two.name ? -1 : 1));
+        return [...this.#runtimes.values()].sort(
+            (one, two) => this.#placeOf(one.name) - this.#placeOf(two.name) || (one.name < two.name ? -1 : 1)
+        );
     }
 
     /** Packages that lie there and cannot be used under a name of their own. */
@@ -113,7 +134,11 @@ export class Lifecycle {
     /** The record that counts for a plugin now; null when its manifest was never readable. */
     recordOf({ name, plugin, found }: Pick<Runtime, 'name' | 'plugin' | 'found'>): PluginRecord | null {
         const packageName = plugin?.package ?? found?.lock?.package;
-        return packageName === undefined ? (found === null ? this.records.of(name).at(-1) ?? null : null) : this.records.get(name, packageName);
+        return packageName === undefined
+            ? found === null
+                ? (this.records.of(name).at(-1) ?? null)
+                : null
+            : this.records.get(name, packageName);
     }
 
     /** Runs something when all that was begun before with this plugin has ended. Not to be nested with the same name. */
@@ -128,7 +153,12 @@ export class Lifecycle {
         this.#order = order;
         this.#passedOver = passedOver;
         this.#skipped = skipped;
-        await records.enrol(seen.flatMap(({ plugin, found }) => (plugin === null ? [] : [{ plugin, trusted: found.origin === 'folder' }])), clock.now());
+        await records.enrol(
+            seen.flatMap(({ plugin, found }) =>
+                plugin === null ? [] : [{ plugin, trusted: found.origin === 'folder' }]
+            ),
+            clock.now()
+        );
         for (const each of seen) {
             const runtime = this.#runtimes.get(each.name) ?? emptyRuntime(each.name);
             this.#runtimes.set(each.name, runtime);
@@ -154,8 +184,7 @@ export class Lifecycle {
             this.#surveyed.resolve();
             await settling;
             await this.idle();
-        }
-        finally {
+        } finally {
             this.#surveyed.resolve(); // nobody waits for a disk that cannot be read
         }
     }
@@ -166,13 +195,18 @@ export class Lifecycle {
      * @param options - `retry`: also when it failed before
      * @returns what was let go of, when it was stopped; whatever fails stands on its record
      */
-    async settle(name: string, { retry = false }: { readonly retry?: boolean } = {}): Promise<ReleaseReport | null> {
+    async settle(
+        name: string,
+        { retry = false }: { readonly retry?: boolean } = {}
+    ): Promise<ReleaseReport | null> {
         const runtime = this.#runtimes.get(name);
         if (runtime === undefined || this.#phase === 'new' || this.#phase === 'closing') {
             return null;
         }
         // Only what was begun before is waited for, so nothing ever waits in a circle.
-        const required = Object.keys(runtime.plugin?.manifest.requires ?? {}).map((other) => this.#turns.before(other));
+        const required = Object.keys(runtime.plugin?.manifest.requires ?? {}).map((other) =>
+            this.#turns.before(other)
+        );
         const released = await this.withPlugin(name, async () => {
             await Promise.all(required);
             return this.#settle(runtime, retry);
@@ -194,7 +228,9 @@ export class Lifecycle {
 
     /** Names of those that require a plugin, directly. */
     dependants(name: string): readonly string[] {
-        return this.runtimes().filter(({ plugin }) => Object.hasOwn(plugin?.manifest.requires ?? {}, name)).map((runtime) => runtime.name);
+        return this.runtimes()
+            .filter(({ plugin }) => Object.hasOwn(plugin?.manifest.requires ?? {}, name))
+            .map((runtime) => runtime.name);
     }
 
     /** Stops what runs of a plugin. Only inside `withPlugin`. */
@@ -216,7 +252,11 @@ export class Lifecycle {
     }
 
     /** What was decided reaches what runs; a generation that does not take it is replaced by a new one. */
-    async refresh(name: string, before: Pick<PluginRecord, 'grants' | 'settings'>, options: { readonly retry: boolean }): Promise<void> {
+    async refresh(
+        name: string,
+        before: Pick<PluginRecord, 'grants' | 'settings'>,
+        options: { readonly retry: boolean }
+    ): Promise<void> {
         await this.withPlugin(name, async () => {
             const runtime = this.#runtimes.get(name);
             const record = runtime === undefined ? null : this.recordOf(runtime);
@@ -233,9 +273,11 @@ export class Lifecycle {
                 if (bindsSetup(before.grants, record.grants)) {
                     await this.stop(runtime, 'its grants changed');
                 }
-            }
-            catch (error) {
-                this.#options.log.warn('A plugin did not take a change while it ran, and is started anew', { plugin: name, error });
+            } catch (error) {
+                this.#options.log.warn('A plugin did not take a change while it ran, and is started anew', {
+                    plugin: name,
+                    error
+                });
                 await this.stop(runtime, 'it did not take a change');
             }
         });
@@ -243,7 +285,15 @@ export class Lifecycle {
     }
 
     /** Another generation took its place, or none did. Only inside `withPlugin`; to be followed by `settleDependants`. */
-    replaced(runtime: Runtime, by: { readonly found: Found; readonly plugin: PluginPackage; readonly definition: Runtime['definition']; readonly generation: Generation | null }): void {
+    replaced(
+        runtime: Runtime,
+        by: {
+            readonly found: Found;
+            readonly plugin: PluginPackage;
+            readonly definition: Runtime['definition'];
+            readonly generation: Generation | null;
+        }
+    ): void {
         Object.assign(runtime, by, { importFailed: false, obstacle: null, health: null });
         if (by.generation !== null) {
             this.#show(runtime, 'running', null);
@@ -252,20 +302,31 @@ export class Lifecycle {
     }
 
     /** Makes a generation, its gate closed. @throws GenerationFault */
-    prepareGeneration(found: Found, definition: NonNullable<Runtime['definition']>, options: Pick<GenerationOptions, 'dataDir' | 'settings' | 'grants' | 'accepted'>): Promise<Generation> {
+    prepareGeneration(
+        found: Found,
+        definition: NonNullable<Runtime['definition']>,
+        options: Pick<GenerationOptions, 'dataDir' | 'settings' | 'grants' | 'accepted'>
+    ): Promise<Generation> {
         return prepareGeneration(found, definition, options, this.#road);
     }
 
     /** Imports what was found, in the plugin's name. */
     load(name: string, found: Found, options?: { readonly fresh?: boolean }): ReturnType<Registry['load']> {
-        return this.#options.blame.confine(name, found.folder).enter(() => this.registry.load(found, options));
+        return this.#options.blame
+            .confine(name, found.folder)
+            .enter(() => this.registry.load(found, options));
     }
 
     /** Imports the code of a plugin that is to run, if that was not done yet: its settings are judged by it. */
     async ensureLoaded(name: string): Promise<void> {
         await this.withPlugin(name, async () => {
             const runtime = this.#runtimes.get(name);
-            if (runtime?.found != null && runtime.definition === null && runtime.obstacle === null && this.#phase === 'open') {
+            if (
+                runtime?.found != null &&
+                runtime.definition === null &&
+                runtime.obstacle === null &&
+                this.#phase === 'open'
+            ) {
                 const loading = await this.load(name, runtime.found, { fresh: runtime.importFailed });
                 runtime.importFailed = 'failure' in loading;
                 runtime.definition = 'failure' in loading ? null : loading.definition;
@@ -280,9 +341,17 @@ export class Lifecycle {
         const record = this.recordOf(runtime);
         const { failures, quarantinedAt } = count(record?.failures ?? [], failure, at);
         const kept = { ...failure, at };
-        log.warn('A plugin failed', { plugin: runtime.name, ...failure, quarantined: quarantinedAt !== null });
+        log.warn('A plugin failed', {
+            plugin: runtime.name,
+            ...failure,
+            quarantined: quarantinedAt !== null
+        });
         if (record !== null) {
-            await records.note(record.name, record.package, { failure: kept, failures, quarantinedAt }).catch((error: unknown) => log.error('A failure of a plugin could not be kept', { plugin: runtime.name, error }));
+            await records
+                .note(record.name, record.package, { failure: kept, failures, quarantinedAt })
+                .catch((error: unknown) =>
+                    log.error('A failure of a plugin could not be kept', { plugin: runtime.name, error })
+                );
         }
         this.#show(runtime, quarantinedAt === null ? 'failed' : 'quarantined', kept);
     }
@@ -291,14 +360,16 @@ export class Lifecycle {
     crashed(name: string, error: unknown): void {
         const message = error instanceof Error ? error.message : String(error);
         this.#options.log.error('An error of a plugin that nobody caught', { plugin: name, error });
-        this.#turns.aside(this.withPlugin(name, async () => {
-            const runtime = this.#runtimes.get(name);
-            if (runtime?.generation != null && this.#phase !== 'closing') {
-                await this.stop(runtime, 'it threw an error that nobody caught');
-                await this.fall(runtime, { stage: 'running', code: 'UNCAUGHT', message });
-                this.settleDependants(name);
-            }
-        }));
+        this.#turns.aside(
+            this.withPlugin(name, async () => {
+                const runtime = this.#runtimes.get(name);
+                if (runtime?.generation != null && this.#phase !== 'closing') {
+                    await this.stop(runtime, 'it threw an error that nobody caught');
+                    await this.fall(runtime, { stage: 'running', code: 'UNCAUGHT', message });
+                    this.settleDependants(name);
+                }
+            })
+        );
     }
 
     /** Resolves when nothing is under way. */
@@ -313,28 +384,42 @@ export class Lifecycle {
         for (const runtime of [...this.runtimes()].reverse()) {
             const after = this.dependants(runtime.name).flatMap((other) => ends.get(other) ?? []);
             runtime.interrupt?.();
-            ends.set(runtime.name, Promise.all(after).then(() => runtime.generation?.close('the panel stops')));
+            ends.set(
+                runtime.name,
+                Promise.all(after).then(() => runtime.generation?.close('the panel stops'))
+            );
         }
         await Promise.all(ends.values());
         let timer: NodeJS.Timeout | undefined;
-        await Promise.race([this.idle(), new Promise((resolve) => {
-            timer = setTimeout(resolve, closePatienceMs);
-        })]);
+        await Promise.race([
+            this.idle(),
+            new Promise((resolve) => {
+                timer = setTimeout(resolve, closePatienceMs);
+            })
+        ]);
         clearTimeout(timer);
     }
 
     /** The one step that is missing. */
     async #settle(runtime: Runtime, retry: boolean): Promise<ReleaseReport | null> {
-        const rest = restOf(runtime, this.recordOf(runtime), (name) => this.runtime(name), this.#phase === 'safe');
+        const rest = restOf(
+            runtime,
+            this.recordOf(runtime),
+            (name) => this.runtime(name),
+            this.#phase === 'safe'
+        );
         if (rest !== null) {
             const record = this.recordOf(runtime);
             const report = await this.stop(runtime, rest.fault?.message ?? `it is ${rest.state}`);
             const stays = rest.state === runtime.state && isSame(rest.fault, runtime.failure);
             if (rest.state === 'failed' && rest.fault !== null && !stays) {
                 await this.fall(runtime, rest.fault);
-            }
-            else if (!stays) {
-                this.#show(runtime, rest.state, record?.quarantinedAt === null ? null : record?.failure ?? null);
+            } else if (!stays) {
+                this.#show(
+                    runtime,
+                    rest.state,
+                    record?.quarantinedAt === null ? null : (record?.failure ?? null)
+                );
             }
             return report;
         }
@@ -354,9 +439,11 @@ export class Lifecycle {
                 await this.records.note(record.name, record.package, { failure: null });
             }
             this.#options.events.routes(runtime.name);
-        }
-        catch (error) {
-            const fault = error instanceof Stopped ? error.failure : { stage: 'running' as const, code: 'INTERNAL', message: String(error) };
+        } catch (error) {
+            const fault =
+                error instanceof Stopped
+                    ? error.failure
+                    : { stage: 'running' as const, code: 'INTERNAL', message: String(error) };
             if (this.#phase !== 'closing' && fault.code !== interruptedCode) {
                 await this.fall(runtime, fault);
             }

@@ -21,7 +21,10 @@ export interface NpmSetting {
  * @throws TOOL_MISSING 50302 without npm
  */
 export async function npmSetting(named: string | null, hide: (secret: string) => void): Promise<NpmSetting> {
-    const [url, userConfig] = named === null ? await Promise.all([ask('registry'), ask('userconfig')]) : [named, await ask('userconfig').catch(() => '')];
+    const [url, userConfig] =
+        named === null
+            ? await Promise.all([ask('registry'), ask('userconfig')])
+            : [named, await ask('userconfig').catch(() => '')];
     const token = tokenFor(url, await readFile(userConfig, 'utf8').catch(() => ''));
     if (token !== null) {
         hide(token);
@@ -31,11 +34,16 @@ export async function npmSetting(named: string | null, hide: (secret: string) =>
 
 async function ask(key: string): Promise<string> {
     try {
-        const { stdout } = await run('npm', ['config', 'get', key], { timeout: patienceMs, maxBuffer: 64 * 1024 });
+        const { stdout } = await run('npm', ['config', 'get', key], {
+            timeout: patienceMs,
+            maxBuffer: 64 * 1024
+        });
         return stdout.trim();
-    }
-    catch (error) {
-        throw fail.TOOL_MISSING({ tool: 'npm', install: 'apt-get install npm, or set PORTICO_NPM_REGISTRY' }, { message: 'npm does not say which registry it is set to', cause: error });
+    } catch (error) {
+        throw fail.TOOL_MISSING(
+            { tool: 'npm', install: 'apt-get install npm, or set PORTICO_NPM_REGISTRY' },
+            { message: 'npm does not say which registry it is set to', cause: error }
+        );
     }
 }
 
@@ -43,7 +51,11 @@ async function ask(key: string): Promise<string> {
 function tokenFor(address: string, npmrc: string): string | null {
     const { host, pathname } = new URL(address);
     const place = `//${host}${pathname.replace(/\/?$/, '/')}`;
-    const found = npmrc.split('\n').map((line) => /^\s*(\/\/[^=\s]+):_authToken\s*=\s*"?([^"\s]+)"?\s*$/.exec(line)).filter((line) => line !== null)
-        .filter(([, prefix = '']) => place.startsWith(`${prefix.replace(/\/?$/, '')}/`)).sort(([, one = ''], [, two = '']) => two.length - one.length)[0];
+    const found = npmrc
+        .split('\n')
+        .map((line) => /^\s*(\/\/[^=\s]+):_authToken\s*=\s*"?([^"\s]+)"?\s*$/.exec(line))
+        .filter((line) => line !== null)
+        .filter(([, prefix = '']) => place.startsWith(`${prefix.replace(/\/?$/, '')}/`))
+        .sort(([, one = ''], [, two = '']) => two.length - one.length)[0];
     return found?.[2]?.replace(/\$\{(\w+)\}/g, (_all, name: string) => process.env[name] ?? '') ?? null;
 }

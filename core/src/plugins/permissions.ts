@@ -10,9 +10,16 @@ export interface DeclaredPermission {
 
 /** `read` for everybody, everything else for admins, unless the manifest names more roles. */
 export function permissionsOf({ manifest, title }: PluginPackage): readonly DeclaredPermission[] {
-    const { read, ...others } = { read: `See what ${title} has`, write: `Change what ${title} has`, ...manifest.permissions };
+    const { read, ...others } = {
+        read: `See what ${title} has`,
+        write: `Change what ${title} has`,
+        ...manifest.permissions
+    };
     const declared = { read: { title: String(read), roles: ['viewer', 'operator'] as const }, ...others };
     return Object.entries(declared).map(([verb, said]) => ({
-        name: `${manifest.name}:${verb}`, ...(typeof said === 'string' ? { title: said, roles: ['admin'] } : { title: said.title, roles: [...said.roles, 'admin'] })
+        name: `${manifest.name}:${verb}`,
+        ...(typeof said === 'string'
+            ? { title: said, roles: ['admin'] }
+            : { title: said.title, roles: [...said.roles, 'admin'] })
     }));
 }

@@ -4,7 +4,8 @@ import type { Found, PluginPackage } from '@portico/registry';
 import type { Capabilities, Generation, HealthReport, ReleaseReport } from './host/generation.ts';
 
 /** The last stage of its journey that a plugin passed, or why it does not run. */
-export type PluginState = 'discovered' | 'resolved' | 'loaded' | 'mounted' | 'running' | 'disabled' | 'failed' | 'quarantined';
+export type PluginState =
+    'discovered' | 'resolved' | 'loaded' | 'mounted' | 'running' | 'disabled' | 'failed' | 'quarantined';
 
 /** The step at which a plugin failed. */
 export type PluginStage = 'discovered' | 'resolved' | 'loaded' | 'mounted' | 'running';
@@ -81,5 +82,20 @@ export interface DataFolders {
 
 /** One of which only the name is known. */
 export function emptyRuntime(name: string): Runtime {
-    return { name, state: 'discovered', found: null, plugin: null, obstacle: null, definition: null, importFailed: false, generation: null, failure: null, interrupt: null, isKnownToRun: false, bootMs: null, health: null, released: null };
+    return {
+        name,
+        state: 'discovered',
+        found: null,
+        plugin: null,
+        obstacle: null,
+        definition: null,
+        importFailed: false,
+        generation: null,
+        failure: null,
+        interrupt: null,
+        isKnownToRun: false,
+        bootMs: null,
+        health: null,
+        released: null
+    };
 }

@@ -31,7 +31,9 @@ export interface PluginsOptions {
     readonly log: Log;
     readonly ports: PluginHostPorts;
     /** The role catalogue. */
-    readonly permissions: { register(plugin: string, permissions: readonly DeclaredPermission[]): () => void };
+    readonly permissions: {
+        register(plugin: string, permissions: readonly DeclaredPermission[]): () => void;
+    };
     /** Takes a name's permissions out of roles and tokens. */
     readonly forgetArea: LifecycleOptions['forgetArea'];
     /** Names that no plugin may have. */
@@ -43,7 +45,11 @@ export interface PluginsOptions {
     readonly reached?: InstallerPorts['reached'];
     readonly changed: LifecycleEvents['changed'];
     readonly routesChanged: LifecycleEvents['routes'];
-    readonly timing?: Partial<GenerationTiming> & { readonly importMs?: number; readonly goodMs?: number; readonly healthEveryMs?: number };
+    readonly timing?: Partial<GenerationTiming> & {
+        readonly importMs?: number;
+        readonly goodMs?: number;
+        readonly healthEveryMs?: number;
+    };
 }
 
 export interface Plugins {
@@ -65,21 +71,50 @@ export interface Plugins {
 /** So long after the last journey the start was a good one. */
 const usualGoodMs = 10_000;
 
-export async function createPlugins({ config, db, keyring, clock, log, ports, timing = {}, ...options }: PluginsOptions): Promise<Plugins> {
+export async function createPlugins({
+    config,
+    db,
+    keyring,
+    clock,
+    log,
+    ports,
+    timing = {},
+    ...options
+}: PluginsOptions): Promise<Plugins> {
     const { importMs, goodMs = usualGoodMs, healthEveryMs, ...generationTiming } = timing;
     const places = placesOf(config);
     const registry = await createRegistry({
-        dataDir: config.dataDir, registryUrl: () => npmSetting(config.npmRegistry, (secret) => log.hide(secret)), hmacKey: keyring.derive('plugins lock'), reserved: options.reserved, host: options.host,
-        log: { info: (detail, message) => log.info(message, detail), warn: (detail, message) => log.warn(message, detail) }, ...(importMs === undefined ? {} : { importMs })
+        dataDir: config.dataDir,
+        registryUrl: () => npmSetting(config.npmRegistry, (secret) => log.hide(secret)),
+        hmacKey: keyring.derive('plugins lock'),
+        reserved: options.reserved,
+        host: options.host,
+        log: {
+            info: (detail, message) => log.info(message, detail),
+            warn: (detail, message) => log.warn(message, detail)
+        },
+        ...(importMs === undefined ? {} : { importMs })
     });
     const host = createPluginHost(ports);
     const blame = new Blame();
     const boots = new Boots(db, clock);
-    const data = await PluginData.open({ dataDir: config.dataDir, db, clock }, registry.lock.current().map(({ folder }) => folder)); // before the records are read: it may finish a swap that was killed
+    const data = await PluginData.open(
+        { dataDir: config.dataDir, db, clock },
+        registry.lock.current().map(({ folder }) => folder)
+    ); // before the records are read: it may finish a swap that was killed
     const records = await Records.open(db);
     const registered = new Map<string, () => void>();
     const lifecycle = new Lifecycle({
-        registry, host, records, data, blame, clock, log, places, timing: generationTiming, forgetArea: options.forgetArea,
+        registry,
+        host,
+        records,
+        data,
+        blame,
+        clock,
+        log,
+        places,
+        timing: generationTiming,
+        forgetArea: options.forgetArea,
         events: {
             changed: options.changed,
             routes: options.routesChanged,
@@ -89,8 +124,7 @@ export async function createPlugins({ config, db, keyring, clock, log, ports, ti
                     gone.delete(name);
                     try {
                         registered.set(name, options.permissions.register(name, permissionsOf(seen)));
-                    }
-                    catch (error) {
+                    } catch (error) {
                         log.warn('The permissions of a plugin are not known', { plugin: name, error });
                     }
                 }
@@ -107,21 +141,49 @@ export async function createPlugins({ config, db, keyring, clock, log, ports, ti
     const safeMode = (): string | null => safe;
     const prover = new Prover(keyring);
     const health = new PluginHealth({
-        lifecycle, clock, log, ...(healthEveryMs === undefined ? {} : { everyMs: healthEveryMs }),
+        lifecycle,
+        clock,
+        log,
+        ...(healthEveryMs === undefined ? {} : { everyMs: healthEveryMs }),
         async collect(plugin) {
-            for await (const outcome of ports.hooks.collect('health.collect', async () => ({}), { only: [plugin] })) {
-                return outcome.ok ? checksOf(outcome.result) : [{ name: 'health.collect', state: 'failed', evidence: outcome.message }];
+            for await (const outcome of ports.hooks.collect('health.collect', async () => ({}), {
+                only: [plugin]
+            })) {
+                return outcome.ok
+                    ? checksOf(outcome.result)
+                    : [{ name: 'health.collect', state: 'failed', evidence: outcome.message }];
             }
             return [];
         }
     });
     const dropFragments = fragmentDrop(ports.fragments, log);
     const service = createPluginService({
-        lifecycle, prover, db, clock, safeMode, dataMoved: () => data.reload(), dropFragments, health, hurry: (plugin) => ports.gateway.hurry(plugin)
+        lifecycle,
+        prover,
+        db,
+        clock,
+        safeMode,
+        dataMoved: () => data.reload(),
+        dropFragments,
+        health,
+        hurry: (plugin) => ports.gateway.hurry(plugin)
     });
 
     const installer = createInstaller({
-        lifecycle, data, db, clock, log, prover, safeMode, gateway: { park: (name) => ports.gateway.park(name) }, tasks: ports.tasks, recorder: ports.http.recorder, kept: options.kept, runningDependants: (name) => service.runningDependants(name), dropFragments, hurry: (plugin) => ports.gateway.hurry(plugin),
+        lifecycle,
+        data,
+        db,
+        clock,
+        log,
+        prover,
+        safeMode,
+        gateway: { park: (name) => ports.gateway.park(name) },
+        tasks: ports.tasks,
+        recorder: ports.http.recorder,
+        kept: options.kept,
+        runningDependants: (name) => service.runningDependants(name),
+        dropFragments,
+        hurry: (plugin) => ports.gateway.hurry(plugin),
         ...(options.reached === undefined ? {} : { reached: options.reached })
     });
 
@@ -129,16 +191,21 @@ export async function createPlugins({ config, db, keyring, clock, log, ports, ti
         await host.recover();
         await registry.collect();
         if (config.safeMode) {
-            safe = 'Safe mode: no plugin is loaded, because PORTICO_SAFE_MODE is set. Start without it to load them again';
-        }
-        else if (await boots.tooBad()) {
-            safe = 'Safe mode: no plugin is loaded, because the last three starts with plugins did not become good. Disable the one that you suspect, and start again';
-            ports.notify({ event: 'plugin.safeMode', severity: 'error', title: 'The panel started in safe mode', text: safe });
+            safe =
+                'Safe mode: no plugin is loaded, because PORTICO_SAFE_MODE is set. Start without it to load them again';
+        } else if (await boots.tooBad()) {
+            safe =
+                'Safe mode: no plugin is loaded, because the last three starts with plugins did not become good. Disable the one that you suspect, and start again';
+            ports.notify({
+                event: 'plugin.safeMode',
+                severity: 'error',
+                title: 'The panel started in safe mode',
+                text: safe
+            });
         }
         if (safe !== null) {
             log.warn(safe);
-        }
-        else {
+        } else {
             await boots.begin();
         }
         await lifecycle.open({ safe: safe !== null });
@@ -147,39 +214,60 @@ export async function createPlugins({ config, db, keyring, clock, log, ports, ti
         }
         if (safe === null && lifecycle.phase === 'open') {
             health.start();
-            good = setTimeout(() => void boots.good().catch((error: unknown) => log.error('A good start could not be noted', { error })), goodMs).unref();
+            good = setTimeout(
+                () =>
+                    void boots
+                        .good()
+                        .catch((error: unknown) => log.error('A good start could not be noted', { error })),
+                goodMs
+            ).unref();
         }
         opened = true;
     };
 
     return {
-        service, installer, lifecycle, safeMode,
+        service,
+        installer,
+        lifecycle,
+        safeMode,
         async open() {
             try {
                 await load();
-            }
-            catch (error) {
+            } catch (error) {
                 log.error('Plugins could not be loaded', { error });
             }
         },
         refusal(plugin) {
             const runtime = lifecycle.runtime(plugin);
             if (safe !== null || lifecycle.phase === 'new') {
-                return fail.NOT_READY(safe === null ? { retryAfterSeconds: 1 } : null, { message: safe ?? 'The panel still looks for its plugins' });
+                return fail.NOT_READY(safe === null ? { retryAfterSeconds: 1 } : null, {
+                    message: safe ?? 'The panel still looks for its plugins'
+                });
             }
             switch (runtime?.state) {
-                case undefined: return fail.PLUGIN_NOT_FOUND({ plugin });
-                case 'disabled': return fail.PLUGIN_DISABLED({ plugin });
-                case 'failed': case 'quarantined': return fail.PLUGIN_FAILED({ plugin, stage: runtime?.failure?.stage ?? 'running', cause: runtime?.failure?.code ?? 'UNKNOWN' });
-                default: return fail.NOT_READY({ retryAfterSeconds: 1 }, { message: `The plugin ${plugin} is starting` });
+                case undefined:
+                    return fail.PLUGIN_NOT_FOUND({ plugin });
+                case 'disabled':
+                    return fail.PLUGIN_DISABLED({ plugin });
+                case 'failed':
+                case 'quarantined':
+                    return fail.PLUGIN_FAILED({
+                        plugin,
+                        stage: runtime?.failure?.stage ?? 'running',
+                        cause: runtime?.failure?.code ?? 'UNKNOWN'
+                    });
+                default:
+                    return fail.NOT_READY(
+                        { retryAfterSeconds: 1 },
+                        { message: `The plugin ${plugin} is starting` }
+                    );
             }
         },
         blame(error) {
             const plugin = blame.of(error);
             if (plugin !== null && isDeparture(error)) {
                 log.warn('A plugin does not heed that a request was given up', { plugin, error });
-            }
-            else if (plugin !== null) {
+            } else if (plugin !== null) {
                 blame.outside(() => lifecycle.crashed(plugin, error));
             }
             return plugin !== null;
@@ -194,4 +282,3 @@ export async function createPlugins({ config, db, keyring, clock, log, ports, ti
         }
     };
 }
-

@@ -21,7 +21,12 @@ export class Prover {
     }
 
     /** A change on top of what is kept, proven, its secrets sealed. @throws VALIDATION_FAILED 40001 */
-    async seal(plugin: PluginPackage, definition: PluginDefinition, kept: Values, change: Values): Promise<Values> {
+    async seal(
+        plugin: PluginPackage,
+        definition: PluginDefinition,
+        kept: Values,
+        change: Values
+    ): Promise<Values> {
         const guest = guestOf(plugin, definition);
         const { secrets } = await guest.define({});
         const label = labelOf(plugin.manifest.name, plugin.package);
@@ -35,7 +40,12 @@ export class Prover {
      *
      * @returns also why the code does not take them, and they are left out; what is merely missing can be given later
      */
-    async take(plugin: PluginPackage, definition: PluginDefinition | null, kept: Values, moved: MovedSettings): Promise<{ readonly settings: Values; readonly refused: string | null }> {
+    async take(
+        plugin: PluginPackage,
+        definition: PluginDefinition | null,
+        kept: Values,
+        moved: MovedSettings
+    ): Promise<{ readonly settings: Values; readonly refused: string | null }> {
         const owner = { name: plugin.manifest.name, package: plugin.package };
         if (definition === null) {
             return { settings: { ...kept, ...sealMoved(moved, owner, this.#keyring) }, refused: null };
@@ -46,9 +56,10 @@ export class Prover {
         const values = { ...openSettings(kept, label, this.#keyring), ...joinMoved(moved) };
         try {
             await guest.readSettings({ values });
-        }
-        catch (error) {
-            const faults = (isFailure(error) ? error.data?.['errors'] : null) as readonly { readonly message: string }[] | null | undefined ?? [];
+        } catch (error) {
+            const faults =
+                ((isFailure(error) ? error.data?.['errors'] : null) as
+                    readonly { readonly message: string }[] | null | undefined) ?? [];
             if (!faults.every(({ message }) => message.endsWith('is required'))) {
                 return { settings: kept, refused: faults.map(({ message }) => message).join('; ') };
             }
@@ -59,12 +70,25 @@ export class Prover {
     /** The same settings for another package of the same name. */
     reseal(name: string, kept: Values, from: string, to: string): Values {
         const paths = sealedPaths(kept);
-        return sealSettings(openSettings(kept, labelOf(name, from), this.#keyring), paths, labelOf(name, to), this.#keyring);
+        return sealSettings(
+            openSettings(kept, labelOf(name, from), this.#keyring),
+            paths,
+            labelOf(name, to),
+            this.#keyring
+        );
     }
 }
 
 function guestOf({ manifest, version }: PluginPackage, definition: PluginDefinition): Guest {
-    return createGuest({ name: manifest.name, version, dataDir: '', definition, checkReturns: false, doors: { log: () => Promise.resolve() } as never, local: {} as never });
+    return createGuest({
+        name: manifest.name,
+        version,
+        dataDir: '',
+        definition,
+        checkReturns: false,
+        doors: { log: () => Promise.resolve() } as never,
+        local: {} as never
+    });
 }
 
 /** Where sealed values stand, in the form of `DefinitionDocument.secrets`. */
@@ -75,6 +99,7 @@ function sealedPaths(value: unknown, path: readonly string[] = []): readonly str
     if (typeof (value as { '~sealed'?: unknown })['~sealed'] === 'string') {
         return [path.join('.')];
     }
-    return Object.entries(value).flatMap(([key, inner]) => sealedPaths(inner, [...path, Array.isArray(value) ? '*' : key]));
+    return Object.entries(value).flatMap(([key, inner]) =>
+        sealedPaths(inner, [...path, Array.isArray(value) ? '*' : key])
+    );
 }
-

@@ -55,21 +55,37 @@ export class Records {
     }
 
     /** Makes records of packages that are seen for the first time. One in a trusted folder, whose name nobody had, gets what it asks for. */
-    async enrol(seen: readonly { readonly plugin: PluginPackage; readonly trusted: boolean }[], at: number): Promise<void> {
+    async enrol(
+        seen: readonly { readonly plugin: PluginPackage; readonly trusted: boolean }[],
+        at: number
+    ): Promise<void> {
         const changed = seen.flatMap(({ plugin, trusted }): PluginRecord[] => {
             const { name } = plugin.manifest;
             const known = this.get(name, plugin.package);
             if (known !== null) {
-                return JSON.stringify(known.seen) === JSON.stringify(plugin) ? [] : [{ ...known, seen: plugin }];
+                return JSON.stringify(known.seen) === JSON.stringify(plugin)
+                    ? []
+                    : [{ ...known, seen: plugin }];
             }
             const asked = askedOf(plugin.manifest);
-            return [{ ...newRecord(plugin, at), settings: this.#heritage.find(name, plugin.package) ?? {}, ...(trusted && this.of(name).length === 0 ? { enabled: true, grants: asked, decided: asked } : {}) }];
+            return [
+                {
+                    ...newRecord(plugin, at),
+                    settings: this.#heritage.find(name, plugin.package) ?? {},
+                    ...(trusted && this.of(name).length === 0
+                        ? { enabled: true, grants: asked, decided: asked }
+                        : {})
+                }
+            ];
         });
         if (changed.length > 0) {
             await this.#db.write(async (tx) => {
                 for (const record of changed) {
                     await this.put(tx, record);
-                    if (this.get(record.name, record.package) === null && Object.keys(record.settings).length > 0) {
+                    if (
+                        this.get(record.name, record.package) === null &&
+                        Object.keys(record.settings).length > 0
+                    ) {
                         await this.#heritage.forget(tx, record.name);
                     }
                 }
@@ -78,7 +94,10 @@ export class Records {
     }
 
     /** From now on a package's permissions are those that its name has. `forget` is called when another package had them. */
-    async takeArea({ name, package: packageName }: PluginRecord, forget: (tx: Transaction, area: string) => Promise<void>): Promise<void> {
+    async takeArea(
+        { name, package: packageName }: PluginRecord,
+        forget: (tx: Transaction, area: string) => Promise<void>
+    ): Promise<void> {
         if (this.get(name, packageName)?.holdsArea !== false) {
             return;
         }
@@ -89,8 +108,14 @@ export class Records {
     }
 
     /** Writes the record of a package that runs: it takes its name's permissions. */
-    async putRunning(tx: Transaction, record: PluginRecord, forget: (tx: Transaction, area: string) => Promise<void>): Promise<void> {
-        const others = this.of(record.name).filter((other) => other.package !== record.package && other.holdsArea);
+    async putRunning(
+        tx: Transaction,
+        record: PluginRecord,
+        forget: (tx: Transaction, area: string) => Promise<void>
+    ): Promise<void> {
+        const others = this.of(record.name).filter(
+            (other) => other.package !== record.package && other.holdsArea
+        );
         for (const other of others) {
             await this.put(tx, { ...other, holdsArea: false });
         }
@@ -101,14 +126,21 @@ export class Records {
     }
 
     /** Forgets one, and what its schedules waited for: whoever has the name next missed nothing. */
-    async remove(tx: Transaction, { name, package: packageName }: Pick<PluginRecord, 'name' | 'package'>): Promise<void> {
+    async remove(
+        tx: Transaction,
+        { name, package: packageName }: Pick<PluginRecord, 'name' | 'package'>
+    ): Promise<void> {
         await tx.em.nativeDelete(PluginEntity, { name, package: packageName });
         await tx.em.execute('delete from plugin_schedules where plugin = ?', [name], 'run');
         tx.afterCommit(() => this.#records.delete(keyOf(name, packageName)));
     }
 
     /** Changes what the panel itself notes on a record: not a change that counts as a version. Null when the record is gone. */
-    note(name: string, packageName: string, change: Partial<Pick<PluginRecord, 'failure' | 'failures' | 'quarantinedAt' | 'seen'>>): Promise<PluginRecord | null> {
+    note(
+        name: string,
+        packageName: string,
+        change: Partial<Pick<PluginRecord, 'failure' | 'failures' | 'quarantinedAt' | 'seen'>>
+    ): Promise<PluginRecord | null> {
         return this.#db.write(async (tx) => {
             const before = this.get(name, packageName);
             if (before === null) {
@@ -124,7 +156,19 @@ export class Records {
 /** A record of a package that is seen for the first time: disabled and empty, until somebody decides. */
 export function newRecord(plugin: PluginPackage, at: number): PluginRecord {
     return {
-        name: plugin.manifest.name, package: plugin.package, enabled: false, grants: {}, decided: {}, settings: {}, failures: [], failure: null, quarantinedAt: null, holdsArea: false, seen: plugin, firstSeenAt: at, version: 1
+        name: plugin.manifest.name,
+        package: plugin.package,
+        enabled: false,
+        grants: {},
+        decided: {},
+        settings: {},
+        failures: [],
+        failure: null,
+        quarantinedAt: null,
+        holdsArea: false,
+        seen: plugin,
+        firstSeenAt: at,
+        version: 1
     };
 }
 
@@ -132,14 +176,27 @@ const keyOf = (name: string, packageName: string): string => `${name}\n${package
 
 function recordOf({ grants, decided, settings, failures, failure, seen, ...row }: PluginRow): PluginRecord {
     return {
-        ...row, enabled: Boolean(row.enabled), holdsArea: Boolean(row.holdsArea), quarantinedAt: row.quarantinedAt ?? null, grants: parse(grants), decided: parse(decided), settings: parse(settings), failures: parse(failures), seen: parse(seen),
+        ...row,
+        enabled: Boolean(row.enabled),
+        holdsArea: Boolean(row.holdsArea),
+        quarantinedAt: row.quarantinedAt ?? null,
+        grants: parse(grants),
+        decided: parse(decided),
+        settings: parse(settings),
+        failures: parse(failures),
+        seen: parse(seen),
         failure: failure === null || failure === undefined ? null : parse(failure)
     };
 }
 
 function rowOf({ grants, decided, settings, failures, failure, seen, ...record }: PluginRecord): PluginRow {
     return {
-        ...record, grants: JSON.stringify(grants), decided: JSON.stringify(decided), settings: JSON.stringify(settings), failures: JSON.stringify(failures), seen: JSON.stringify(seen),
+        ...record,
+        grants: JSON.stringify(grants),
+        decided: JSON.stringify(decided),
+        settings: JSON.stringify(settings),
+        failures: JSON.stringify(failures),
+        seen: JSON.stringify(seen),
         failure: failure === null ? null : JSON.stringify(failure)
     };
 }

@@ -11,9 +11,21 @@ export interface Rest {
 }
 
 /** Where it rests, and why; null when it is to run. `safe`: nothing is loaded. */
-export function restOf(runtime: Runtime, record: PluginRecord | null, other: (name: string) => Runtime | null, safe: boolean): Rest | null {
+export function restOf(
+    runtime: Runtime,
+    record: PluginRecord | null,
+    other: (name: string) => Runtime | null,
+    safe: boolean
+): Rest | null {
     if (runtime.plugin === null || record === null) {
-        return { state: 'failed', fault: runtime.obstacle ?? { stage: 'discovered', code: 'PACKAGE_MISSING', message: `The package of ${runtime.name} is gone` } };
+        return {
+            state: 'failed',
+            fault: runtime.obstacle ?? {
+                stage: 'discovered',
+                code: 'PACKAGE_MISSING',
+                message: `The package of ${runtime.name} is gone`
+            }
+        };
     }
     if (!record.enabled || beyond(askedOf(runtime.plugin.manifest), record.decided, record.grants) !== null) {
         return { state: 'disabled', fault: null };
@@ -33,8 +45,17 @@ export function lackOf({ name, plugin }: Runtime, other: (name: string) => Runti
     for (const [required, range] of Object.entries(plugin?.manifest.requires ?? {})) {
         const there = other(required);
         if (there?.state !== 'running') {
-            const why = there === null ? 'is not there' : there.state === 'disabled' ? 'is disabled' : `does not run${there.failure === null ? '' : `: ${there.failure.message}`}`;
-            return { stage: 'resolved', code: 'REQUIREMENT_FAILED', message: `${name} requires ${required} ${range}, which ${why}` };
+            const why =
+                there === null
+                    ? 'is not there'
+                    : there.state === 'disabled'
+                      ? 'is disabled'
+                      : `does not run${there.failure === null ? '' : `: ${there.failure.message}`}`;
+            return {
+                stage: 'resolved',
+                code: 'REQUIREMENT_FAILED',
+                message: `${name} requires ${required} ${range}, which ${why}`
+            };
         }
     }
     return null;

@@ -42,7 +42,12 @@ export interface PluginService {
     /** @throws PLUGIN_NOT_FOUND 40410 */
     get(name: string): Promise<Reply<PluginDetail>>;
     /** @throws PLUGIN_NOT_FOUND, VERSION_STALE, VALIDATION_FAILED, CONSENT_REQUIRED 40910, IN_USE 40901, STEP_UP_REQUIRED, FORBIDDEN, PLUGIN_FAILED for one without a readable manifest */
-    update(name: string, change: PluginUpdate, call: Call, options: { readonly cascade: boolean }): Promise<Reply<PluginDetail>>;
+    update(
+        name: string,
+        change: PluginUpdate,
+        call: Call,
+        options: { readonly cascade: boolean }
+    ): Promise<Reply<PluginDetail>>;
     /** The version that is there; null when none is. */
     versionOf(name: string): string | null;
     /** Names of what runs and requires a plugin, also through others, each before what it requires. */
@@ -53,7 +58,13 @@ type Decision = Pick<PluginRecord, 'enabled' | 'grants' | 'decided' | 'settings'
 
 const resource = 'plugins';
 
-export function createPluginService({ lifecycle, prover, db, clock, ...options }: PluginServiceOptions): PluginService {
+export function createPluginService({
+    lifecycle,
+    prover,
+    db,
+    clock,
+    ...options
+}: PluginServiceOptions): PluginService {
     const { records } = lifecycle;
     /** The newest version of each package that works with this panel, as of the last look. */
     let newest: ReadonlyMap<string, string> = new Map();
@@ -67,11 +78,25 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
         return runtime;
     };
     /** Another package's record of this name, of which the present one knows nothing. */
-    const adoptable = (record: PluginRecord | null): PluginRecord | null => (record === null ? null : records.of(record.name).filter((each) => each.package !== record.package).at(-1) ?? null);
+    const adoptable = (record: PluginRecord | null): PluginRecord | null =>
+        record === null
+            ? null
+            : (records
+                  .of(record.name)
+                  .filter((each) => each.package !== record.package)
+                  .at(-1) ?? null);
     const viewed = (runtime: Runtime): Viewed => {
         const record = lifecycle.recordOf(runtime);
-        const [offered = null, present = null] = [newest.get(record?.package ?? ''), (runtime.plugin ?? record?.seen)?.version];
-        return { runtime, record, available: offered !== null && present !== null && isNewer(offered, present) ? offered : null, adoptable: adoptable(record)?.package ?? null };
+        const [offered = null, present = null] = [
+            newest.get(record?.package ?? ''),
+            (runtime.plugin ?? record?.seen)?.version
+        ];
+        return {
+            runtime,
+            record,
+            available: offered !== null && present !== null && isNewer(offered, present) ? offered : null,
+            adoptable: adoptable(record)?.package ?? null
+        };
     };
     const schemaOf = async ({ plugin, definition }: Runtime): Promise<object | null> => {
         if (plugin === null || definition === null) {
@@ -79,43 +104,73 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
         }
         const { settings } = await prover.describe(plugin, definition);
         try {
-            return settings === null ? null : jsonSchemaOf({ describe: () => settings } as never, { side: 'body', defaults: true });
-        }
-        catch {
+            return settings === null
+                ? null
+                : jsonSchemaOf({ describe: () => settings } as never, { side: 'body', defaults: true });
+        } catch {
             return { type: 'object' }; // joi says more than JSON Schema can
         }
     };
     const answer = async (runtime: Runtime, message?: string): Promise<Reply<PluginDetail>> => {
         await options.health.ask(runtime);
         const shown = viewed(runtime);
-        return reply.with(detailOf(shown, await schemaOf(runtime)), { version: shown.record?.version ?? 0, ...(message === undefined ? {} : { message }) });
+        return reply.with(detailOf(shown, await schemaOf(runtime)), {
+            version: shown.record?.version ?? 0,
+            ...(message === undefined ? {} : { message })
+        });
     };
 
     const runningDependants = (name: string): readonly string[] => {
         const all = new Set<string>();
-        const visit = (one: string): void => lifecycle.dependants(one).filter((other) => !all.has(other) && lifecycle.runtime(other)?.generation != null).forEach((other) => {
-            all.add(other);
-            visit(other);
-        });
+        const visit = (one: string): void =>
+            lifecycle
+                .dependants(one)
+                .filter((other) => !all.has(other) && lifecycle.runtime(other)?.generation != null)
+                .forEach((other) => {
+                    all.add(other);
+                    visit(other);
+                });
         visit(name);
-        return lifecycle.runtimes().map((runtime) => runtime.name).filter((other) => all.has(other)).reverse();
+        return lifecycle
+            .runtimes()
+            .map((runtime) => runtime.name)
+            .filter((other) => all.has(other))
+            .reverse();
     };
 
     /** What the record becomes. */
-    const decided = async (runtime: Runtime, before: PluginRecord, change: PluginUpdate, call: Call): Promise<Decision> => {
+    const decided = async (
+        runtime: Runtime,
+        before: PluginRecord,
+        change: PluginUpdate,
+        call: Call
+    ): Promise<Decision> => {
         const plugin = runtime.plugin ?? before.seen;
         const asked = askedOf(plugin.manifest);
         const { grants } = change;
         if (grants !== undefined || change.adopt === true) {
             requireAuthority(call.actor, grants ?? adoptable(before)?.grants ?? {});
         }
-        let after: Decision = { enabled: change.enabled ?? before.enabled, grants: before.grants, decided: before.decided, settings: before.settings };
+        let after: Decision = {
+            enabled: change.enabled ?? before.enabled,
+            grants: before.grants,
+            decided: before.decided,
+            settings: before.settings
+        };
         if (change.adopt === true) {
             const other = adoptable(before);
             if (other === null) {
-                throw invalid({ path: 'adopt', message: `adopt: no other package had the name ${before.name}` });
+                throw invalid({
+                    path: 'adopt',
+                    message: `adopt: no other package had the name ${before.name}`
+                });
             }
-            after = { ...after, grants: other.grants, decided: other.decided, settings: prover.reseal(before.name, other.settings, other.package, before.package) };
+            after = {
+                ...after,
+                grants: other.grants,
+                decided: other.decided,
+                settings: prover.reseal(before.name, other.settings, other.package, before.package)
+            };
         }
         if (grants !== undefined) {
             after = { ...after, grants, decided: asked };
@@ -129,7 +184,11 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
         }
         return after;
     };
-    const sealed = async (runtime: Runtime, { settings, enabled }: Decision, change: Readonly<Record<string, unknown>>): Promise<PluginRecord['settings']> => {
+    const sealed = async (
+        runtime: Runtime,
+        { settings, enabled }: Decision,
+        change: Readonly<Record<string, unknown>>
+    ): Promise<PluginRecord['settings']> => {
         if (isDeepStrictEqual(change, viewSettings(settings))) {
             return settings; // what a read showed, sent back
         }
@@ -137,29 +196,64 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
             await lifecycle.ensureLoaded(runtime.name);
         }
         if (runtime.definition === null || runtime.plugin === null) {
-            const why = options.safeMode() !== null ? 'no code is loaded in safe mode' : enabled ? 'its code could not be loaded' : 'its code was not loaded yet: send `enabled: true` with them';
+            const why =
+                options.safeMode() !== null
+                    ? 'no code is loaded in safe mode'
+                    : enabled
+                      ? 'its code could not be loaded'
+                      : 'its code was not loaded yet: send `enabled: true` with them';
             throw invalid({ path: 'settings', message: `settings cannot be judged: ${why}` });
         }
         return prover.seal(runtime.plugin, runtime.definition, settings, change);
     };
-    const shown = ({ enabled, grants, settings, package: packageName }: PluginRecord): object => ({ package: packageName, enabled, grants, settings: viewSettings(settings) });
+    const shown = ({ enabled, grants, settings, package: packageName }: PluginRecord): object => ({
+        package: packageName,
+        enabled,
+        grants,
+        settings: viewSettings(settings)
+    });
 
     return {
         async list() {
             await lifecycle.surveyed;
-            const rows = [...lifecycle.runtimes().map((runtime) => viewOf(viewed(runtime))), ...lifecycle.passedOver.map((each) => passedOverView(each, clock.now()))];
+            const rows = [
+                ...lifecycle.runtimes().map((runtime) => viewOf(viewed(runtime))),
+                ...lifecycle.passedOver.map((each) => passedOverView(each, clock.now()))
+            ];
             const safe = options.safeMode();
-            const notes = [...(safe === null ? [] : [safe]), ...lifecycle.skipped.map(({ path, reason }) => `${path} was not looked into: ${reason}`)];
-            return reply.with(rows, { headers: { 'x-total-count': String(rows.length), ...(safe === null ? {} : { 'x-portico-safe-mode': '1' }) }, ...(notes.length === 0 ? {} : { message: notes.join('. ') }) });
+            const notes = [
+                ...(safe === null ? [] : [safe]),
+                ...lifecycle.skipped.map(({ path, reason }) => `${path} was not looked into: ${reason}`)
+            ];
+            return reply.with(rows, {
+                headers: {
+                    'x-total-count': String(rows.length),
+                    ...(safe === null ? {} : { 'x-portico-safe-mode': '1' })
+                },
+                ...(notes.length === 0 ? {} : { message: notes.join('. ') })
+            });
         },
         async offers(signal) {
             await lifecycle.surveyed;
-            const installed = lifecycle.runtimes().flatMap(({ plugin }) => (plugin === null ? [] : [{ package: plugin.package, version: plugin.version }]));
-            const { offers, searchable, failures } = await lifecycle.registry.available(installed, { signal }).catch((error: unknown) => {
-                throw isNamed(error) ? fail.NOT_READY({ cause: error.code }, { message: error.message, cause: error }) : error;
-            });
-            newest = new Map(offers.flatMap(({ package: name, version }) => (version === null ? [] : [[name, version]])));
-            const notes = [...(searchable ? [] : ['The registry answers no search: only what is there was looked for']), ...failures.map(({ package: name, message }) => `${name}: ${message}`)];
+            const installed = lifecycle
+                .runtimes()
+                .flatMap(({ plugin }) =>
+                    plugin === null ? [] : [{ package: plugin.package, version: plugin.version }]
+                );
+            const { offers, searchable, failures } = await lifecycle.registry
+                .available(installed, { signal })
+                .catch((error: unknown) => {
+                    throw isNamed(error)
+                        ? fail.NOT_READY({ cause: error.code }, { message: error.message, cause: error })
+                        : error;
+                });
+            newest = new Map(
+                offers.flatMap(({ package: name, version }) => (version === null ? [] : [[name, version]]))
+            );
+            const notes = [
+                ...(searchable ? [] : ['The registry answers no search: only what is there was looked for']),
+                ...failures.map(({ package: name, message }) => `${name}: ${message}`)
+            ];
             return reply.with(offers, notes.length === 0 ? {} : { message: notes.join('. ') });
         },
         get: async (name) => answer(await known(name)),
@@ -167,7 +261,11 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
             const runtime = await known(name);
             const before = lifecycle.recordOf(runtime);
             if (before === null) {
-                throw fail.PLUGIN_FAILED({ plugin: name, stage: runtime.failure?.stage ?? 'discovered', cause: runtime.failure?.code ?? 'MANIFEST_INVALID' });
+                throw fail.PLUGIN_FAILED({
+                    plugin: name,
+                    stage: runtime.failure?.stage ?? 'discovered',
+                    cause: runtime.failure?.code ?? 'MANIFEST_INVALID'
+                });
             }
             checkMatch(call, before);
             const by = change.enabled === false ? runningDependants(name) : [];
@@ -176,7 +274,15 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
             }
             const decision = await decided(runtime, before, change, call);
             const isFreed = change.enabled === true && before.quarantinedAt !== null;
-            const isSame = isDeepStrictEqual(decision, { enabled: before.enabled, grants: before.grants, decided: before.decided, settings: before.settings }) && !isFreed && change.adopt !== true;
+            const isSame =
+                isDeepStrictEqual(decision, {
+                    enabled: before.enabled,
+                    grants: before.grants,
+                    decided: before.decided,
+                    settings: before.settings
+                }) &&
+                !isFreed &&
+                change.adopt !== true;
             await db.write(async (tx) => {
                 const present = records.get(before.name, before.package);
                 if (present === null || present.version !== before.version) {
@@ -186,17 +292,39 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
                     const there = lifecycle.runtime(other);
                     const dependant = there === null ? null : lifecycle.recordOf(there);
                     if (dependant !== null) {
-                        await records.put(tx, { ...dependant, enabled: false, version: dependant.version + 1 });
+                        await records.put(tx, {
+                            ...dependant,
+                            enabled: false,
+                            version: dependant.version + 1
+                        });
                     }
                 }
                 const other = change.adopt === true ? adoptable(before) : null;
                 if (other !== null) {
                     await adopt(tx, records, before, other);
                 }
-                const after: PluginRecord = { ...present, ...decision, holdsArea: present.holdsArea || (other?.holdsArea ?? false), version: present.version + (isSame ? 0 : 1), ...(isFreed ? { quarantinedAt: null, failures: [] } : {}) };
+                const after: PluginRecord = {
+                    ...present,
+                    ...decision,
+                    holdsArea: present.holdsArea || (other?.holdsArea ?? false),
+                    version: present.version + (isSame ? 0 : 1),
+                    ...(isFreed ? { quarantinedAt: null, failures: [] } : {})
+                };
                 await records.put(tx, after);
-                const action = change.enabled === undefined || change.enabled === before.enabled ? 'update' : change.enabled ? 'enable' : 'disable';
-                await call.complete(tx, { action, resource, resourceId: name, before: shown(before), after: { ...shown(after), ...(by.length === 0 ? {} : { disabled: by }) }, reply: null });
+                const action =
+                    change.enabled === undefined || change.enabled === before.enabled
+                        ? 'update'
+                        : change.enabled
+                          ? 'enable'
+                          : 'disable';
+                await call.complete(tx, {
+                    action,
+                    resource,
+                    resourceId: name,
+                    before: shown(before),
+                    after: { ...shown(after), ...(by.length === 0 ? {} : { disabled: by }) },
+                    reply: null
+                });
             });
             if (!decision.enabled) {
                 runtime.interrupt?.();
@@ -209,9 +337,15 @@ export function createPluginService({ lifecycle, prover, db, clock, ...options }
                 await options.dataMoved();
                 await lifecycle.withPlugin(name, () => lifecycle.stop(runtime, 'it takes over other data'));
             }
-            const retry = change.enabled === true || decision.settings !== before.settings || decision.grants !== before.grants;
+            const retry =
+                change.enabled === true ||
+                decision.settings !== before.settings ||
+                decision.grants !== before.grants;
             await lifecycle.refresh(name, before, { retry });
-            const said = [...(by.length === 0 ? [] : [`Disabled with what requires it: ${by.join(', ')}`]), ...await options.dropFragments(decision.enabled ? [] : [name, ...by])];
+            const said = [
+                ...(by.length === 0 ? [] : [`Disabled with what requires it: ${by.join(', ')}`]),
+                ...(await options.dropFragments(decision.enabled ? [] : [name, ...by]))
+            ];
             return answer(runtime, options.safeMode() ?? (said.length === 0 ? undefined : said.join('. ')));
         },
         versionOf: (name) => lifecycle.runtime(name)?.plugin?.version ?? null,

@@ -27,25 +27,49 @@ export interface Survey {
 }
 
 /** Looks into every place. */
-export async function survey(registry: Pick<Registry, 'discover' | 'resolve'>, places: readonly Place[]): Promise<Survey> {
+export async function survey(
+    registry: Pick<Registry, 'discover' | 'resolve'>,
+    places: readonly Place[]
+): Promise<Survey> {
     const { found, skipped } = await registry.discover(places);
-    const { order, unresolved } = registry.resolve(found.flatMap(({ result }) => ('plugin' in result ? [result.plugin] : [])));
+    const { order, unresolved } = registry.resolve(
+        found.flatMap(({ result }) => ('plugin' in result ? [result.plugin] : []))
+    );
     const all = found.map((each): Seen => {
         if ('fault' in each.result) {
-            return { name: each.lock?.name ?? basename(each.folder), found: each, plugin: null, obstacle: { stage: 'discovered', ...each.result.fault } };
+            return {
+                name: each.lock?.name ?? basename(each.folder),
+                found: each,
+                plugin: null,
+                obstacle: { stage: 'discovered', ...each.result.fault }
+            };
         }
         const { plugin } = each.result;
         const why = unresolved.find((one) => one.plugin === plugin);
-        return { name: plugin.manifest.name, found: each, plugin, obstacle: why === undefined ? null : { stage: 'resolved', code: why.code, message: why.message } };
+        return {
+            name: plugin.manifest.name,
+            found: each,
+            plugin,
+            obstacle: why === undefined ? null : { stage: 'resolved', code: why.code, message: why.message }
+        };
     });
     const taken = new Set<string>();
     const [seen, passedOver]: [Seen[], PassedOver[]] = [[], []];
     // A package that can be used has its name before a folder that merely is called so.
-    for (const each of [...all.filter(({ plugin }) => plugin !== null), ...all.filter(({ plugin }) => plugin === null)]) {
+    for (const each of [
+        ...all.filter(({ plugin }) => plugin !== null),
+        ...all.filter(({ plugin }) => plugin === null)
+    ]) {
         if (taken.has(each.name)) {
-            passedOver.push({ ...each, obstacle: each.obstacle ?? { stage: 'resolved', code: 'NAME_TAKEN', message: `Another package has the name ${each.name}` } });
-        }
-        else {
+            passedOver.push({
+                ...each,
+                obstacle: each.obstacle ?? {
+                    stage: 'resolved',
+                    code: 'NAME_TAKEN',
+                    message: `Another package has the name ${each.name}`
+                }
+            });
+        } else {
             taken.add(each.name);
             seen.push(each);
         }

@@ -12,7 +12,13 @@ export class Turns {
     /** Runs something when all that was begun before under this name has ended. */
     take<T>(name: string, work: () => Promise<T>): Promise<T> {
         const run = this.before(name).then(work);
-        this.#tails.set(name, run.then(() => undefined, () => undefined));
+        this.#tails.set(
+            name,
+            run.then(
+                () => undefined,
+                () => undefined
+            )
+        );
         return run;
     }
 

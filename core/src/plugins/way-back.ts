@@ -35,9 +35,18 @@ export function sourceOf({ data, name, plugin, entry, restoreData }: WayBack): P
         return now;
     }
     if (now.accepted) {
-        throw fail.DATA_AHEAD({ plugin: name, from: now.version, to: entry.version, migrations: ahead, earlier: new Date(then.createdAt).toISOString() }, {
-            message: `${name} ${now.version} has migrated its data (${ahead.join(', ')}) and accepted changes since, which ${entry.version} cannot read. restoreData: true goes back to the data as ${entry.version} left them, and gives up every change since`
-        });
+        throw fail.DATA_AHEAD(
+            {
+                plugin: name,
+                from: now.version,
+                to: entry.version,
+                migrations: ahead,
+                earlier: new Date(then.createdAt).toISOString()
+            },
+            {
+                message: `${name} ${now.version} has migrated its data (${ahead.join(', ')}) and accepted changes since, which ${entry.version} cannot read. restoreData: true goes back to the data as ${entry.version} left them, and gives up every change since`
+            }
+        );
     }
     return then;
 }

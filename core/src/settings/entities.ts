@@ -28,4 +28,6 @@ class CreateSettingsTable extends Migration {
     }
 }
 
-export const settingsMigrations: readonly MigrationObject[] = [{ name: '0001-settings', class: CreateSettingsTable }];
+export const settingsMigrations: readonly MigrationObject[] = [
+    { name: '0001-settings', class: CreateSettingsTable }
+];

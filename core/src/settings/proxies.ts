@@ -16,8 +16,7 @@ export function proxyList(entries: readonly string[]): BlockList {
         const kind = family === 4 ? 'ipv4' : 'ipv6';
         if (prefix === undefined) {
             list.addAddress(address, kind);
-        }
-        else {
+        } else {
             list.addSubnet(address, Number(prefix), kind);
         }
     }
@@ -48,7 +47,10 @@ export function clientAddress(trusted: BlockList, peer: string, forwardedFor: st
 
 /** Without port, brackets, zone and the mapping of IPv4 into IPv6; null for what is no address. */
 export function plainAddress(text: string): string | null {
-    const bare = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/.exec(text)?.[1] ?? text;
+    const bare =
+        /^\[([^\]]+)\](?::\d{1,5})?$/.exec(text)?.[1] ??
+        /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/.exec(text)?.[1] ??
+        text;
     const [address = ''] = bare.split('%');
     const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
     const plain = mapped ?? address;

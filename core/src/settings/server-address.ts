@@ -12,8 +12,20 @@ export interface AddressCandidate {
 
 const notPublic = new BlockList();
 for (const [network, prefix] of [
-    ['0.0.0.0', 8], ['10.0.0.0', 8], ['100.64.0.0', 10], ['127.0.0.0', 8], ['169.254.0.0', 16], ['172.16.0.0', 12], ['192.0.0.0', 24], ['192.0.2.0', 24], ['192.88.99.0', 24], ['192.168.0.0', 16], ['198.18.0.0', 15],
-    ['198.51.100.0', 24], ['203.0.113.0', 24], ['224.0.0.0', 3]
+    ['0.0.0.0', 8],
+    ['10.0.0.0', 8],
+    ['100.64.0.0', 10],
+    ['127.0.0.0', 8],
+    ['169.254.0.0', 16],
+    ['172.16.0.0', 12],
+    ['192.0.0.0', 24],
+    ['192.0.2.0', 24],
+    ['192.88.99.0', 24],
+    ['192.168.0.0', 16],
+    ['198.18.0.0', 15],
+    ['198.51.100.0', 24],
+    ['203.0.113.0', 24],
+    ['224.0.0.0', 3]
 ] as const) {
     notPublic.addSubnet(network, prefix, 'ipv4');
 }
@@ -23,7 +35,9 @@ const documentation = new BlockList();
 documentation.addSubnet('2001:db8::', 32, 'ipv6');
 
 /** All but loopback and link-local, public ones first. */
-export function addressCandidates(interfaces: NodeJS.Dict<readonly NetworkInterfaceInfo[]>): AddressCandidate[] {
+export function addressCandidates(
+    interfaces: NodeJS.Dict<readonly NetworkInterfaceInfo[]>
+): AddressCandidate[] {
     const found: AddressCandidate[] = [];
     for (const [name, infos] of Object.entries(interfaces)) {
         for (const { address, family, internal } of infos ?? []) {
@@ -37,5 +51,7 @@ export function addressCandidates(interfaces: NodeJS.Dict<readonly NetworkInterf
 }
 
 function isPublic(address: string, family: 'ipv4' | 'ipv6'): boolean {
-    return family === 'ipv4' ? !notPublic.check(address, family) : global.check(address, family) && !documentation.check(address, family);
+    return family === 'ipv4'
+        ? !notPublic.check(address, family)
+        : global.check(address, family) && !documentation.check(address, family);
 }

@@ -13,7 +13,16 @@ import type { EngineSettings } from '../engine/site.ts';
 import { fail } from '../errors.ts';
 import type { Keyring } from '../keyring.ts';
 import type { Logger } from '../log.ts';
-import { definitionOf, engineKeys, isEngineKey, isSettingKey, settingKeys, type EngineKey, type SettingKey, type SettingValues } from './definitions.ts';
+import {
+    definitionOf,
+    engineKeys,
+    isEngineKey,
+    isSettingKey,
+    settingKeys,
+    type EngineKey,
+    type SettingKey,
+    type SettingValues
+} from './definitions.ts';
 import { SettingEntity } from './entities.ts';
 import { clientAddress, proxyList } from './proxies.ts';
 import { addressCandidates, type AddressCandidate } from './server-address.ts';
@@ -89,13 +98,25 @@ export async function createSettings(options: SettingsOptions): Promise<Settings
     const stored = new Map<SettingKey, Stored>();
     for (const { key, value, version } of rows) {
         if (isSettingKey(key)) {
-            stored.set(key, { value: value === null || value === undefined ? undefined : JSON.parse(definitionOf(key).secret ? options.keyring.open(label, value) : value), version });
-        }
-        else {
+            stored.set(key, {
+                value:
+                    value === null || value === undefined
+                        ? undefined
+                        : JSON.parse(definitionOf(key).secret ? options.keyring.open(label, value) : value),
+                version
+            });
+        } else {
             options.log.warn('A stored setting is not known to this version', { key });
         }
     }
-    return new Service(options, new SettingsState(stored, fixedBy(options.config), rows.reduce((sum, { version }) => sum + version, 0)));
+    return new Service(
+        options,
+        new SettingsState(
+            stored,
+            fixedBy(options.config),
+            rows.reduce((sum, { version }) => sum + version, 0)
+        )
+    );
 }
 
 type Changes = ReadonlyMap<SettingKey, unknown>;
@@ -130,12 +151,21 @@ class Service implements Settings {
     }
 
     fixed(): Partial<EngineSettings> {
-        return Object.fromEntries(settingKeys.filter(isEngineKey).filter((key) => this.#state.isFixed(key)).map((key) => [engineKeys[key], this.#state.get(key)]));
+        return Object.fromEntries(
+            settingKeys
+                .filter(isEngineKey)
+                .filter((key) => this.#state.isFixed(key))
+                .map((key) => [engineKeys[key], this.#state.get(key)])
+        );
     }
 
     async write(tx: Transaction, settings: EngineSettings): Promise<void> {
         const state = this.#open?.tx === tx ? this.#open.state : this.#state;
-        const changed = settingKeys.filter(isEngineKey).filter((key) => !state.isFixed(key) && !isDeepStrictEqual(state.get(key), settings[engineKeys[key]]));
+        const changed = settingKeys
+            .filter(isEngineKey)
+            .filter(
+                (key) => !state.isFixed(key) && !isDeepStrictEqual(state.get(key), settings[engineKeys[key]])
+            );
         await this.#store(tx, new Map(changed.map((key) => [key, settings[engineKeys[key]] ?? undefined])));
     }
 
@@ -147,7 +177,10 @@ class Service implements Settings {
         return this.#state.view(known(key));
     }
 
-    async update(changes: Readonly<Record<string, unknown>>, call: Call): Promise<Reply<readonly SettingView[]>> {
+    async update(
+        changes: Readonly<Record<string, unknown>>,
+        call: Call
+    ): Promise<Reply<readonly SettingView[]>> {
         return this.#change(changes, call, (state) => checkMatch(call, state.tag), listOf, null);
     }
 
@@ -160,15 +193,35 @@ class Service implements Settings {
             }
             checkMatch(call, String(now));
         };
-        return this.#change(value === undefined ? {} : { [name]: value }, call, checkVersion, (state) => reply.with(state.view(name), {}), name);
+        return this.#change(
+            value === undefined ? {} : { [name]: value },
+            call,
+            checkVersion,
+            (state) => reply.with(state.view(name), {}),
+            name
+        );
     }
 
     async detect(call: Call): Promise<DetectedAddresses> {
         const candidates = addressCandidates((this.#options.interfaces ?? networkInterfaces)());
-        const found = (family: string): string | undefined => candidates.find((each) => each.public && each.family === family)?.address;
+        const found = (family: string): string | undefined =>
+            candidates.find((each) => each.public && each.family === family)?.address;
         const [ipv4, ipv6] = [found('ipv4'), found('ipv6')];
-        const changes = { ...(ipv4 === undefined ? {} : { 'server.ipv4': ipv4 }), ...(ipv6 === undefined ? {} : { 'server.ipv6': ipv6 }) };
-        const { data } = await this.#change(changes, call, () => undefined, (state) => reply.with({ ipv4: state.get('server.ipv4'), ipv6: state.get('server.ipv6'), candidates }, {}), null);
+        const changes = {
+            ...(ipv4 === undefined ? {} : { 'server.ipv4': ipv4 }),
+            ...(ipv6 === undefined ? {} : { 'server.ipv6': ipv6 })
+        };
+        const { data } = await this.#change(
+            changes,
+            call,
+            () => undefined,
+            (state) =>
+                reply.with(
+                    { ipv4: state.get('server.ipv4'), ipv6: state.get('server.ipv6'), candidates },
+                    {}
+                ),
+            null
+        );
         return data;
     }
 
@@ -182,9 +235,17 @@ class Service implements Settings {
     }
 
     incoming(wanted: Readonly<Record<string, unknown>>): IncomingSettings {
-        const fixed = new Set(Object.keys(wanted).filter(isSettingKey).filter((key) => this.#state.isFixed(key)));
-        const changes = checkChanges(Object.fromEntries(Object.entries(wanted).filter(([key]) => !fixed.has(key as SettingKey))), this.#state);
-        const real = (state: SettingsState): Changes => new Map([...changes].filter(([key, value]) => !isDeepStrictEqual(state.stored(key), value)));
+        const fixed = new Set(
+            Object.keys(wanted)
+                .filter(isSettingKey)
+                .filter((key) => this.#state.isFixed(key))
+        );
+        const changes = checkChanges(
+            Object.fromEntries(Object.entries(wanted).filter(([key]) => !fixed.has(key as SettingKey))),
+            this.#state
+        );
+        const real = (state: SettingsState): Changes =>
+            new Map([...changes].filter(([key, value]) => !isDeepStrictEqual(state.stored(key), value)));
         return {
             changed: new Set(real(this.#state).keys()),
             fixed,
@@ -193,7 +254,8 @@ class Service implements Settings {
                 checkPorts(after);
                 return after;
             },
-            store: async (tx) => void await this.#store(tx, real(this.#open?.tx === tx ? this.#open.state : this.#state))
+            store: async (tx) =>
+                void (await this.#store(tx, real(this.#open?.tx === tx ? this.#open.state : this.#state)))
         };
     }
 
@@ -201,27 +263,52 @@ class Service implements Settings {
         return clientAddress(this.#proxies, peer, forwardedFor);
     }
 
-    async #change<T>(wanted: Readonly<Record<string, unknown>>, call: Call, checkVersion: (state: SettingsState) => void, answer: (state: SettingsState) => Reply<T>, one: SettingKey | null): Promise<Reply<T>> {
+    async #change<T>(
+        wanted: Readonly<Record<string, unknown>>,
+        call: Call,
+        checkVersion: (state: SettingsState) => void,
+        answer: (state: SettingsState) => Reply<T>,
+        one: SettingKey | null
+    ): Promise<Reply<T>> {
         const changes = checkChanges(wanted, this.#state);
         checkVersion(this.#state);
-        const commit = async (tx: Transaction, headers: Readonly<Record<string, string>>): Promise<Reply<T>> => {
+        const commit = async (
+            tx: Transaction,
+            headers: Readonly<Record<string, string>>
+        ): Promise<Reply<T>> => {
             const before = this.#open?.tx === tx ? this.#open.state : this.#state;
             checkVersion(before);
-            const real = new Map([...changes].filter(([key, value]) => !isDeepStrictEqual(before.stored(key), value)));
+            const real = new Map(
+                [...changes].filter(([key, value]) => !isDeepStrictEqual(before.stored(key), value))
+            );
             if ([...real.keys()].some(isEngineKey)) {
                 checkPorts(engineSettings(before.with(real)));
             }
             const after = await this.#store(tx, real);
             const made = answer(after);
-            const values = (state: SettingsState): object => Object.fromEntries([...real.keys()].map((key) => [key, state.get(key)]));
-            return call.complete(tx, { reply: { ...made, headers: { ...made.headers, ...headers } }, action: 'update', resource: 'settings', resourceId: one ?? (real.size === 1 ? [...real.keys()][0] ?? null : null), before: values(before), after: values(after) });
+            const values = (state: SettingsState): object =>
+                Object.fromEntries([...real.keys()].map((key) => [key, state.get(key)]));
+            return call.complete(tx, {
+                reply: { ...made, headers: { ...made.headers, ...headers } },
+                action: 'update',
+                resource: 'settings',
+                resourceId: one ?? (real.size === 1 ? ([...real.keys()][0] ?? null) : null),
+                before: values(before),
+                after: values(after)
+            });
         };
         const engine = this.#engine;
         if (engine === null || ![...changes.keys()].some(isEngineKey)) {
             return this.#options.db.write((tx) => commit(tx, {}));
         }
         const { value } = await engine.change({
-            by: { id: call.actor.id, username: call.actor.username, tokenId: call.actor.tokenId, plugin: call.actor.plugin, requestId: call.id },
+            by: {
+                id: call.actor.id,
+                username: call.actor.username,
+                tokenId: call.actor.tokenId,
+                plugin: call.actor.plugin,
+                requestId: call.id
+            },
             plan: (draft: Draft): Plan => {
                 const settings = planned(draft.settings, changes);
                 checkPorts(settings);
@@ -240,7 +327,10 @@ class Service implements Settings {
             const text = value === undefined ? null : JSON.stringify(value);
             await tx.em.upsert(SettingEntity, {
                 key,
-                value: text !== null && definitionOf(key).secret ? this.#options.keyring.seal(label, text) : text,
+                value:
+                    text !== null && definitionOf(key).secret
+                        ? this.#options.keyring.seal(label, text)
+                        : text,
                 version: after.versionOf(key),
                 updatedAt: this.#options.clock.now()
             });
@@ -266,8 +356,7 @@ class Service implements Settings {
         for (const listener of this.#listeners) {
             try {
                 listener(keys);
-            }
-            catch (error) {
+            } catch (error) {
                 this.#options.log.error('A listener of settings failed', { error });
             }
         }
@@ -299,6 +388,10 @@ function engineSettings(state: SettingsState): EngineSettings {
 
 function planned(settings: EngineSettings, changes: Changes): EngineSettings {
     const named = [...changes].filter((change): change is [EngineKey, unknown] => isEngineKey(change[0]));
-    return { ...settings, ...Object.fromEntries(named.map(([key, value]) => [engineKeys[key], value ?? definitionOf(key).default])) };
+    return {
+        ...settings,
+        ...Object.fromEntries(
+            named.map(([key, value]) => [engineKeys[key], value ?? definitionOf(key).default])
+        )
+    };
 }
-

@@ -1,7 +1,14 @@
 /** What is stored, as of one commit. Immutable: a change makes another one. */
 import { createHash } from 'node:crypto';
 import type { Config } from '../config.ts';
-import { definitionOf, definitions, settingKeys, type SettingKey, type SettingType, type SettingValues } from './definitions.ts';
+import {
+    definitionOf,
+    definitions,
+    settingKeys,
+    type SettingKey,
+    type SettingType,
+    type SettingValues
+} from './definitions.ts';
 
 /** A stored value; `undefined`: put back to its default. */
 export interface Stored {
@@ -34,7 +41,11 @@ export class SettingsState {
     /** The sum of the versions: counts up with each write of any setting. */
     readonly version: number;
 
-    constructor(stored: ReadonlyMap<SettingKey, Stored>, fixed: ReadonlyMap<SettingKey, unknown>, version: number) {
+    constructor(
+        stored: ReadonlyMap<SettingKey, Stored>,
+        fixed: ReadonlyMap<SettingKey, unknown>,
+        version: number
+    ) {
         this.#stored = stored;
         this.#fixed = fixed;
         this.version = version;
@@ -71,7 +82,11 @@ export class SettingsState {
     view(key: SettingKey): SettingView {
         const definition = definitionOf(key);
         const value = this.get(key);
-        const source = this.isFixed(key) ? 'environment' : this.#stored.get(key)?.value === undefined ? 'default' : 'stored';
+        const source = this.isFixed(key)
+            ? 'environment'
+            : this.#stored.get(key)?.value === undefined
+              ? 'default'
+              : 'stored';
         return {
             key,
             value: definition.secret ? (value === null ? null : secretMask) : value,
@@ -92,13 +107,19 @@ export class SettingsState {
 
     /** Changes with anything that `views` shows, also when only the environment is another. */
     get tag(): string {
-        return this.#fixed.size === 0 ? String(this.version) : `${this.version}.${createHash('sha256').update(JSON.stringify([...this.#fixed])).digest('hex').slice(0, 8)}`;
+        return this.#fixed.size === 0
+            ? String(this.version)
+            : `${this.version}.${createHash('sha256')
+                  .update(JSON.stringify([...this.#fixed]))
+                  .digest('hex')
+                  .slice(0, 8)}`;
     }
 }
 
 /** What the environment decides. */
 export function fixedBy(config: Config): ReadonlyMap<SettingKey, unknown> {
-    const fixed = settingKeys.map((key) => [key, definitionOf(key).environment?.read(config) ?? null] as const);
+    const fixed = settingKeys.map(
+        (key) => [key, definitionOf(key).environment?.read(config) ?? null] as const
+    );
     return new Map(fixed.filter(([, value]) => value !== null));
 }
-

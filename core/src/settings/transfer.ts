@@ -13,14 +13,16 @@ export function createSettingsSection(settings: Settings): Section {
         permissions: { read: 'settings:read', write: 'settings:write', secrets: 'engine:secrets' },
         collect(sink) {
             const stored = settingKeys.filter((key) => settings.read(key).source === 'stored');
-            return Object.fromEntries(stored.map((key) => {
-                const value: unknown = settings.get(key);
-                if (!definitionOf(key).secret || value === null) {
-                    return [key, value];
-                }
-                sink?.put(key, JSON.stringify(value));
-                return [key, secretMask];
-            }));
+            return Object.fromEntries(
+                stored.map((key) => {
+                    const value: unknown = settings.get(key);
+                    if (!definitionOf(key).secret || value === null) {
+                        return [key, value];
+                    }
+                    sink?.put(key, JSON.stringify(value));
+                    return [key, secretMask];
+                })
+            );
         },
         read: (part, reading) => readSettings(part, reading, settings)
     };
@@ -36,17 +38,14 @@ function readSettings(part: unknown, { path, faults, secrets }: Reading, setting
     for (const [key, value] of Object.entries(part)) {
         if (!isSettingKey(key)) {
             faults.add(`${path}.${key}`, `there is no setting ${key}`);
-        }
-        else if (definitionOf(key).secret && isDeepStrictEqual(value, { ...secretMask })) {
+        } else if (definitionOf(key).secret && isDeepStrictEqual(value, { ...secretMask })) {
             const secret = secrets?.json(key);
             if (secret === undefined) {
                 without.add(key);
-            }
-            else {
+            } else {
                 wanted.set(key, secret);
             }
-        }
-        else {
+        } else {
             wanted.set(key, value);
         }
     }
@@ -61,8 +60,7 @@ function faultsOf(wanted: ReadonlyMap<SettingKey, unknown>, settings: Settings):
     try {
         settings.incoming(Object.fromEntries(wanted));
         return [];
-    }
-    catch (error) {
+    } catch (error) {
         if (isFailure(error) && error.reason === 'VALIDATION_FAILED') {
             return (error.data as unknown as { readonly errors: readonly Invalid[] }).errors;
         }
@@ -70,10 +68,18 @@ function faultsOf(wanted: ReadonlyMap<SettingKey, unknown>, settings: Settings):
     }
 }
 
-function plan(ground: Ground, wanted: ReadonlyMap<SettingKey, unknown>, without: ReadonlySet<SettingKey>, settings: Settings): Step {
+function plan(
+    ground: Ground,
+    wanted: ReadonlyMap<SettingKey, unknown>,
+    without: ReadonlySet<SettingKey>,
+    settings: Settings
+): Step {
     const stored = settingKeys.filter((key) => settings.read(key).source === 'stored');
-    const back = ground.mode === 'replace' ? stored.filter((key) => !wanted.has(key) && !without.has(key)) : [];
-    const incoming = settings.incoming(Object.fromEntries([...wanted, ...back.map((key) => [key, null] as const)]));
+    const back =
+        ground.mode === 'replace' ? stored.filter((key) => !wanted.has(key) && !without.has(key)) : [];
+    const incoming = settings.incoming(
+        Object.fromEntries([...wanted, ...back.map((key) => [key, null] as const)])
+    );
     const entries = [...wanted.keys(), ...without, ...back].map((name): Entry => {
         if (incoming.fixed.has(name)) {
             return { effect: 'unchanged', name, notes: ['kept: the environment of this machine decides it'] };
@@ -81,7 +87,16 @@ function plan(ground: Ground, wanted: ReadonlyMap<SettingKey, unknown>, without:
         if (without.has(name)) {
             return { effect: 'unchanged', name, notes: ['left out: the document has no secrets'] };
         }
-        return { effect: !incoming.changed.has(name) ? 'unchanged' : back.includes(name) ? 'delete' : stored.includes(name) ? 'update' : 'create', name };
+        return {
+            effect: !incoming.changed.has(name)
+                ? 'unchanged'
+                : back.includes(name)
+                  ? 'delete'
+                  : stored.includes(name)
+                    ? 'update'
+                    : 'create',
+            name
+        };
     });
     ground.settings = incoming.engine(ground.draft.settings);
     return {

@@ -10,7 +10,10 @@ import { secretMask, type SettingsState } from './state.ts';
  * What a write changes; `undefined` as a value puts a setting back to its default. A secret that is sent back as it was read is kept.
  * @throws VALIDATION_FAILED 40001 with every fault
  */
-export function checkChanges(wanted: Readonly<Record<string, unknown>>, state: SettingsState): ReadonlyMap<SettingKey, unknown> {
+export function checkChanges(
+    wanted: Readonly<Record<string, unknown>>,
+    state: SettingsState
+): ReadonlyMap<SettingKey, unknown> {
     const faults: Invalid[] = [];
     const changes = new Map<SettingKey, unknown>();
     for (const [key, value] of Object.entries(wanted)) {
@@ -29,7 +32,10 @@ export function checkChanges(wanted: Readonly<Record<string, unknown>>, state: S
         }
         if (state.isFixed(key)) {
             if (!isDeepStrictEqual(value, state.get(key))) {
-                faults.push({ path: key, message: `${key} is set by ${definition.environment?.variable ?? 'the environment'}` });
+                faults.push({
+                    path: key,
+                    message: `${key} is set by ${definition.environment?.variable ?? 'the environment'}`
+                });
             }
             continue;
         }
@@ -44,13 +50,19 @@ export function checkChanges(wanted: Readonly<Record<string, unknown>>, state: S
 /** @throws VALIDATION_FAILED 40001 */
 export function checkPorts({ httpPort, httpsPort }: EngineSettings): void {
     if (httpPort === httpsPort) {
-        throw invalid({ path: 'engine.httpsPort', message: 'engine.httpsPort must be another port than engine.httpPort' });
+        throw invalid({
+            path: 'engine.httpsPort',
+            message: 'engine.httpsPort must be another port than engine.httpPort'
+        });
     }
 }
 
 function faultsOf(key: SettingKey, value: unknown): Invalid[] {
     const definition = definitionOf(key);
-    const { error } = (definition.schema as unknown as Joi.Schema).required().label(key).validate(value, { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
+    const { error } = (definition.schema as unknown as Joi.Schema)
+        .required()
+        .label(key)
+        .validate(value, { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
     if (error !== undefined) {
         return error.details.map(({ path, message }) => ({ path: [key, ...path].join('.'), message }));
     }

@@ -8,31 +8,54 @@ import type { Tasks } from './tasks.ts';
 export function taskRoutes(tasks: Tasks): Route[] {
     return [
         json({
-            method: 'GET', path: '/api/tasks', id: 'tasks.list', access: 'authenticated', summary: 'List tasks, newest first',
+            method: 'GET',
+            path: '/api/tasks',
+            id: 'tasks.list',
+            access: 'authenticated',
+            summary: 'List tasks, newest first',
             description: 'Those that the caller started, and those whose permission the caller has',
             validate: { query: taskQuery },
             returns: taskList,
             handler({ query, actor }) {
                 const { limit, cursor, ...filter } = query;
-                const page = tasks.list(actor, filter, { limit, before: cursor === undefined ? null : placeOf(cursor) });
-                return reply.list(page.tasks, { next: page.next === null ? null : cursorOf(page.next) }) as never;
+                const page = tasks.list(actor, filter, {
+                    limit,
+                    before: cursor === undefined ? null : placeOf(cursor)
+                });
+                return reply.list(page.tasks, {
+                    next: page.next === null ? null : cursorOf(page.next)
+                }) as never;
             }
         }),
         json({
-            method: 'GET', path: '/api/tasks/{id}', id: 'tasks.read', access: 'authenticated', summary: 'Read one task',
+            method: 'GET',
+            path: '/api/tasks/{id}',
+            id: 'tasks.read',
+            access: 'authenticated',
+            summary: 'Read one task',
             validate: { params: taskParams },
             returns: taskView,
             handler: ({ params, actor }) => tasks.get(params.id, actor)
         }),
         stream({
-            path: '/api/tasks/{id}/events', id: 'tasks.follow', access: 'authenticated', summary: 'Follow a task: `progress`, `log` and at last `end`',
-            description: 'The log is for those who have the permission of the route that started the task. `Last-Event-ID` goes on after that line',
+            path: '/api/tasks/{id}/events',
+            id: 'tasks.follow',
+            access: 'authenticated',
+            summary: 'Follow a task: `progress`, `log` and at last `end`',
+            description:
+                'The log is for those who have the permission of the route that started the task. `Last-Event-ID` goes on after that line',
             validate: { params: taskParams },
-            handler: ({ params, actor, lastEventId, signal }) => tasks.events(params.id, actor, { from: lineAfter(lastEventId), signal })
+            handler: ({ params, actor, lastEventId, signal }) =>
+                tasks.events(params.id, actor, { from: lineAfter(lastEventId), signal })
         }),
         json({
-            method: 'DELETE', path: '/api/tasks/{id}', id: 'tasks.cancel', access: 'authenticated', summary: 'Cancel a task',
-            description: 'Answers the task as it is after a short wait; work that cannot stop at once ends later. A task that is over stays as it is',
+            method: 'DELETE',
+            path: '/api/tasks/{id}',
+            id: 'tasks.cancel',
+            access: 'authenticated',
+            summary: 'Cancel a task',
+            description:
+                'Answers the task as it is after a short wait; work that cannot stop at once ends later. A task that is over stays as it is',
             validate: { params: taskParams },
             returns: taskView,
             audit: { action: 'cancel', resource: 'tasks' },

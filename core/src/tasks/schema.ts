@@ -3,7 +3,9 @@ import { joi } from '@portico/sdk';
 
 const states = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 
-export const taskParams = joi.object({ id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required() });
+export const taskParams = joi.object({
+    id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required()
+});
 
 export const taskQuery = joi.object({
     state: joi.string().valid(...states),
@@ -16,11 +18,19 @@ export const taskView = joi.object({
     id: joi.number().integer().required(),
     kind: joi.string().required(),
     title: joi.string().allow('').required(),
-    state: joi.string().valid(...states).required(),
+    state: joi
+        .string()
+        .valid(...states)
+        .required(),
     progress: joi.number().min(0).max(1).allow(null).required(),
     startedAt: joi.string().isoDate().allow(null).required(),
     finishedAt: joi.string().isoDate().allow(null).required(),
-    result: joi.any().required().description('What the work returned; null for those without the permission of the route that started it'),
+    result: joi
+        .any()
+        .required()
+        .description(
+            'What the work returned; null for those without the permission of the route that started it'
+        ),
     error: joi.any().required().description('Why it failed, as `{ code, reason, message, data }`'),
     version: joi.number().integer().required()
 });

@@ -5,7 +5,12 @@ import type { TaskLog } from './task-log.ts';
 import { isOver, mayRead, viewOf, type LiveTask, type TaskRow } from './task.ts';
 
 /** A task that is over, told again. */
-export async function* replayTask(row: TaskRow, log: TaskLog, caller: Caller, from: number): AsyncGenerator<StreamEvent> {
+export async function* replayTask(
+    row: TaskRow,
+    log: TaskLog,
+    caller: Caller,
+    from: number
+): AsyncGenerator<StreamEvent> {
     yield progressOf(row);
     for (const { number, line } of mayRead(row, caller) ? log.from(from) : []) {
         yield lineOf(number, line);
@@ -14,7 +19,12 @@ export async function* replayTask(row: TaskRow, log: TaskLog, caller: Caller, fr
 }
 
 /** A task as it goes, at the reader's pace: who is slow sees the newest progress, and of the log what is still kept. */
-export async function* followTask(task: LiveTask, caller: Caller, from: number, signal: AbortSignal): AsyncGenerator<StreamEvent> {
+export async function* followTask(
+    task: LiveTask,
+    caller: Caller,
+    from: number,
+    signal: AbortSignal
+): AsyncGenerator<StreamEvent> {
     const open = mayRead(task.row, caller);
     let next = from;
     let shown = '';

@@ -4,7 +4,8 @@ const mostLines = 1_000;
 const mostCharacters = 128 * 1024;
 const longestLine = 4_096;
 
-const terminal = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-_])|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+const terminal =
+    /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-_])|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
 export class TaskLog {
     #lines: string[] = [];
@@ -20,7 +21,11 @@ export class TaskLog {
 
     /** Text of several lines becomes as many; sequences for a terminal are left out. The oldest lines go when there are too many. */
     add(text: string): void {
-        for (const line of text.slice(0, mostCharacters).replace(/\r\n?/g, '\n').replace(/\n$/, '').split('\n')) {
+        for (const line of text
+            .slice(0, mostCharacters)
+            .replace(/\r\n?/g, '\n')
+            .replace(/\n$/, '')
+            .split('\n')) {
             const plain = line.toWellFormed().replace(terminal, '').slice(0, longestLine);
             this.#lines.push(plain);
             this.#characters += plain.length;

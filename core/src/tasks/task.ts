@@ -39,7 +39,9 @@ export interface TaskRow {
 
 /** Whether the caller has what the route that started the task asks for. */
 export function mayRead(task: Pick<TaskRow, 'access' | 'starter'>, caller: Caller): boolean {
-    return task.access === 'authenticated' ? isStarter(task, caller) || caller.kind === 'system' : caller.can(task.access);
+    return task.access === 'authenticated'
+        ? isStarter(task, caller) || caller.kind === 'system'
+        : caller.can(task.access);
 }
 
 export function isStarter(task: Pick<TaskRow, 'starter'>, caller: Caller): boolean {
@@ -57,8 +59,8 @@ export function viewOf(row: TaskRow, caller: Caller): TaskView {
         progress: row.progress,
         startedAt: timeOf(row.started_at),
         finishedAt: timeOf(row.finished_at),
-        result: open && row.result !== null ? JSON.parse(row.result) as unknown : null,
-        error: open && row.error !== null ? JSON.parse(row.error) as unknown : null,
+        result: open && row.result !== null ? (JSON.parse(row.result) as unknown) : null,
+        error: open && row.error !== null ? (JSON.parse(row.error) as unknown) : null,
         version: row.version
     };
 }
@@ -118,7 +120,10 @@ export class LiveTask {
     }
 
     update(fields: Partial<TaskRow>): void {
-        const version = fields.state === undefined || fields.state === this.#row.state ? this.#row.version : this.#row.version + 1;
+        const version =
+            fields.state === undefined || fields.state === this.#row.state
+                ? this.#row.version
+                : this.#row.version + 1;
         this.#row = { ...this.#row, ...fields, version };
         this.#changed();
     }

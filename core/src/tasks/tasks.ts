@@ -10,7 +10,17 @@ import type { Logger } from '../log.ts';
 import { TaskEntity } from './entities.ts';
 import { followTask, replayTask } from './task-events.ts';
 import { taskLogOf } from './task-log.ts';
-import { isOver, isStarter, LiveTask, mayRead, viewOf, type TaskError, type TaskRow, type TaskState, type TaskView } from './task.ts';
+import {
+    isOver,
+    isStarter,
+    LiveTask,
+    mayRead,
+    viewOf,
+    type TaskError,
+    type TaskRow,
+    type TaskState,
+    type TaskView
+} from './task.ts';
 
 /** What a task's work is handed. */
 export interface TaskRun {
@@ -51,13 +61,21 @@ export interface Tasks {
     /** Resolves when the task is durable, not when it is done. @throws IN_USE 40901 while another task has the key; NOT_READY 50300 while the panel stops */
     start(options: TaskStart): Promise<TaskView>;
     /** Newest first: those that the caller started, and those whose permission the caller has. */
-    list(caller: Caller, filter: TaskFilter, page: { readonly limit: number; readonly before: number | null }): { readonly tasks: TaskView[]; readonly next: number | null };
+    list(
+        caller: Caller,
+        filter: TaskFilter,
+        page: { readonly limit: number; readonly before: number | null }
+    ): { readonly tasks: TaskView[]; readonly next: number | null };
     /** @throws NOT_FOUND 40400, also for tasks that are none of the caller's business */
     get(id: number, caller: Caller): TaskView;
     /** Asks it to end and waits a little; one that is over stays as it is. @throws NOT_FOUND 40400 */
     cancel(id: number, call: Call): Promise<TaskView>;
     /** `progress`, `log` (for those who may read it) and at last `end`. `from`: the number after the last line that the reader has. @throws NOT_FOUND 40400 */
-    events(id: number, caller: Caller, options: { readonly from?: number; readonly signal: AbortSignal }): AsyncGenerator<StreamEvent>;
+    events(
+        id: number,
+        caller: Caller,
+        options: { readonly from?: number; readonly signal: AbortSignal }
+    ): AsyncGenerator<StreamEvent>;
     /** Aborts what runs, waits for it, and marks what does not end as cut. */
     close(): Promise<void>;
 }
@@ -74,15 +92,27 @@ export interface TasksOptions {
 const runningAtOnce = 4;
 const keptTasks = 1_000;
 const mostResultBytes = 1024 * 1024;
-const columns = 'id, kind, title, state, progress, access, starter, created_at, started_at, finished_at, result, error, version';
+const columns =
+    'id, kind, title, state, progress, access, starter, created_at, started_at, finished_at, result, error, version';
 const emptyLog = '{"first":0,"lines":[]}';
-const cut: TaskError = { code: 50300, reason: 'INTERRUPTED', message: 'The panel stopped while the task was under way; what it had done until then may have stayed done', data: null };
+const cut: TaskError = {
+    code: 50300,
+    reason: 'INTERRUPTED',
+    message:
+        'The panel stopped while the task was under way; what it had done until then may have stayed done',
+    data: null
+};
 
 /** Finds what a restart cut, and marks it as failed. */
 export async function createTasks(options: TasksOptions): Promise<Tasks> {
     const { db, clock, log } = options;
-    const { affectedRows } = await db.write((tx) => tx.em.execute<{ affectedRows: number }>(
-        'update tasks set state = \'failed\', error = ?, finished_at = ?, version = version + 1 where state in (\'queued\', \'running\')', [JSON.stringify(cut), clock.now()], 'run'));
+    const { affectedRows } = await db.write((tx) =>
+        tx.em.execute<{ affectedRows: number }>(
+            "update tasks set state = 'failed', error = ?, finished_at = ?, version = version + 1 where state in ('queued', 'running')",
+            [JSON.stringify(cut), clock.now()],
+            'run'
+        )
+    );
     if (affectedRows > 0) {
         log.warn('Tasks were cut by the end of the panel', { tasks: affectedRows });
     }
@@ -107,7 +137,9 @@ class Service implements Tasks {
         const { db } = options;
         this.#options = options;
         this.#one = db.prepare(`select ${columns}, log from tasks where id = ?`);
-        this.#page = db.prepare(`select ${columns} from tasks where id < ? and kind = coalesce(?, kind) and state = coalesce(?, state) and (starter = ? or access in (select value from json_each(?))) order by id desc limit ?`);
+        this.#page = db.prepare(
+            `select ${columns} from tasks where id < ? and kind = coalesce(?, kind) and state = coalesce(?, state) and (starter = ? or access in (select value from json_each(?))) order by id desc limit ?`
+        );
         this.#accesses = db.prepare('select distinct access from tasks');
     }
 
@@ -133,17 +165,23 @@ class Service implements Tasks {
             this.#queue.push(() => this.#outside(() => this.#begin(task, options)));
             this.#next();
             return viewOf(row, call.actor);
-        }
-        catch (error) {
+        } catch (error) {
             this.#keys.delete(key ?? '');
             throw error;
         }
     }
 
-    list(caller: Caller, { state, kind }: TaskFilter, { limit, before }: { readonly limit: number; readonly before: number | null }): { readonly tasks: TaskView[]; readonly next: number | null } {
-        const rows = state !== undefined && !isOver(state) ? this.#unfinished(caller, state, kind, before) : this.#rows(caller, state, kind, before, limit + 1);
+    list(
+        caller: Caller,
+        { state, kind }: TaskFilter,
+        { limit, before }: { readonly limit: number; readonly before: number | null }
+    ): { readonly tasks: TaskView[]; readonly next: number | null } {
+        const rows =
+            state !== undefined && !isOver(state)
+                ? this.#unfinished(caller, state, kind, before)
+                : this.#rows(caller, state, kind, before, limit + 1);
         const tasks = rows.slice(0, limit).map((row) => viewOf(this.#live.get(row.id)?.row ?? row, caller));
-        return { tasks, next: rows.length > limit ? tasks.at(-1)?.id ?? null : null };
+        return { tasks, next: rows.length > limit ? (tasks.at(-1)?.id ?? null) : null };
     }
 
     get(id: number, caller: Caller): TaskView {
@@ -152,7 +190,15 @@ class Service implements Tasks {
 
     async cancel(id: number, call: Call): Promise<TaskView> {
         const { kind } = this.#find(id, call.actor);
-        await this.#options.db.write((tx) => call.complete(tx, { reply: this.get(id, call.actor), action: 'cancel', resource: 'tasks', resourceId: id, after: { kind } }));
+        await this.#options.db.write((tx) =>
+            call.complete(tx, {
+                reply: this.get(id, call.actor),
+                action: 'cancel',
+                resource: 'tasks',
+                resourceId: id,
+                after: { kind }
+            })
+        );
         const task = this.#live.get(id);
         if (task !== undefined) {
             task.cancelled = true;
@@ -165,10 +211,16 @@ class Service implements Tasks {
         return this.get(id, call.actor);
     }
 
-    events(id: number, caller: Caller, { from = 0, signal }: { readonly from?: number; readonly signal: AbortSignal }): AsyncGenerator<StreamEvent> {
+    events(
+        id: number,
+        caller: Caller,
+        { from = 0, signal }: { readonly from?: number; readonly signal: AbortSignal }
+    ): AsyncGenerator<StreamEvent> {
         const row = this.#find(id, caller);
         const task = this.#live.get(id);
-        return task === undefined ? replayTask(row, taskLogOf(this.#one.get(id)?.log ?? emptyLog), caller, from) : followTask(task, caller, from, signal);
+        return task === undefined
+            ? replayTask(row, taskLogOf(this.#one.get(id)?.log ?? emptyLog), caller, from)
+            : followTask(task, caller, from, signal);
     }
 
     async close(): Promise<void> {
@@ -179,21 +231,55 @@ class Service implements Tasks {
             task.controller.abort(new Error('The panel stops'));
         }
         const late = new AbortController();
-        await Promise.race([Promise.allSettled(this.#works), wait(this.#options.timing?.closeMs ?? 5_000, undefined, { signal: late.signal }).catch(() => undefined)]);
+        await Promise.race([
+            Promise.allSettled(this.#works),
+            wait(this.#options.timing?.closeMs ?? 5_000, undefined, { signal: late.signal }).catch(
+                () => undefined
+            )
+        ]);
         late.abort();
         for (const task of [...this.#live.values()]) {
             await this.#finish(task, { state: 'failed', error: cut });
         }
     }
 
-    #unfinished(caller: Caller, state: TaskState, kind: string | undefined, before: number | null): TaskRow[] {
-        return [...this.#live.values()].map(({ row }) => row).reverse()
-            .filter((row) => row.state === state && (kind === undefined || row.kind === kind) && (before === null || row.id < before) && (isStarter(row, caller) || mayRead(row, caller)));
+    #unfinished(
+        caller: Caller,
+        state: TaskState,
+        kind: string | undefined,
+        before: number | null
+    ): TaskRow[] {
+        return [...this.#live.values()]
+            .map(({ row }) => row)
+            .reverse()
+            .filter(
+                (row) =>
+                    row.state === state &&
+                    (kind === undefined || row.kind === kind) &&
+                    (before === null || row.id < before) &&
+                    (isStarter(row, caller) || mayRead(row, caller))
+            );
     }
 
-    #rows(caller: Caller, state: TaskState | undefined, kind: string | undefined, before: number | null, limit: number): TaskRow[] {
-        const open = this.#accesses.all().map(({ access }) => access).filter((access) => mayRead({ access, starter: '' }, caller));
-        return this.#page.all(before ?? Number.MAX_SAFE_INTEGER, kind ?? null, state ?? null, caller.key, JSON.stringify(open), limit);
+    #rows(
+        caller: Caller,
+        state: TaskState | undefined,
+        kind: string | undefined,
+        before: number | null,
+        limit: number
+    ): TaskRow[] {
+        const open = this.#accesses
+            .all()
+            .map(({ access }) => access)
+            .filter((access) => mayRead({ access, starter: '' }, caller));
+        return this.#page.all(
+            before ?? Number.MAX_SAFE_INTEGER,
+            kind ?? null,
+            state ?? null,
+            caller.key,
+            JSON.stringify(open),
+            limit
+        );
     }
 
     #find(id: number, caller: Caller): TaskRow {
@@ -204,12 +290,43 @@ class Service implements Tasks {
         return row;
     }
 
-    #insert(fields: Pick<TaskRow, 'kind' | 'title' | 'access' | 'starter'>, { call, audit, also }: TaskStart): Promise<TaskRow> {
+    #insert(
+        fields: Pick<TaskRow, 'kind' | 'title' | 'access' | 'starter'>,
+        { call, audit, also }: TaskStart
+    ): Promise<TaskRow> {
         const now = this.#options.clock.now();
         return this.#options.db.write(async (tx) => {
-            const id = Number(await tx.em.insert(TaskEntity, { ...fields, state: 'queued', progress: null, createdAt: now, startedAt: null, finishedAt: null, result: null, error: null, log: emptyLog, version: 1 } as never));
-            const row: TaskRow = { ...fields, id, state: 'queued', progress: null, created_at: now, started_at: null, finished_at: null, result: null, error: null, version: 1 };
-            await tx.em.execute('delete from tasks where finished_at is not null and id <= (select id from tasks order by id desc limit 1 offset ?)', [keptTasks], 'run');
+            const id = Number(
+                await tx.em.insert(TaskEntity, {
+                    ...fields,
+                    state: 'queued',
+                    progress: null,
+                    createdAt: now,
+                    startedAt: null,
+                    finishedAt: null,
+                    result: null,
+                    error: null,
+                    log: emptyLog,
+                    version: 1
+                } as never)
+            );
+            const row: TaskRow = {
+                ...fields,
+                id,
+                state: 'queued',
+                progress: null,
+                created_at: now,
+                started_at: null,
+                finished_at: null,
+                result: null,
+                error: null,
+                version: 1
+            };
+            await tx.em.execute(
+                'delete from tasks where finished_at is not null and id <= (select id from tasks order by id desc limit 1 offset ?)',
+                [keptTasks],
+                'run'
+            );
             await also?.(tx);
             await call.complete(tx, { ...audit, reply: reply.accepted(viewOf(row, call.actor)) });
             return row;
@@ -258,9 +375,10 @@ class Service implements Tasks {
                 log: (text) => this.#say(task, text)
             });
             ending = { state: 'succeeded', result };
-        }
-        catch (error) {
-            ending = task.cancelled ? { state: 'cancelled' } : { state: 'failed', error: signal.aborted ? cut : this.#errorOf(task, error) };
+        } catch (error) {
+            ending = task.cancelled
+                ? { state: 'cancelled' }
+                : { state: 'failed', error: signal.aborted ? cut : this.#errorOf(task, error) };
         }
         await this.#finish(task, ending);
     }
@@ -274,7 +392,12 @@ class Service implements Tasks {
 
     #progress(task: LiveTask, fraction: number | null): void {
         if (!task.ending) {
-            task.update({ progress: typeof fraction === 'number' && Number.isFinite(fraction) ? Math.min(1, Math.max(0, fraction)) : null });
+            task.update({
+                progress:
+                    typeof fraction === 'number' && Number.isFinite(fraction)
+                        ? Math.min(1, Math.max(0, fraction))
+                        : null
+            });
             this.#save();
         }
     }
@@ -285,7 +408,12 @@ class Service implements Tasks {
             return { code, reason, message, data };
         }
         this.#options.log.error('A task failed', { task: task.row.id, kind: task.row.kind, error });
-        return { code: 50000, reason: 'INTERNAL', message: `Something went wrong; the log has it under the task ${task.row.id}`, data: null };
+        return {
+            code: 50000,
+            reason: 'INTERNAL',
+            message: `Something went wrong; the log has it under the task ${task.row.id}`,
+            data: null
+        };
     }
 
     /** The first ending counts. It is durable before readers see it, unless it cannot be written. */
@@ -296,14 +424,35 @@ class Service implements Tasks {
         }
         const result = ending.state === 'succeeded' ? this.#resultOf(task, ending.result) : null;
         const error = ending.state === 'failed' ? JSON.stringify(ending.error) : null;
-        const fields = { state: ending.state, finished_at: this.#options.clock.now(), result, error, ...(ending.state === 'succeeded' ? { progress: 1 } : {}) };
+        const fields = {
+            state: ending.state,
+            finished_at: this.#options.clock.now(),
+            result,
+            error,
+            ...(ending.state === 'succeeded' ? { progress: 1 } : {})
+        };
         try {
-            await this.#options.db.write((tx) => tx.em.nativeUpdate(TaskEntity, { id }, {
-                state: fields.state, progress: fields.progress ?? task.row.progress, startedAt, finishedAt: fields.finished_at, result, error, log: JSON.stringify(task.log), version: task.row.version + 1
-            }));
-        }
-        catch (failure) {
-            this.#options.log.error('The end of a task could not be written; after a restart it will count as cut', { task: id, kind, error: failure });
+            await this.#options.db.write((tx) =>
+                tx.em.nativeUpdate(
+                    TaskEntity,
+                    { id },
+                    {
+                        state: fields.state,
+                        progress: fields.progress ?? task.row.progress,
+                        startedAt,
+                        finishedAt: fields.finished_at,
+                        result,
+                        error,
+                        log: JSON.stringify(task.log),
+                        version: task.row.version + 1
+                    }
+                )
+            );
+        } catch (failure) {
+            this.#options.log.error(
+                'The end of a task could not be written; after a restart it will count as cut',
+                { task: id, kind, error: failure }
+            );
         }
         task.update(fields);
         this.#live.delete(id);
@@ -319,8 +468,7 @@ class Service implements Tasks {
                 return text;
             }
             task.say('The result is larger than 1 MiB and was not kept');
-        }
-        catch (error) {
+        } catch (error) {
             task.say('The result is not plain data and was not kept');
             this.#options.log.error('The result of a task is not plain data', { task: task.row.id, error });
         }
@@ -339,10 +487,14 @@ class Service implements Tasks {
         if (this.#saver !== null || this.#closed) {
             return;
         }
-        this.#saver = this.#outside(() => setTimeout(() => {
-            this.#saver = null;
-            void this.#saveAll().catch((error: unknown) => this.#options.log.error('The progress of tasks could not be written', { error }));
-        }, this.#options.timing?.saveMs ?? 5_000).unref());
+        this.#saver = this.#outside(() =>
+            setTimeout(() => {
+                this.#saver = null;
+                void this.#saveAll().catch((error: unknown) =>
+                    this.#options.log.error('The progress of tasks could not be written', { error })
+                );
+            }, this.#options.timing?.saveMs ?? 5_000).unref()
+        );
     }
 
     async #saveAll(): Promise<void> {
@@ -354,11 +506,18 @@ class Service implements Tasks {
             for (const task of unsaved.filter(({ ending }) => !ending)) {
                 const { id, state, progress, started_at: startedAt, version } = task.row;
                 const { revision } = task;
-                await tx.em.nativeUpdate(TaskEntity, { id, finishedAt: null }, { state, progress, startedAt, version, log: JSON.stringify(task.log) });
+                await tx.em.nativeUpdate(
+                    TaskEntity,
+                    { id, finishedAt: null },
+                    { state, progress, startedAt, version, log: JSON.stringify(task.log) }
+                );
                 tx.afterCommit(() => task.saved(revision));
             }
         });
     }
 }
 
-type Ending = { readonly state: 'succeeded'; readonly result: unknown } | { readonly state: 'failed'; readonly error: TaskError } | { readonly state: 'cancelled' };
+type Ending =
+    | { readonly state: 'succeeded'; readonly result: unknown }
+    | { readonly state: 'failed'; readonly error: TaskError }
+    | { readonly state: 'cancelled' };

@@ -109,13 +109,23 @@ export class Accounts {
 
     /** Whether a proof still holds, inside the transaction that acts on it. */
     async stillProven(tx: Transaction, proof: Proof): Promise<boolean> {
-        return await tx.em.count(UserEntity, { id: proof.account.id, passwordHash: proof.passwordHash, disabled: false }) === 1;
+        return (
+            (await tx.em.count(UserEntity, {
+                id: proof.account.id,
+                passwordHash: proof.passwordHash,
+                disabled: false
+            })) === 1
+        );
     }
 
     /** Notes a login in the transaction that makes the session; a hash of old parameters is replaced on the way. */
     async loggedIn(tx: Transaction, proof: Proof): Promise<void> {
         const passwordHash = proof.renewedHash ?? proof.passwordHash;
-        await tx.em.nativeUpdate(UserEntity, { id: proof.account.id }, { lastLoginAt: this.#clock.now(), passwordHash });
+        await tx.em.nativeUpdate(
+            UserEntity,
+            { id: proof.account.id },
+            { lastLoginAt: this.#clock.now(), passwordHash }
+        );
     }
 
     /** Checks a new password and hashes it. @throws VALIDATION_FAILED 40001 at `path`, RATE_LIMITED 42900 */
@@ -125,8 +135,17 @@ export class Accounts {
     }
 
     /** Sets a hash that {@link Accounts.hash} made. Sessions are the caller's to end. */
-    async setPassword(tx: Transaction, id: number, passwordHash: string, mustChangePassword: boolean): Promise<void> {
-        await tx.em.nativeUpdate(UserEntity, { id }, { passwordHash, mustChangePassword, updatedAt: this.#clock.now() });
+    async setPassword(
+        tx: Transaction,
+        id: number,
+        passwordHash: string,
+        mustChangePassword: boolean
+    ): Promise<void> {
+        await tx.em.nativeUpdate(
+            UserEntity,
+            { id },
+            { passwordHash, mustChangePassword, updatedAt: this.#clock.now() }
+        );
         await tx.em.execute('update users set version = version + 1 where id = ?', [id], 'run');
         this.changed(tx, id);
     }
@@ -145,22 +164,30 @@ export class Accounts {
         if (row === undefined || account === undefined || !right || account.disabled) {
             return null;
         }
-        const renewedHash = this.#passwords.isOutdated(row.password_hash) ? await this.#passwords.hash(password) : null;
+        const renewedHash = this.#passwords.isOutdated(row.password_hash)
+            ? await this.#passwords.hash(password)
+            : null;
         return { account, passwordHash: row.password_hash, renewedHash };
     }
 
     #put(id: number, account: Account | undefined): void {
         if (account === undefined) {
             this.#accounts.delete(id);
-        }
-        else {
+        } else {
             this.#accounts.set(id, account);
         }
         this.#listeners.forEach((listener) => listener(id));
     }
 
     #account(row: Row): Account {
-        return { id: row.id, username: row.username, role: row.role, ...this.#rights(row.role), disabled: row.disabled === 1, mustChangePassword: row.must_change_password === 1 };
+        return {
+            id: row.id,
+            username: row.username,
+            role: row.role,
+            ...this.#rights(row.role),
+            disabled: row.disabled === 1,
+            mustChangePassword: row.must_change_password === 1
+        };
     }
 
     #rights(role: string): Pick<Account, 'permissions' | 'allowed'> {

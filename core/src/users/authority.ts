@@ -30,5 +30,9 @@ export function requireProof(actor: Caller): void {
 
 /** An admin in person has everything, also what belongs to a plugin that is not running now. */
 function holds(actor: Caller, permission: string): boolean {
-    return actor.kind === 'system' || (actor.role === 'admin' && actor.tokenId === null && actor.kind === 'user') || actor.can(permission);
+    return (
+        actor.kind === 'system' ||
+        (actor.role === 'admin' && actor.tokenId === null && actor.kind === 'user') ||
+        actor.can(permission)
+    );
 }

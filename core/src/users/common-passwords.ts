@@ -51,7 +51,24 @@ export const commonWords: ReadonlySet<string> = new Set(words.trim().split(/\s+/
 
 /** Rows of keys and other orders that fingers and eyes run along, in either direction. */
 export const walks: readonly string[] = [
-    'abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz', '01234567890123456789', 'qwertyuiop[]', 'qwertzuiop', 'azertyuiop', 'asdfghjkl;', 'zxcvbnm,./', 'yxcvbnm',
-    'qwertyuiopasdfghjklzxcvbnm', 'qwertzuiopasdfghjklyxcvbnm', '1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p', '1q2w3e4r5t6y7u8i9o0p', 'q1w2e3r4t5y6u7i8o9p0',
-    'qazwsxedcrfvtgbyhnujmikolp', '!@#$%^&*()_+', '1234567890-=', '147258369', '159753', '123qweasdzxc', '!qaz@wsx#edc$rfv%tgb'
+    'abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz',
+    '01234567890123456789',
+    'qwertyuiop[]',
+    'qwertzuiop',
+    'azertyuiop',
+    'asdfghjkl;',
+    'zxcvbnm,./',
+    'yxcvbnm',
+    'qwertyuiopasdfghjklzxcvbnm',
+    'qwertzuiopasdfghjklyxcvbnm',
+    '1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p',
+    '1q2w3e4r5t6y7u8i9o0p',
+    'q1w2e3r4t5y6u7i8o9p0',
+    'qazwsxedcrfvtgbyhnujmikolp',
+    '!@#$%^&*()_+',
+    '1234567890-=',
+    '147258369',
+    '159753',
+    '123qweasdzxc',
+    '!qaz@wsx#edc$rfv%tgb'
 ];

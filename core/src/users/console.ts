@@ -54,28 +54,46 @@ export class Console {
      * @throws Error when the password that was given is too weak
      */
     async firstRun(call: Call, password: string | null): Promise<Opened | null> {
-        if (this.#accounts.size > 0 || await this.#db.read((em) => em.count(UserEntity)) > 0) {
+        if (this.#accounts.size > 0 || (await this.#db.read((em) => em.count(UserEntity))) > 0) {
             return null;
         }
         try {
             return await this.createAdmin(call, 'admin', password ?? undefined);
-        }
-        catch (error) {
-            const faults = (error as { data?: { errors?: readonly { message: string }[] } | null }).data?.errors;
-            throw faults === undefined ? error : new Error(`PORTICO_ADMIN_PASSWORD cannot be used: ${faults.map(({ message }) => message).join('; ')}`);
+        } catch (error) {
+            const faults = (error as { data?: { errors?: readonly { message: string }[] } | null }).data
+                ?.errors;
+            throw faults === undefined
+                ? error
+                : new Error(
+                      `PORTICO_ADMIN_PASSWORD cannot be used: ${faults.map(({ message }) => message).join('; ')}`
+                  );
         }
     }
 
     /** An account with everything; without a password one is made that must be changed at the first login. @throws CONFLICT 40900, VALIDATION_FAILED 40001 */
     async createAdmin(call: Call, username: string, password?: string): Promise<Opened> {
         if (!usernamePattern.test(username)) {
-            throw invalid({ path: 'username', message: 'username must be 3 to 64 letters, digits, dots, dashes, underscores or @' });
+            throw invalid({
+                path: 'username',
+                message: 'username must be 3 to 64 letters, digits, dots, dashes, underscores or @'
+            });
         }
         const made = password === undefined ? randomPassword() : null;
         const passwordHash = await this.#accounts.hash(username, password ?? made ?? '', 'password');
         const row = await this.#db.write(async (tx) => {
-            const inserted = await this.#users.insert(tx, { username, passwordHash, role: 'admin', mustChangePassword: made !== null });
-            return call.complete(tx, { action: 'create', resource: 'users', resourceId: inserted.id, after: { username, role: 'admin', mustChangePassword: made !== null }, reply: inserted });
+            const inserted = await this.#users.insert(tx, {
+                username,
+                passwordHash,
+                role: 'admin',
+                mustChangePassword: made !== null
+            });
+            return call.complete(tx, {
+                action: 'create',
+                resource: 'users',
+                resourceId: inserted.id,
+                after: { username, role: 'admin', mustChangePassword: made !== null },
+                reply: inserted
+            });
         });
         return { id: row.id, username, password: made };
     }
@@ -88,7 +106,11 @@ export class Console {
         }
         const { id } = account;
         const made = options.password === undefined ? randomPassword() : null;
-        const passwordHash = await this.#accounts.hash(account.username, options.password ?? made ?? '', 'password');
+        const passwordHash = await this.#accounts.hash(
+            account.username,
+            options.password ?? made ?? '',
+            'password'
+        );
         await this.#db.write(async (tx) => {
             await this.#accounts.setPassword(tx, id, passwordHash, made !== null);
             await tx.em.nativeUpdate(UserEntity, { id }, { disabled: false });
@@ -97,8 +119,19 @@ export class Console {
             if (options.secondFactor === true) {
                 await this.#logins.removeSecondFactor(tx, id);
             }
-            const after: Partial<UserView> & { password: string } = { password: 'changed', disabled: false, mustChangePassword: made !== null };
-            await call.complete(tx, { action: 'update', resource: 'users', resourceId: id, before: { disabled: account.disabled, mustChangePassword: account.mustChangePassword }, after, reply: null });
+            const after: Partial<UserView> & { password: string } = {
+                password: 'changed',
+                disabled: false,
+                mustChangePassword: made !== null
+            };
+            await call.complete(tx, {
+                action: 'update',
+                resource: 'users',
+                resourceId: id,
+                before: { disabled: account.disabled, mustChangePassword: account.mustChangePassword },
+                after,
+                reply: null
+            });
         });
         return { id, username: account.username, password: made };
     }
@@ -106,5 +139,7 @@ export class Console {
 
 /** A password of about 99 bits, easy to read aloud. */
 export function randomPassword(): string {
-    return Array.from({ length: groups }, () => Array.from({ length: groupLength }, () => alphabet[randomInt(alphabet.length)]).join('')).join('-');
+    return Array.from({ length: groups }, () =>
+        Array.from({ length: groupLength }, () => alphabet[randomInt(alphabet.length)]).join('')
+    ).join('-');
 }

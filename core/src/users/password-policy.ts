@@ -5,7 +5,18 @@ import { commonWords, walks } from './common-passwords.ts';
 const leastCharacters = 10;
 const mostBytes = 1024;
 const leastDifferent = 5;
-const substitutes: Readonly<Record<string, string>> = { '0': 'o', '1': 'l', '3': 'e', '4': 'a', '5': 's', '7': 't', '@': 'a', $: 's', '!': 'i', '€': 'e' };
+const substitutes: Readonly<Record<string, string>> = {
+    '0': 'o',
+    '1': 'l',
+    '3': 'e',
+    '4': 'a',
+    '5': 's',
+    '7': 't',
+    '@': 'a',
+    $: 's',
+    '!': 'i',
+    '€': 'e'
+};
 
 /**
  * Passwords are compared byte by byte as they were typed: nothing is cut, folded or normalised.
@@ -40,13 +51,24 @@ export function faultOf(password: string, context: readonly string[]): string | 
 
 function isCommon(password: string, characters: readonly string[], context: readonly string[]): boolean {
     const lower = password.toLowerCase();
-    if (new Set(characters).size < leastDifferent || isRepeated(lower) || isWalk(lower) || /^[\d\s./:-]{1,12}$/.test(lower)) {
+    if (
+        new Set(characters).size < leastDifferent ||
+        isRepeated(lower) ||
+        isWalk(lower) ||
+        /^[\d\s./:-]{1,12}$/.test(lower)
+    ) {
         return true;
     }
     const known = new Set(context.map((word) => word.toLowerCase()).filter((word) => word.length >= 3));
     return [lower, folded(lower)].some((text) => {
         const core = text.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '');
-        return [text, core, folded(core), core.replaceAll(/[\s._-]/g, '')].some((candidate) => commonWords.has(candidate) || known.has(candidate) || commonWords.has(unit(candidate)) || known.has(unit(candidate)));
+        return [text, core, folded(core), core.replaceAll(/[\s._-]/g, '')].some(
+            (candidate) =>
+                commonWords.has(candidate) ||
+                known.has(candidate) ||
+                commonWords.has(unit(candidate)) ||
+                known.has(unit(candidate))
+        );
     });
 }
 
@@ -75,8 +97,7 @@ function isWalk(text: string): boolean {
         if (length >= 4) {
             rest -= length;
             at += length;
-        }
-        else {
+        } else {
             at += 1;
         }
     }

@@ -52,7 +52,12 @@ const argon2: Hasher = {
 
 /** Makes the one place where passwords are hashed. */
 export function createPasswords(options: PasswordsOptions = {}): Passwords {
-    const { cost = defaultCost, inFlight = Math.min(4, availableParallelism()), queue = 50, hasher = argon2 } = options;
+    const {
+        cost = defaultCost,
+        inFlight = Math.min(4, availableParallelism()),
+        queue = 50,
+        hasher = argon2
+    } = options;
     const waiting: (() => void)[] = [];
     let running = 0;
     const work = async <T>(run: () => Promise<T>): Promise<T> => {
@@ -61,19 +66,16 @@ export function createPasswords(options: PasswordsOptions = {}): Passwords {
                 throw fail.RATE_LIMITED({ retryAfterSeconds });
             }
             await new Promise<void>((resolve) => waiting.push(resolve));
-        }
-        else {
+        } else {
             running += 1;
         }
         try {
             return await run();
-        }
-        finally {
+        } finally {
             const next = waiting.shift();
             if (next === undefined) {
                 running -= 1;
-            }
-            else {
+            } else {
                 next();
             }
         }
@@ -84,7 +86,11 @@ export function createPasswords(options: PasswordsOptions = {}): Passwords {
         nobody: `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$${unpadded(16)}$${unpadded(32)}`,
         isOutdated(hashed) {
             const made = parseOptions(hashed);
-            return Number(made.algorithm) !== argon2id || made.memoryCost < cost.memoryCost || made.timeCost < cost.timeCost;
+            return (
+                Number(made.algorithm) !== argon2id ||
+                made.memoryCost < cost.memoryCost ||
+                made.timeCost < cost.timeCost
+            );
         }
     };
 }

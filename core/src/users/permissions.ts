@@ -40,7 +40,11 @@ const admins: readonly FixedRole[] = ['admin'];
 export const corePermissions: readonly Permission[] = [
     { name: 'hosts:read', title: 'See hosts', roles: everybody },
     { name: 'hosts:write', title: 'Create, change and remove hosts', roles: operators },
-    { name: 'hosts:unsafe', title: 'Set what lets a host reach the services of the machine itself', roles: admins },
+    {
+        name: 'hosts:unsafe',
+        title: 'Set what lets a host reach the services of the machine itself',
+        roles: admins
+    },
     { name: 'certificates:read', title: 'See certificates', roles: everybody },
     { name: 'certificates:write', title: 'Add, renew and remove certificates', roles: operators },
     { name: 'certificates:secrets', title: 'Download the private keys of certificates', roles: admins },
@@ -52,7 +56,11 @@ export const corePermissions: readonly Permission[] = [
     { name: 'settings:read', title: 'See settings', roles: everybody },
     { name: 'settings:write', title: 'Change settings', roles: admins },
     { name: 'engine:read', title: 'See the state of the proxy engine', roles: everybody },
-    { name: 'engine:control', title: 'Start, stop and reload the proxy engine, and restore revisions', roles: operators },
+    {
+        name: 'engine:control',
+        title: 'Start, stop and reload the proxy engine, and restore revisions',
+        roles: operators
+    },
     { name: 'engine:logs', title: 'Read the log of the proxy engine', roles: operators },
     { name: 'engine:secrets', title: 'See the configuration of the proxy engine unmasked', roles: admins },
     { name: 'export:run', title: 'Export the panel', roles: admins },
@@ -65,7 +73,9 @@ const form = /^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/;
 
 /** A catalogue with the core's own permissions in it. */
 export function createPermissions(): Permissions {
-    const known = new Map<string, KnownPermission>(corePermissions.map((permission) => [permission.name, { ...permission, plugin: null }]));
+    const known = new Map<string, KnownPermission>(
+        corePermissions.map((permission) => [permission.name, { ...permission, plugin: null }])
+    );
     const listeners: (() => void)[] = [];
     const cached = new Map<FixedRole, readonly string[]>();
     const changed = (): void => {
@@ -84,7 +94,12 @@ export function createPermissions(): Permissions {
         of(role) {
             let names = cached.get(role);
             if (names === undefined) {
-                names = Object.freeze([...known.values()].filter((permission) => role === 'admin' || permission.roles.includes(role)).map(({ name }) => name).sort());
+                names = Object.freeze(
+                    [...known.values()]
+                        .filter((permission) => role === 'admin' || permission.roles.includes(role))
+                        .map(({ name }) => name)
+                        .sort()
+                );
                 cached.set(role, names);
             }
             return names;
@@ -93,10 +108,14 @@ export function createPermissions(): Permissions {
             for (const { name } of permissions) {
                 const other = known.get(name);
                 if (!form.test(name)) {
-                    throw new TypeError(`${plugin} declares the permission ${JSON.stringify(name)}, which is not of the form area:verb`);
+                    throw new TypeError(
+                        `${plugin} declares the permission ${JSON.stringify(name)}, which is not of the form area:verb`
+                    );
                 }
                 if (other !== undefined && other.plugin !== plugin) {
-                    throw new TypeError(`${plugin} declares the permission ${name}, which ${other.plugin ?? 'the core'} has already`);
+                    throw new TypeError(
+                        `${plugin} declares the permission ${name}, which ${other.plugin ?? 'the core'} has already`
+                    );
                 }
             }
             drop(plugin);

@@ -40,7 +40,7 @@ interface RoleRow {
 
 const descriptions: Readonly<Record<FixedRole, string>> = {
     viewer: 'Sees everything, but no secret',
-    operator: 'Sees everything, and does the day\'s work',
+    operator: "Sees everything, and does the day's work",
     admin: 'Does everything'
 };
 
@@ -78,7 +78,10 @@ export class Roles {
 
     /** All roles, the fixed ones first. */
     list(): RoleView[] {
-        return [...fixedRoles.map((name) => this.#fixed(name)), ...[...this.#made.values()].sort((a, b) => (a.name < b.name ? -1 : 1))];
+        return [
+            ...fixedRoles.map((name) => this.#fixed(name)),
+            ...[...this.#made.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+        ];
     }
 
     /** @throws NOT_FOUND 40400 */
@@ -91,27 +94,41 @@ export class Roles {
     }
 
     find(name: string): RoleView | null {
-        return isFixed(name) ? this.#fixed(name) : this.#made.get(name) ?? null;
+        return isFixed(name) ? this.#fixed(name) : (this.#made.get(name) ?? null);
     }
 
     /** What a role may as of now; nothing when there is no such role. */
     permissionsOf(name: string): readonly string[] {
-        return isFixed(name) ? this.#permissions.of(name) : this.#made.get(name)?.permissions ?? [];
+        return isFixed(name) ? this.#permissions.of(name) : (this.#made.get(name)?.permissions ?? []);
     }
 
     /** @throws CONFLICT 40900, VALIDATION_FAILED 40001, FORBIDDEN 40300 */
     async create(call: Call, name: string, input: RoleInput): Promise<Reply<RoleView>> {
         const permissions = this.#given(call.actor, input.permissions ?? [], []);
         return this.#db.write(async (tx) => {
-            if (isFixed(name) || await tx.em.count(RoleEntity, { name }) > 0) {
+            if (isFixed(name) || (await tx.em.count(RoleEntity, { name })) > 0) {
                 throw fail.CONFLICT({ field: 'name' });
             }
             const at = this.#clock.now();
-            const row = { name, version: 1, description: input.description ?? '', permissions, createdAt: at, updatedAt: at };
+            const row = {
+                name,
+                version: 1,
+                description: input.description ?? '',
+                permissions,
+                createdAt: at,
+                updatedAt: at
+            };
             await tx.em.insert(RoleEntity, row);
             const after = view(row);
             tx.afterCommit(() => this.#load(name));
-            return call.complete(tx, { action: 'create', resource: 'roles', resourceId: name, before: null, after, reply: reply.created(`/api/users/roles/${name}`, after) });
+            return call.complete(tx, {
+                action: 'create',
+                resource: 'roles',
+                resourceId: name,
+                before: null,
+                after,
+                reply: reply.created(`/api/users/roles/${name}`, after)
+            });
         });
     }
 
@@ -128,14 +145,24 @@ export class Roles {
             const before = view(row);
             const changed = {
                 description: input.description ?? row.description,
-                permissions: input.permissions === undefined ? row.permissions : this.#given(call.actor, input.permissions, row.permissions),
+                permissions:
+                    input.permissions === undefined
+                        ? row.permissions
+                        : this.#given(call.actor, input.permissions, row.permissions),
                 version: row.version + 1,
                 updatedAt: this.#clock.now()
             };
             await tx.em.nativeUpdate(RoleEntity, { name }, changed);
             const after = view({ name, createdAt: row.createdAt, ...changed });
             tx.afterCommit(() => this.#load(name));
-            return call.complete(tx, { action: 'update', resource: 'roles', resourceId: name, before, after, reply: after });
+            return call.complete(tx, {
+                action: 'update',
+                resource: 'roles',
+                resourceId: name,
+                before,
+                after,
+                reply: after
+            });
         });
     }
 
@@ -149,13 +176,22 @@ export class Roles {
             }
             requireVersion(call, undefined, row.version);
             requireAll(call.actor, row.permissions);
-            const by = (await tx.em.find(UserEntity, { role: name }, { fields: ['username'], limit: 20 })).map(({ username }) => username);
+            const by = (
+                await tx.em.find(UserEntity, { role: name }, { fields: ['username'], limit: 20 })
+            ).map(({ username }) => username);
             if (by.length > 0) {
                 throw fail.IN_USE({ by });
             }
             await tx.em.nativeDelete(RoleEntity, { name });
             tx.afterCommit(() => this.#load(name));
-            await call.complete(tx, { action: 'delete', resource: 'roles', resourceId: name, before: view(row), after: null, reply: null });
+            await call.complete(tx, {
+                action: 'delete',
+                resource: 'roles',
+                resourceId: name,
+                before: view(row),
+                after: null,
+                reply: null
+            });
         });
     }
 
@@ -165,7 +201,12 @@ export class Roles {
         const known = new Set([...kept, ...this.#permissions.all().map(({ name }) => name)]);
         const unknown = wanted.map((name, index) => ({ name, index })).filter(({ name }) => !known.has(name));
         if (unknown.length > 0) {
-            throw invalid(...unknown.map(({ name, index }) => ({ path: `permissions.${index}`, message: `There is no permission ${name}` })));
+            throw invalid(
+                ...unknown.map(({ name, index }) => ({
+                    path: `permissions.${index}`,
+                    message: `There is no permission ${name}`
+                }))
+            );
         }
         requireAll(actor, wanted);
         return [...new Set(wanted)].sort();
@@ -174,8 +215,18 @@ export class Roles {
     /** Takes an area's permissions out of every role: what was given was given to another plugin of that name. */
     async forgetArea(tx: Transaction, area: string): Promise<void> {
         const named = (permission: string): boolean => permission.startsWith(`${area}:`);
-        for (const row of (await tx.em.find(RoleEntity, {})).filter(({ permissions }) => permissions.some(named))) {
-            await tx.em.nativeUpdate(RoleEntity, { name: row.name }, { permissions: row.permissions.filter((permission) => !named(permission)), version: row.version + 1, updatedAt: this.#clock.now() });
+        for (const row of (await tx.em.find(RoleEntity, {})).filter(({ permissions }) =>
+            permissions.some(named)
+        )) {
+            await tx.em.nativeUpdate(
+                RoleEntity,
+                { name: row.name },
+                {
+                    permissions: row.permissions.filter((permission) => !named(permission)),
+                    version: row.version + 1,
+                    updatedAt: this.#clock.now()
+                }
+            );
         }
         tx.afterCommit(() => this.reload());
     }
@@ -190,15 +241,22 @@ export class Roles {
     }
 
     #fixed(name: FixedRole): RoleView {
-        return { name, description: descriptions[name], fixed: true, permissions: this.#permissions.of(name), version: 0, createdAt: null, updatedAt: null };
+        return {
+            name,
+            description: descriptions[name],
+            fixed: true,
+            permissions: this.#permissions.of(name),
+            version: 0,
+            createdAt: null,
+            updatedAt: null
+        };
     }
 
     #load(name: string): void {
         const row = this.#row.get(name);
         if (row === undefined) {
             this.#made.delete(name);
-        }
-        else {
+        } else {
             this.#made.set(name, viewOf(row));
         }
         this.#changed();
@@ -219,7 +277,14 @@ function refuseFixed(name: string): void {
     }
 }
 
-function view(row: { name: string; version: number; description: string; permissions: readonly string[]; createdAt: number; updatedAt: number }): RoleView {
+function view(row: {
+    name: string;
+    version: number;
+    description: string;
+    permissions: readonly string[];
+    createdAt: number;
+    updatedAt: number;
+}): RoleView {
     return {
         name: row.name,
         description: row.description,
@@ -232,5 +297,10 @@ function view(row: { name: string; version: number; description: string; permiss
 }
 
 function viewOf(row: RoleRow): RoleView {
-    return view({ ...row, permissions: JSON.parse(row.permissions) as string[], createdAt: row.created_at, updatedAt: row.updated_at });
+    return view({
+        ...row,
+        permissions: JSON.parse(row.permissions) as string[],
+        createdAt: row.created_at,
+        updatedAt: row.updated_at
+    });
 }

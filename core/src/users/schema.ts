@@ -6,15 +6,28 @@ export const usernamePattern = /^[A-Za-z0-9][A-Za-z0-9._@-]{2,63}$/;
 export const roleNamePattern = /^[a-z][a-z0-9-]{1,31}$/;
 export const permissionPattern = /^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/;
 
-const username = joi.string().pattern(usernamePattern, 'user name: 3 to 64 ASCII letters, digits and . _ @ -, the first a letter or digit');
+const username = joi
+    .string()
+    .pattern(
+        usernamePattern,
+        'user name: 3 to 64 ASCII letters, digits and . _ @ -, the first a letter or digit'
+    );
 const password = joi.secret().max(1024, 'utf8');
 const role = joi.string().max(32);
 const time = joi.string().isoDate();
 const ignored = joi.any().description('Read only; ignored in a write');
-const readOnly = { id: ignored, totpEnabled: ignored, lastLoginAt: ignored, createdAt: ignored, updatedAt: ignored };
+const readOnly = {
+    id: ignored,
+    totpEnabled: ignored,
+    lastLoginAt: ignored,
+    createdAt: ignored,
+    updatedAt: ignored
+};
 const version = joi.number().integer().min(0).description('Acts as If-Match');
 
-export const userId = joi.object({ id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required() });
+export const userId = joi.object({
+    id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required()
+});
 
 export const userQuery = joi.object({
     q: joi.string().max(64).description('Part of the user name'),
@@ -34,7 +47,15 @@ export const newUser = joi.object({
     ...readOnly
 });
 
-export const changedUser = joi.object({ username, password, role, disabled: joi.boolean(), mustChangePassword: joi.boolean(), version, ...readOnly });
+export const changedUser = joi.object({
+    username,
+    password,
+    role,
+    disabled: joi.boolean(),
+    mustChangePassword: joi.boolean(),
+    version,
+    ...readOnly
+});
 
 export const user = joi.object({
     id: joi.number().integer().required(),
@@ -49,15 +70,38 @@ export const user = joi.object({
     version: joi.number().integer().required()
 });
 
-export const roleName = joi.object({ name: joi.string().pattern(/^[a-z][a-z0-9-]{0,31}$/).required() });
+export const roleName = joi.object({
+    name: joi
+        .string()
+        .pattern(/^[a-z][a-z0-9-]{0,31}$/)
+        .required()
+});
 
 const description = joi.string().max(500).allow('');
-const permissions = joi.array().items(joi.string().pattern(permissionPattern, 'permission, as hosts:read')).max(1000);
+const permissions = joi
+    .array()
+    .items(joi.string().pattern(permissionPattern, 'permission, as hosts:read'))
+    .max(1000);
 const readOnlyOfRole = { fixed: ignored, createdAt: ignored, updatedAt: ignored };
 
-export const newRole = joi.object({ name: joi.string().pattern(roleNamePattern, 'role name: 2 to 32 of a-z, 0-9 and -, the first a letter').required(), description, permissions, version, ...readOnlyOfRole });
+export const newRole = joi.object({
+    name: joi
+        .string()
+        .pattern(roleNamePattern, 'role name: 2 to 32 of a-z, 0-9 and -, the first a letter')
+        .required(),
+    description,
+    permissions,
+    version,
+    ...readOnlyOfRole
+});
 
-export const changedRole = joi.object({ name: ignored, description, permissions, version, ...readOnlyOfRole });
+export const changedRole = joi.object({
+    name: ignored,
+    description,
+    permissions,
+    version,
+    ...readOnlyOfRole
+});
 
 export const roleView = joi.object({
     name: joi.string().required(),

@@ -56,13 +56,33 @@ type Written = Value<typeof shape>;
 
 const secretShape = joi.object({
     // Only as costly as a login may be.
-    passwordHash: joi.string().pattern(/^\$argon2id\$v=19\$m=\d{4,6},t=\d{1,2},p=\d\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{22,86}$/).max(256).required(),
-    secondFactor: joi.object({
-        secret: joi.string().pattern(/^[A-Z2-7]+=*$/).min(16).max(128).required(),
-        lastStep: joi.number().integer().min(0).required(),
-        salt: joi.string().pattern(/^[A-Za-z0-9_-]{43}$/).allow(null).required(),
-        recoveryCodes: joi.array().items(joi.string().pattern(/^[A-Za-z0-9_-]{43}$/)).max(10).required()
-    }).allow(null).required()
+    passwordHash: joi
+        .string()
+        .pattern(/^\$argon2id\$v=19\$m=\d{4,6},t=\d{1,2},p=\d\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{22,86}$/)
+        .max(256)
+        .required(),
+    secondFactor: joi
+        .object({
+            secret: joi
+                .string()
+                .pattern(/^[A-Z2-7]+=*$/)
+                .min(16)
+                .max(128)
+                .required(),
+            lastStep: joi.number().integer().min(0).required(),
+            salt: joi
+                .string()
+                .pattern(/^[A-Za-z0-9_-]{43}$/)
+                .allow(null)
+                .required(),
+            recoveryCodes: joi
+                .array()
+                .items(joi.string().pattern(/^[A-Za-z0-9_-]{43}$/))
+                .max(10)
+                .required()
+        })
+        .allow(null)
+        .required()
 });
 type Secret = Value<typeof secretShape>;
 
@@ -107,10 +127,20 @@ export function createUserSection(options: UserSectionOptions): Section {
         collect(sink) {
             return all.all().map((row): Written => {
                 const factor = factors.secondFactorOf(row.id);
-                sink?.put(row.username, JSON.stringify({ passwordHash: row.password_hash, secondFactor: factor } satisfies Secret));
+                sink?.put(
+                    row.username,
+                    JSON.stringify({ passwordHash: row.password_hash, secondFactor: factor } satisfies Secret)
+                );
                 return {
-                    id: row.id, username: row.username, role: row.role, disabled: row.disabled === 1, mustChangePassword: row.must_change_password === 1, totpEnabled: factor !== null,
-                    createdAt: time(row.created_at), updatedAt: time(row.updated_at), lastLoginAt: row.last_login_at === null ? null : time(row.last_login_at)
+                    id: row.id,
+                    username: row.username,
+                    role: row.role,
+                    disabled: row.disabled === 1,
+                    mustChangePassword: row.must_change_password === 1,
+                    totpEnabled: factor !== null,
+                    createdAt: time(row.created_at),
+                    updatedAt: time(row.updated_at),
+                    lastLoginAt: row.last_login_at === null ? null : time(row.last_login_at)
                 };
             });
         },
@@ -139,8 +169,10 @@ function readOne(value: unknown, at: number, { path, faults, secrets }: Reading)
         return null;
     }
     const sealed = secrets?.json(written.username);
-    const secret = sealed === undefined ? null : checked<Secret>(secretShape, sealed, `${own}.secret`, faults);
-    const [, memory = '0', passes = '0', lanes = '0'] = /m=(\d+),t=(\d+),p=(\d+)/.exec(secret?.passwordHash ?? '') ?? [];
+    const secret =
+        sealed === undefined ? null : checked<Secret>(secretShape, sealed, `${own}.secret`, faults);
+    const [, memory = '0', passes = '0', lanes = '0'] =
+        /m=(\d+),t=(\d+),p=(\d+)/.exec(secret?.passwordHash ?? '') ?? [];
     if (Number(memory) > mostMemory || Number(passes) > 16 || Number(lanes) > 4) {
         faults.add(own, `the password hash of ${written.username} costs more than a login may`);
     }
@@ -148,12 +180,19 @@ function readOne(value: unknown, at: number, { path, faults, secrets }: Reading)
 }
 
 function checked<T>(schema: unknown, value: unknown, path: string, faults: Reading['faults']): T | null {
-    const { error } = (schema as Joi.Schema).required().validate(value, { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
+    const { error } = (schema as Joi.Schema)
+        .required()
+        .validate(value, { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
     error?.details.forEach((detail) => faults.add([path, ...detail.path].join('.'), detail.message));
-    return error === undefined ? value as T : null;
+    return error === undefined ? (value as T) : null;
 }
 
-function createIncoming(read: readonly Read[], { path, call: { actor } }: Reading, stored: () => readonly StoredUser[], options: UserSectionOptions): Incoming {
+function createIncoming(
+    read: readonly Read[],
+    { path, call: { actor } }: Reading,
+    stored: () => readonly StoredUser[],
+    options: UserSectionOptions
+): Incoming {
     return {
         plan(ground): Step {
             const present = stored();
@@ -164,7 +203,10 @@ function createIncoming(read: readonly Read[], { path, call: { actor } }: Readin
             checkRoles(changes, ground, path, options.roles);
             for (const { before, after } of changes) {
                 requireAll(actor, before === null ? [] : options.roles.permissionsOf(before.role));
-                requireAll(actor, after === null ? [] : permissionsOf(after.written.role, ground, options.roles));
+                requireAll(
+                    actor,
+                    after === null ? [] : permissionsOf(after.written.role, ground, options.roles)
+                );
             }
             checkStaying(present, changes, ground, options.roles);
             requireAdmin(present, changes);
@@ -173,7 +215,13 @@ function createIncoming(read: readonly Read[], { path, call: { actor } }: Readin
     };
 }
 
-function planAll(read: readonly Read[], present: readonly StoredUser[], ground: Ground, actor: Caller, { factors }: UserSectionOptions): { readonly entries: Entry[]; readonly changes: Change[] } {
+function planAll(
+    read: readonly Read[],
+    present: readonly StoredUser[],
+    ground: Ground,
+    actor: Caller,
+    { factors }: UserSectionOptions
+): { readonly entries: Entry[]; readonly changes: Change[] } {
     const byKey = new Map(present.map((row) => [row.username_key, row]));
     const entries: Entry[] = [];
     const changes: Change[] = [];
@@ -182,7 +230,11 @@ function planAll(read: readonly Read[], present: readonly StoredUser[], ground: 
         byKey.delete(after.key);
         const name = after.written.username;
         if (before !== null && before.id === actor.id) {
-            entries.push({ effect: 'unchanged', name, notes: ['kept as it is: an import never changes the account of whoever makes it'] });
+            entries.push({
+                effect: 'unchanged',
+                name,
+                notes: ['kept as it is: an import never changes the account of whoever makes it']
+            });
             continue;
         }
         if (before !== null && isSame(before, after, factors)) {
@@ -190,13 +242,25 @@ function planAll(read: readonly Read[], present: readonly StoredUser[], ground: 
             continue;
         }
         const notes = notesOf(before, after);
-        entries.push({ effect: before === null ? 'create' : 'update', name, ...(notes.length === 0 ? {} : { notes }) });
-        changes.push({ before, after, disabled: after.written.disabled || (before === null && after.secret === null) });
+        entries.push({
+            effect: before === null ? 'create' : 'update',
+            name,
+            ...(notes.length === 0 ? {} : { notes })
+        });
+        changes.push({
+            before,
+            after,
+            disabled: after.written.disabled || (before === null && after.secret === null)
+        });
     }
     if (ground.mode === 'replace') {
         for (const before of byKey.values()) {
             if (before.id === actor.id) {
-                entries.push({ effect: 'unchanged', name: before.username, notes: ['kept: an import never changes the account of whoever makes it'] });
+                entries.push({
+                    effect: 'unchanged',
+                    name: before.username,
+                    notes: ['kept: an import never changes the account of whoever makes it']
+                });
                 continue;
             }
             entries.push({ effect: 'delete', name: before.username });
@@ -207,16 +271,27 @@ function planAll(read: readonly Read[], present: readonly StoredUser[], ground: 
 }
 
 function isSame(before: StoredUser, { written, secret }: Read, factors: Factors): boolean {
-    return before.username === written.username && before.role === written.role && (before.disabled === 1) === written.disabled && (before.must_change_password === 1) === written.mustChangePassword
-        && (secret === null || (secret.passwordHash === before.password_hash && isDeepStrictEqual(secret.secondFactor, factors.secondFactorOf(before.id))));
+    return (
+        before.username === written.username &&
+        before.role === written.role &&
+        (before.disabled === 1) === written.disabled &&
+        (before.must_change_password === 1) === written.mustChangePassword &&
+        (secret === null ||
+            (secret.passwordHash === before.password_hash &&
+                isDeepStrictEqual(secret.secondFactor, factors.secondFactorOf(before.id))))
+    );
 }
 
 function notesOf(before: StoredUser | null, { written, secret }: Read): readonly string[] {
     if (secret === null) {
-        return before === null ? ['arrives disabled and without a password: the document has no secrets'] : [];
+        return before === null
+            ? ['arrives disabled and without a password: the document has no secrets']
+            : [];
     }
     const { secondFactor } = secret;
-    return secondFactor === null || secondFactor.salt !== null || !written.totpEnabled ? [] : ['its recovery codes are left out: they work only where they were made'];
+    return secondFactor === null || secondFactor.salt !== null || !written.totpEnabled
+        ? []
+        : ['its recovery codes are left out: they work only where they were made'];
 }
 
 function permissionsOf(role: string, { roles: planned }: Ground, roles: Roles): readonly string[] {
@@ -229,18 +304,32 @@ function isRole(role: string, { roles: planned }: Ground, roles: Roles): boolean
 
 /** @throws VALIDATION_FAILED for each user with a role that there will not be */
 function checkRoles(changes: readonly Change[], ground: Ground, path: string, roles: Roles): void {
-    const faults = changes.flatMap(({ after }): Invalid[] => (after === null || isRole(after.written.role, ground, roles) ? [] : [{ path: `${path}.${after.at}.role`, message: `There is no role ${after.written.role}` }]));
+    const faults = changes.flatMap(({ after }): Invalid[] =>
+        after === null || isRole(after.written.role, ground, roles)
+            ? []
+            : [{ path: `${path}.${after.at}.role`, message: `There is no role ${after.written.role}` }]
+    );
     if (faults.length > 0) {
         throw invalid(...faults);
     }
 }
 
 /** @throws IN_USE when a role goes that somebody who stays has */
-function checkStaying(present: readonly StoredUser[], changes: readonly Change[], ground: Ground, roles: Roles): void {
+function checkStaying(
+    present: readonly StoredUser[],
+    changes: readonly Change[],
+    ground: Ground,
+    roles: Roles
+): void {
     const touched = new Set(changes.map(({ before }) => before?.id));
-    const by = present.filter((row) => !touched.has(row.id) && !isRole(row.role, ground, roles)).map(({ username }) => username);
+    const by = present
+        .filter((row) => !touched.has(row.id) && !isRole(row.role, ground, roles))
+        .map(({ username }) => username);
     if (by.length > 0) {
-        throw fail.IN_USE({ by }, { message: `A role that the document does not have is the role of ${by.join(', ')}` });
+        throw fail.IN_USE(
+            { by },
+            { message: `A role that the document does not have is the role of ${by.join(', ')}` }
+        );
     }
 }
 
@@ -254,7 +343,12 @@ function requireAdmin(present: readonly StoredUser[], changes: readonly Change[]
     }
 }
 
-async function write(tx: Transaction, changes: readonly Change[], actor: Caller, options: UserSectionOptions): Promise<void> {
+async function write(
+    tx: Transaction,
+    changes: readonly Change[],
+    actor: Caller,
+    options: UserSectionOptions
+): Promise<void> {
     // Away first, so that two accounts can swap a name.
     for (const { before, after } of changes) {
         if (before !== null && after === null) {
@@ -267,7 +361,9 @@ async function write(tx: Transaction, changes: readonly Change[], actor: Caller,
     }
     for (const { before, after, disabled } of changes) {
         if (after !== null) {
-            await (before === null ? insert(tx, after, disabled, options) : update(tx, before, after, disabled, options));
+            await (before === null
+                ? insert(tx, after, disabled, options)
+                : update(tx, before, after, disabled, options));
         }
     }
     if (changes.some(({ before, after }) => before?.id === actor.id && after === null)) {
@@ -276,19 +372,38 @@ async function write(tx: Transaction, changes: readonly Change[], actor: Caller,
 }
 
 async function requireUntouched(tx: Transaction, before: StoredUser): Promise<void> {
-    if (await tx.em.count(UserEntity, { id: before.id, version: before.version, passwordHash: before.password_hash }) !== 1) {
+    if (
+        (await tx.em.count(UserEntity, {
+            id: before.id,
+            version: before.version,
+            passwordHash: before.password_hash
+        })) !== 1
+    ) {
         throw fail.VERSION_STALE({ version: before.version });
     }
 }
 
-async function insert(tx: Transaction, { key, written, secret }: Read, disabled: boolean, options: UserSectionOptions): Promise<void> {
-    if (await tx.em.count(UserEntity, { usernameKey: key }) > 0) {
+async function insert(
+    tx: Transaction,
+    { key, written, secret }: Read,
+    disabled: boolean,
+    options: UserSectionOptions
+): Promise<void> {
+    if ((await tx.em.count(UserEntity, { usernameKey: key })) > 0) {
         throw fail.CONFLICT({ field: 'username', value: written.username });
     }
     const id = await tx.em.insert(UserEntity, {
-        ...await keptId(tx, written.id), version: 1, username: written.username, usernameKey: key, passwordHash: secret?.passwordHash ?? nobodysHash(), role: written.role, disabled,
-        mustChangePassword: written.mustChangePassword || secret === null, lastLoginAt: written.lastLoginAt === null ? null : Date.parse(written.lastLoginAt),
-        createdAt: Date.parse(written.createdAt), updatedAt: Date.parse(written.updatedAt)
+        ...(await keptId(tx, written.id)),
+        version: 1,
+        username: written.username,
+        usernameKey: key,
+        passwordHash: secret?.passwordHash ?? nobodysHash(),
+        role: written.role,
+        disabled,
+        mustChangePassword: written.mustChangePassword || secret === null,
+        lastLoginAt: written.lastLoginAt === null ? null : Date.parse(written.lastLoginAt),
+        createdAt: Date.parse(written.createdAt),
+        updatedAt: Date.parse(written.updatedAt)
     });
     if (secret?.secondFactor != null) {
         await options.factors.putSecondFactor(tx, id, secret.secondFactor);
@@ -298,20 +413,37 @@ async function insert(tx: Transaction, { key, written, secret }: Read, disabled:
 
 /** The number of the document, unless somebody has or had it. */
 async function keptId(tx: Transaction, id: number): Promise<{ readonly id?: number }> {
-    const [row] = await tx.em.execute<{ seq: number }[]>('select seq from sqlite_sequence where name = \'users\'');
+    const [row] = await tx.em.execute<{ seq: number }[]>(
+        "select seq from sqlite_sequence where name = 'users'"
+    );
     return id > (row?.seq ?? 0) && id < 1_000_000_000 ? { id } : {};
 }
 
-async function update(tx: Transaction, before: StoredUser, { key, written, secret }: Read, disabled: boolean, { clock, logins, factors, accounts }: UserSectionOptions): Promise<void> {
+async function update(
+    tx: Transaction,
+    before: StoredUser,
+    { key, written, secret }: Read,
+    disabled: boolean,
+    { clock, logins, factors, accounts }: UserSectionOptions
+): Promise<void> {
     await requireUntouched(tx, before);
-    await tx.em.nativeUpdate(UserEntity, { id: before.id }, {
-        username: written.username, usernameKey: key, role: written.role, disabled, mustChangePassword: written.mustChangePassword,
-        passwordHash: secret?.passwordHash ?? before.password_hash, version: before.version + 1, updatedAt: clock.now()
-    });
+    await tx.em.nativeUpdate(
+        UserEntity,
+        { id: before.id },
+        {
+            username: written.username,
+            usernameKey: key,
+            role: written.role,
+            disabled,
+            mustChangePassword: written.mustChangePassword,
+            passwordHash: secret?.passwordHash ?? before.password_hash,
+            version: before.version + 1,
+            updatedAt: clock.now()
+        }
+    );
     if (disabled && before.disabled === 0) {
         await logins.endAll(tx, before.id);
-    }
-    else if (written.role !== before.role || secret !== null) {
+    } else if (written.role !== before.role || secret !== null) {
         await logins.endSessions(tx, before.id, null);
     }
     if (secret !== null) {

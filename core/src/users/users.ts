@@ -103,16 +103,28 @@ export class Users {
     /** One page by id. @throws VALIDATION_FAILED 40001 for a cursor that is not ours */
     async list(query: UserQuery): Promise<Reply<readonly UserView[]>> {
         const where = {
-            ...(query.q === undefined ? {} : { [raw('instr(username_key, ?)', [usernameKey(query.q)])]: { $gt: 0 } }),
+            ...(query.q === undefined
+                ? {}
+                : { [raw('instr(username_key, ?)', [usernameKey(query.q)])]: { $gt: 0 } }),
             ...(query.role === undefined ? {} : { role: query.role }),
             ...(query.disabled === undefined ? {} : { disabled: query.disabled })
         };
         const after = query.cursor === undefined ? 0 : idOf(query.cursor);
         return this.#db.read(async (em) => {
-            const rows = await em.find(UserEntity, { ...where, id: { $gt: after } }, { orderBy: { id: 'asc' }, limit: query.limit + 1 });
+            const rows = await em.find(
+                UserEntity,
+                { ...where, id: { $gt: after } },
+                { orderBy: { id: 'asc' }, limit: query.limit + 1 }
+            );
             const page = rows.slice(0, query.limit);
             const last = page.at(-1);
-            return reply.list(page.map((row) => this.#view(row)), { total: await em.count(UserEntity, where), next: rows.length > page.length && last !== undefined ? cursorOf(last.id) : null });
+            return reply.list(
+                page.map((row) => this.#view(row)),
+                {
+                    total: await em.count(UserEntity, where),
+                    next: rows.length > page.length && last !== undefined ? cursorOf(last.id) : null
+                }
+            );
         });
     }
 
@@ -130,12 +142,22 @@ export class Users {
             this.#requireRole(call.actor, input.role);
             const row = await this.insert(tx, { ...input, passwordHash });
             const after = this.#view(row);
-            return call.complete(tx, { action: 'create', resource: 'users', resourceId: row.id, before: null, after, reply: reply.created(`/api/users/${row.id}`, after) });
+            return call.complete(tx, {
+                action: 'create',
+                resource: 'users',
+                resourceId: row.id,
+                before: null,
+                after,
+                reply: reply.created(`/api/users/${row.id}`, after)
+            });
         });
     }
 
     /** Adds an account whose password is hashed already. @throws CONFLICT 40900 */
-    async insert(tx: Transaction, input: Omit<NewUser, 'password'> & { readonly passwordHash: string }): Promise<UserRow> {
+    async insert(
+        tx: Transaction,
+        input: Omit<NewUser, 'password'> & { readonly passwordHash: string }
+    ): Promise<UserRow> {
         const key = usernameKey(input.username);
         await this.#requireFree(tx, key, 0);
         const at = this.#clock.now();
@@ -168,7 +190,10 @@ export class Users {
         if (input.password !== undefined || (input.role !== undefined && input.role !== now.role)) {
             requireProof(call.actor);
         }
-        const passwordHash = input.password === undefined ? undefined : await this.#accounts.hash(input.username ?? now.username, input.password, 'password');
+        const passwordHash =
+            input.password === undefined
+                ? undefined
+                : await this.#accounts.hash(input.username ?? now.username, input.password, 'password');
         return this.#db.write(async (tx) => {
             const row = found(await tx.em.findOne(UserEntity, { id }));
             requireVersion(call, input.version, row.version);
@@ -194,8 +219,7 @@ export class Users {
             await tx.em.nativeUpdate(UserEntity, { id }, next);
             if (next.disabled && !row.disabled) {
                 await this.#logins.endAll(tx, id);
-            }
-            else if (roleChanges || passwordHash !== undefined) {
+            } else if (roleChanges || passwordHash !== undefined) {
                 await this.#logins.endSessions(tx, id, call.actor.id === id ? call.actor.sessionId : null);
             }
             if (passwordHash !== undefined) {
@@ -204,7 +228,14 @@ export class Users {
             this.#accounts.changed(tx, id);
             const after = this.#view({ ...row, ...next });
             const secret = passwordHash === undefined ? {} : { password: 'changed' };
-            return call.complete(tx, { action: 'update', resource: 'users', resourceId: id, before, after: { ...after, ...secret }, reply: after });
+            return call.complete(tx, {
+                action: 'update',
+                resource: 'users',
+                resourceId: id,
+                before,
+                after: { ...after, ...secret },
+                reply: after
+            });
         });
     }
 
@@ -219,7 +250,14 @@ export class Users {
             await this.#logins.removeSecondFactor(tx, id);
             await tx.em.nativeDelete(UserEntity, { id });
             this.#accounts.changed(tx, id);
-            await call.complete(tx, { action: 'delete', resource: 'users', resourceId: id, before: this.#view(row), after: null, reply: null });
+            await call.complete(tx, {
+                action: 'delete',
+                resource: 'users',
+                resourceId: id,
+                before: this.#view(row),
+                after: null,
+                reply: null
+            });
         });
     }
 
@@ -238,12 +276,19 @@ export class Users {
         await this.#db.write(async (tx) => {
             const row = found(await tx.em.findOne(UserEntity, { id }));
             this.#requireMay(call.actor, row);
-            if (!await this.#logins.removeSecondFactor(tx, id)) {
+            if (!(await this.#logins.removeSecondFactor(tx, id))) {
                 throw fail.NOT_FOUND();
             }
             await this.#logins.endSessions(tx, id, call.actor.id === id ? call.actor.sessionId : null);
             this.#accounts.changed(tx, id);
-            await call.complete(tx, { action: 'disable', resource: 'users', resourceId: id, before: { totpEnabled: true }, after: { totpEnabled: false }, reply: null });
+            await call.complete(tx, {
+                action: 'disable',
+                resource: 'users',
+                resourceId: id,
+                before: { totpEnabled: true },
+                after: { totpEnabled: false },
+                reply: null
+            });
         });
     }
 
@@ -278,17 +323,24 @@ export class Users {
     }
 
     async #requireFree(tx: Transaction, key: string, id: number): Promise<void> {
-        if (await tx.em.count(UserEntity, { usernameKey: key, id: { $ne: id } }) > 0) {
+        if ((await tx.em.count(UserEntity, { usernameKey: key, id: { $ne: id } })) > 0) {
             throw fail.CONFLICT({ field: 'username' });
         }
     }
 
     /** Somebody must be left who can repair everything. Only enabled accounts of the fixed role count. */
-    async #requireAdminLeft(tx: Transaction, row: UserRow, next: Pick<UserRow, 'role' | 'disabled'> | null): Promise<void> {
+    async #requireAdminLeft(
+        tx: Transaction,
+        row: UserRow,
+        next: Pick<UserRow, 'role' | 'disabled'> | null
+    ): Promise<void> {
         const isAdmin = row.role === 'admin' && !row.disabled;
         const stays = next !== null && next.role === 'admin' && !next.disabled;
-        if (isAdmin && !stays && await tx.em.count(UserEntity, { role: 'admin', disabled: false }) <= 1) {
-            throw fail.IN_USE({ by: 'last-admin' }, { message: 'The last enabled admin cannot be removed, demoted or disabled' });
+        if (isAdmin && !stays && (await tx.em.count(UserEntity, { role: 'admin', disabled: false })) <= 1) {
+            throw fail.IN_USE(
+                { by: 'last-admin' },
+                { message: 'The last enabled admin cannot be removed, demoted or disabled' }
+            );
         }
     }
 }

@@ -46,7 +46,13 @@ export class Accounts {
         if (name !== wanted || !/^\d+$/.test(uid) || !/^\d+$/.test(gid)) {
             return null;
         }
-        return { name, uid: Number(uid), gid: Number(gid), home: home.startsWith('/') ? home : '/', own: process.getuid?.() === Number(uid) };
+        return {
+            name,
+            uid: Number(uid),
+            gid: Number(gid),
+            home: home.startsWith('/') ? home : '/',
+            own: process.getuid?.() === Number(uid)
+        };
     }
 }
 
@@ -60,8 +66,7 @@ function own(): Account {
     try {
         const { username, homedir: home } = userInfo();
         return { name: username, uid, gid, home, own: true };
-    }
-    catch {
+    } catch {
         // An account without a name, as containers have them.
         return { name: String(uid), uid, gid, home: homedir(), own: true };
     }

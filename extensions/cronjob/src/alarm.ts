@@ -18,7 +18,10 @@ export class Alarm {
     set(at: number | null): void {
         clearTimeout(this.#timer ?? undefined);
         if (!this.#off) {
-            this.#timer = setTimeout(this.#ring, Math.max(0, Math.min(this.#lookMs, (at ?? Infinity) - this.#now()))).unref();
+            this.#timer = setTimeout(
+                this.#ring,
+                Math.max(0, Math.min(this.#lookMs, (at ?? Infinity) - this.#now()))
+            ).unref();
         }
     }
 

@@ -59,12 +59,17 @@ export async function execute(job: Job, options: ExecutionOptions): Promise<Endi
         }
         const { file, args } = programOf(job, script);
         return await run(job, file, args, account, options);
-    }
-    catch (error) {
+    } catch (error) {
         return options.signal.aborted ? { ...nothing, state: 'stopped' } : failed(error, options.ctx, job);
-    }
-    finally {
-        await script?.remove().catch((error: unknown) => options.ctx.log.warn('The file of a script could not be removed', { run: job.runId, error: String(error) }));
+    } finally {
+        await script
+            ?.remove()
+            .catch((error: unknown) =>
+                options.ctx.log.warn('The file of a script could not be removed', {
+                    run: job.runId,
+                    error: String(error)
+                })
+            );
     }
 }
 
@@ -81,7 +86,10 @@ async function accountOf(user: string | null, accounts: Accounts): Promise<Accou
     return account;
 }
 
-function programOf({ command, script: text }: Job, script: PlacedScript | null): { readonly file: string; readonly args: readonly string[] } {
+function programOf(
+    { command, script: text }: Job,
+    script: PlacedScript | null
+): { readonly file: string; readonly args: readonly string[] } {
     if (text !== null && script !== null) {
         const { file, args } = interpreterOf(text);
         return { file, args: [...args, script.path] };
@@ -90,11 +98,27 @@ function programOf({ command, script: text }: Job, script: PlacedScript | null):
     return { file, args };
 }
 
-async function run(job: Job, file: string, args: readonly string[], account: Account, { ctx, output, signal }: ExecutionOptions): Promise<Ending> {
-    const env = job.env === null ? {} : JSON.parse(await ctx.secrets.open(job.env)) as Record<string, string>;
+async function run(
+    job: Job,
+    file: string,
+    args: readonly string[],
+    account: Account,
+    { ctx, output, signal }: ExecutionOptions
+): Promise<Ending> {
+    const env =
+        job.env === null ? {} : (JSON.parse(await ctx.secrets.open(job.env)) as Record<string, string>);
     const child = await ctx.spawn(file, args, {
-        cwd: job.cwd ?? await homeOf(account),
-        env: { HOME: account.home, USER: account.name, LOGNAME: account.name, SHELL: '/bin/sh', CRONJOB_TASK: String(job.taskId), CRONJOB_RUN: String(job.runId), ...env, [markName]: job.mark },
+        cwd: job.cwd ?? (await homeOf(account)),
+        env: {
+            HOME: account.home,
+            USER: account.name,
+            LOGNAME: account.name,
+            SHELL: '/bin/sh',
+            CRONJOB_TASK: String(job.taskId),
+            CRONJOB_RUN: String(job.runId),
+            ...env,
+            [markName]: job.mark
+        },
         signal,
         ...(job.user === null ? {} : { user: job.user }),
         ...(job.timeoutSeconds === null ? {} : { timeoutSeconds: job.timeoutSeconds })
@@ -106,18 +130,37 @@ async function run(job: Job, file: string, args: readonly string[], account: Acc
     const stopped = signal.aborted;
     const stuck = await ended(child);
     const read = new AbortController();
-    await Promise.race([Promise.all(pumps.map(({ done }) => done)), wait(pipeGraceMs, undefined, { ref: false, signal: read.signal }).catch(() => undefined)]);
+    await Promise.race([
+        Promise.all(pumps.map(({ done }) => done)),
+        wait(pipeGraceMs, undefined, { ref: false, signal: read.signal }).catch(() => undefined)
+    ]);
     read.abort();
     await Promise.all(pumps.map(({ stop }) => stop()));
-    const how = { exitCode: exit.code, signal: exit.signal, reason: stuck === null ? null : 'DOES_NOT_END', message: stuck };
+    const how = {
+        exitCode: exit.code,
+        signal: exit.signal,
+        reason: stuck === null ? null : 'DOES_NOT_END',
+        message: stuck
+    };
     if (exit.timedOut) {
-        return { ...how, state: 'timeout', reason: how.reason ?? 'TIMEOUT', message: stuck ?? `It took longer than ${job.timeoutSeconds ?? 0} s, and was ended with everything that it had started` };
+        return {
+            ...how,
+            state: 'timeout',
+            reason: how.reason ?? 'TIMEOUT',
+            message:
+                stuck ??
+                `It took longer than ${job.timeoutSeconds ?? 0} s, and was ended with everything that it had started`
+        };
     }
     if (stopped) {
         return { ...how, state: 'stopped' };
     }
     const state = exit.code === 0 ? 'succeeded' : 'failed';
-    return { ...how, state, reason: how.reason ?? (state === 'succeeded' ? null : exit.code === null ? 'SIGNAL' : 'EXIT_CODE') };
+    return {
+        ...how,
+        state,
+        reason: how.reason ?? (state === 'succeeded' ? null : exit.code === null ? 'SIGNAL' : 'EXIT_CODE')
+    };
 }
 
 /** Ends what the program left behind; what cannot be ended is said. */
@@ -125,15 +168,17 @@ async function ended(child: Child): Promise<string | null> {
     try {
         await child[Symbol.asyncDispose]();
         return null;
-    }
-    catch (error) {
+    } catch (error) {
         return error instanceof Error ? error.message : String(error);
     }
 }
 
 /** Accounts of services often name a home that is not there. */
 async function homeOf({ home }: Account): Promise<string> {
-    const there = await stat(home).then((found) => found.isDirectory(), () => false);
+    const there = await stat(home).then(
+        (found) => found.isDirectory(),
+        () => false
+    );
     return there ? home : '/';
 }
 
@@ -145,8 +190,7 @@ function pump(stream: Bytes, output: Output): { readonly done: Promise<void>; st
             for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
                 output.add(decoder.decode(chunk.value, { stream: true }));
             }
-        }
-        catch {
+        } catch {
             // The pipe broke: nothing comes any more.
         }
         output.add(decoder.decode());
@@ -169,5 +213,10 @@ function failed(error: unknown, ctx: Ctx, { runId }: Job): Ending {
         return { ...nothing, state: 'failed', reason: code, message: `The system refused: ${message}` };
     }
     ctx.log.error('A run could not be started', { run: runId, error: String(error) });
-    return { ...nothing, state: 'failed', reason: 'INTERNAL', message: 'It could not be started; the log says why' };
+    return {
+        ...nothing,
+        state: 'failed',
+        reason: 'INTERNAL',
+        message: 'It could not be started; the log says why'
+    };
 }

@@ -14,7 +14,11 @@ export interface Machine {
 export const machine: Machine = {
     now: () => Date.now(),
     lookMs: 20_000,
-    boot: () => readFile('/proc/sys/kernel/random/boot_id', 'utf8').then((text) => text.trim(), () => null)
+    boot: () =>
+        readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
+            (text) => text.trim(),
+            () => null
+        )
 };
 
 const graceMs = 2_000;
@@ -39,18 +43,23 @@ async function marked(name: string, values: ReadonlySet<string>): Promise<number
         return [];
     }
     const pids = (await readdir('/proc').catch(() => [])).filter((entry) => /^\d+$/.test(entry)).map(Number);
-    const found = await Promise.all(pids.map(async (pid) => {
-        const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
-        return environment.split('\0').some((line) => line.startsWith(`${name}=`) && values.has(line.slice(name.length + 1))) ? pid : null;
-    }));
+    const found = await Promise.all(
+        pids.map(async (pid) => {
+            const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
+            return environment
+                .split('\0')
+                .some((line) => line.startsWith(`${name}=`) && values.has(line.slice(name.length + 1)))
+                ? pid
+                : null;
+        })
+    );
     return found.filter((pid) => pid !== null);
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {
     try {
         process.kill(pid, name);
-    }
-    catch {
+    } catch {
         // It ended by itself meanwhile.
     }
 }

@@ -74,7 +74,7 @@ export class Output {
     }
 
     /** Everything from an offset on, as it comes, to the end of the run. */
-    async* from(offset: number, signal: AbortSignal): AsyncGenerator<OutputPart> {
+    async *from(offset: number, signal: AbortSignal): AsyncGenerator<OutputPart> {
         let at = offset;
         const left = Promise.withResolvers<void>();
         const leave = (): void => left.resolve();
@@ -86,16 +86,13 @@ export class Output {
                 if (part !== null) {
                     at = part.end;
                     yield part;
-                }
-                else if (this.#closed) {
+                } else if (this.#closed) {
                     return;
-                }
-                else {
+                } else {
                     await Promise.race([changed, left.promise]);
                 }
             }
-        }
-        finally {
+        } finally {
             signal.removeEventListener('abort', leave);
         }
     }
@@ -109,8 +106,8 @@ export class Output {
 
     /** Joins what came in pieces, and drops what is too much. */
     #bytes(): KeptBytes {
-        const head = this.#head.length === 1 ? this.#head[0] as Buffer : Buffer.concat(this.#head);
-        let tail = this.#tail.length === 1 ? this.#tail[0] as Buffer : Buffer.concat(this.#tail);
+        const head = this.#head.length === 1 ? (this.#head[0] as Buffer) : Buffer.concat(this.#head);
+        let tail = this.#tail.length === 1 ? (this.#tail[0] as Buffer) : Buffer.concat(this.#tail);
         if (tail.length > this.#tailLimit) {
             tail = Buffer.from(tail.subarray(nextCharacter(tail, tail.length - this.#tailLimit)));
         }
@@ -150,17 +147,28 @@ function nextPart({ head: first, tail: last, total }: KeptBytes, offset: number)
     }
     const start = nextCharacter(last, Math.max(0, offset - tailStart));
     const bytes = last.subarray(start, start + wholeCharacters(last.subarray(start), partBytes));
-    return bytes.length === 0 ? null : { text: bytes.toString('utf8'), end: tailStart + start + bytes.length, leftOut: Math.max(0, tailStart - offset) };
+    return bytes.length === 0
+        ? null
+        : {
+              text: bytes.toString('utf8'),
+              end: tailStart + start + bytes.length,
+              leftOut: Math.max(0, tailStart - offset)
+          };
 }
 
 /** The output as one text; what was left out is said in a line of its own. */
-export function textOf({ head, tail, total }: KeptOutput): { readonly text: string; readonly truncated: boolean } {
+export function textOf({ head, tail, total }: KeptOutput): {
+    readonly text: string;
+    readonly truncated: boolean;
+} {
     const leftOut = total - Buffer.byteLength(head) - Buffer.byteLength(tail);
-    return leftOut > 0 ? { text: `${head}\n[${leftOut} bytes were left out]\n${tail}`, truncated: true } : { text: head + tail, truncated: false };
+    return leftOut > 0
+        ? { text: `${head}\n[${leftOut} bytes were left out]\n${tail}`, truncated: true }
+        : { text: head + tail, truncated: false };
 }
 
 function isContinuation(byte: number | undefined): boolean {
-    return byte !== undefined && (byte & 0xC0) === 0x80;
+    return byte !== undefined && (byte & 0xc0) === 0x80;
 }
 
 function nextCharacter(bytes: Buffer, from: number): number {

@@ -53,16 +53,23 @@ export class Planner {
         const boot = await machine.boot();
         await turns.take(async () => {
             const begun = await ctx.db.write(async (em) => {
-                const now = this.#looked = machine.now();
+                const now = (this.#looked = machine.now());
                 const last = await newest(em);
                 const tasks = await findTasks(em, { enabled: true });
                 for (const task of tasks) {
                     // Zones have new rules now and then, and the clock may have been set back by a lot while nothing ran.
-                    if (last - now > setBackMs || (task.dueAt !== null && task.dueAt > now && scheduleOf(task).next(task.dueAt - 1) !== task.dueAt)) {
+                    if (
+                        last - now > setBackMs ||
+                        (task.dueAt !== null &&
+                            task.dueAt > now &&
+                            scheduleOf(task).next(task.dueAt - 1) !== task.dueAt)
+                    ) {
                         this.#replan(task);
                     }
                 }
-                const booted = tasks.filter((task) => scheduleOf(task).reboot && boot !== null && task.boot !== boot);
+                const booted = tasks.filter(
+                    (task) => scheduleOf(task).reboot && boot !== null && task.boot !== boot
+                );
                 return sequence(booted, async (task) => {
                     task.boot = boot;
                     return this.#admit(em, task, { trigger: 'schedule', dueAt: now, attempt: 1 });
@@ -100,11 +107,19 @@ export class Planner {
             }
             const now = machine.now();
             if (now < this.#looked - setBackMs) {
-                await ctx.db.write(async (em) => (await findTasks(em, { enabled: true })).forEach((task) => this.#replan(task)));
+                await ctx.db.write(async (em) =>
+                    (await findTasks(em, { enabled: true })).forEach((task) => this.#replan(task))
+                );
             }
             this.#looked = now;
-            const due = { $or: [{ dueAt: { $lte: now } }, { retryAt: { $lte: now } }, { deadAt: { $lte: now } }] };
-            const ids = (await ctx.db.read((em) => em.find(TaskEntity, due, { fields: ['id'], orderBy: { id: 'asc' } }))).map(({ id }) => id);
+            const due = {
+                $or: [{ dueAt: { $lte: now } }, { retryAt: { $lte: now } }, { deadAt: { $lte: now } }]
+            };
+            const ids = (
+                await ctx.db.read((em) =>
+                    em.find(TaskEntity, due, { fields: ['id'], orderBy: { id: 'asc' } })
+                )
+            ).map(({ id }) => id);
             for (const id of ids) {
                 this.#launch(await ctx.db.write((em) => this.#due(em, id, now, notices)));
             }
@@ -130,7 +145,9 @@ export class Planner {
         }
         if (task.retryAt !== null && task.retryAt <= now) {
             task.retryAt = null;
-            begun.push(await this.#admit(em, task, { trigger: 'retry', dueAt: null, attempt: task.retryAttempt }));
+            begun.push(
+                await this.#admit(em, task, { trigger: 'retry', dueAt: null, attempt: task.retryAttempt })
+            );
         }
         if (task.deadAt !== null && task.deadAt <= now) {
             task.deadAt = null;
@@ -151,7 +168,8 @@ export class Planner {
     #replan(task: TaskRow): void {
         const now = this.#options.machine.now();
         task.dueAt = scheduleOf(task).next(now);
-        task.retryAt = task.retryAt === null ? null : Math.min(task.retryAt, now + task.backoffSeconds * 1000);
+        task.retryAt =
+            task.retryAt === null ? null : Math.min(task.retryAt, now + task.backoffSeconds * 1000);
         task.awaitedSince = Math.min(task.awaitedSince, now);
         if (task.overdueSince === null) {
             expectSuccess(task);
@@ -159,14 +177,19 @@ export class Planner {
     }
 
     async #next(): Promise<number | null> {
-        const rows = await this.#options.ctx.db.read((em) => em.execute<{ at: number | null }[]>('select min(at) as at from (select min(due_at) as at from tasks union all select min(retry_at) from tasks union all select min(dead_at) from tasks)'));
+        const rows = await this.#options.ctx.db.read((em) =>
+            em.execute<{ at: number | null }[]>(
+                'select min(at) as at from (select min(due_at) as at from tasks union all select min(retry_at) from tasks union all select min(dead_at) from tasks)'
+            )
+        );
         return rows[0]?.at ?? null;
     }
 }
 
 /** Sets when a success is overdue. */
 function expectSuccess(task: TaskRow): void {
-    task.deadAt = task.enabled && task.deadManSeconds !== null ? task.awaitedSince + task.deadManSeconds * 1000 : null;
+    task.deadAt =
+        task.enabled && task.deadManSeconds !== null ? task.awaitedSince + task.deadManSeconds * 1000 : null;
 }
 
 /** What a due time that has come asks for: a run in time, one for all that were missed, or nothing. */
@@ -182,8 +205,7 @@ function wantedAt(task: TaskRow, dueAt: number, now: number): Wanted | null {
 function scheduleOf({ schedule, timezone }: TaskRow): Schedule {
     try {
         return parseSchedule(schedule, timezone);
-    }
-    catch {
+    } catch {
         return { reboot: false, next: () => null };
     }
 }

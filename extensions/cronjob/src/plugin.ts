@@ -16,7 +16,9 @@ import { Turns } from './turns.ts';
 /** Makes the definition. */
 export function createCronjob(machine: Machine = real): PluginDefinition {
     return definePlugin({
-        settings, entities, migrations,
+        settings,
+        entities,
+        migrations,
         setup(ctx) {
             const turns = new Turns();
             const accounts = new Accounts(ctx);
@@ -29,7 +31,9 @@ export function createCronjob(machine: Machine = real): PluginDefinition {
             ctx.onStart(async () => {
                 await recover(ctx, runs, machine.now());
                 await planner.begin();
-                await ctx.schedule('retention', { everySeconds: 600 }, ({ signal }) => sweep(ctx, machine.now(), signal));
+                await ctx.schedule('retention', { everySeconds: 600 }, ({ signal }) =>
+                    sweep(ctx, machine.now(), signal)
+                );
             });
             ctx.onStop(async () => {
                 planner.close();
@@ -40,14 +44,30 @@ export function createCronjob(machine: Machine = real): PluginDefinition {
 }
 
 async function health(ctx: Ctx): Promise<Health> {
-    const [all, overdue, undue] = await ctx.db.read(async (em) => [
-        await em.count(TaskEntity, { enabled: true }), await findTasks(em, { overdueSince: { $ne: null } }, { limit: 10 }), await findTasks(em, { enabled: true, dueAt: null })
-    ] as const);
+    const [all, overdue, undue] = await ctx.db.read(
+        async (em) =>
+            [
+                await em.count(TaskEntity, { enabled: true }),
+                await findTasks(em, { overdueSince: { $ne: null } }, { limit: 10 }),
+                await findTasks(em, { enabled: true, dueAt: null })
+            ] as const
+    );
     const never = undue.filter(({ schedule }) => schedule.toLowerCase() !== '@reboot').slice(0, 10);
     if (never.length > 0) {
-        return { state: 'degraded', evidence: `These are never due: ${never.map(({ name }) => name).join(', ')}`, remedy: { text: 'Give them a schedule and a time zone that this machine knows', route: '/api/plugins/cronjob/tasks' } };
+        return {
+            state: 'degraded',
+            evidence: `These are never due: ${never.map(({ name }) => name).join(', ')}`,
+            remedy: {
+                text: 'Give them a schedule and a time zone that this machine knows',
+                route: '/api/plugins/cronjob/tasks'
+            }
+        };
     }
     return overdue.length === 0
         ? { state: 'ok', evidence: `${all} tasks are enabled` }
-        : { state: 'degraded', evidence: `These have not succeeded in time: ${overdue.map(({ name }) => name).join(', ')}`, remedy: { text: 'See how their last runs ended', route: '/api/plugins/cronjob/runs' } };
+        : {
+              state: 'degraded',
+              evidence: `These have not succeeded in time: ${overdue.map(({ name }) => name).join(', ')}`,
+              remedy: { text: 'See how their last runs ended', route: '/api/plugins/cronjob/runs' }
+          };
 }

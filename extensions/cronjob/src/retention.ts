@@ -7,10 +7,19 @@ const dayMs = 86_400_000;
 const batch = 1_000;
 
 /** Removes runs that are too many or too old, of one task or of all; gives how many. */
-export async function prune(em: EntityManager, { runsKept, daysKept }: Ctx['settings'], now: number, taskId: number | null): Promise<number> {
-    const { affectedRows } = await em.execute<{ affectedRows: number }>(`delete from runs where id in (
+export async function prune(
+    em: EntityManager,
+    { runsKept, daysKept }: Ctx['settings'],
+    now: number,
+    taskId: number | null
+): Promise<number> {
+    const { affectedRows } = await em.execute<{ affectedRows: number }>(
+        `delete from runs where id in (
         select id from (select id, created_at, row_number() over (partition by task_id order by id desc) as place from runs where state not in ('queued', 'running') and task_id = coalesce(?, task_id))
-        where place > ? or created_at < ? limit ${batch})`, [taskId, runsKept, now - daysKept * dayMs], 'run');
+        where place > ? or created_at < ? limit ${batch})`,
+        [taskId, runsKept, now - daysKept * dayMs],
+        'run'
+    );
     return affectedRows;
 }
 

@@ -9,7 +9,15 @@ import { inTimeNotice, noticeOf } from './notices.ts';
 import { Output } from './output.ts';
 import { prune } from './retention.ts';
 import type { Ctx } from './settings.ts';
-import { findRuns, findTasks, OutputEntity, RunEntity, type RunRow, type TaskRow, type Trigger } from './store.ts';
+import {
+    findRuns,
+    findTasks,
+    OutputEntity,
+    RunEntity,
+    type RunRow,
+    type TaskRow,
+    type Trigger
+} from './store.ts';
 import type { Turns } from './turns.ts';
 
 export interface RunsOptions {
@@ -95,7 +103,20 @@ export class Runs {
         }
         const startedAt = verdict.state === 'running' ? now : null;
         const finishedAt = verdict.state === 'skipped' ? now : null;
-        const id = await em.insert(RunEntity, { ...wanted, ...verdict, taskId: task.id, version: 1, times: 1, createdAt: now, startedAt, finishedAt, exitCode: null, signal: null, mark: randomUUID(), scratch: null });
+        const id = await em.insert(RunEntity, {
+            ...wanted,
+            ...verdict,
+            taskId: task.id,
+            version: 1,
+            times: 1,
+            createdAt: now,
+            startedAt,
+            finishedAt,
+            exitCode: null,
+            signal: null,
+            mark: randomUUID(),
+            scratch: null
+        });
         const [run] = await findRuns(em, { id });
         return run as RunRow;
     }
@@ -123,7 +144,10 @@ export class Runs {
                 if (found === undefined) {
                     throw errors.notFound('There is no task of that id');
                 }
-                return { task: found, run: await this.admit(em, found, { trigger: 'manual', dueAt: null, attempt: 1 }) };
+                return {
+                    task: found,
+                    run: await this.admit(em, found, { trigger: 'manual', dueAt: null, attempt: 1 })
+                };
             });
             this.launch(task, run);
             return run;
@@ -133,15 +157,22 @@ export class Runs {
     /** Ends a run with all of its processes, and waits for that; one that is over stays as it is. @throws NOT_FOUND 40400 */
     async stop(runId: number): Promise<void> {
         const { ctx, turns } = this.#options;
-        await turns.take(() => ctx.db.write(async (em) => {
-            const [run] = await findRuns(em, { id: runId });
-            if (run === undefined) {
-                throw errors.notFound('There is no run of that id');
-            }
-            if (run.state === 'queued') {
-                Object.assign(run, { state: 'stopped', reason: byHand, finishedAt: this.#options.now(), version: run.version + 1 });
-            }
-        }));
+        await turns.take(() =>
+            ctx.db.write(async (em) => {
+                const [run] = await findRuns(em, { id: runId });
+                if (run === undefined) {
+                    throw errors.notFound('There is no run of that id');
+                }
+                if (run.state === 'queued') {
+                    Object.assign(run, {
+                        state: 'stopped',
+                        reason: byHand,
+                        finishedAt: this.#options.now(),
+                        version: run.version + 1
+                    });
+                }
+            })
+        );
         this.#move();
         const active = this.#active.get(runId);
         if (active !== undefined) {
@@ -174,13 +205,24 @@ export class Runs {
         await Promise.all(active.map(({ done }) => done));
         clearInterval(this.#flushing ?? undefined);
         this.#flushing = null;
-        await this.#options.turns.take(() => this.#options.ctx.db.write(async (em) => {
-            await em.nativeUpdate(RunEntity, { state: 'queued' }, { state: 'stopped', reason: byEnd, finishedAt: this.#options.now(), version: 2 });
-        }));
+        await this.#options.turns.take(() =>
+            this.#options.ctx.db.write(async (em) => {
+                await em.nativeUpdate(
+                    RunEntity,
+                    { state: 'queued' },
+                    { state: 'stopped', reason: byEnd, finishedAt: this.#options.now(), version: 2 }
+                );
+            })
+        );
     }
 
     /** Writes down how a run ended, and what that means to its task. In a turn and in a write; the notices are for afterwards. */
-    async settle(em: EntityManager, runId: number, ending: Ending, retry: boolean): Promise<readonly Notification[]> {
+    async settle(
+        em: EntityManager,
+        runId: number,
+        ending: Ending,
+        retry: boolean
+    ): Promise<readonly Notification[]> {
         const [run] = await findRuns(em, { id: runId });
         const [task] = run === undefined ? [] : await findTasks(em, { id: run.taskId });
         if (run === undefined || task === undefined) {
@@ -190,14 +232,24 @@ export class Runs {
         Object.assign(run, ending, { finishedAt: now, scratch: null, version: run.version + 1 });
         const { failing, overdueSince } = task;
         if (ending.state === 'succeeded') {
-            Object.assign(task, { failing: false, awaitedSince: now, overdueSince: null, retryAt: null, deadAt: task.enabled && task.deadManSeconds !== null ? now + task.deadManSeconds * 1000 : null });
-            return [overdueSince !== null ? inTimeNotice(task, run) : null, overdueSince !== null && failing ? null : noticeOf(task, run, failing)].filter((notice) => notice !== null);
+            Object.assign(task, {
+                failing: false,
+                awaitedSince: now,
+                overdueSince: null,
+                retryAt: null,
+                deadAt: task.enabled && task.deadManSeconds !== null ? now + task.deadManSeconds * 1000 : null
+            });
+            return [
+                overdueSince !== null ? inTimeNotice(task, run) : null,
+                overdueSince !== null && failing ? null : noticeOf(task, run, failing)
+            ].filter((notice) => notice !== null);
         }
         if (ending.state === 'stopped' && ending.reason !== byEnd) {
             return [];
         }
         if (retry && run.attempt <= task.retries) {
-            task.retryAt = now + Math.min(longestBackoffMs, task.backoffSeconds * 1000 * 2 ** (run.attempt - 1));
+            task.retryAt =
+                now + Math.min(longestBackoffMs, task.backoffSeconds * 1000 * 2 ** (run.attempt - 1));
             task.retryAttempt = run.attempt + 1;
             return [];
         }
@@ -209,7 +261,14 @@ export class Runs {
     /** Tells people. A channel that fails is not the task's fault. */
     async tell(notices: readonly Notification[]): Promise<void> {
         for (const notice of notices) {
-            await this.#options.ctx.notify(notice).catch((error: unknown) => this.#options.ctx.log.warn('Nobody could be told', { event: notice.event, error: String(error) }));
+            await this.#options.ctx
+                .notify(notice)
+                .catch((error: unknown) =>
+                    this.#options.ctx.log.warn('Nobody could be told', {
+                        event: notice.event,
+                        error: String(error)
+                    })
+                );
         }
     }
 
@@ -234,21 +293,38 @@ export class Runs {
         if (isRoom && !(busy && task.overlap === 'queue')) {
             return { state: 'running', reason: null, message: null };
         }
-        const enough = trigger === 'manual' ? waiting.length >= mostQueued : waiting.some((run) => run.trigger !== 'manual');
-        return enough ? skipped('QUEUE_FULL', 'Enough runs wait already') : { state: 'queued', reason: null, message: null };
+        const enough =
+            trigger === 'manual'
+                ? waiting.length >= mostQueued
+                : waiting.some((run) => run.trigger !== 'manual');
+        return enough
+            ? skipped('QUEUE_FULL', 'Enough runs wait already')
+            : { state: 'queued', reason: null, message: null };
     }
 
     async #run(task: TaskRow, run: RunRow, output: Output, signal: AbortSignal): Promise<void> {
         const { ctx, accounts, turns } = this.#options;
-        const job = { ...task, runId: run.id, taskId: task.id, command: task.command === null ? null : JSON.parse(task.command) as string[], mark: run.mark };
-        const placed = async (scratch: string): Promise<void> => void await ctx.db.write((em) => em.nativeUpdate(RunEntity, { id: run.id }, { scratch }));
+        const job = {
+            ...task,
+            runId: run.id,
+            taskId: task.id,
+            command: task.command === null ? null : (JSON.parse(task.command) as string[]),
+            mark: run.mark
+        };
+        const placed = async (scratch: string): Promise<void> =>
+            void (await ctx.db.write((em) => em.nativeUpdate(RunEntity, { id: run.id }, { scratch })));
         const how = await execute(job, { ctx, accounts, output, signal, placed });
         const ending = how.state === 'stopped' ? { ...how, reason: String(signal.reason) } : how;
         try {
             await turns.take(async () => {
                 const { notices, next } = await ctx.db.write(async (em) => {
                     await keepOutput(em, run.id, output);
-                    const told = await this.settle(em, run.id, ending, this.#active.get(run.id)?.retry === true);
+                    const told = await this.settle(
+                        em,
+                        run.id,
+                        ending,
+                        this.#active.get(run.id)?.retry === true
+                    );
                     this.#active.delete(run.id);
                     await em.flush();
                     await prune(em, ctx.settings, this.#options.now(), task.id);
@@ -257,11 +333,12 @@ export class Runs {
                 void this.tell(notices);
                 next.forEach((each) => this.launch(each.task, each.run));
             });
-        }
-        catch (error) {
-            ctx.log.error('The end of a run could not be written down', { run: run.id, error: String(error) });
-        }
-        finally {
+        } catch (error) {
+            ctx.log.error('The end of a run could not be written down', {
+                run: run.id,
+                error: String(error)
+            });
+        } finally {
             this.#active.delete(run.id);
             output.close();
             this.#move();
@@ -282,9 +359,14 @@ export class Runs {
         }
         for (const run of await findRuns(em, { state: 'queued' }, { limit: mostLooked })) {
             const [task] = await findTasks(em, { id: run.taskId });
-            const alone = this.#of(run.taskId).length === 0 && !begun.some((each) => each.run.taskId === run.taskId);
+            const alone =
+                this.#of(run.taskId).length === 0 && !begun.some((each) => each.run.taskId === run.taskId);
             if (task !== undefined && begun.length < room && (alone || task.overlap === 'allow')) {
-                Object.assign(run, { state: 'running', startedAt: this.#options.now(), version: run.version + 1 });
+                Object.assign(run, {
+                    state: 'running',
+                    startedAt: this.#options.now(),
+                    version: run.version + 1
+                });
                 begun.push({ task, run });
             }
         }
@@ -296,13 +378,20 @@ export class Runs {
         const grown = [...this.#active].filter(([, { output, flushed }]) => output.total > flushed);
         for (const [runId, active] of grown) {
             active.flushed = active.output.total;
-            await this.#options.ctx.db.write((em) => keepOutput(em, runId, active.output)).catch((error: unknown) => this.#options.ctx.log.warn('Output could not be kept', { run: runId, error: String(error) }));
+            await this.#options.ctx.db
+                .write((em) => keepOutput(em, runId, active.output))
+                .catch((error: unknown) =>
+                    this.#options.ctx.log.warn('Output could not be kept', {
+                        run: runId,
+                        error: String(error)
+                    })
+                );
         }
     }
 }
 
 async function keepOutput(em: EntityManager, runId: number, output: Output): Promise<void> {
-    if (output.total > 0 && await em.count(RunEntity, { id: runId }) > 0) {
+    if (output.total > 0 && (await em.count(RunEntity, { id: runId })) > 0) {
         await em.upsert(OutputEntity, { runId, ...output.kept() });
     }
 }

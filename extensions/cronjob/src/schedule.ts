@@ -2,7 +2,13 @@
 import { Cron } from 'croner';
 
 const macros: Readonly<Record<string, string>> = {
-    '@yearly': '0 0 1 1 *', '@annually': '0 0 1 1 *', '@monthly': '0 0 1 * *', '@weekly': '0 0 * * 0', '@daily': '0 0 * * *', '@midnight': '0 0 * * *', '@hourly': '0 * * * *'
+    '@yearly': '0 0 1 1 *',
+    '@annually': '0 0 1 1 *',
+    '@monthly': '0 0 1 * *',
+    '@weekly': '0 0 * * 0',
+    '@daily': '0 0 * * *',
+    '@midnight': '0 0 * * *',
+    '@hourly': '0 * * * *'
 };
 
 /** A schedule that was understood. */
@@ -21,8 +27,7 @@ export function isZone(name: string): boolean {
     try {
         new Intl.DateTimeFormat('en', { timeZone: name });
         return true;
-    }
-    catch {
+    } catch {
         return false;
     }
 }
@@ -60,11 +65,15 @@ function understand(expression: string, zone: string): Schedule {
     }
     const macro = expression.startsWith('@') ? macros[expression.toLowerCase()] : expression;
     if (macro === undefined) {
-        throw new Error(`there is no macro ${expression}; there are @reboot, ${Object.keys(macros).join(', ')}`);
+        throw new Error(
+            `there is no macro ${expression}; there are @reboot, ${Object.keys(macros).join(', ')}`
+        );
     }
     const fields = macro.split(/\s+/).length;
     if (fields !== 5 && fields !== 6) {
-        throw new Error(`it has ${fields} ${fields === 1 ? 'field' : 'fields'}, and five, or six with seconds first, are needed`);
+        throw new Error(
+            `it has ${fields} ${fields === 1 ? 'field' : 'fields'}, and five, or six with seconds first, are needed`
+        );
     }
     const cron = read(macro, zone);
     return { reboot: false, next: (after) => cron.nextRun(new Date(after))?.getTime() ?? null };
@@ -72,9 +81,15 @@ function understand(expression: string, zone: string): Schedule {
 
 function read(expression: string, zone: string): Cron {
     try {
-        return new Cron(expression, { paused: true, timezone: zone, mode: '5-or-6-parts', fixedTimeRule: 'no-wildcard' });
-    }
-    catch (error) {
-        throw new Error((error instanceof Error ? error.message : String(error)).replace(/^Cron\w+: /, ''), { cause: error });
+        return new Cron(expression, {
+            paused: true,
+            timezone: zone,
+            mode: '5-or-6-parts',
+            fixedTimeRule: 'no-wildcard'
+        });
+    } catch (error) {
+        throw new Error((error instanceof Error ? error.message : String(error)).replace(/^Cron\w+: /, ''), {
+            cause: error
+        });
     }
 }

@@ -38,15 +38,24 @@ export function interpreterOf(script: string): Interpreter {
     }
     const [, file = '', argument = ''] = /^[ \t]*([^ \t]*)[ \t]*(.*?)[ \t]*$/.exec(line) ?? [];
     if (!file.startsWith('/') || line.length > 250) {
-        throw new Error('its first line names no interpreter by an absolute path, such as #!/bin/sh or #!/usr/bin/env python3');
+        throw new Error(
+            'its first line names no interpreter by an absolute path, such as #!/bin/sh or #!/usr/bin/env python3'
+        );
     }
     return { file, args: argument === '' ? [] : [argument] };
 }
 
 /** Makes the file. `placed` hears its path before there is anything to remove. */
-export async function placeScript(ctx: Ctx, script: string, account: Account, placed: (path: string) => Promise<void>): Promise<PlacedScript> {
+export async function placeScript(
+    ctx: Ctx,
+    script: string,
+    account: Account,
+    placed: (path: string) => Promise<void>
+): Promise<PlacedScript> {
     const name = randomUUID();
-    const [root, folder, mode] = account.own ? [ctx.dataDir, ownFolder, 0o700] as const : [sharedRoot, sharedFolder, 0o711] as const;
+    const [root, folder, mode] = account.own
+        ? ([ctx.dataDir, ownFolder, 0o700] as const)
+        : ([sharedRoot, sharedFolder, 0o711] as const);
     const files = ctx.files(root);
     await ensureFolder(files, folder, mode);
     const inner = `${folder}/${name}`;
@@ -55,8 +64,7 @@ export async function placeScript(ctx: Ctx, script: string, account: Account, pl
     try {
         await handle.writeFile(script);
         await handle.chown(account.uid, account.gid);
-    }
-    finally {
+    } finally {
         await handle.close();
     }
     return { path: `${root}/${inner}`, remove: () => removeFile(files, inner) };
@@ -64,7 +72,9 @@ export async function placeScript(ctx: Ctx, script: string, account: Account, pl
 
 /** Removes what a killed panel left; only files of the form that this plugin makes. */
 export async function removeScript(ctx: Ctx, path: string): Promise<void> {
-    const [root, folder] = path.startsWith(`${sharedRoot}/${sharedFolder}/`) ? [sharedRoot, sharedFolder] : [ctx.dataDir, ownFolder];
+    const [root, folder] = path.startsWith(`${sharedRoot}/${sharedFolder}/`)
+        ? [sharedRoot, sharedFolder]
+        : [ctx.dataDir, ownFolder];
     const name = path.split('/').at(-1) ?? '';
     if (/^[0-9a-f-]{36}$/.test(name)) {
         await removeFile(ctx.files(root), `${folder}/${name}`);
@@ -74,9 +84,11 @@ export async function removeScript(ctx: Ctx, path: string): Promise<void> {
 async function ensureFolder(files: Files, folder: string, mode: number): Promise<void> {
     try {
         await files.createFolder(folder, { mode });
-    }
-    catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST' && (error as { reason?: string }).reason !== 'CONFLICT') {
+    } catch (error) {
+        if (
+            (error as NodeJS.ErrnoException).code !== 'EEXIST' &&
+            (error as { reason?: string }).reason !== 'CONFLICT'
+        ) {
             throw error;
         }
     }
@@ -86,8 +98,7 @@ async function ensureFolder(files: Files, folder: string, mode: number): Promise
 async function removeFile(files: Files, path: string): Promise<void> {
     try {
         await files.remove(path);
-    }
-    catch (error) {
+    } catch (error) {
         if (!(isFailure(error) ? error.code === 40400 : (error as NodeJS.ErrnoException).code === 'ENOENT')) {
             throw error;
         }

@@ -107,28 +107,44 @@ interface Search {
 }
 
 /** Tasks that fit a condition; in a write, what is changed of them is kept. */
-export async function findTasks(em: EntityManager, where: object, { limit, newestFirst = false }: Search = {}): Promise<TaskRow[]> {
-    return await em.find(TaskEntity, where, { orderBy: { id: newestFirst ? 'desc' : 'asc' }, ...(limit === undefined ? {} : { limit }) }) as unknown as TaskRow[];
+export async function findTasks(
+    em: EntityManager,
+    where: object,
+    { limit, newestFirst = false }: Search = {}
+): Promise<TaskRow[]> {
+    return (await em.find(TaskEntity, where, {
+        orderBy: { id: newestFirst ? 'desc' : 'asc' },
+        ...(limit === undefined ? {} : { limit })
+    })) as unknown as TaskRow[];
 }
 
 /** Runs that fit a condition; in a write, what is changed of them is kept. */
-export async function findRuns(em: EntityManager, where: object, { limit, newestFirst = false }: Search = {}): Promise<RunRow[]> {
-    return await em.find(RunEntity, where, { orderBy: { id: newestFirst ? 'desc' : 'asc' }, ...(limit === undefined ? {} : { limit }) }) as unknown as RunRow[];
+export async function findRuns(
+    em: EntityManager,
+    where: object,
+    { limit, newestFirst = false }: Search = {}
+): Promise<RunRow[]> {
+    return (await em.find(RunEntity, where, {
+        orderBy: { id: newestFirst ? 'desc' : 'asc' },
+        ...(limit === undefined ? {} : { limit })
+    })) as unknown as RunRow[];
 }
 
 export const entities = [TaskEntity, RunEntity, OutputEntity];
 
-export const migrations: readonly Migration[] = [{
-    name: '0001-tasks-runs-outputs',
-    up: [
-        `create table tasks (id integer primary key autoincrement, version integer not null, name text not null, schedule text not null, timezone text not null, command text, script text, user text, cwd text,
+export const migrations: readonly Migration[] = [
+    {
+        name: '0001-tasks-runs-outputs',
+        up: [
+            `create table tasks (id integer primary key autoincrement, version integer not null, name text not null, schedule text not null, timezone text not null, command text, script text, user text, cwd text,
             env text, env_names text not null, timeout_seconds integer, overlap text not null, retries integer not null, backoff_seconds integer not null, missed text not null, enabled integer not null,
             notify_on text not null, dead_man_seconds integer, created_at integer not null, updated_at integer not null, due_at integer, boot text, retry_at integer, retry_attempt integer not null,
             awaited_since integer not null, dead_at integer, overdue_since integer, failing integer not null)`,
-        `create table runs (id integer primary key autoincrement, task_id integer not null references tasks (id) on delete cascade, version integer not null, trigger text not null, state text not null,
+            `create table runs (id integer primary key autoincrement, task_id integer not null references tasks (id) on delete cascade, version integer not null, trigger text not null, state text not null,
             attempt integer not null, due_at integer, created_at integer not null, started_at integer, finished_at integer, times integer not null, exit_code integer, signal text, reason text, message text, mark text not null, scratch text)`,
-        'create index runs_of_task on runs (task_id, id)',
-        'create index runs_by_state on runs (state, id)',
-        'create table outputs (run_id integer primary key references runs (id) on delete cascade, head text not null, tail text not null, total integer not null)'
-    ]
-}];
+            'create index runs_of_task on runs (task_id, id)',
+            'create index runs_by_state on runs (state, id)',
+            'create table outputs (run_id integer primary key references runs (id) on delete cascade, head text not null, tail text not null, total integer not null)'
+        ]
+    }
+];

@@ -42,9 +42,17 @@ export class Tasks {
     }
 
     /** In the order of ids, one more than asked for where there are more. */
-    async list({ q, enabled, after, limit }: TaskFilter): Promise<{ readonly rows: readonly Seen[]; readonly total: number }> {
+    async list({
+        q,
+        enabled,
+        after,
+        limit
+    }: TaskFilter): Promise<{ readonly rows: readonly Seen[]; readonly total: number }> {
         // A fragment of SQL is good for one query; unlike a pattern it takes % and _ as they are.
-        const where = (): object => ({ ...(enabled === undefined ? {} : { enabled }), ...(q === undefined ? {} : { [raw('instr(lower(name), lower(?))', [q])]: { $gt: 0 } }) });
+        const where = (): object => ({
+            ...(enabled === undefined ? {} : { enabled }),
+            ...(q === undefined ? {} : { [raw('instr(lower(name), lower(?))', [q])]: { $gt: 0 } })
+        });
         return this.#options.ctx.db.read(async (em) => {
             const tasks = await findTasks(em, { ...where(), id: { $gt: after } }, { limit: limit + 1 });
             return { rows: await withRuns(em, tasks), total: await em.count(TaskEntity, where()) };
@@ -66,53 +74,87 @@ export class Tasks {
         await checkDraft(draft, null, this.#options.accounts, machine.now());
         const env = await this.#seal(draft, {});
         const boot = await machine.boot();
-        const task = await turns.take(() => ctx.db.write(async (em) => {
-            const now = machine.now();
-            const row = { ...rowOf(draft), env, version: 1, createdAt: now, updatedAt: now, dueAt: null, boot, retryAt: null, retryAttempt: 1, awaitedSince: now, deadAt: null, overdueSince: null, failing: false };
-            planner.plan(row as TaskRow, boot);
-            return found(em, await em.insert(TaskEntity, row));
-        }));
+        const task = await turns.take(() =>
+            ctx.db.write(async (em) => {
+                const now = machine.now();
+                const row = {
+                    ...rowOf(draft),
+                    env,
+                    version: 1,
+                    createdAt: now,
+                    updatedAt: now,
+                    dueAt: null,
+                    boot,
+                    retryAt: null,
+                    retryAttempt: 1,
+                    awaitedSince: now,
+                    deadAt: null,
+                    overdueSince: null,
+                    failing: false
+                };
+                planner.plan(row as TaskRow, boot);
+                return found(em, await em.insert(TaskEntity, row));
+            })
+        );
         planner.look();
         return { task, lastRun: null };
     }
 
     /** @throws NOT_FOUND 40400, VERSION_STALE 41200, VALIDATION_FAILED 40001 */
-    async update(id: number, input: TaskInput, ifMatch: string | null): Promise<{ readonly before: Seen; readonly after: Seen }> {
+    async update(
+        id: number,
+        input: TaskInput,
+        ifMatch: string | null
+    ): Promise<{ readonly before: Seen; readonly after: Seen }> {
         const { ctx, machine, turns, planner, runs } = this.#options;
         const before = await this.get(id);
         checkVersion(before.task, ifMatch, input.version);
         const draft = draftOf(input, draftOfRow(before.task), this.#zone());
         await checkDraft(draft, draftOfRow(before.task), this.#options.accounts, machine.now());
-        const values = before.task.env === null ? {} : JSON.parse(await ctx.secrets.open(before.task.env)) as Record<string, string>;
+        const values =
+            before.task.env === null
+                ? {}
+                : (JSON.parse(await ctx.secrets.open(before.task.env)) as Record<string, string>);
         const env = input.env === undefined ? before.task.env : await this.#seal(draft, values);
         const boot = await machine.boot();
-        await turns.take(() => ctx.db.write(async (em) => {
-            const task = await found(em, id);
-            // What was read before the turn is what was checked and merged.
-            if (task.version !== before.task.version) {
-                throw errors.stale(task.version);
-            }
-            const { enabled, schedule, timezone, deadManSeconds } = task;
-            const now = machine.now();
-            Object.assign(task, rowOf(draft), { env, version: task.version + 1, updatedAt: now });
-            if (task.enabled !== enabled || task.schedule !== schedule || task.timezone !== timezone || task.deadManSeconds !== deadManSeconds) {
-                if (task.enabled !== enabled || deadManSeconds === null || task.deadManSeconds === null) {
-                    Object.assign(task, { awaitedSince: now, overdueSince: null });
+        await turns.take(() =>
+            ctx.db.write(async (em) => {
+                const task = await found(em, id);
+                // What was read before the turn is what was checked and merged.
+                if (task.version !== before.task.version) {
+                    throw errors.stale(task.version);
                 }
-                const { dueAt } = task;
-                planner.plan(task, boot);
-                if (task.enabled === enabled && task.schedule === schedule && task.timezone === timezone) {
-                    task.dueAt = dueAt;
+                const { enabled, schedule, timezone, deadManSeconds } = task;
+                const now = machine.now();
+                Object.assign(task, rowOf(draft), { env, version: task.version + 1, updatedAt: now });
+                if (
+                    task.enabled !== enabled ||
+                    task.schedule !== schedule ||
+                    task.timezone !== timezone ||
+                    task.deadManSeconds !== deadManSeconds
+                ) {
+                    if (task.enabled !== enabled || deadManSeconds === null || task.deadManSeconds === null) {
+                        Object.assign(task, { awaitedSince: now, overdueSince: null });
+                    }
+                    const { dueAt } = task;
+                    planner.plan(task, boot);
+                    if (
+                        task.enabled === enabled &&
+                        task.schedule === schedule &&
+                        task.timezone === timezone
+                    ) {
+                        task.dueAt = dueAt;
+                    }
+                    if (task.overdueSince !== null) {
+                        task.deadAt = null;
+                    }
                 }
-                if (task.overdueSince !== null) {
-                    task.deadAt = null;
+                if (!task.enabled) {
+                    task.retryAt = null;
+                    runs.forgo(id);
                 }
-            }
-            if (!task.enabled) {
-                task.retryAt = null;
-                runs.forgo(id);
-            }
-        }));
+            })
+        );
         planner.look();
         return { before, after: await this.get(id) };
     }
@@ -122,11 +164,13 @@ export class Tasks {
         const { ctx, turns, planner, runs } = this.#options;
         const seen = await this.get(id);
         checkVersion(seen.task, ifMatch, undefined);
-        await turns.take(() => ctx.db.write(async (em) => {
-            const task = await found(em, id);
-            checkVersion(task, ifMatch, undefined);
-            await em.remove(task).flush();
-        }));
+        await turns.take(() =>
+            ctx.db.write(async (em) => {
+                const task = await found(em, id);
+                checkVersion(task, ifMatch, undefined);
+                await em.remove(task).flush();
+            })
+        );
         await runs.stopAll(id);
         planner.look();
         return seen;
@@ -137,8 +181,12 @@ export class Tasks {
     }
 
     async #seal({ env }: Draft, kept: Readonly<Record<string, string>>): Promise<string | null> {
-        const values = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? kept[name] ?? '']));
-        return Object.keys(values).length === 0 ? null : this.#options.ctx.secrets.seal(JSON.stringify(values));
+        const values = Object.fromEntries(
+            Object.entries(env).map(([name, value]) => [name, value ?? kept[name] ?? ''])
+        );
+        return Object.keys(values).length === 0
+            ? null
+            : this.#options.ctx.secrets.seal(JSON.stringify(values));
     }
 }
 
@@ -155,27 +203,71 @@ async function withRuns(em: EntityManager, tasks: readonly TaskRow[]): Promise<S
         return [];
     }
     const ids = tasks.map(({ id }) => id);
-    const newest = await em.execute<{ id: number }[]>(`select max(id) as id from runs where started_at is not null and task_id in (${ids.map(() => '?').join(', ')}) group by task_id`, ids);
-    const runs = new Map((await findRuns(em, { id: { $in: newest.map(({ id }) => id) } })).map((run) => [run.taskId, run]));
+    const newest = await em.execute<{ id: number }[]>(
+        `select max(id) as id from runs where started_at is not null and task_id in (${ids.map(() => '?').join(', ')}) group by task_id`,
+        ids
+    );
+    const runs = new Map(
+        (await findRuns(em, { id: { $in: newest.map(({ id }) => id) } })).map((run) => [run.taskId, run])
+    );
     return tasks.map((task) => ({ task, lastRun: runs.get(task.id) ?? null }));
 }
 
 /** @throws VERSION_STALE 41200 */
 function checkVersion({ version }: TaskRow, ifMatch: string | null, sent: number | undefined): void {
-    if ((ifMatch !== null && ifMatch !== '*' && ifMatch !== String(version)) || (sent !== undefined && sent !== version)) {
+    if (
+        (ifMatch !== null && ifMatch !== '*' && ifMatch !== String(version)) ||
+        (sent !== undefined && sent !== version)
+    ) {
         throw errors.stale(version);
     }
 }
 
-function rowOf({ env, command, ...draft }: Draft): Omit<Draft, 'env' | 'command'> & { readonly command: string | null; readonly envNames: string } {
-    return { ...draft, command: command === null ? null : JSON.stringify(command), envNames: JSON.stringify(Object.keys(env)) };
+function rowOf({
+    env,
+    command,
+    ...draft
+}: Draft): Omit<Draft, 'env' | 'command'> & { readonly command: string | null; readonly envNames: string } {
+    return {
+        ...draft,
+        command: command === null ? null : JSON.stringify(command),
+        envNames: JSON.stringify(Object.keys(env))
+    };
 }
 
 function draftOfRow(task: TaskRow): Draft {
-    const { name, schedule, timezone, script, user, cwd, timeoutSeconds, overlap, retries, backoffSeconds, missed, enabled, notifyOn, deadManSeconds } = task;
+    const {
+        name,
+        schedule,
+        timezone,
+        script,
+        user,
+        cwd,
+        timeoutSeconds,
+        overlap,
+        retries,
+        backoffSeconds,
+        missed,
+        enabled,
+        notifyOn,
+        deadManSeconds
+    } = task;
     return {
-        name, schedule, timezone, script, user, cwd, timeoutSeconds, overlap: overlap as Draft['overlap'], retries, backoffSeconds, missed: missed as Draft['missed'], enabled, notifyOn: notifyOn as Draft['notifyOn'], deadManSeconds,
-        command: task.command === null ? null : JSON.parse(task.command) as string[],
+        name,
+        schedule,
+        timezone,
+        script,
+        user,
+        cwd,
+        timeoutSeconds,
+        overlap: overlap as Draft['overlap'],
+        retries,
+        backoffSeconds,
+        missed: missed as Draft['missed'],
+        enabled,
+        notifyOn: notifyOn as Draft['notifyOn'],
+        deadManSeconds,
+        command: task.command === null ? null : (JSON.parse(task.command) as string[]),
         env: Object.fromEntries((JSON.parse(task.envNames) as string[]).map((each) => [each, null]))
     };
 }

@@ -11,7 +11,11 @@ const runFields = {
     trigger: joi.valid('schedule', 'manual', 'retry', 'missed').required(),
     state: joi.valid('queued', 'running', 'succeeded', 'failed', 'timeout', 'stopped', 'skipped').required(),
     attempt: joi.number().integer().required().description('1, or which try it is'),
-    times: joi.number().integer().required().description('How many due times in a row a skipped run stands for'),
+    times: joi
+        .number()
+        .integer()
+        .required()
+        .description('How many due times in a row a skipped run stands for'),
     dueAt: time().allow(null).required().description('When it was due by the schedule'),
     createdAt: time().required(),
     startedAt: time().allow(null).required(),
@@ -39,9 +43,15 @@ export const taskSchema = joi.object({
     name: joi.string().required(),
     schedule: joi.string().required(),
     timezone: joi.string().required(),
-    command: joi.array().items(joi.string().allow('')).allow(null).description('Only with the permission `output`'),
+    command: joi
+        .array()
+        .items(joi.string().allow(''))
+        .allow(null)
+        .description('Only with the permission `output`'),
     script: joi.string().allow(null, '').description('Only with the permission `output`'),
-    env: joi.record(joi.object({ set: joi.valid(true).required() })).description('Names; only with the permission `output`. Values are never shown'),
+    env: joi
+        .record(joi.object({ set: joi.valid(true).required() }))
+        .description('Names; only with the permission `output`. Values are never shown'),
     user: joi.string().allow(null).required(),
     cwd: joi.string().allow(null).required(),
     timeoutSeconds: joi.number().integer().allow(null).required(),
@@ -52,9 +62,15 @@ export const taskSchema = joi.object({
     enabled: joi.boolean().required(),
     notifyOn: joi.valid('never', 'failure', 'change', 'always').required(),
     deadManSeconds: joi.number().integer().allow(null).required(),
-    nextRunAt: time().allow(null).required().description('By the schedule; null while disabled, and of @reboot'),
+    nextRunAt: time()
+        .allow(null)
+        .required()
+        .description('By the schedule; null while disabled, and of @reboot'),
     retryAt: time().allow(null).required().description('When it will be tried again'),
-    overdueSince: time().allow(null).required().description('Since when a success is overdue by `deadManSeconds`'),
+    overdueSince: time()
+        .allow(null)
+        .required()
+        .description('Since when a success is overdue by `deadManSeconds`'),
     lastRun: joi.typed<RunView | null>(runSchema.allow(null).required()).description('The newest that began'),
     createdAt: time().required(),
     updatedAt: time().required()
@@ -68,21 +84,71 @@ export const seesAll = (actor: Actor): boolean => actor.can('output');
 export function runView(run: RunRow, seesAll: boolean): RunView {
     const { id, version, taskId, trigger, state, attempt, times, exitCode, signal, reason, message } = run;
     return {
-        id, version, taskId, trigger, state, attempt, times, dueAt: iso(run.dueAt), createdAt: new Date(run.createdAt).toISOString(), startedAt: iso(run.startedAt), finishedAt: iso(run.finishedAt), exitCode, signal, reason,
+        id,
+        version,
+        taskId,
+        trigger,
+        state,
+        attempt,
+        times,
+        dueAt: iso(run.dueAt),
+        createdAt: new Date(run.createdAt).toISOString(),
+        startedAt: iso(run.startedAt),
+        finishedAt: iso(run.finishedAt),
+        exitCode,
+        signal,
+        reason,
         ...(seesAll ? { message } : {})
     };
 }
 
 /** A task. `seesAll`: with what it runs. */
 export function taskView(task: TaskRow, lastRun: RunRow | null, seesAll: boolean): TaskView {
-    const { id, version, name, schedule, timezone, user, cwd, timeoutSeconds, retries, backoffSeconds, missed, enabled, deadManSeconds } = task;
+    const {
+        id,
+        version,
+        name,
+        schedule,
+        timezone,
+        user,
+        cwd,
+        timeoutSeconds,
+        retries,
+        backoffSeconds,
+        missed,
+        enabled,
+        deadManSeconds
+    } = task;
     const names = JSON.parse(task.envNames) as string[];
     return {
-        id, version, name, schedule, timezone,
-        ...(seesAll ? { command: task.command === null ? null : JSON.parse(task.command) as string[], script: task.script, env: Object.fromEntries(names.map((each) => [each, { set: true as const }])) } : {}),
-        user, cwd, timeoutSeconds, overlap: task.overlap as Overlap, retries, backoffSeconds, missed, enabled, notifyOn: task.notifyOn as NotifyOn, deadManSeconds,
-        nextRunAt: iso(task.dueAt), retryAt: iso(task.retryAt), overdueSince: iso(task.overdueSince), lastRun: lastRun === null ? null : runView(lastRun, seesAll),
-        createdAt: new Date(task.createdAt).toISOString(), updatedAt: new Date(task.updatedAt).toISOString()
+        id,
+        version,
+        name,
+        schedule,
+        timezone,
+        ...(seesAll
+            ? {
+                  command: task.command === null ? null : (JSON.parse(task.command) as string[]),
+                  script: task.script,
+                  env: Object.fromEntries(names.map((each) => [each, { set: true as const }]))
+              }
+            : {}),
+        user,
+        cwd,
+        timeoutSeconds,
+        overlap: task.overlap as Overlap,
+        retries,
+        backoffSeconds,
+        missed,
+        enabled,
+        notifyOn: task.notifyOn as NotifyOn,
+        deadManSeconds,
+        nextRunAt: iso(task.dueAt),
+        retryAt: iso(task.retryAt),
+        overdueSince: iso(task.overdueSince),
+        lastRun: lastRun === null ? null : runView(lastRun, seesAll),
+        createdAt: new Date(task.createdAt).toISOString(),
+        updatedAt: new Date(task.updatedAt).toISOString()
     };
 }
 

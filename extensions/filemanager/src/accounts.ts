@@ -28,15 +28,16 @@ export class Accounts {
     async #ask(kind: Kind, ids: readonly number[], until: number): Promise<void> {
         const found = new Map<number, string>();
         try {
-            const { stdout } = await this.#ctx.exec('getent', [kind, ...ids.map(String)], { timeoutSeconds: 5 });
+            const { stdout } = await this.#ctx.exec('getent', [kind, ...ids.map(String)], {
+                timeoutSeconds: 5
+            });
             for (const line of stdout.split('\n')) {
                 const [name = '', , id = ''] = line.split(':');
                 if (name !== '' && /^\d+$/.test(id)) {
                     found.set(Number(id), name);
                 }
             }
-        }
-        catch (error) {
+        } catch (error) {
             this.#ctx.log.debug('Names of owners could not be looked up', { error: String(error) });
         }
         if (this.#known.size > mostKept) {

@@ -7,7 +7,12 @@ const chunkBytes = 256 * 1024;
 /** The bytes from `start` up to, not including, `end`; fewer when the file has become shorter. */
 export async function* bytesOf(handle: FileHandle, start: number, end: number): AsyncGenerator<Uint8Array> {
     for (let at = start; at < end;) {
-        const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(Math.min(chunkBytes, end - at)), 0, null, at);
+        const { bytesRead, buffer } = await handle.read(
+            Buffer.allocUnsafe(Math.min(chunkBytes, end - at)),
+            0,
+            null,
+            at
+        );
         if (bytesRead === 0) {
             return;
         }
@@ -24,7 +29,11 @@ export async function writeAll(handle: FileHandle, chunk: Uint8Array, position: 
 }
 
 /** Writes a whole source and resolves with how many bytes it had. */
-export async function writeFrom(handle: FileHandle, source: AsyncIterable<Uint8Array>, start = 0): Promise<number> {
+export async function writeFrom(
+    handle: FileHandle,
+    source: AsyncIterable<Uint8Array>,
+    start = 0
+): Promise<number> {
     let at = start;
     for await (const chunk of source) {
         await writeAll(handle, chunk, at);
@@ -34,11 +43,13 @@ export async function writeFrom(handle: FileHandle, source: AsyncIterable<Uint8A
 }
 
 /** A body from a client: where its connection breaks, the series ends, and `broken` hears of it. What the host refused still throws. */
-export async function* received(body: AsyncIterable<Uint8Array>, broken: () => void): AsyncGenerator<Uint8Array> {
+export async function* received(
+    body: AsyncIterable<Uint8Array>,
+    broken: () => void
+): AsyncGenerator<Uint8Array> {
     try {
         yield* body;
-    }
-    catch (error) {
+    } catch (error) {
         if (isFailure(error)) {
             throw error;
         }

@@ -33,8 +33,7 @@ export async function openFile(files: Files, path: string): Promise<Opened> {
             if (attempt === attempts) {
                 throw failures.CHANGED_MEANWHILE({ path });
             }
-        }
-        catch (error) {
+        } catch (error) {
             await handle.close();
             throw error;
         }
@@ -46,7 +45,12 @@ export async function openFile(files: Files, path: string): Promise<Opened> {
 export async function download(files: Files, path: string, inline: boolean): Promise<Download> {
     const { handle, entry } = await openFile(files, path);
     return {
-        size: entry.size, type: mediaType(path), name: nameOf(path), version: entry.version, modifiedAt: entry.modifiedAt, inline,
+        size: entry.size,
+        type: mediaType(path),
+        name: nameOf(path),
+        version: entry.version,
+        modifiedAt: entry.modifiedAt,
+        inline,
         open: ({ start, end }) => bytesOf(handle, start, end ?? entry.size),
         close: () => handle.close()
     };
@@ -102,14 +106,22 @@ export class Writing {
     }
 }
 
-async function fill(files: Files, path: string, temporary: string, { body, length, signal }: NewContent): Promise<void> {
+async function fill(
+    files: Files,
+    path: string,
+    temporary: string,
+    { body, length, signal }: NewContent
+): Promise<void> {
     await ownerOf(files, parentOf(path));
     await using closing = new AsyncDisposableStack();
     const handle = closing.adopt(await files.open(temporary, 'wx', 0o600), (one) => one.close());
     let isBroken = false;
-    const bytes = await writeFrom(handle, received(body, () => {
-        isBroken = true;
-    }));
+    const bytes = await writeFrom(
+        handle,
+        received(body, () => {
+            isBroken = true;
+        })
+    );
     if (isBroken || signal.aborted || (length !== null && length !== bytes)) {
         throw failures.PARTIAL_BODY({ expected: length, received: bytes });
     }
@@ -120,7 +132,7 @@ async function fill(files: Files, path: string, temporary: string, { body, lengt
 async function take(files: Files, temporary: string, path: string, old: FileEntry | null): Promise<void> {
     await using closing = new AsyncDisposableStack();
     const handle = closing.adopt(await files.open(temporary, 'r+'), (one) => one.close());
-    await giveFile(handle, old ?? await ownerOf(files, parentOf(path)));
+    await giveFile(handle, old ?? (await ownerOf(files, parentOf(path))));
     // Bits that lend an account's rights belonged to the old bytes.
     await handle.chmod(old === null ? 0o640 : old.mode & 0o777);
 }
@@ -128,8 +140,7 @@ async function take(files: Files, temporary: string, path: string, old: FileEntr
 async function existing(files: Files, path: string): Promise<FileEntry | null> {
     try {
         return await files.stat(path);
-    }
-    catch (error) {
+    } catch (error) {
         if (isMissing(error)) {
             return null;
         }
@@ -158,7 +169,14 @@ export function checkVersion(now: FileEntry, ifMatch: string | null): void {
 }
 
 function stale(version: string | null): Error {
-    return version === null ? createFailure({ code: 41200, reason: 'VERSION_STALE', message: 'The file is not there any more', data: { version } }) : errors.stale(version);
+    return version === null
+        ? createFailure({
+              code: 41200,
+              reason: 'VERSION_STALE',
+              message: 'The file is not there any more',
+              data: { version }
+          })
+        : errors.stale(version);
 }
 
 function refuseOther({ type }: FileEntry, path: string): void {

@@ -35,11 +35,24 @@ export class Entries {
     }
 
     async all(rows: readonly { readonly entry: FileEntry; readonly path: string }[]): Promise<EntryView[]> {
-        const owners = await this.#accounts.names('passwd', rows.map(({ entry }) => entry.uid));
-        const groups = await this.#accounts.names('group', rows.map(({ entry }) => entry.gid));
+        const owners = await this.#accounts.names(
+            'passwd',
+            rows.map(({ entry }) => entry.uid)
+        );
+        const groups = await this.#accounts.names(
+            'group',
+            rows.map(({ entry }) => entry.gid)
+        );
         return rows.map(({ entry, path }) => ({
-            name: nameOf(path), path, type: entry.type, size: entry.size, mode: entry.mode & 0o7777, owner: owners.get(entry.uid) ?? String(entry.uid), group: groups.get(entry.gid) ?? String(entry.gid),
-            modifiedAt: entry.modifiedAt.toISOString(), version: entry.version
+            name: nameOf(path),
+            path,
+            type: entry.type,
+            size: entry.size,
+            mode: entry.mode & 0o7777,
+            owner: owners.get(entry.uid) ?? String(entry.uid),
+            group: groups.get(entry.gid) ?? String(entry.gid),
+            modifiedAt: entry.modifiedAt.toISOString(),
+            version: entry.version
         }));
     }
 }

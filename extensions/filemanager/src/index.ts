@@ -12,10 +12,20 @@ import { settings, type Ctx } from './settings.ts';
 import { entities, migrations } from './store.ts';
 
 export default definePlugin({
-    settings, entities, migrations,
+    settings,
+    entities,
+    migrations,
     setup(ctx) {
         const parts = createParts(ctx);
-        [browseRoutes, contentRoutes, changeRoutes, trashRoutes, archiveRoutes, uploadRoutes, terminalRoutes].forEach((declare) => declare(parts));
+        [
+            browseRoutes,
+            contentRoutes,
+            changeRoutes,
+            trashRoutes,
+            archiveRoutes,
+            uploadRoutes,
+            terminalRoutes
+        ].forEach((declare) => declare(parts));
         ctx.health('roots', () => rootsHealth(parts));
         ctx.health('terminal', () => parts.terminals.health());
         let tidied = async (): Promise<void> => undefined;
@@ -51,7 +61,20 @@ async function rootsHealth({ roots }: Parts): Promise<Health> {
         await files.stat('').catch(() => missing.push(name));
     }
     if (all.length === 0) {
-        return { state: 'degraded', evidence: 'No root is set, so there is nothing to see', remedy: { text: 'Name the folders that people may reach in the plugin\'s settings', route: '/api/plugins/filemanager' } };
+        return {
+            state: 'degraded',
+            evidence: 'No root is set, so there is nothing to see',
+            remedy: {
+                text: "Name the folders that people may reach in the plugin's settings",
+                route: '/api/plugins/filemanager'
+            }
+        };
     }
-    return missing.length === 0 ? { state: 'ok', evidence: `${all.length} roots` } : { state: 'degraded', evidence: `These roots cannot be opened: ${missing.join(', ')}`, remedy: { text: 'Make the folders, grant them to the plugin, or remove the roots' } };
+    return missing.length === 0
+        ? { state: 'ok', evidence: `${all.length} roots` }
+        : {
+              state: 'degraded',
+              evidence: `These roots cannot be opened: ${missing.join(', ')}`,
+              remedy: { text: 'Make the folders, grant them to the plugin, or remove the roots' }
+          };
 }

@@ -10,8 +10,7 @@ export class Locks {
         this.#tails.set(key, tail);
         try {
             return await mine;
-        }
-        finally {
+        } finally {
             if (this.#tails.get(key) === tail) {
                 this.#tails.delete(key);
             }

@@ -3,11 +3,15 @@ import { isFailure, type Files } from '@portico/sdk';
 import { failures, filesystem } from './failures.ts';
 
 /** @throws OTHER_DEVICE 40951, CONFLICT 40900 when `to` is taken, NOT_FOUND 40400 */
-export async function move(files: Files, from: string, to: string, options: { readonly replace?: boolean } = {}): Promise<void> {
+export async function move(
+    files: Files,
+    from: string,
+    to: string,
+    options: { readonly replace?: boolean } = {}
+): Promise<void> {
     try {
         await filesystem(() => files.move(from, to, options));
-    }
-    catch (error) {
+    } catch (error) {
         throw (error as NodeJS.ErrnoException).code === 'EXDEV' ? failures.OTHER_DEVICE({ from, to }) : error;
     }
 }

@@ -30,7 +30,15 @@ export function createParts(ctx: Ctx): Parts {
     const locks = new Locks();
     const uploads = new Uploads(ctx, roots, scratch);
     return {
-        ctx, roots, scratch, locks, uploads, entries: new Entries(new Accounts(ctx)), writing: new Writing(scratch, locks), trash: new Trash(ctx, roots),
-        protocol: new Protocol(ctx, roots, uploads), terminals: new Terminals(ctx)
+        ctx,
+        roots,
+        scratch,
+        locks,
+        uploads,
+        entries: new Entries(new Accounts(ctx)),
+        writing: new Writing(scratch, locks),
+        trash: new Trash(ctx, roots),
+        protocol: new Protocol(ctx, roots, uploads),
+        terminals: new Terminals(ctx)
     };
 }

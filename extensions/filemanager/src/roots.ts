@@ -20,7 +20,9 @@ export class Roots {
 
     /** Roots that this actor may reach. */
     visible(actor: Actor): readonly Root[] {
-        return this.#ctx.settings.roots.filter(({ roles }) => reaches(actor, roles)).map(({ name, path }) => this.#open(name, path));
+        return this.#ctx.settings.roots
+            .filter(({ roles }) => reaches(actor, roles))
+            .map(({ name, path }) => this.#open(name, path));
     }
 
     /** @throws NOT_FOUND 40400 both for an unknown root and for one of other roles */
@@ -33,7 +35,10 @@ export class Roots {
     }
 
     /** A root and one path below it. */
-    at(actor: Actor, { root, path }: { readonly root: string; readonly path: string }): { readonly root: Root; readonly path: string } {
+    at(
+        actor: Actor,
+        { root, path }: { readonly root: string; readonly path: string }
+    ): { readonly root: Root; readonly path: string } {
         return { root: this.of(actor, root), path: parsePath(path) };
     }
 
@@ -54,5 +59,9 @@ export class Roots {
 }
 
 function reaches(actor: Actor, roles: readonly string[]): boolean {
-    return actor.kind === 'system' || actor.role === 'admin' || (actor.role !== null && roles.includes(actor.role));
+    return (
+        actor.kind === 'system' ||
+        actor.role === 'admin' ||
+        (actor.role !== null && roles.includes(actor.role))
+    );
 }

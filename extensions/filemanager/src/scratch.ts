@@ -25,8 +25,7 @@ export class Scratch {
         await this.#ctx.db.write((em) => em.insert(ScratchEntity, { id, folder: root.folder, path }));
         try {
             return await work(path);
-        }
-        finally {
+        } finally {
             await this.#forget(root, id, path);
         }
     }
@@ -45,11 +44,14 @@ export class Scratch {
     async #forget(root: Root, id: string, path: string): Promise<void> {
         try {
             await root.files.remove(path, { recursive: true });
-        }
-        catch (error) {
+        } catch (error) {
             if (!isMissing(error)) {
                 // The row stays, and the next start tries again.
-                this.#ctx.log.warn('Something half-written could not be removed', { folder: root.folder, path, error: String(error) });
+                this.#ctx.log.warn('Something half-written could not be removed', {
+                    folder: root.folder,
+                    path,
+                    error: String(error)
+                });
                 return;
             }
         }

@@ -13,7 +13,13 @@ export interface SearchResult {
 }
 
 /** Finds names that contain the text, whatever the case; with `*` or `?` in it, whole names that fit the pattern. */
-export async function search(files: Files, folder: string, text: string, most: number, signal: AbortSignal): Promise<SearchResult> {
+export async function search(
+    files: Files,
+    folder: string,
+    text: string,
+    most: number,
+    signal: AbortSignal
+): Promise<SearchResult> {
     const fits = matcher(text);
     const found: Found[] = [];
     const until = Date.now() + searchLimits.milliseconds;
@@ -39,7 +45,9 @@ export async function search(files: Files, folder: string, text: string, most: n
 /** A test of one name. */
 export function matcher(text: string): (name: string) => boolean {
     const wanted = text.toLowerCase();
-    return /[*?]/.test(wanted) ? (name) => fitsPattern(name.toLowerCase(), wanted) : (name) => name.toLowerCase().includes(wanted);
+    return /[*?]/.test(wanted)
+        ? (name) => fitsPattern(name.toLowerCase(), wanted)
+        : (name) => name.toLowerCase().includes(wanted);
 }
 
 /** `*` is any text, `?` one character. Goes back to the last star only, so no pattern takes more than the product of both lengths. */
@@ -50,17 +58,14 @@ function fitsPattern(name: string, pattern: string): boolean {
             star = of;
             mark = at;
             of += 1;
-        }
-        else if (of < pattern.length && (pattern[of] === '?' || pattern[of] === name[at])) {
+        } else if (of < pattern.length && (pattern[of] === '?' || pattern[of] === name[at])) {
             at += 1;
             of += 1;
-        }
-        else if (star >= 0) {
+        } else if (star >= 0) {
             of = star + 1;
             mark += 1;
             at = mark;
-        }
-        else {
+        } else {
             return false;
         }
     }

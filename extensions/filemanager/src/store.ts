@@ -50,14 +50,16 @@ export const ScratchEntity = defineEntity({
 
 export const entities = [TrashEntity, UploadEntity, ScratchEntity];
 
-export const migrations: readonly Migration[] = [{
-    name: '0001-trash-uploads-scratch',
-    up: [
-        `create table trash (id integer primary key autoincrement, folder text not null, path text not null, "key" text not null unique, type text not null, size integer not null, at integer not null, actor text not null)`,
-        'create index trash_of_folder on trash (folder, id)',
-        `create table uploads (id text primary key, folder text not null, root text not null, path text not null, length integer not null, actor text not null, metadata text not null,
+export const migrations: readonly Migration[] = [
+    {
+        name: '0001-trash-uploads-scratch',
+        up: [
+            `create table trash (id integer primary key autoincrement, folder text not null, path text not null, "key" text not null unique, type text not null, size integer not null, at integer not null, actor text not null)`,
+            'create index trash_of_folder on trash (folder, id)',
+            `create table uploads (id text primary key, folder text not null, root text not null, path text not null, length integer not null, actor text not null, metadata text not null,
             "replace" integer not null, done integer not null, expires integer not null)`,
-        'create index uploads_by_expiry on uploads (expires)',
-        'create table scratch (id text primary key, folder text not null, path text not null)'
-    ]
-}];
+            'create index uploads_by_expiry on uploads (expires)',
+            'create table scratch (id text primary key, folder text not null, path text not null)'
+        ]
+    }
+];

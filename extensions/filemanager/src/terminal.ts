@@ -43,14 +43,22 @@ export class Terminals {
         try {
             await this.check();
             return { state: 'ok', evidence: `${this.#open} terminals are open` };
-        }
-        catch (error) {
-            const { code, reason, data, message } = isFailure(error) ? error : errors.toolMissing(this.#ctx.settings.terminalShell, '');
+        } catch (error) {
+            const { code, reason, data, message } = isFailure(error)
+                ? error
+                : errors.toolMissing(this.#ctx.settings.terminalShell, '');
             if (reason === 'TOO_MANY_TERMINALS') {
                 return { state: 'ok', evidence: message };
             }
             const install = data?.['install'];
-            return { state: 'degraded', evidence: `Terminals do not work: ${message} (${code})`, remedy: { text: 'Install what is missing; files work without it', ...(typeof install === 'string' && install !== '' ? { command: install } : {}) } };
+            return {
+                state: 'degraded',
+                evidence: `Terminals do not work: ${message} (${code})`,
+                remedy: {
+                    text: 'Install what is missing; files work without it',
+                    ...(typeof install === 'string' && install !== '' ? { command: install } : {})
+                }
+            };
         }
     }
 
@@ -64,8 +72,7 @@ export class Terminals {
         try {
             await using child = await this.#spawn(size, ['-l'], signal);
             await this.#carry(socket, child);
-        }
-        finally {
+        } finally {
             this.#open -= 1;
         }
     }
@@ -86,13 +93,11 @@ export class Terminals {
                 if (typeof message === 'string') {
                     const { columns, rows } = readSize(message);
                     await child.resize(columns, rows);
-                }
-                else {
+                } else {
                     await writer.write(message);
                 }
             }
-        }
-        finally {
+        } finally {
             writer.releaseLock();
             await child.kill('SIGHUP').catch(() => undefined);
             await ended(child);
@@ -100,11 +105,17 @@ export class Terminals {
         }
     }
 
-    async #spawn({ columns, rows }: TerminalSize, args: readonly string[], signal?: AbortSignal): Promise<Child> {
+    async #spawn(
+        { columns, rows }: TerminalSize,
+        args: readonly string[],
+        signal?: AbortSignal
+    ): Promise<Child> {
         const { terminalShell, terminalUser } = this.#ctx.settings;
         return this.#ctx.spawn(terminalShell, args, {
-            pty: { columns, rows }, env: { TERM: 'xterm-256color' },
-            ...(terminalUser === undefined ? {} : { user: terminalUser }), ...(signal === undefined ? {} : { signal })
+            pty: { columns, rows },
+            env: { TERM: 'xterm-256color' },
+            ...(terminalUser === undefined ? {} : { user: terminalUser }),
+            ...(signal === undefined ? {} : { signal })
         });
     }
 
@@ -121,14 +132,16 @@ function readSize(message: string): TerminalSize {
     let value: unknown;
     try {
         value = JSON.parse(message);
-    }
-    catch {
+    } catch {
         value = null;
     }
     const { columns, rows } = (value ?? {}) as { columns?: unknown; rows?: unknown };
-    const fits = (number: unknown, most: number): number is number => Number.isInteger(number) && (number as number) >= 1 && (number as number) <= most;
+    const fits = (number: unknown, most: number): number is number =>
+        Number.isInteger(number) && (number as number) >= 1 && (number as number) <= most;
     if (!fits(columns, 1000) || !fits(rows, 500)) {
-        throw errors.invalid([{ path: '', message: 'A text message is { "columns": 1 to 1000, "rows": 1 to 500 }' }]);
+        throw errors.invalid([
+            { path: '', message: 'A text message is { "columns": 1 to 1000, "rows": 1 to 500 }' }
+        ]);
     }
     return { columns, rows };
 }
@@ -145,8 +158,7 @@ async function ended(child: Child): Promise<void> {
     const timer = setTimeout(() => void child.kill('SIGKILL').catch(() => undefined), graceMs);
     try {
         await child.exited;
-    }
-    finally {
+    } finally {
         clearTimeout(timer);
     }
 }

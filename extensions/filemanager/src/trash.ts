@@ -44,12 +44,19 @@ export class Trash {
         const { type, size } = await filesystem(() => root.files.stat(path));
         await ensurePrivate(root.files, 'trash');
         const key = randomUUID();
-        const row = { folder: root.folder, path, key, type, size, at: Date.now(), actor: actor.username ?? '' };
+        const row = {
+            folder: root.folder,
+            path,
+            key,
+            type,
+            size,
+            at: Date.now(),
+            actor: actor.username ?? ''
+        };
         await this.#ctx.db.write((em) => em.insert(TrashEntity, row));
         try {
             await move(root.files, path, privatePath('trash', key));
-        }
-        catch (error) {
+        } catch (error) {
             await this.#ctx.db.write((em) => em.nativeDelete(TrashEntity, { key }));
             throw error;
         }
@@ -57,7 +64,13 @@ export class Trash {
 
     /** Newest first. */
     async list(roots: readonly Root[]): Promise<Held[]> {
-        const rows = await this.#ctx.db.read((em) => em.find(TrashEntity, { folder: { $in: roots.map(({ folder }) => folder) } }, { orderBy: { id: 'desc' } }));
+        const rows = await this.#ctx.db.read((em) =>
+            em.find(
+                TrashEntity,
+                { folder: { $in: roots.map(({ folder }) => folder) } },
+                { orderBy: { id: 'desc' } }
+            )
+        );
         return rows.flatMap((row) => {
             const root = roots.find(({ folder }) => folder === row.folder);
             return root === undefined ? [] : [{ root, row }];
@@ -66,7 +79,14 @@ export class Trash {
 
     view({ root, row }: Held): TrashView {
         return {
-            id: row.id, root: root.name, path: row.path, name: nameOf(row.path), type: row.type as TrashView['type'], size: row.size, deletedAt: new Date(row.at).toISOString(), deletedBy: row.actor
+            id: row.id,
+            root: root.name,
+            path: row.path,
+            name: nameOf(row.path),
+            type: row.type as TrashView['type'],
+            size: row.size,
+            deletedAt: new Date(row.at).toISOString(),
+            deletedBy: row.actor
         };
     }
 
@@ -84,11 +104,13 @@ export class Trash {
     async restore({ root, row }: Held, to: string): Promise<void> {
         const parent = parentOf(to);
         if (parent !== '') {
-            await filesystem(() => root.files.createFolder(parent, { parents: true, mode: 0o750 })).catch((error: unknown) => {
-                if (!isTaken(error)) {
-                    throw error;
+            await filesystem(() => root.files.createFolder(parent, { parents: true, mode: 0o750 })).catch(
+                (error: unknown) => {
+                    if (!isTaken(error)) {
+                        throw error;
+                    }
                 }
-            });
+            );
         }
         await move(root.files, privatePath('trash', row.key), to);
         await this.#drop(row.id);
@@ -96,11 +118,13 @@ export class Trash {
 
     /** Removes an item for good. */
     async remove({ root, row }: Held, signal: AbortSignal): Promise<void> {
-        await removeTree(root.files, privatePath('trash', row.key), { signal, step: () => undefined }).catch((error: unknown) => {
-            if (!isMissing(error)) {
-                throw error;
+        await removeTree(root.files, privatePath('trash', row.key), { signal, step: () => undefined }).catch(
+            (error: unknown) => {
+                if (!isMissing(error)) {
+                    throw error;
+                }
             }
-        });
+        );
         await this.#drop(row.id);
     }
 
@@ -110,10 +134,19 @@ export class Trash {
         if (trashDays === 0) {
             return;
         }
-        const rows = await this.#ctx.db.read((em) => em.find(TrashEntity, { at: { $lt: Date.now() - trashDays * dayMs } }, { orderBy: { id: 'asc' } }));
+        const rows = await this.#ctx.db.read((em) =>
+            em.find(TrashEntity, { at: { $lt: Date.now() - trashDays * dayMs } }, { orderBy: { id: 'asc' } })
+        );
         for (const row of rows) {
             signal.throwIfAborted();
-            await this.remove({ root: this.#roots.formerly(row.folder), row }, signal).catch((error: unknown) => this.#ctx.log.warn('Something old could not be removed from the trash', { folder: row.folder, path: row.path, error: String(error) }));
+            await this.remove({ root: this.#roots.formerly(row.folder), row }, signal).catch(
+                (error: unknown) =>
+                    this.#ctx.log.warn('Something old could not be removed from the trash', {
+                        folder: row.folder,
+                        path: row.path,
+                        error: String(error)
+                    })
+            );
         }
     }
 
@@ -130,12 +163,15 @@ export class Trash {
 
     async #reconcile(folder: string, items: readonly TrashRow[]): Promise<void> {
         try {
-            const there = new Set((await this.#roots.formerly(folder).files.list(`${privateFolder}/trash`)).map(({ name }) => name));
+            const there = new Set(
+                (await this.#roots.formerly(folder).files.list(`${privateFolder}/trash`)).map(
+                    ({ name }) => name
+                )
+            );
             for (const { id } of items.filter(({ key }) => !there.has(key))) {
                 await this.#drop(id);
             }
-        }
-        catch (error) {
+        } catch (error) {
             this.#ctx.log.warn('The trash of a root cannot be looked at', { folder, error: String(error) });
         }
     }

@@ -46,8 +46,7 @@ export async function* walk(files: Files, folder: string, signal?: AbortSignal):
 async function listed(files: Files, folder: string, mayVanish: boolean): Promise<readonly FileEntry[]> {
     try {
         return byName(await files.list(folder));
-    }
-    catch (error) {
+    } catch (error) {
         if (mayVanish && isMissing(error)) {
             return [];
         }
@@ -61,7 +60,11 @@ export function byName(entries: readonly FileEntry[]): FileEntry[] {
 }
 
 /** How much there is at a path, counted up to a limit. @throws NOT_FOUND 40400 */
-export async function measure(files: Files, path: string, limit: { readonly entries: number; readonly bytes: number } = small): Promise<Measure> {
+export async function measure(
+    files: Files,
+    path: string,
+    limit: { readonly entries: number; readonly bytes: number } = small
+): Promise<Measure> {
     const top = await filesystem(() => files.stat(path));
     let [entries, bytes] = [1, top.type === 'file' ? top.size : 0];
     if (top.type === 'folder') {
@@ -84,7 +87,13 @@ export interface Progress {
 }
 
 /** Copies a file or a folder to a free name; everything new belongs to `owner`. Links and special files are left out and counted. */
-export async function copyTree(files: Files, from: string, to: string, owner: Owner, progress: Progress): Promise<{ readonly skipped: number }> {
+export async function copyTree(
+    files: Files,
+    from: string,
+    to: string,
+    owner: Owner,
+    progress: Progress
+): Promise<{ readonly skipped: number }> {
     const top = await filesystem(() => files.stat(from));
     if (top.type === 'file') {
         await copyFile(files, from, to, top, owner, progress.signal);
@@ -102,11 +111,9 @@ export async function copyTree(files: Files, from: string, to: string, owner: Ow
         const target = `${to}${found.path.slice(from.length)}`;
         if (found.entry.type === 'folder') {
             await make(target, found.entry.mode);
-        }
-        else if (found.entry.type === 'file') {
+        } else if (found.entry.type === 'file') {
             await copyFile(files, found.path, target, found.entry, owner, progress.signal);
-        }
-        else {
+        } else {
             skipped += 1;
         }
         progress.step(found);
@@ -121,7 +128,14 @@ export async function copyTree(files: Files, from: string, to: string, owner: Ow
     return { skipped };
 }
 
-async function copyFile(files: Files, from: string, to: string, { mode }: FileEntry, owner: Owner, signal: AbortSignal): Promise<void> {
+async function copyFile(
+    files: Files,
+    from: string,
+    to: string,
+    { mode }: FileEntry,
+    owner: Owner,
+    signal: AbortSignal
+): Promise<void> {
     await using closing = new AsyncDisposableStack();
     const { handle: source, entry } = await openFile(files, from);
     closing.defer(() => source.close());
@@ -134,7 +148,10 @@ async function copyFile(files: Files, from: string, to: string, { mode }: FileEn
 }
 
 /** Ends a source by throwing once the signal aborts. */
-export async function* untilAborted(source: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+export async function* untilAborted(
+    source: AsyncIterable<Uint8Array>,
+    signal: AbortSignal
+): AsyncGenerator<Uint8Array> {
     for await (const chunk of source) {
         signal.throwIfAborted();
         yield chunk;
@@ -142,7 +159,11 @@ export async function* untilAborted(source: AsyncIterable<Uint8Array>, signal: A
 }
 
 /** Removes a file or a folder with all that is in it, one child of its top after the other, so that it can be cancelled in between. */
-export async function removeTree(files: Files, path: string, progress: { readonly signal: AbortSignal; step(done: number, of: number): void }): Promise<void> {
+export async function removeTree(
+    files: Files,
+    path: string,
+    progress: { readonly signal: AbortSignal; step(done: number, of: number): void }
+): Promise<void> {
     const { type } = await filesystem(() => files.stat(path));
     if (type === 'folder') {
         const children = await filesystem(() => files.list(path));

@@ -3,16 +3,18 @@ import { joi, reply, type Actor, type Reply, type Task, type TaskRun } from '@po
 import type { Ctx } from './settings.ts';
 
 /** A task, as the API shows it everywhere. */
-export const taskSchema = joi.object({
-    id: joi.number().integer().required(),
-    kind: joi.string().required(),
-    state: joi.valid('queued', 'running', 'succeeded', 'failed', 'cancelled').required(),
-    progress: joi.number().min(0).max(1).allow(null).required(),
-    startedAt: joi.string().isoDate().allow(null).required(),
-    finishedAt: joi.string().isoDate().allow(null).required(),
-    result: joi.any(),
-    error: joi.any()
-}).unknown(true);
+export const taskSchema = joi
+    .object({
+        id: joi.number().integer().required(),
+        kind: joi.string().required(),
+        state: joi.valid('queued', 'running', 'succeeded', 'failed', 'cancelled').required(),
+        progress: joi.number().min(0).max(1).allow(null).required(),
+        startedAt: joi.string().isoDate().allow(null).required(),
+        finishedAt: joi.string().isoDate().allow(null).required(),
+        result: joi.any(),
+        error: joi.any()
+    })
+    .unknown(true);
 
 /** What a task is called and about. */
 export interface Job {
@@ -24,7 +26,11 @@ export interface Job {
 }
 
 /** Answers 202 with a task that does the work. */
-export async function asTask<T>(ctx: Ctx, { kind, title, actor, resource }: Job, work: (run: TaskRun) => Promise<T>): Promise<Reply<Task>> {
+export async function asTask<T>(
+    ctx: Ctx,
+    { kind, title, actor, resource }: Job,
+    work: (run: TaskRun) => Promise<T>
+): Promise<Reply<Task>> {
     return reply.accepted(await ctx.task({ kind, title, access: 'write', actor, resource }, work));
 }
 

@@ -14,17 +14,23 @@ import { own } from './unhealthy.ts';
 
 export function defineMonitoring(machine: Machine): PluginDefinition<void> {
     return definePlugin({
-        settings, entities, migrations,
+        settings,
+        entities,
+        migrations,
         setup(ctx) {
             const parts = createParts(ctx, machine);
             const { monitor } = parts;
-            [metricRoutes, processRoutes, ruleRoutes, alertRoutes, prometheusRoutes].forEach((declare) => declare(parts));
+            [metricRoutes, processRoutes, ruleRoutes, alertRoutes, prometheusRoutes].forEach((declare) =>
+                declare(parts)
+            );
             ctx.health('sampling', () => samplingHealth(parts));
             ctx.health('containers', () => containerHealth(parts, machine));
             ctx.onSettings(() => monitor.refit());
             ctx.onStart(async () => {
                 await monitor.start();
-                await ctx.schedule('prune', { everySeconds: 21_600, missed: 'run-once' }, () => monitor.prune());
+                await ctx.schedule('prune', { everySeconds: 21_600, missed: 'run-once' }, () =>
+                    monitor.prune()
+                );
             });
             ctx.onStop(() => monitor.stop());
         }
@@ -41,7 +47,11 @@ function samplingHealth({ ctx, monitor }: Parts): Health {
     if (worst === undefined) {
         return { state: 'ok', evidence: `${series} series; a sample takes ${(tookMs ?? 0).toFixed(1)} ms` };
     }
-    return { state: 'degraded', evidence: [worst, ...more].map(({ message }) => message).join('; '), ...(worst.remedy === null ? {} : { remedy: { text: worst.remedy } }) };
+    return {
+        state: 'degraded',
+        evidence: [worst, ...more].map(({ message }) => message).join('; '),
+        ...(worst.remedy === null ? {} : { remedy: { text: worst.remedy } })
+    };
 }
 
 function containerHealth({ ctx }: Parts, machine: Machine): Health {
@@ -50,6 +60,10 @@ function containerHealth({ ctx }: Parts, machine: Machine): Health {
     }
     const hierarchy = hierarchyOf(machine);
     return hierarchy === null
-        ? { state: 'degraded', evidence: 'No unified hierarchy of control groups is mounted, so containers are not measured', remedy: { text: 'Boot with systemd.unified_cgroup_hierarchy=1, or set `containers` to false' } }
+        ? {
+              state: 'degraded',
+              evidence: 'No unified hierarchy of control groups is mounted, so containers are not measured',
+              remedy: { text: 'Boot with systemd.unified_cgroup_hierarchy=1, or set `containers` to false' }
+          }
         : { state: 'ok', evidence: `Control groups at ${hierarchy}` };
 }

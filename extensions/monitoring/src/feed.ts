@@ -33,7 +33,7 @@ export class Feed {
      * All events from now on, the newest sample first; after a `lastEventId`, what came since. What is no longer kept is told by an event `gap`. A slow
      * listener costs nothing: it finds what is kept when it comes.
      */
-    async* listen(lastEventId: string | null, signal: AbortSignal): AsyncGenerator<StreamEvent> {
+    async *listen(lastEventId: string | null, signal: AbortSignal): AsyncGenerator<StreamEvent> {
         let at = this.#begin(lastEventId);
         let wake = (): void => undefined;
         const ring = (): void => wake();
@@ -56,8 +56,7 @@ export class Feed {
                 at = next.number;
                 yield { event: next.event, id: this.#id(next.number), data: next.data };
             }
-        }
-        finally {
+        } finally {
             this.#listeners.delete(ring);
             signal.removeEventListener('abort', ring);
         }

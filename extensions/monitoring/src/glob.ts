@@ -11,16 +11,13 @@ function matches(name: string, pattern: string): boolean {
         if (pattern[in_] === '*') {
             [star, from] = [in_, at];
             in_ += 1;
-        }
-        else if (in_ < pattern.length && (pattern[in_] === '?' || pattern[in_] === name[at])) {
+        } else if (in_ < pattern.length && (pattern[in_] === '?' || pattern[in_] === name[at])) {
             at += 1;
             in_ += 1;
-        }
-        else if (star >= 0) {
+        } else if (star >= 0) {
             from += 1;
             [at, in_] = [from, star + 1];
-        }
-        else {
+        } else {
             return false;
         }
     }

@@ -90,16 +90,22 @@ export class Monitor {
 
     /** Settings have changed: the next sample comes by the new interval. */
     async refit(): Promise<void> {
-        await this.#inTurn(() => this.#write(() => this.history.resize(this.#ctx.settings, this.#machine.now())));
+        await this.#inTurn(() =>
+            this.#write(() => this.history.resize(this.#ctx.settings, this.#machine.now()))
+        );
         this.#pause.abort();
     }
 
     /** At a start and now and then: what is too old goes. */
     async prune(): Promise<void> {
-        await this.#inTurn(() => this.#write(async () => {
-            this.history.expire(this.#machine.now());
-            await this.history.save({ write: (em) => this.journal.prune(em, this.#ctx.settings.alertsKept) });
-        }));
+        await this.#inTurn(() =>
+            this.#write(async () => {
+                this.history.expire(this.#machine.now());
+                await this.history.save({
+                    write: (em) => this.journal.prune(em, this.#ctx.settings.alertsKept)
+                });
+            })
+        );
     }
 
     /** The newest sample. @throws NO_SAMPLE 50350 */
@@ -116,7 +122,14 @@ export class Monitor {
     }
 
     vitals(): Vitals {
-        return { sampledAt: this.#sampledAt, tookMs: this.#taken?.tookMs ?? null, samples: this.#samples, unwritten: this.#unwritten, series: this.history.series.size, refused: this.history.series.refused.size };
+        return {
+            sampledAt: this.#sampledAt,
+            tookMs: this.#taken?.tookMs ?? null,
+            samples: this.#samples,
+            unwritten: this.#unwritten,
+            series: this.history.series.size,
+            refused: this.history.series.refused.size
+        };
     }
 
     /** Since the newest sample, by the clock that does not jump; null before the first. */
@@ -130,7 +143,11 @@ export class Monitor {
 
     /** Names of the instances that a metric has a history of. */
     instances(metric: string): string[] {
-        return this.history.series.names().filter((name) => name.startsWith(`${metric}:`)).map((name) => name.slice(metric.length + 1)).sort();
+        return this.history.series
+            .names()
+            .filter((name) => name.startsWith(`${metric}:`))
+            .map((name) => name.slice(metric.length + 1))
+            .sort();
     }
 
     async #run(): Promise<void> {
@@ -139,9 +156,16 @@ export class Monitor {
             this.#pause = new AbortController();
             // Counted anew each time: a clock that jumps shifts one sample, not all that follow. A timer that was early is not followed by its own time.
             const due = interval - ((this.#machine.now() - offsetMs) % interval);
-            const ended = await this.#machine.wait(due < earlyMs ? due + interval : due, this.#pause.signal).then(() => true, () => false);
+            const ended = await this.#machine
+                .wait(due < earlyMs ? due + interval : due, this.#pause.signal)
+                .then(
+                    () => true,
+                    () => false
+                );
             if (ended && !this.#end.signal.aborted) {
-                await this.#inTurn(() => this.#sample()).catch((error: unknown) => this.#ctx.log.error('A sample failed', { error: String(error) }));
+                await this.#inTurn(() => this.#sample()).catch((error: unknown) =>
+                    this.#ctx.log.error('A sample failed', { error: String(error) })
+                );
             }
         }
     }
@@ -155,12 +179,27 @@ export class Monitor {
         this.#samples += 1;
         const values = valuesOf(taken.sample);
         const monotonic = taken.reading.monotonic;
-        const { fired, ended } = this.#watch.evaluate({ at, elapsed: this.#evaluated === null ? null : monotonic - this.#evaluated, interval: settings.intervalSeconds * 1000, values });
+        const { fired, ended } = this.#watch.evaluate({
+            at,
+            elapsed: this.#evaluated === null ? null : monotonic - this.#evaluated,
+            interval: settings.intervalSeconds * 1000,
+            values
+        });
         this.#evaluated = monotonic;
         await this.#write(async () => {
-            await this.history.record(at, new Map([...values].flatMap(([metric, instances]) => [...instances].map(([instance, value]) => [nameOf(metric, instance), value] as const))));
+            await this.history.record(
+                at,
+                new Map(
+                    [...values].flatMap(([metric, instances]) =>
+                        [...instances].map(([instance, value]) => [nameOf(metric, instance), value] as const)
+                    )
+                )
+            );
             const seen = monotonic - this.#seenWritten >= seenMs;
-            await this.history.save({ seen, ...(this.#watch.dirty ? { write: (em) => this.#writeAlerts(em) } : {}) });
+            await this.history.save({
+                seen,
+                ...(this.#watch.dirty ? { write: (em) => this.#writeAlerts(em) } : {})
+            });
             this.#seenWritten = seen ? monotonic : this.#seenWritten;
         });
         this.feed.publish('sample', taken.sample);
@@ -175,9 +214,11 @@ export class Monitor {
             try {
                 await this.#ctx.notify(noticeOf(row));
                 this.journal.told(row, over ? 2 : 1);
-            }
-            catch (error) {
-                this.#ctx.log.warn('Nobody could be told of an alert; it is tried again with the next sample', { alert: row.id, error: String(error) });
+            } catch (error) {
+                this.#ctx.log.warn(
+                    'Nobody could be told of an alert; it is tried again with the next sample',
+                    { alert: row.id, error: String(error) }
+                );
             }
         }
     }
@@ -193,8 +234,7 @@ export class Monitor {
             this.#settleAlerts();
             this.#settleAlerts = () => undefined;
             this.#unwritten = null;
-        }
-        catch (error) {
+        } catch (error) {
             const why = error instanceof Error ? error.message : String(error);
             this.#settleAlerts = () => undefined;
             if (this.#unwritten !== why) {
@@ -212,14 +252,39 @@ export class Monitor {
     }
 }
 
-function noticeOf({ name, metric, instance, severity, operator, threshold, value, last, endedAt, endedBy, firedAt }: AlertRow): Notification {
+function noticeOf({
+    name,
+    metric,
+    instance,
+    severity,
+    operator,
+    threshold,
+    value,
+    last,
+    endedAt,
+    endedBy,
+    firedAt
+}: AlertRow): Notification {
     const what = plain(nameOf(metric, instance));
     const title = plain(instance === '' ? name : `${name}: ${instance}`);
     if (endedAt === null || endedAt === undefined) {
-        return { event: 'alert-fired', severity: severity === 'critical' ? 'error' : severity === 'warning' ? 'warning' : 'info', title, text: `${what} is ${rounded(value)} (${operator} ${threshold}) since ${new Date(firedAt).toISOString()}` };
+        return {
+            event: 'alert-fired',
+            severity: severity === 'critical' ? 'error' : severity === 'warning' ? 'warning' : 'info',
+            title,
+            text: `${what} is ${rounded(value)} (${operator} ${threshold}) since ${new Date(firedAt).toISOString()}`
+        };
     }
     const minutes = Math.round((endedAt - firedAt) / 60_000);
-    return { event: 'alert-ended', severity: 'info', title: `Over: ${title}`, text: endedBy === 'gone' ? `${what} has not been measured for an hour` : `${what} is ${rounded(last)}, after ${minutes} min` };
+    return {
+        event: 'alert-ended',
+        severity: 'info',
+        title: `Over: ${title}`,
+        text:
+            endedBy === 'gone'
+                ? `${what} has not been measured for an hour`
+                : `${what} is ${rounded(last)}, after ${minutes} min`
+    };
 }
 
 /** Mount points may hold any character; what is sent to people is one line. */

@@ -2,8 +2,20 @@
 import type { CpuTimes } from './sources/system.ts';
 
 /** What two readings of a counter say about the time between them; null without a reading before, and when it was set back. */
-export function rate(before: number | null | undefined, now: number | null | undefined, seconds: number | null): number | null {
-    if (before === null || before === undefined || now === null || now === undefined || seconds === null || seconds <= 0 || now < before) {
+export function rate(
+    before: number | null | undefined,
+    now: number | null | undefined,
+    seconds: number | null
+): number | null {
+    if (
+        before === null ||
+        before === undefined ||
+        now === null ||
+        now === undefined ||
+        seconds === null ||
+        seconds <= 0 ||
+        now < before
+    ) {
         return null;
     }
     return (now - before) / seconds;
@@ -26,13 +38,19 @@ export function cpuShares(before: CpuTimes | undefined, now: CpuTimes): CpuShare
         return null;
     }
     // Idle and I/O-wait times may run backwards a little: the kernel estimates them.
-    const spent = Object.fromEntries(modes.map((mode) => [mode, Math.max(0, now[mode] - before[mode])])) as Record<(typeof modes)[number], number>;
+    const spent = Object.fromEntries(
+        modes.map((mode) => [mode, Math.max(0, now[mode] - before[mode])])
+    ) as Record<(typeof modes)[number], number>;
     const total = modes.reduce((sum, mode) => sum + spent[mode], 0);
     if (total === 0) {
         return null;
     }
-    const percent = (ticks: number): number => ticks / total * 100;
+    const percent = (ticks: number): number => (ticks / total) * 100;
     return {
-        usage: percent(total - spent.idle - spent.iowait), user: percent(spent.user + spent.nice), system: percent(spent.system + spent.irq + spent.softirq), iowait: percent(spent.iowait), steal: percent(spent.steal)
+        usage: percent(total - spent.idle - spent.iowait),
+        user: percent(spent.user + spent.nice),
+        system: percent(spent.system + spent.irq + spent.softirq),
+        iowait: percent(spent.iowait),
+        steal: percent(spent.steal)
     };
 }

@@ -5,10 +5,23 @@ import { cpuShares, rate } from './rates.ts';
 import type { CpuView, DiskView, Sample } from './sample.ts';
 import type { Settings } from './settings.ts';
 import { Containers, type ContainerCounters } from './sources/containers.ts';
-import { readDevices, readInterfaces, type DeviceCounters, type InterfaceCounters } from './sources/devices.ts';
+import {
+    readDevices,
+    readInterfaces,
+    type DeviceCounters,
+    type InterfaceCounters
+} from './sources/devices.ts';
 import type { Machine } from './sources/machine.ts';
 import { readMounts, Spaces, type Disk } from './sources/mounts.ts';
-import { readCpu, readLoad, readMemory, readUptime, type Cpu, type Load, type Memory } from './sources/system.ts';
+import {
+    readCpu,
+    readLoad,
+    readMemory,
+    readUptime,
+    type Cpu,
+    type Load,
+    type Memory
+} from './sources/system.ts';
 
 /** Everything that was read at one moment; null where the machine does not tell. */
 export interface Reading {
@@ -36,7 +49,17 @@ export interface Taken {
     readonly tookMs: number;
 }
 
-type Wanted = Frozen<Pick<Settings, 'intervalSeconds' | 'remoteDisks' | 'containers' | 'excludeDisks' | 'excludeDevices' | 'excludeInterfaces'>>;
+type Wanted = Frozen<
+    Pick<
+        Settings,
+        | 'intervalSeconds'
+        | 'remoteDisks'
+        | 'containers'
+        | 'excludeDisks'
+        | 'excludeDevices'
+        | 'excludeInterfaces'
+    >
+>;
 
 /** What lies further back than this many intervals, and a minute, says nothing about now. */
 const intervalsOfBaseline = 5;
@@ -58,7 +81,9 @@ export class Sampler {
         const began = this.#machine.monotonic();
         const reading = await this.#read(wanted);
         const elapsedMs = this.#before === null ? null : reading.monotonic - this.#before.monotonic;
-        const isNear = elapsedMs !== null && elapsedMs <= Math.max(leastBaselineMs, intervalsOfBaseline * wanted.intervalSeconds * 1000);
+        const isNear =
+            elapsedMs !== null &&
+            elapsedMs <= Math.max(leastBaselineMs, intervalsOfBaseline * wanted.intervalSeconds * 1000);
         const sample = compare(isNear ? this.#before : null, reading, wanted);
         this.#before = reading;
         return { sample, reading, elapsedMs, tookMs: this.#machine.monotonic() - began };
@@ -67,10 +92,23 @@ export class Sampler {
     async #read(wanted: Wanted): Promise<Reading> {
         const machine = this.#machine;
         const counters = {
-            at: machine.now(), monotonic: machine.monotonic(), cpu: readCpu(machine), load: readLoad(machine), memory: readMemory(machine), uptime: readUptime(machine), devices: readDevices(machine), interfaces: readInterfaces(machine)
+            at: machine.now(),
+            monotonic: machine.monotonic(),
+            cpu: readCpu(machine),
+            load: readLoad(machine),
+            memory: readMemory(machine),
+            uptime: readUptime(machine),
+            devices: readDevices(machine),
+            interfaces: readInterfaces(machine)
         };
-        const mounts = readMounts(machine, { remote: wanted.remoteDisks, isExcluded: (mount) => matchesAny(mount, wanted.excludeDisks) });
-        const [disks, containers] = await Promise.all([this.#spaces.measure(mounts), wanted.containers ? this.#containers.read() : null]);
+        const mounts = readMounts(machine, {
+            remote: wanted.remoteDisks,
+            isExcluded: (mount) => matchesAny(mount, wanted.excludeDisks)
+        });
+        const [disks, containers] = await Promise.all([
+            this.#spaces.measure(mounts),
+            wanted.containers ? this.#containers.read() : null
+        ]);
         return { ...counters, disks, containers };
     }
 }
@@ -84,36 +122,100 @@ function compare(before: Reading | null, now: Reading, wanted: Wanted): Sample {
     const used = memory === null ? 0 : memory.total - memory.available;
     const swapUsed = memory === null ? 0 : memory.swapTotal - memory.swapFree;
     return {
-        at: new Date(now.at).toISOString(), intervalSeconds: seconds, uptimeSeconds: now.uptime,
+        at: new Date(now.at).toISOString(),
+        intervalSeconds: seconds,
+        uptimeSeconds: now.uptime,
         cpu: cpu === null ? null : cpuView(before?.cpu ?? null, cpu),
-        load: load === null ? null : { one: load.one, five: load.five, fifteen: load.fifteen, perCore: cpu === null || cpu.cores.size === 0 ? null : load.five / cpu.cores.size },
-        memory: memory === null ? null : { total: memory.total, used, available: memory.available, cached: memory.cached, buffers: memory.buffers, usedPercent: part(used, memory.total) },
-        swap: memory === null ? null : { total: memory.swapTotal, used: swapUsed, usedPercent: part(swapUsed, memory.swapTotal) },
-        processes: { running: cpu?.running ?? null, blocked: cpu?.blocked ?? null, tasks: load?.tasks ?? null },
-        disks: now.disks.map((disk) => diskView(disk, now.devices?.find(({ number }) => number === disk.number), devicesBefore, seconds)),
-        devices: (now.devices ?? []).filter(({ name, partition }) => !partition && !matchesAny(name, wanted.excludeDevices)).map((device) => ({ name: device.name, ...ioView(devicesBefore.get(device.name), device, seconds) })),
-        interfaces: (now.interfaces ?? []).filter(({ name }) => !matchesAny(name, wanted.excludeInterfaces)).map((each) => interfaceView(interfacesBefore.get(each.name), each, seconds)),
-        containers: (now.containers ?? []).map((each) => containerView(containersBefore.get(each.id), each, seconds, memory?.total ?? null))
+        load:
+            load === null
+                ? null
+                : {
+                      one: load.one,
+                      five: load.five,
+                      fifteen: load.fifteen,
+                      perCore: cpu === null || cpu.cores.size === 0 ? null : load.five / cpu.cores.size
+                  },
+        memory:
+            memory === null
+                ? null
+                : {
+                      total: memory.total,
+                      used,
+                      available: memory.available,
+                      cached: memory.cached,
+                      buffers: memory.buffers,
+                      usedPercent: part(used, memory.total)
+                  },
+        swap:
+            memory === null
+                ? null
+                : { total: memory.swapTotal, used: swapUsed, usedPercent: part(swapUsed, memory.swapTotal) },
+        processes: {
+            running: cpu?.running ?? null,
+            blocked: cpu?.blocked ?? null,
+            tasks: load?.tasks ?? null
+        },
+        disks: now.disks.map((disk) =>
+            diskView(
+                disk,
+                now.devices?.find(({ number }) => number === disk.number),
+                devicesBefore,
+                seconds
+            )
+        ),
+        devices: (now.devices ?? [])
+            .filter(({ name, partition }) => !partition && !matchesAny(name, wanted.excludeDevices))
+            .map((device) => ({
+                name: device.name,
+                ...ioView(devicesBefore.get(device.name), device, seconds)
+            })),
+        interfaces: (now.interfaces ?? [])
+            .filter(({ name }) => !matchesAny(name, wanted.excludeInterfaces))
+            .map((each) => interfaceView(interfacesBefore.get(each.name), each, seconds)),
+        containers: (now.containers ?? []).map((each) =>
+            containerView(containersBefore.get(each.id), each, seconds, memory?.total ?? null)
+        )
     };
 }
 
 function cpuView(before: Cpu | null, now: Cpu): CpuView {
     const all = cpuShares(before?.all, now.all);
     return {
-        cores: now.cores.size, usage: all?.usage ?? null, user: all?.user ?? null, system: all?.system ?? null, iowait: all?.iowait ?? null, steal: all?.steal ?? null,
-        perCore: [...now.cores].map(([core, times]) => ({ core, usage: cpuShares(before?.cores.get(core), times)?.usage ?? null }))
+        cores: now.cores.size,
+        usage: all?.usage ?? null,
+        user: all?.user ?? null,
+        system: all?.system ?? null,
+        iowait: all?.iowait ?? null,
+        steal: all?.steal ?? null,
+        perCore: [...now.cores].map(([core, times]) => ({
+            core,
+            usage: cpuShares(before?.cores.get(core), times)?.usage ?? null
+        }))
     };
 }
 
-function diskView({ mount, source, type, readOnly, space }: Disk, device: DeviceCounters | undefined, before: ReadonlyMap<string, DeviceCounters>, seconds: number | null): DiskView {
+function diskView(
+    { mount, source, type, readOnly, space }: Disk,
+    device: DeviceCounters | undefined,
+    before: ReadonlyMap<string, DeviceCounters>,
+    seconds: number | null
+): DiskView {
     const used = space === null ? null : space.total - space.free;
     const inodesUsed = space === null || space.inodes === 0 ? null : space.inodes - space.inodesFree;
     return {
-        mount, source, type, readOnly, device: device?.name ?? null,
-        total: space?.total ?? null, used, available: space?.available ?? null,
+        mount,
+        source,
+        type,
+        readOnly,
+        device: device?.name ?? null,
+        total: space?.total ?? null,
+        used,
+        available: space?.available ?? null,
         // What only root may fill does not count: for everybody else the disk is full before.
         usedPercent: space === null || used === null ? null : part(used, used + space.available),
-        inodes: space === null || space.inodes === 0 ? null : space.inodes, inodesUsed, inodesUsedPercent: inodesUsed === null || space === null ? null : part(inodesUsed, space.inodes),
+        inodes: space === null || space.inodes === 0 ? null : space.inodes,
+        inodesUsed,
+        inodesUsedPercent: inodesUsed === null || space === null ? null : part(inodesUsed, space.inodes),
         ...ioView(device === undefined ? undefined : before.get(device.name), device, seconds)
     };
 }
@@ -121,31 +223,55 @@ function diskView({ mount, source, type, readOnly, space }: Disk, device: Device
 function ioView(before: DeviceCounters | undefined, now: DeviceCounters | undefined, seconds: number | null) {
     const busy = rate(before?.busyMs, now?.busyMs, seconds);
     return {
-        readBytesPerSecond: rate(before?.readBytes, now?.readBytes, seconds), writeBytesPerSecond: rate(before?.writtenBytes, now?.writtenBytes, seconds),
-        readsPerSecond: rate(before?.reads, now?.reads, seconds), writesPerSecond: rate(before?.writes, now?.writes, seconds), utilisation: busy === null ? null : Math.min(100, busy / 10)
+        readBytesPerSecond: rate(before?.readBytes, now?.readBytes, seconds),
+        writeBytesPerSecond: rate(before?.writtenBytes, now?.writtenBytes, seconds),
+        readsPerSecond: rate(before?.reads, now?.reads, seconds),
+        writesPerSecond: rate(before?.writes, now?.writes, seconds),
+        utilisation: busy === null ? null : Math.min(100, busy / 10)
     };
 }
 
-function interfaceView(before: InterfaceCounters | undefined, now: InterfaceCounters, seconds: number | null): Sample['interfaces'][number] {
+function interfaceView(
+    before: InterfaceCounters | undefined,
+    now: InterfaceCounters,
+    seconds: number | null
+): Sample['interfaces'][number] {
     return {
         name: now.name,
-        rxBytesPerSecond: rate(before?.rxBytes, now.rxBytes, seconds), txBytesPerSecond: rate(before?.txBytes, now.txBytes, seconds),
-        rxPacketsPerSecond: rate(before?.rxPackets, now.rxPackets, seconds), txPacketsPerSecond: rate(before?.txPackets, now.txPackets, seconds),
-        rxErrorsPerSecond: rate(before?.rxErrors, now.rxErrors, seconds), txErrorsPerSecond: rate(before?.txErrors, now.txErrors, seconds),
-        rxDroppedPerSecond: rate(before?.rxDropped, now.rxDropped, seconds), txDroppedPerSecond: rate(before?.txDropped, now.txDropped, seconds)
+        rxBytesPerSecond: rate(before?.rxBytes, now.rxBytes, seconds),
+        txBytesPerSecond: rate(before?.txBytes, now.txBytes, seconds),
+        rxPacketsPerSecond: rate(before?.rxPackets, now.rxPackets, seconds),
+        txPacketsPerSecond: rate(before?.txPackets, now.txPackets, seconds),
+        rxErrorsPerSecond: rate(before?.rxErrors, now.rxErrors, seconds),
+        txErrorsPerSecond: rate(before?.txErrors, now.txErrors, seconds),
+        rxDroppedPerSecond: rate(before?.rxDropped, now.rxDropped, seconds),
+        txDroppedPerSecond: rate(before?.txDropped, now.txDropped, seconds)
     };
 }
 
-function containerView(before: ContainerCounters | undefined, now: ContainerCounters, seconds: number | null, machineMemory: number | null): Sample['containers'][number] {
+function containerView(
+    before: ContainerCounters | undefined,
+    now: ContainerCounters,
+    seconds: number | null,
+    machineMemory: number | null
+): Sample['containers'][number] {
     const cpu = rate(before?.cpuUs, now.cpuUs, seconds);
     const limit = now.memoryLimit ?? machineMemory;
     return {
-        id: now.id, name: now.name, runtime: now.runtime, cpu: cpu === null ? null : cpu / 10_000, memory: now.memory, memoryLimit: now.memoryLimit, memoryPercent: now.memory === null || limit === null ? null : part(now.memory, limit),
-        readBytesPerSecond: rate(before?.readBytes, now.readBytes, seconds), writeBytesPerSecond: rate(before?.writtenBytes, now.writtenBytes, seconds), processes: now.processes
+        id: now.id,
+        name: now.name,
+        runtime: now.runtime,
+        cpu: cpu === null ? null : cpu / 10_000,
+        memory: now.memory,
+        memoryLimit: now.memoryLimit,
+        memoryPercent: now.memory === null || limit === null ? null : part(now.memory, limit),
+        readBytesPerSecond: rate(before?.readBytes, now.readBytes, seconds),
+        writeBytesPerSecond: rate(before?.writtenBytes, now.writtenBytes, seconds),
+        processes: now.processes
     };
 }
 
 /** Percent; null of nothing. */
 function part(used: number, of: number): number | null {
-    return of > 0 ? used / of * 100 : null;
+    return of > 0 ? (used / of) * 100 : null;
 }

@@ -5,16 +5,52 @@ const patterns = joi.array().items(joi.string().min(1).max(100)).unique().max(10
 
 /** The settings; their descriptions are the documentation. */
 export const settings = joi.object({
-    intervalSeconds: joi.number().integer().min(2).max(300).default(10).description('Seconds between two samples'),
-    retentionDays: joi.number().integer().min(1).max(3650).default(365).description('Days that history is kept, in coarser steps the older it is'),
-    maxSeries: joi.number().integer().min(10).max(5000).default(400).description('Series of history at most; one takes about 0.4 MB at the default retention'),
-    excludeDisks: patterns.default([]).description('Mount points to leave out; `*` and `?` stand for anything and for one character'),
-    excludeDevices: patterns.default(['loop*', 'ram*', 'zram*', 'sr*', 'fd*']).description('Block devices to leave out'),
+    intervalSeconds: joi
+        .number()
+        .integer()
+        .min(2)
+        .max(300)
+        .default(10)
+        .description('Seconds between two samples'),
+    retentionDays: joi
+        .number()
+        .integer()
+        .min(1)
+        .max(3650)
+        .default(365)
+        .description('Days that history is kept, in coarser steps the older it is'),
+    maxSeries: joi
+        .number()
+        .integer()
+        .min(10)
+        .max(5000)
+        .default(400)
+        .description('Series of history at most; one takes about 0.4 MB at the default retention'),
+    excludeDisks: patterns
+        .default([])
+        .description('Mount points to leave out; `*` and `?` stand for anything and for one character'),
+    excludeDevices: patterns
+        .default(['loop*', 'ram*', 'zram*', 'sr*', 'fd*'])
+        .description('Block devices to leave out'),
     excludeInterfaces: patterns.default(['lo', 'veth*']).description('Network interfaces to leave out'),
-    remoteDisks: joi.boolean().default(false).description('Measure file systems of other machines (NFS, SMB, …) too'),
+    remoteDisks: joi
+        .boolean()
+        .default(false)
+        .description('Measure file systems of other machines (NFS, SMB, …) too'),
     containers: joi.boolean().default(true).description('Measure containers'),
-    diskFullPercent: joi.number().min(1).max(100).default(95).description('From here on a disk is named by `/unhealthy`, whatever the rules say'),
-    alertsKept: joi.number().integer().min(10).max(100_000).default(1000).description('Alerts kept that are over')
+    diskFullPercent: joi
+        .number()
+        .min(1)
+        .max(100)
+        .default(95)
+        .description('From here on a disk is named by `/unhealthy`, whatever the rules say'),
+    alertsKept: joi
+        .number()
+        .integer()
+        .min(10)
+        .max(100_000)
+        .default(1000)
+        .description('Alerts kept that are over')
 });
 
 export type Settings = Value<typeof settings>;

@@ -65,7 +65,14 @@ export const StateEntity = defineEntity({
 
 export const entities = [RuleEntity, AlertEntity, StateEntity];
 
-const defaults: readonly (readonly [name: string, metric: string, threshold: number, recover: number, seconds: number, severity: string])[] = [
+const defaults: readonly (readonly [
+    name: string,
+    metric: string,
+    threshold: number,
+    recover: number,
+    seconds: number,
+    severity: string
+])[] = [
     ['Disk nearly full', 'disk.usedPercent', 90, 87, 300, 'warning'],
     ['Disk full', 'disk.usedPercent', 97, 95, 60, 'critical'],
     ['Inodes nearly used up', 'disk.inodesUsedPercent', 90, 87, 300, 'warning'],
@@ -73,23 +80,35 @@ const defaults: readonly (readonly [name: string, metric: string, threshold: num
     ['Load high', 'load.perCore', 2, 1.5, 300, 'warning']
 ];
 
-export const migrations: readonly Migration[] = [{
-    name: '0001-history-rules-alerts',
-    up: [
-        'create table history (id integer primary key, at integer not null, data blob not null)',
-        'create table tiers (tier integer primary key, slots integer not null)',
-        'create table series (id integer primary key, name text not null unique, seen integer not null)',
-        'create table series_next (id integer primary key, next integer not null)',
-        `create table rules (id integer primary key autoincrement, name text not null collate nocase unique, metric text not null, operator text not null, threshold real not null, recover_threshold real,
+export const migrations: readonly Migration[] = [
+    {
+        name: '0001-history-rules-alerts',
+        up: [
+            'create table history (id integer primary key, at integer not null, data blob not null)',
+            'create table tiers (tier integer primary key, slots integer not null)',
+            'create table series (id integer primary key, name text not null unique, seen integer not null)',
+            'create table series_next (id integer primary key, next integer not null)',
+            `create table rules (id integer primary key autoincrement, name text not null collate nocase unique, metric text not null, operator text not null, threshold real not null, recover_threshold real,
             for_seconds integer not null, severity text not null, enabled integer not null, version integer not null, created_at integer not null, updated_at integer not null)`,
-        `create table alerts (id integer primary key, rule integer not null, name text not null, metric text not null, instance text not null, operator text not null, threshold real not null, severity text not null,
+            `create table alerts (id integer primary key, rule integer not null, name text not null, metric text not null, instance text not null, operator text not null, threshold real not null, severity text not null,
             value real not null, worst real not null, last real not null, fired_at integer not null, ended_at integer, ended_by text, told integer not null)`,
-        'create index alerts_by_end on alerts (ended_at, id)',
-        'create table states (rule integer not null, instance text not null, phase text not null, held_ms real not null, missing_ms real not null, seen_at integer not null, alert integer, primary key (rule, instance))'
-    ]
-}, {
-    // Once: what an admin changes or removes stays so.
-    name: '0002-default-rules',
-    up: defaults.map(([name, metric, threshold, recover, seconds, severity]) => `insert into rules (name, metric, operator, threshold, recover_threshold, for_seconds, severity, enabled, version, created_at, updated_at)
-        values ('${name}', '${metric}', '>', ${threshold}, ${recover}, ${seconds}, '${severity}', 1, 1, unixepoch('subsec') * 1000, unixepoch('subsec') * 1000)`)
-}];
+            'create index alerts_by_end on alerts (ended_at, id)',
+            'create table states (rule integer not null, instance text not null, phase text not null, held_ms real not null, missing_ms real not null, seen_at integer not null, alert integer, primary key (rule, instance))'
+        ]
+    },
+    {
+        // Once: what an admin changes or removes stays so.
+        name: '0002-default-rules',
+        up: defaults.map(
+            ([
+                name,
+                metric,
+                threshold,
+                recover,
+                seconds,
+                severity
+            ]) => `insert into rules (name, metric, operator, threshold, recover_threshold, for_seconds, severity, enabled, version, created_at, updated_at)
+        values ('${name}', '${metric}', '>', ${threshold}, ${recover}, ${seconds}, '${severity}', 1, 1, unixepoch('subsec') * 1000, unixepoch('subsec') * 1000)`
+        )
+    }
+];

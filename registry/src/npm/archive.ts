@@ -11,7 +11,11 @@ export interface Budget {
 
 const plain = new Set(['File', 'OldFile', 'ContiguousFile', 'Directory']);
 /** Archives within the archive would be unpacked by what reads it, uncounted. */
-const compressed = [[0x1f, 0x8b], [0x28, 0xb5, 0x2f, 0xfd], [0x42, 0x5a, 0x68]];
+const compressed = [
+    [0x1f, 0x8b],
+    [0x28, 0xb5, 0x2f, 0xfd],
+    [0x42, 0x5a, 0x68]
+];
 
 /**
  * Reads a whole archive and keeps nothing.
@@ -19,14 +23,20 @@ const compressed = [[0x1f, 0x8b], [0x28, 0xb5, 0x2f, 0xfd], [0x42, 0x5a, 0x68]];
  * @param label - what to call it when it is refused
  * @throws InstallFailure ARCHIVE_REFUSED
  */
-export function inspectArchive(archive: NodeJS.ReadableStream, label: string, limits: InstallLimits, budget: Budget): Promise<void> {
+export function inspectArchive(
+    archive: NodeJS.ReadableStream,
+    label: string,
+    limits: InstallLimits,
+    budget: Budget
+): Promise<void> {
     return new Promise((resolve, reject) => {
         let sent = 0;
         let unpacked = 0;
         let entries = 0;
         const seen = new Set<string>();
         const gunzip = createGunzip();
-        const refuse = (why: string): void => fail(new InstallFailure('ARCHIVE_REFUSED', `The archive of ${label} ${why}`));
+        const refuse = (why: string): void =>
+            fail(new InstallFailure('ARCHIVE_REFUSED', `The archive of ${label} ${why}`));
         const fail = (error: Error): void => {
             reject(error);
             gunzip.destroy();
@@ -36,7 +46,10 @@ export function inspectArchive(archive: NodeJS.ReadableStream, label: string, li
             onReadEntry(entry) {
                 entries += 1;
                 const path = String(entry.path);
-                const why = entries > limits.entries ? `has more than ${limits.entries} entries` : problem(path, entry.type, seen);
+                const why =
+                    entries > limits.entries
+                        ? `has more than ${limits.entries} entries`
+                        : problem(path, entry.type, seen);
                 if (why !== null) {
                     refuse(why);
                 }
@@ -44,11 +57,16 @@ export function inspectArchive(archive: NodeJS.ReadableStream, label: string, li
                 entry.resume();
             }
         });
-        parser.on('ignoredEntry', (entry: { readonly type: string; readonly path: string }) => refuse(`has an entry that is neither a file nor a folder: ${shown(entry.path)} (${entry.type})`));
+        parser.on('ignoredEntry', (entry: { readonly type: string; readonly path: string }) =>
+            refuse(`has an entry that is neither a file nor a folder: ${shown(entry.path)} (${entry.type})`)
+        );
         parser.on('error', (error: Error) => refuse(`is damaged: ${error.message}`));
         parser.on('end', () => (entries === 0 ? refuse('is empty') : resolve()));
         gunzip.on('data', (chunk: Buffer) => {
-            if (unpacked === 0 && compressed.some((magic) => magic.every((byte, index) => chunk[index] === byte))) {
+            if (
+                unpacked === 0 &&
+                compressed.some((magic) => magic.every((byte, index) => chunk[index] === byte))
+            ) {
                 return refuse('is an archive within an archive');
             }
             unpacked += chunk.length;
@@ -68,8 +86,7 @@ export function inspectArchive(archive: NodeJS.ReadableStream, label: string, li
             sent += chunk.length;
             if (sent > limits.archiveBytes) {
                 refuse(`is larger than ${limits.archiveBytes} bytes`);
-            }
-            else if (!gunzip.destroyed) {
+            } else if (!gunzip.destroyed) {
                 gunzip.write(chunk);
             }
         });
@@ -83,7 +100,13 @@ function problem(path: string, type: string, seen: ReadonlySet<string>): string 
     if (!plain.has(type)) {
         return `has an entry that is neither a file nor a folder: ${shown(path)} (${type})`;
     }
-    if (path.startsWith('/') || parts.includes('..') || parts.includes('.') || parts.includes('') || /[\\\0]/.test(path)) {
+    if (
+        path.startsWith('/') ||
+        parts.includes('..') ||
+        parts.includes('.') ||
+        parts.includes('') ||
+        /[\\\0]/.test(path)
+    ) {
         return `has a path that leads out of its folder: ${shown(path)}`;
     }
     if (parts[1] === 'node_modules') {

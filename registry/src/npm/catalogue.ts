@@ -14,7 +14,7 @@ export async function catalogue(job: CatalogueJob): Promise<CatalogueResult> {
     const client = createClient(job, '', { bytes: 0 });
     const installed = new Map(job.installed.map((each) => [each.package, each.version]));
     const found = await client.search(keyword, job.search);
-    const names = [...new Set([...installed.keys(), ...found ?? []])].slice(0, most);
+    const names = [...new Set([...installed.keys(), ...(found ?? [])])].slice(0, most);
     const offers: Offer[] = [];
     const failures: { package: string; message: string }[] = [];
     const queue = names.values();
@@ -28,21 +28,35 @@ export async function catalogue(job: CatalogueJob): Promise<CatalogueResult> {
             // A registry that does not know keywords answers by words: what is no plugin is left out.
             if (choice.newest !== null && (current !== null || hasKeyword(newest))) {
                 offers.push({
-                    package: name, name: choice.plugin?.manifest.name ?? nameOf(newest), title: choice.plugin?.title ?? titleOf(newest, name), version: choice.plugin?.version ?? null,
-                    latest: choice.newest, conflict: choice.conflict, installed: current, upgrade: current !== null && choice.plugin !== null && semver.gt(choice.plugin.version, current)
+                    package: name,
+                    name: choice.plugin?.manifest.name ?? nameOf(newest),
+                    title: choice.plugin?.title ?? titleOf(newest, name),
+                    version: choice.plugin?.version ?? null,
+                    latest: choice.newest,
+                    conflict: choice.conflict,
+                    installed: current,
+                    upgrade:
+                        current !== null &&
+                        choice.plugin !== null &&
+                        semver.gt(choice.plugin.version, current)
                 });
             }
-        }
-        catch (error) {
-            failures.push({ package: name, message: error instanceof InstallFailure ? error.message : String(error) });
+        } catch (error) {
+            failures.push({
+                package: name,
+                message: error instanceof InstallFailure ? error.message : String(error)
+            });
         }
     };
-    await Promise.all(Array.from({ length: atOnce }, async () => {
-        for (const name of queue) {
-            await ask(name);
-        }
-    }));
-    const byName = <T extends { readonly package: string }>(one: T, two: T): number => (one.package < two.package ? -1 : 1);
+    await Promise.all(
+        Array.from({ length: atOnce }, async () => {
+            for (const name of queue) {
+                await ask(name);
+            }
+        })
+    );
+    const byName = <T extends { readonly package: string }>(one: T, two: T): number =>
+        one.package < two.package ? -1 : 1;
     return { offers: offers.sort(byName), searchable: found !== null, failures: failures.sort(byName) };
 }
 

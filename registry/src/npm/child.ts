@@ -7,7 +7,20 @@ import type { InstallPhase } from '../ports.ts';
 import type { CatalogueJob, CatalogueResult, InstallJob, InstallResult, Job, Message } from './job.ts';
 
 /** What of the panel's environment the child needs to reach a registry through proxies and private authorities. */
-const inherited = ['PATH', 'LANG', 'TZ', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
+const inherited = [
+    'PATH',
+    'LANG',
+    'TZ',
+    'HTTP_PROXY',
+    'HTTPS_PROXY',
+    'NO_PROXY',
+    'http_proxy',
+    'https_proxy',
+    'no_proxy',
+    'NODE_EXTRA_CA_CERTS',
+    'SSL_CERT_FILE',
+    'SSL_CERT_DIR'
+];
 const heapMb = 512;
 const complaint = 2000;
 
@@ -23,14 +36,26 @@ export interface ChildOptions {
  */
 export function runJob(job: InstallJob, options: ChildOptions): Promise<InstallResult>;
 export function runJob(job: CatalogueJob, options: ChildOptions): Promise<CatalogueResult>;
-export async function runJob(job: Job, { onPhase, signal }: ChildOptions): Promise<InstallResult | CatalogueResult> {
+export async function runJob(
+    job: Job,
+    { onPhase, signal }: ChildOptions
+): Promise<InstallResult | CatalogueResult> {
     const deadline = AbortSignal.timeout(job.limits.totalMs);
     const stop = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
     assertGoing(signal);
-    const env = Object.fromEntries(inherited.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
+    const env = Object.fromEntries(
+        inherited.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]))
+    );
     // No file of ours that may be here decides what the child does: neither .npmrc nor NODE_OPTIONS reach it.
     const child = fork(fileURLToPath(new URL(`./main${extname(import.meta.url)}`, import.meta.url)), [], {
-        env, execArgv: [...conditions(), `--max-old-space-size=${heapMb}`, '--disable-warning=ExperimentalWarning'], stdio: ['ignore', 'ignore', 'pipe', 'ipc'], serialization: 'advanced'
+        env,
+        execArgv: [
+            ...conditions(),
+            `--max-old-space-size=${heapMb}`,
+            '--disable-warning=ExperimentalWarning'
+        ],
+        stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+        serialization: 'advanced'
     });
     const kill = (): void => void child.kill('SIGKILL');
     stop.addEventListener('abort', kill, { once: true });
@@ -42,8 +67,7 @@ export async function runJob(job: Job, { onPhase, signal }: ChildOptions): Promi
             child.on('message', (message: Message) => {
                 if ('phase' in message) {
                     onPhase?.(message.phase);
-                }
-                else {
+                } else {
                     answer = message;
                 }
             });
@@ -51,24 +75,32 @@ export async function runJob(job: Job, { onPhase, signal }: ChildOptions): Promi
             child.on('close', (_code, ended) => {
                 if (answer !== null && 'done' in answer) {
                     resolve(answer.done);
-                }
-                else if (answer !== null && 'failed' in answer) {
+                } else if (answer !== null && 'failed' in answer) {
                     reject(new InstallFailure(answer.failed.code, answer.failed.message));
-                }
-                else if (stop.aborted) {
-                    reject(signal?.aborted === true ? cancelled() : new InstallFailure('REGISTRY_UNREACHABLE', `It took longer than ${Math.round(job.limits.totalMs / 1000)} s`));
-                }
-                else if (ended === null) {
+                } else if (stop.aborted) {
+                    reject(
+                        signal?.aborted === true
+                            ? cancelled()
+                            : new InstallFailure(
+                                  'REGISTRY_UNREACHABLE',
+                                  `It took longer than ${Math.round(job.limits.totalMs / 1000)} s`
+                              )
+                    );
+                } else if (ended === null) {
                     reject(new Error(`The process that installs failed: ${last}`));
-                }
-                else {
-                    reject(new InstallFailure('ARCHIVE_REFUSED', `Unpacking it needed more than a process may use (${ended})`, { cause: new Error(last) }));
+                } else {
+                    reject(
+                        new InstallFailure(
+                            'ARCHIVE_REFUSED',
+                            `Unpacking it needed more than a process may use (${ended})`,
+                            { cause: new Error(last) }
+                        )
+                    );
                 }
             });
             child.send(job, (error) => (error === null ? undefined : kill()));
         });
-    }
-    finally {
+    } finally {
         stop.removeEventListener('abort', kill);
         kill();
     }
@@ -87,5 +119,11 @@ function cancelled(): InstallFailure {
 
 /** The export conditions that this process runs under: its child must find the same files. */
 function conditions(): readonly string[] {
-    return process.execArgv.flatMap((each, index, all) => (/^(--conditions=|-C=)/.test(each) ? [each] : /^(--conditions|-C)$/.test(each) ? [each, all[index + 1] ?? ''] : []));
+    return process.execArgv.flatMap((each, index, all) =>
+        /^(--conditions=|-C=)/.test(each)
+            ? [each]
+            : /^(--conditions|-C)$/.test(each)
+              ? [each, all[index + 1] ?? '']
+              : []
+    );
 }

@@ -39,41 +39,66 @@ export function createClient(access: Access, cache: string, budget: Budget): Cli
     const url = new URL(access.registryUrl.endsWith('/') ? access.registryUrl : `${access.registryUrl}/`);
     const key = `//${url.host}${url.pathname}`;
     const base: FetchOptions = {
-        registry: url.href, cache, timeout: access.limits.idleMs, fetchRetries: retries, retry: { retries }, packumentCache: new Map(), fullMetadata: true,
+        registry: url.href,
+        cache,
+        timeout: access.limits.idleMs,
+        fetchRetries: retries,
+        retry: { retries },
+        packumentCache: new Map(),
+        fullMetadata: true,
         ...(access.registryToken === null ? {} : { [`${key}:_authToken`]: access.registryToken })
     };
     // Asked for once, and only when something comes from the registry: an upload without dependencies needs none.
     let asked: Promise<readonly object[] | null> | undefined;
     const ask = async (text: string, keyword: string): Promise<readonly string[] | null> => {
         try {
-            const { objects } = await registryFetch.json('/-/v1/search', { ...base, query: { text, size: '250' } }) as { objects?: unknown };
+            const { objects } = (await registryFetch.json('/-/v1/search', {
+                ...base,
+                query: { text, size: '250' }
+            })) as { objects?: unknown };
             return Array.isArray(objects) ? namesWith(objects, keyword) : null;
-        }
-        catch {
+        } catch {
             return null;
         }
     };
     return {
         options: base,
         async listing(name) {
-            const { versions, 'dist-tags': tags } = await pacote.packument(registryName(name), base).catch((error: unknown) => reject(error, name));
-            return { versions: isObject(versions) ? versions : {}, tags: isObject(tags) ? tags as Record<string, string> : {} };
+            const { versions, 'dist-tags': tags } = await pacote
+                .packument(registryName(name), base)
+                .catch((error: unknown) => reject(error, name));
+            return {
+                versions: isObject(versions) ? versions : {},
+                tags: isObject(tags) ? (tags as Record<string, string>) : {}
+            };
         },
         async verified(name, version) {
             const keys = await (asked ??= publishedKeys(base));
-            const options: FetchOptions = keys === null ? base : { ...base, verifySignatures: true, [`${key}:_keys`]: keys };
-            const manifest = await pacote.manifest(`${registryName(name)}@${version}`, options).catch((error: unknown) => reject(error, `${name}@${version}`));
+            const options: FetchOptions =
+                keys === null ? base : { ...base, verifySignatures: true, [`${key}:_keys`]: keys };
+            const manifest = await pacote
+                .manifest(`${registryName(name)}@${version}`, options)
+                .catch((error: unknown) => reject(error, `${name}@${version}`));
             return verifiedOf(manifest, name, version, keys !== null);
         },
         async fetch(wanted) {
             const label = `${wanted.package} ${wanted.version}`;
-            await pacote.tarball.stream(`${wanted.package}@${wanted.version}`, (stream) => inspectArchive(stream, label, access.limits, budget), { ...base, resolved: wanted.resolved, integrity: wanted.integrity })
+            await pacote.tarball
+                .stream(
+                    `${wanted.package}@${wanted.version}`,
+                    (stream) => inspectArchive(stream, label, access.limits, budget),
+                    { ...base, resolved: wanted.resolved, integrity: wanted.integrity }
+                )
                 .catch((error: unknown) => reject(error, label));
         },
         async search(keyword, text) {
             // Not every registry knows `keywords:`; some answer nothing to it, and everything to no text at all.
             let answered = false;
-            for (const query of [`keywords:${keyword} ${text ?? ''}`.trimEnd(), text ?? '', text ?? keyword]) {
+            for (const query of [
+                `keywords:${keyword} ${text ?? ''}`.trimEnd(),
+                text ?? '',
+                text ?? keyword
+            ]) {
                 const found = await ask(query, keyword);
                 answered ||= found !== null;
                 if (found !== null && found.length > 0) {
@@ -97,43 +122,71 @@ function registryName(name: string): string {
         if ((type === 'range' || type === 'tag') && parsed === name) {
             return name;
         }
+    } catch {
+        /* no name at all */
     }
-    catch { /* no name at all */ }
-    throw new InstallFailure('SPEC_REFUSED', `${JSON.stringify(name)} is not the name of a package in a registry`);
+    throw new InstallFailure(
+        'SPEC_REFUSED',
+        `${JSON.stringify(name)} is not the name of a package in a registry`
+    );
 }
 
 function verifiedOf(manifest: PickedManifest, name: string, version: string, hasKeys: boolean): Verified {
     const label = `${name} ${version}`;
     if (manifest.name !== name || manifest.version !== version) {
-        throw new InstallFailure('INTEGRITY_MISMATCH', `The registry was asked for ${label} and answered ${manifest.name} ${manifest.version}`);
+        throw new InstallFailure(
+            'INTEGRITY_MISMATCH',
+            `The registry was asked for ${label} and answered ${manifest.name} ${manifest.version}`
+        );
     }
     if (manifest._integrity === undefined) {
-        throw new InstallFailure('INTEGRITY_MISMATCH', `The registry does not say what the archive of ${label} must be like (no integrity)`);
+        throw new InstallFailure(
+            'INTEGRITY_MISMATCH',
+            `The registry does not say what the archive of ${label} must be like (no integrity)`
+        );
     }
     const signed = (manifest._signatures?.length ?? 0) > 0;
     if (hasKeys && !signed) {
-        throw new InstallFailure('SIGNATURE_INVALID', `The registry publishes keys, but ${label} is not signed`);
+        throw new InstallFailure(
+            'SIGNATURE_INVALID',
+            `The registry publishes keys, but ${label} is not signed`
+        );
     }
     return {
-        package: name, version, resolved: manifest._resolved, integrity: manifest._integrity,
-        signature: hasKeys ? 'verified' : 'unsigned', provenance: manifest.dist?.attestations?.provenance?.predicateType ?? null
+        package: name,
+        version,
+        resolved: manifest._resolved,
+        integrity: manifest._integrity,
+        signature: hasKeys ? 'verified' : 'unsigned',
+        provenance: manifest.dist?.attestations?.provenance?.predicateType ?? null
     };
 }
 
 function namesWith(objects: readonly unknown[], keyword: string): readonly string[] {
-    return objects.map((each) => (each as { package?: { name?: unknown; keywords?: unknown } } | null)?.package ?? {})
-        .filter(({ keywords }) => !Array.isArray(keywords) || keywords.includes(keyword)).map(({ name }) => name).filter((name) => typeof name === 'string');
+    return objects
+        .map((each) => (each as { package?: { name?: unknown; keywords?: unknown } } | null)?.package ?? {})
+        .filter(({ keywords }) => !Array.isArray(keywords) || keywords.includes(keyword))
+        .map(({ name }) => name)
+        .filter((name) => typeof name === 'string');
 }
 
 /** Keys that the registry signs with; null when it publishes none. */
 async function publishedKeys(options: FetchOptions): Promise<readonly object[] | null> {
     try {
-        const { keys } = await registryFetch.json('/-/npm/v1/keys', options) as { keys?: unknown };
-        return Array.isArray(keys) && keys.length > 0 ? (keys as { readonly key: string }[]).map((each) => ({ ...each, pemkey: `-----BEGIN PUBLIC KEY-----\n${each.key}\n-----END PUBLIC KEY-----` })) : null;
-    }
-    catch (error) {
+        const { keys } = (await registryFetch.json('/-/npm/v1/keys', options)) as { keys?: unknown };
+        return Array.isArray(keys) && keys.length > 0
+            ? (keys as { readonly key: string }[]).map((each) => ({
+                  ...each,
+                  pemkey: `-----BEGIN PUBLIC KEY-----\n${each.key}\n-----END PUBLIC KEY-----`
+              }))
+            : null;
+    } catch (error) {
         const { statusCode, type } = error as { statusCode?: number; type?: string };
-        if ((statusCode !== undefined && statusCode >= 400 && statusCode < 500 && statusCode !== 429) || type === 'invalid-json' || error instanceof SyntaxError) {
+        if (
+            (statusCode !== undefined && statusCode >= 400 && statusCode < 500 && statusCode !== 429) ||
+            type === 'invalid-json' ||
+            error instanceof SyntaxError
+        ) {
             return null;
         }
         return reject(error, 'its keys');
@@ -150,18 +203,38 @@ export function reject(error: unknown, what: string): never {
         throw new InstallFailure('PACKAGE_NOT_FOUND', `The registry has no ${what}`, { cause: error });
     }
     if (['EINTEGRITY', 'EMANIFESTMISMATCH', 'Z_DATA_ERROR'].includes(code)) {
-        throw new InstallFailure('INTEGRITY_MISMATCH', `What came for ${what} is not what the registry named`, { cause: error });
+        throw new InstallFailure(
+            'INTEGRITY_MISMATCH',
+            `What came for ${what} is not what the registry named`,
+            { cause: error }
+        );
     }
     if (['EINTEGRITYSIGNATURE', 'EMISSINGSIGNATUREKEY', 'EEXPIREDSIGNATUREKEY'].includes(code)) {
-        throw new InstallFailure('SIGNATURE_INVALID', `The signature of ${what} is not one of the registry's: ${message}`, { cause: error });
+        throw new InstallFailure(
+            'SIGNATURE_INVALID',
+            `The signature of ${what} is not one of the registry's: ${message}`,
+            { cause: error }
+        );
     }
-    if (['EALLOWGIT', 'EALLOWREMOTE', 'EALLOWFILE', 'EALLOWDIRECTORY', 'EUNSUPPORTEDPROTOCOL', 'EINVALIDPACKAGENAME', 'EBADPLATFORM'].includes(code)) {
+    if (
+        [
+            'EALLOWGIT',
+            'EALLOWREMOTE',
+            'EALLOWFILE',
+            'EALLOWDIRECTORY',
+            'EUNSUPPORTEDPROTOCOL',
+            'EINVALIDPACKAGENAME',
+            'EBADPLATFORM'
+        ].includes(code)
+    ) {
         throw new InstallFailure('DEPENDENCY_REFUSED', message, { cause: error });
     }
     if (['ENOSPC', 'EDQUOT'].includes(code)) {
         throw new InstallFailure('STORAGE_FULL', 'There is no space left for it', { cause: error });
     }
-    throw new InstallFailure('REGISTRY_UNREACHABLE', `The registry did not deliver ${what}: ${message}`, { cause: error });
+    throw new InstallFailure('REGISTRY_UNREACHABLE', `The registry did not deliver ${what}: ${message}`, {
+        cause: error
+    });
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -16,7 +16,9 @@ export interface InstallJob extends Access {
     readonly kind: 'install';
     /** Empty and its own: the archives go to `cache`, the package to `package`. */
     readonly staging: string;
-    readonly source: { readonly package: string; readonly version: string | null; readonly integrity: string | null } | { readonly archive: string; readonly integrity: string | null };
+    readonly source:
+        | { readonly package: string; readonly version: string | null; readonly integrity: string | null }
+        | { readonly archive: string; readonly integrity: string | null };
 }
 
 export interface CatalogueJob extends Access {

@@ -21,24 +21,43 @@ declare module 'pacote' {
     export interface PickedManifest {
         readonly name: string;
         readonly version: string;
-        readonly dist?: { readonly attestations?: { readonly provenance?: { readonly predicateType?: string } } };
+        readonly dist?: {
+            readonly attestations?: { readonly provenance?: { readonly predicateType?: string } };
+        };
         readonly _resolved: string;
         readonly _integrity?: string;
         readonly _signatures?: readonly unknown[];
     }
-    export interface FetchResult { readonly from: string; readonly resolved: string; readonly integrity: string }
+    export interface FetchResult {
+        readonly from: string;
+        readonly resolved: string;
+        readonly integrity: string;
+    }
     const pacote: {
         packument(spec: string, options: FetchOptions): Promise<Packument>;
         manifest(spec: string, options: FetchOptions): Promise<PickedManifest>;
         extract(spec: string, folder: string, options: FetchOptions): Promise<FetchResult>;
-        readonly tarball: { stream<T>(spec: string, handler: (stream: NodeJS.ReadableStream) => Promise<T>, options: FetchOptions): Promise<T> };
+        readonly tarball: {
+            stream<T>(
+                spec: string,
+                handler: (stream: NodeJS.ReadableStream) => Promise<T>,
+                options: FetchOptions
+            ): Promise<T>;
+        };
     };
     export default pacote;
 }
 
 declare module '@npmcli/arborist' {
     import type { FetchOptions } from 'pacote';
-    export interface Edge { readonly name: string; readonly spec: string; readonly type: string; readonly valid: boolean; readonly missing: boolean; readonly optional: boolean }
+    export interface Edge {
+        readonly name: string;
+        readonly spec: string;
+        readonly type: string;
+        readonly valid: boolean;
+        readonly missing: boolean;
+        readonly optional: boolean;
+    }
     export interface Node {
         readonly name: string;
         /** The name in its package.json. */
@@ -80,12 +99,22 @@ declare module '@npmcli/arborist' {
 
 declare module 'npm-registry-fetch' {
     import type { FetchOptions } from 'pacote';
-    const registryFetch: { json(path: string, options: FetchOptions & { readonly query?: Readonly<Record<string, string>> }): Promise<unknown> };
+    const registryFetch: {
+        json(
+            path: string,
+            options: FetchOptions & { readonly query?: Readonly<Record<string, string>> }
+        ): Promise<unknown>;
+    };
     export default registryFetch;
 }
 
 declare module 'ssri' {
-    interface Integrity { hexDigest(): string; match(other: Integrity | string): unknown; toString(): string; readonly sha512?: readonly { hexDigest(): string }[] }
+    interface Integrity {
+        hexDigest(): string;
+        match(other: Integrity | string): unknown;
+        toString(): string;
+        readonly sha512?: readonly { hexDigest(): string }[];
+    }
     const ssri: {
         parse(value: string, options?: { readonly single?: boolean }): Integrity | null;
         fromData(data: Uint8Array, options?: { readonly algorithms?: readonly string[] }): Integrity;
@@ -95,7 +124,11 @@ declare module 'ssri' {
 }
 
 declare module 'npm-package-arg' {
-    interface Spec { readonly type: 'version' | 'range' | 'tag' | 'alias' | 'git' | 'remote' | 'file' | 'directory'; readonly name: string | null; readonly fetchSpec: string | null }
+    interface Spec {
+        readonly type: 'version' | 'range' | 'tag' | 'alias' | 'git' | 'remote' | 'file' | 'directory';
+        readonly name: string | null;
+        readonly fetchSpec: string | null;
+    }
     const npa: { (spec: string): Spec; resolve(name: string, spec: string): Spec };
     export default npa;
 }

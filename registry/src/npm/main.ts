@@ -21,9 +21,11 @@ process.once('message', (job: Job) => {
 async function run(job: Job): Promise<Message> {
     try {
         return { done: job.kind === 'install' ? await install(job) : await catalogue(job) };
-    }
-    catch (error) {
-        if ((error instanceof TypeError || error instanceof ReferenceError) && (error as { code?: unknown }).code === undefined) {
+    } catch (error) {
+        if (
+            (error instanceof TypeError || error instanceof ReferenceError) &&
+            (error as { code?: unknown }).code === undefined
+        ) {
             throw error; // a mistake of ours, not of the registry's
         }
         const { code, message } = error instanceof InstallFailure ? error : asFailure(error);
@@ -34,8 +36,7 @@ async function run(job: Job): Promise<Message> {
 function asFailure(error: unknown): InstallFailure {
     try {
         return reject(error, 'what was asked for');
-    }
-    catch (failure) {
+    } catch (failure) {
         return failure as InstallFailure;
     }
 }
@@ -50,18 +51,41 @@ async function install(job: InstallJob): Promise<InstallResult> {
     const budget = { bytes: limits.totalBytes };
     say({ phase: 'resolve' });
     const client = createClient(job, cache, budget);
-    const root = 'archive' in source ? await upload(job, source, folder, client) : await named(job, source, folder, client);
+    const root =
+        'archive' in source
+            ? await upload(job, source, folder, client)
+            : await named(job, source, folder, client);
     const wishes = await readWishes(folder);
-    const dependencies = await installDependencies(client, wishes, folder, join(staging, 'dependencies'), limits.packages, (phase) => say({ phase }));
+    const dependencies = await installDependencies(
+        client,
+        wishes,
+        folder,
+        join(staging, 'dependencies'),
+        limits.packages,
+        (phase) => say({ phase })
+    );
     return { ...root, package: wishes.name, version: wishes.version, dependencies };
 }
 
 type Root = Pick<InstallResult, 'integrity' | 'signature' | 'provenance'>;
 
-async function named(job: InstallJob, source: { readonly package: string; readonly version: string | null; readonly integrity: string | null }, folder: string, client: Client): Promise<Root> {
-    const choice = choose(await client.listing(source.package), source.version, job.host, new Set(job.reserved));
+async function named(
+    job: InstallJob,
+    source: { readonly package: string; readonly version: string | null; readonly integrity: string | null },
+    folder: string,
+    client: Client
+): Promise<Root> {
+    const choice = choose(
+        await client.listing(source.package),
+        source.version,
+        job.host,
+        new Set(job.reserved)
+    );
     if (choice.newest === null) {
-        throw new InstallFailure('PACKAGE_NOT_FOUND', `The registry has no ${source.package} ${source.version ?? ''}`.trimEnd());
+        throw new InstallFailure(
+            'PACKAGE_NOT_FOUND',
+            `The registry has no ${source.package} ${source.version ?? ''}`.trimEnd()
+        );
     }
     // A version that was asked for and does not fit is fetched all the same: what is in its archive says why, not what the registry says of it.
     const version = choice.plugin?.version ?? choice.newest;
@@ -71,23 +95,45 @@ async function named(job: InstallJob, source: { readonly package: string; readon
     }
     say({ phase: 'fetch' });
     await client.fetch(verified);
-    const { integrity } = await pacote.extract(`${source.package}@${version}`, folder, { ...client.options, resolved: verified.resolved, integrity: verified.integrity, offline: true })
+    const { integrity } = await pacote
+        .extract(`${source.package}@${version}`, folder, {
+            ...client.options,
+            resolved: verified.resolved,
+            integrity: verified.integrity,
+            offline: true
+        })
         .catch((error: unknown) => reject(error, `${source.package} ${version}`));
     const { name, version: inside } = await readWishes(folder);
     if (name !== source.package || inside !== version) {
-        throw new InstallFailure('INTEGRITY_MISMATCH', `The archive of ${source.package} ${version} holds ${name} ${inside}`);
+        throw new InstallFailure(
+            'INTEGRITY_MISMATCH',
+            `The archive of ${source.package} ${version} holds ${name} ${inside}`
+        );
     }
-    return { integrity: strongest(integrity), signature: verified.signature, provenance: verified.provenance };
+    return {
+        integrity: strongest(integrity),
+        signature: verified.signature,
+        provenance: verified.provenance
+    };
 }
 
-async function upload(job: InstallJob, source: { readonly archive: string; readonly integrity: string | null }, folder: string, client: Client): Promise<Root> {
+async function upload(
+    job: InstallJob,
+    source: { readonly archive: string; readonly integrity: string | null },
+    folder: string,
+    client: Client
+): Promise<Root> {
     say({ phase: 'fetch' });
     const integrity = ssri.fromData(await readFile(source.archive), { algorithms: ['sha512'] }).toString();
     if (source.integrity !== null) {
         assertIntegrity(integrity, source.integrity, 'The upload');
     }
     await inspectUpload(source.archive, job.limits, { bytes: job.limits.totalBytes });
-    await pacote.extract(`file:${source.archive}`, folder, { ...client.options, integrity, resolved: source.archive });
+    await pacote.extract(`file:${source.archive}`, folder, {
+        ...client.options,
+        integrity,
+        resolved: source.archive
+    });
     return { integrity, signature: 'uploaded', provenance: null };
 }
 
@@ -101,16 +147,33 @@ async function readWishes(folder: string): Promise<Wishes> {
     let packageJson: unknown;
     try {
         packageJson = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+    } catch (error) {
+        throw new InstallFailure('ARCHIVE_REFUSED', 'The archive holds no package.json that can be read', {
+            cause: error
+        });
     }
-    catch (error) {
-        throw new InstallFailure('ARCHIVE_REFUSED', 'The archive holds no package.json that can be read', { cause: error });
-    }
-    const { name, version, dependencies, optionalDependencies, bundleDependencies, bundledDependencies } = (packageJson ?? {}) as Readonly<Record<string, unknown>>;
+    const { name, version, dependencies, optionalDependencies, bundleDependencies, bundledDependencies } =
+        (packageJson ?? {}) as Readonly<Record<string, unknown>>;
     if (typeof name !== 'string' || typeof version !== 'string') {
-        throw new InstallFailure('ARCHIVE_REFUSED', 'The package.json in the archive has no name or no version');
+        throw new InstallFailure(
+            'ARCHIVE_REFUSED',
+            'The package.json in the archive has no name or no version'
+        );
     }
-    if ([bundleDependencies, bundledDependencies].some((value) => value === true || (Array.isArray(value) && value.length > 0))) {
-        throw new InstallFailure('DEPENDENCY_REFUSED', `${name} brings copies of its own dependencies (bundled)`);
+    if (
+        [bundleDependencies, bundledDependencies].some(
+            (value) => value === true || (Array.isArray(value) && value.length > 0)
+        )
+    ) {
+        throw new InstallFailure(
+            'DEPENDENCY_REFUSED',
+            `${name} brings copies of its own dependencies (bundled)`
+        );
     }
-    return { name, version, dependencies: (dependencies ?? {}) as Record<string, string>, optionalDependencies: (optionalDependencies ?? {}) as Record<string, string> };
+    return {
+        name,
+        version,
+        dependencies: (dependencies ?? {}) as Record<string, string>,
+        optionalDependencies: (optionalDependencies ?? {}) as Record<string, string>
+    };
 }

@@ -23,8 +23,16 @@ export class GuestActors {
         const allowed = permissions;
         const { kind, id, username, role, tokenId, key } = plain;
         const actor: Actor = Object.freeze({
-            kind, id, username, role, tokenId, permissions: plain.permissions, key,
-            can: (permission: string) => plain.all || allowed.has(permission.includes(':') ? permission : `${this.#plugin}:${permission}`)
+            kind,
+            id,
+            username,
+            role,
+            tokenId,
+            permissions: plain.permissions,
+            key,
+            can: (permission: string) =>
+                plain.all ||
+                allowed.has(permission.includes(':') ? permission : `${this.#plugin}:${permission}`)
         });
         this.#handles.set(actor, handle);
         return actor;

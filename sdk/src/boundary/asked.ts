@@ -2,7 +2,9 @@
 import type { Asker, PlainRequest } from './protocol.ts';
 
 /** The request as the host has it. */
-export type RequestSource = Omit<PlainRequest, keyof Asker | 'type' | 'length'> & { readonly signal: AbortSignal };
+export type RequestSource = Omit<PlainRequest, keyof Asker | 'type' | 'length'> & {
+    readonly signal: AbortSignal;
+};
 
 /** A request whose headers are read when somebody looks. An object with getters of its own would cost more than all the rest of it. */
 class LazyRequest implements PlainRequest {
@@ -60,7 +62,11 @@ export class Asked {
     /** The same with everything in it. */
     whole(): { readonly route: string; readonly request: PlainRequest; readonly signal: AbortSignal } {
         const { route, request, signal } = this;
-        return { route, signal, request: { ...request, headers: request.headers, lastEventId: request.lastEventId } };
+        return {
+            route,
+            signal,
+            request: { ...request, headers: request.headers, lastEventId: request.lastEventId }
+        };
     }
 }
 

@@ -3,7 +3,10 @@ import { createFailure, defineErrors, isFailure, type FailureError } from '../er
 
 export const boundaryErrors = defineErrors({
     /** An actor that is no longer, or never was, one of a request, a socket or a task under way. */
-    ACTOR_INVALID: { code: 40304, message: 'The actor is not that of a request, a socket or a task under way' },
+    ACTOR_INVALID: {
+        code: 40304,
+        message: 'The actor is not that of a request, a socket or a task under way'
+    },
     /** Work after the end of a generation: the context is dead. */
     GENERATION_ENDED: { code: 50304, message: 'This generation of the plugin {plugin} has ended' },
     /** A door that the manifest does not ask for, or the admin did not grant. */
@@ -11,15 +14,40 @@ export const boundaryErrors = defineErrors({
     /** Work that acts on the world, before `onStart`. */
     NOT_STARTED: { code: 50306, message: 'The plugin {plugin} has not started: {door} belongs in onStart' },
     /** A partner that does not run, or has no such method. */
-    PARTNER_UNAVAILABLE: { code: 50307, message: 'The plugin {plugin} does not run, or has no method {method}' }
+    PARTNER_UNAVAILABLE: {
+        code: 50307,
+        message: 'The plugin {plugin} does not run, or has no method {method}'
+    }
 });
 
 /** What anything thrown by a plugin is to everybody else: a failure of a table as plain data, and all else an internal error. */
 export function failureOf(thrown: unknown): FailureError {
-    if (isFailure(thrown) && Number.isInteger(thrown.code) && thrown.code >= 40000 && thrown.code <= 59999 && typeof thrown.reason === 'string') {
-        return createFailure({ code: thrown.code, reason: thrown.reason, message: String(thrown.message), data: plainData(thrown.data) }, thrown);
+    if (
+        isFailure(thrown) &&
+        Number.isInteger(thrown.code) &&
+        thrown.code >= 40000 &&
+        thrown.code <= 59999 &&
+        typeof thrown.reason === 'string'
+    ) {
+        return createFailure(
+            {
+                code: thrown.code,
+                reason: thrown.reason,
+                message: String(thrown.message),
+                data: plainData(thrown.data)
+            },
+            thrown
+        );
     }
-    return createFailure({ code: 50000, reason: 'INTERNAL', message: 'Something went wrong; the log has it under the request id', data: null }, thrown);
+    return createFailure(
+        {
+            code: 50000,
+            reason: 'INTERNAL',
+            message: 'Something went wrong; the log has it under the request id',
+            data: null
+        },
+        thrown
+    );
 }
 
 function plainData(data: unknown): Readonly<Record<string, unknown>> | null {
@@ -28,8 +56,7 @@ function plainData(data: unknown): Readonly<Record<string, unknown>> | null {
     }
     try {
         return JSON.parse(JSON.stringify(data)) as Record<string, unknown>;
-    }
-    catch {
+    } catch {
         return null;
     }
 }

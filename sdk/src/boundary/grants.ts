@@ -10,7 +10,9 @@ export interface Capabilities {
     readonly sockets?: readonly string[] | undefined;
     readonly hosts?: 'own' | 'read' | 'write' | undefined;
     readonly certificates?: 'read' | 'write' | undefined;
-    readonly api?: { readonly read?: readonly string[] | undefined; readonly write?: readonly string[] | undefined } | undefined;
+    readonly api?:
+        | { readonly read?: readonly string[] | undefined; readonly write?: readonly string[] | undefined }
+        | undefined;
     readonly collect?: readonly string[] | undefined;
     readonly taps?: readonly string[] | undefined;
     readonly public?: readonly string[] | undefined;
@@ -27,7 +29,12 @@ export class Grants {
     readonly #refused: (capability: string) => void;
 
     /** @param refused - hears of each use that was refused */
-    constructor(plugin: string, asked: Capabilities, granted: () => Capabilities, refused: (capability: string) => void = () => undefined) {
+    constructor(
+        plugin: string,
+        asked: Capabilities,
+        granted: () => Capabilities,
+        refused: (capability: string) => void = () => undefined
+    ) {
         this.plugin = plugin;
         this.#asked = asked;
         this.#granted = granted;
@@ -38,7 +45,11 @@ export class Grants {
     list(name: Lists): readonly string[] {
         const asked = this.#asked[name] ?? [];
         const granted = this.#granted()[name] ?? [];
-        return asked.includes('*') ? granted : granted.includes('*') ? asked : granted.filter((entry) => asked.includes(entry));
+        return asked.includes('*')
+            ? granted
+            : granted.includes('*')
+              ? asked
+              : granted.filter((entry) => asked.includes(entry));
     }
 
     has(name: Lists, entry: string): boolean {
@@ -55,7 +66,15 @@ export class Grants {
 
     get hosts(): 'own' | 'read' | 'write' | null {
         const [asked, granted] = [this.#asked.hosts, this.#granted().hosts];
-        return asked === undefined || granted === undefined ? null : asked === granted ? granted : asked === 'write' ? granted : granted === 'write' ? asked : null;
+        return asked === undefined || granted === undefined
+            ? null
+            : asked === granted
+              ? granted
+              : asked === 'write'
+                ? granted
+                : granted === 'write'
+                  ? asked
+                  : null;
     }
 
     get certificates(): 'read' | 'write' | null {

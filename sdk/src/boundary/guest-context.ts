@@ -43,27 +43,39 @@ export function createContext(state: GuestState): Context {
             throw boundaryErrors.GENERATION_ENDED({ plugin: name });
         }
     };
-    const work = <F extends (...input: never[]) => Promise<unknown>>(door: F): F => (async (...input: Parameters<F>) => {
-        alive();
-        return door(...input);
-    }) as unknown as F;
+    const work = <F extends (...input: never[]) => Promise<unknown>>(door: F): F =>
+        (async (...input: Parameters<F>) => {
+            alive();
+            return door(...input);
+        }) as unknown as F;
     const started = (door: string): void => {
         alive();
         if (!state.begun) {
             throw boundaryErrors.NOT_STARTED({ plugin: name, door });
         }
     };
-    const handleOf = (actor: Actor | undefined): number | null => (actor === undefined ? null : actors.handleOf(actor));
-    const log = (level: 'debug' | 'info' | 'warn' | 'error') => (message: string, fields: object = {}): void => {
-        void doors.log({ level, message: String(message), fields });
-    };
-    const declare = (kind: Parameters<Registration['route']>[0]) => (route: unknown): void => registration.route(kind, route as AnyRoute);
-    const add = <T>(member: string, list: T[]) => (item: T): void => {
-        registration.begin(member);
-        list.push(item);
-    };
+    const handleOf = (actor: Actor | undefined): number | null =>
+        actor === undefined ? null : actors.handleOf(actor);
+    const log =
+        (level: 'debug' | 'info' | 'warn' | 'error') =>
+        (message: string, fields: object = {}): void => {
+            void doors.log({ level, message: String(message), fields });
+        };
+    const declare =
+        (kind: Parameters<Registration['route']>[0]) =>
+        (route: unknown): void =>
+            registration.route(kind, route as AnyRoute);
+    const add =
+        <T>(member: string, list: T[]) =>
+        (item: T): void => {
+            registration.begin(member);
+            list.push(item);
+        };
 
-    const db: Db = { read: work((unit) => local.db.read(unit)) as Db['read'], write: work((unit) => local.db.write(unit)) as Db['write'] };
+    const db: Db = {
+        read: work((unit) => local.db.read(unit)) as Db['read'],
+        write: work((unit) => local.db.write(unit)) as Db['write']
+    };
 
     return {
         name,
@@ -102,14 +114,33 @@ export function createContext(state: GuestState): Context {
         },
         db,
         api: {
-            routes: work(async ({ for: actor, ...filter } = {}) => doors.routes({ handle: handleOf(actor), filter })),
-            call: work(async (actor, { signal = null, ...call }) => doors.call({ handle: actors.handleOf(actor), call: plainCopy(call, 'the call'), signal: signal as AbortSignal | null }))
+            routes: work(async ({ for: actor, ...filter } = {}) =>
+                doors.routes({ handle: handleOf(actor), filter })
+            ),
+            call: work(async (actor, { signal = null, ...call }) =>
+                doors.call({
+                    handle: actors.handleOf(actor),
+                    call: plainCopy(call, 'the call'),
+                    signal: signal as AbortSignal | null
+                })
+            )
         },
         hosts: {
             list: work(async (filter = {}) => doors.listHosts(filter)),
-            create: work(async (host, as) => doors.createHost({ host: plainCopy(host, 'the host'), handle: handleOf(as) })),
-            update: work(async (id, change, { version = null, as } = {}) => doors.updateHost({ id, change: plainCopy(change, 'the change'), version: version as number | null, handle: handleOf(as) })),
-            remove: work(async (id, { version = null, as } = {}) => doors.removeHost({ id, version: version as number | null, handle: handleOf(as) })),
+            create: work(async (host, as) =>
+                doors.createHost({ host: plainCopy(host, 'the host'), handle: handleOf(as) })
+            ),
+            update: work(async (id, change, { version = null, as } = {}) =>
+                doors.updateHost({
+                    id,
+                    change: plainCopy(change, 'the change'),
+                    version: version as number | null,
+                    handle: handleOf(as)
+                })
+            ),
+            remove: work(async (id, { version = null, as } = {}) =>
+                doors.removeHost({ id, version: version as number | null, handle: handleOf(as) })
+            ),
             upstreams: work(async (id) => doors.upstreams({ id }))
         },
         certificates: {
@@ -120,11 +151,23 @@ export function createContext(state: GuestState): Context {
         files(root) {
             alive();
             const files = local.files(root);
-            return Object.fromEntries(Object.entries(files).map(([member, door]) => [member, work(door as never)])) as unknown as Files;
+            return Object.fromEntries(
+                Object.entries(files).map(([member, door]) => [member, work(door as never)])
+            ) as unknown as Files;
         },
-        secrets: { seal: work(async (text) => doors.seal({ text })), open: work(async (text) => doors.open({ text })) },
+        secrets: {
+            seal: work(async (text) => doors.seal({ text })),
+            open: work(async (text) => doors.open({ text }))
+        },
         tickets: {
-            issue: work(async (actor, { permission, data = null, ttlSeconds = 30 }) => doors.ticket({ handle: actors.handleOf(actor), permission, data: plainCopy(data, 'the data of the ticket'), ttlSeconds: ttlSeconds as number }))
+            issue: work(async (actor, { permission, data = null, ttlSeconds = 30 }) =>
+                doors.ticket({
+                    handle: actors.handleOf(actor),
+                    permission,
+                    data: plainCopy(data, 'the data of the ticket'),
+                    ttlSeconds: ttlSeconds as number
+                })
+            )
         },
         fetch: work(async (input, init) => local.fetch(input, init)),
         dial(target) {
@@ -135,20 +178,37 @@ export function createContext(state: GuestState): Context {
         spawn: work(async (file, args, options) => local.spawn(file, args, options)),
         task: (async <T>({ actor, ...options }: TaskOptions, run: (run: TaskRun) => Promise<T>) => {
             started('task');
-            return doors.task({ options: plainCopy(options, 'the task'), handle: handleOf(actor), run: async (input) => ({ result: plainCopy(await run(taskRun(input, actors)), 'the result of the task') }) });
+            return doors.task({
+                options: plainCopy(options, 'the task'),
+                handle: handleOf(actor),
+                run: async (input) => ({
+                    result: plainCopy(await run(taskRun(input, actors)), 'the result of the task')
+                })
+            });
         }) as Context['task'],
         async schedule(entry, when, run) {
             started('schedule');
-            await doors.schedule({ name: entry, when: plainCopy(when, 'the schedule'), run: async (input: ScheduledRun) => run(input) });
-            return { next: work(async () => doors.nextRun({ name: entry })), [Symbol.asyncDispose]: () => (state.ended ? Promise.resolve() : doors.unschedule({ name: entry })) };
+            await doors.schedule({
+                name: entry,
+                when: plainCopy(when, 'the schedule'),
+                run: async (input: ScheduledRun) => run(input)
+            });
+            return {
+                next: work(async () => doors.nextRun({ name: entry })),
+                [Symbol.asyncDispose]: () =>
+                    state.ended ? Promise.resolve() : doors.unschedule({ name: entry })
+            };
         },
         async notify(message) {
             started('notify');
             await doors.notify(plainCopy(message, 'the notification'));
         },
-        audit: work(async ({ actor, ...entry }) => doors.audit({ ...plainCopy(entry, 'the entry'), handle: handleOf(actor) })),
+        audit: work(async ({ actor, ...entry }) =>
+            doors.audit({ ...plainCopy(entry, 'the entry'), handle: handleOf(actor) })
+        ),
         use(owned) {
-            const dispose = (owned as AsyncDisposable)[Symbol.asyncDispose] ?? (owned as Disposable)[Symbol.dispose];
+            const dispose =
+                (owned as AsyncDisposable)[Symbol.asyncDispose] ?? (owned as Disposable)[Symbol.dispose];
             if (typeof dispose !== 'function') {
                 throw new TypeError('ctx.use takes something disposable');
             }
@@ -163,44 +223,93 @@ function taskRun({ id, signal, asker, progress, log }: PlainTaskRun, actors: Gue
         id,
         signal,
         actor: asker === null ? null : actors.of(asker),
-        progress: (fraction, text) => void progress({ fraction, ...(text === undefined ? {} : { text: String(text) }) }),
+        progress: (fraction, text) =>
+            void progress({ fraction, ...(text === undefined ? {} : { text: String(text) }) }),
         log: (line) => void log({ line: String(line) })
     };
 }
 
 function partners(state: GuestState, alive: () => void): never {
-    const ask = async ({ plugin, method, input, options }: { plugin: string; method: string; input: unknown; options: RemoteOptions }) => {
+    const ask = async ({
+        plugin,
+        method,
+        input,
+        options
+    }: {
+        plugin: string;
+        method: string;
+        input: unknown;
+        options: RemoteOptions;
+    }) => {
         alive();
-        return state.doors.partner({ plugin, method, input, handle: options.actor === undefined ? null : state.actors.handleOf(options.actor), signal: options.signal ?? null });
+        return state.doors.partner({
+            plugin,
+            method,
+            input,
+            handle: options.actor === undefined ? null : state.actors.handleOf(options.actor),
+            signal: options.signal ?? null
+        });
     };
     const plugins = {};
     for (const partner of [...state.requires, ...state.optional]) {
         const proxy = partnerProxy(partner, ask);
-        Object.defineProperty(plugins, partner, { enumerable: true, get: () => (state.requires.includes(partner) || state.present.has(partner) ? proxy : undefined) });
+        Object.defineProperty(plugins, partner, {
+            enumerable: true,
+            get: () => (state.requires.includes(partner) || state.present.has(partner) ? proxy : undefined)
+        });
     }
     return Object.freeze(plugins) as never;
 }
 
-function hookDoor(state: GuestState, work: <F extends (...input: never[]) => Promise<unknown>>(door: F) => F, alive: () => void): HookDoor {
+function hookDoor(
+    state: GuestState,
+    work: <F extends (...input: never[]) => Promise<unknown>>(door: F) => F,
+    alive: () => void
+): HookDoor {
     const { registration, doors, name } = state;
     return {
         tap(hook, tap, order = {}) {
             registration.begin('hooks.tap');
-            registration.taps.push({ hook, tap: tap as never, order: plainCopy(order, 'the order of the tap') });
+            registration.taps.push({
+                hook,
+                tap: tap as never,
+                order: plainCopy(order, 'the order of the tap')
+            });
         },
         define(hook, { kind, summary, timeoutSeconds }) {
             registration.begin('hooks.define');
             if (!hook.startsWith(`${name}.`)) {
                 throw new TypeError(`ctx.hooks.define: ${hook} does not start with ${name}.`);
             }
-            registration.hooks.push({ name: hook, kind, summary, ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }) });
-            return work(async (payload: unknown) => (await doors.runHook({ name: hook, payload: plainCopy(payload, `the payload of ${hook}`) })).result) as never;
+            registration.hooks.push({
+                name: hook,
+                kind,
+                summary,
+                ...(timeoutSeconds === undefined ? {} : { timeoutSeconds })
+            });
+            return work(
+                async (payload: unknown) =>
+                    (
+                        await doors.runHook({
+                            name: hook,
+                            payload: plainCopy(payload, `the payload of ${hook}`)
+                        })
+                    ).result
+            ) as never;
         },
-        async* collect<K extends HookName>(hook: K, payload: (plugin: string) => unknown, { only, signal }: { readonly only?: readonly string[]; readonly signal?: AbortSignal } = {}) {
+        async *collect<K extends HookName>(
+            hook: K,
+            payload: (plugin: string) => unknown,
+            { only, signal }: { readonly only?: readonly string[]; readonly signal?: AbortSignal } = {}
+        ) {
             alive();
             const { outcomes } = await doors.collect({
-                name: hook, only: only ?? null, signal: signal ?? null,
-                payload: async ({ plugin }) => ({ payload: plainCopy(payload(plugin), `the payload of ${hook}`) })
+                name: hook,
+                only: only ?? null,
+                signal: signal ?? null,
+                payload: async ({ plugin }) => ({
+                    payload: plainCopy(payload(plugin), `the payload of ${hook}`)
+                })
             });
             yield* outcomes as AsyncIterable<never>;
         }

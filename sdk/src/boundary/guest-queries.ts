@@ -9,7 +9,13 @@ export class GuestQueries {
 
     /** The query as the schema reads it; each request gets one of its own. @throws VALIDATION_FAILED */
     read(schema: AnySchema | undefined, query: unknown, method: string): unknown {
-        if (schema === undefined || typeof query !== 'object' || query === null || !Object.isFrozen(query) || !isPure(schema)) {
+        if (
+            schema === undefined ||
+            typeof query !== 'object' ||
+            query === null ||
+            !Object.isFrozen(query) ||
+            !isPure(schema)
+        ) {
             return validate(schema, query, 'query', method);
         }
         let read = this.#known.get(schema);

@@ -17,7 +17,11 @@ export class GuestRequest {
     readonly #realm: Realm;
     #actor: Actor | null = null;
 
-    constructor(input: { readonly request: PlainRequest; readonly signal: AbortSignal }, valid: { readonly params: unknown; readonly query: unknown; readonly payload: unknown }, realm: Realm) {
+    constructor(
+        input: { readonly request: PlainRequest; readonly signal: AbortSignal },
+        valid: { readonly params: unknown; readonly query: unknown; readonly payload: unknown },
+        realm: Realm
+    ) {
         this.params = valid.params;
         this.query = valid.query;
         this.payload = valid.payload;
@@ -30,7 +34,7 @@ export class GuestRequest {
     }
 
     get actor(): Actor {
-        return this.#actor ??= this.#realm.actors.of(this.#input.request);
+        return (this.#actor ??= this.#realm.actors.of(this.#input.request));
     }
 
     get headers(): Readonly<Record<string, string>> {
@@ -71,6 +75,10 @@ export class GuestRequest {
 
     /** Good without its request: handlers take their request apart. */
     get audit(): (detail: AuditDetail) => void {
-        return (detail) => void this.#realm.doors.detail({ handle: this.#input.request.handle, detail: JSON.parse(JSON.stringify(detail)) as AuditDetail });
+        return (detail) =>
+            void this.#realm.doors.detail({
+                handle: this.#input.request.handle,
+                detail: JSON.parse(JSON.stringify(detail)) as AuditDetail
+            });
     }
 }

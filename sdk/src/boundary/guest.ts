@@ -31,13 +31,20 @@ export interface GuestOptions {
 }
 
 type Asked = { readonly route: string; readonly request: PlainRequest; readonly signal: AbortSignal };
-type Method = (input: never, call: { readonly plugin: string; readonly actor: unknown; readonly signal: AbortSignal }) => unknown;
+type Method = (
+    input: never,
+    call: { readonly plugin: string; readonly actor: unknown; readonly signal: AbortSignal }
+) => unknown;
 
 /** Makes the guest. Nothing of the plugin runs before `setup`. */
 export function createGuest(options: GuestOptions): Guest {
     const guest = new Realm(options);
-    const methods = Object.getOwnPropertyNames(Realm.prototype).filter((name) => name !== 'constructor') as (keyof Guest)[];
-    return Object.fromEntries(methods.map((name) => [name, (input: never) => guest.run(name, input)])) as unknown as Guest;
+    const methods = Object.getOwnPropertyNames(Realm.prototype).filter(
+        (name) => name !== 'constructor'
+    ) as (keyof Guest)[];
+    return Object.fromEntries(
+        methods.map((name) => [name, (input: never) => guest.run(name, input)])
+    ) as unknown as Guest;
 }
 
 class Realm implements Guest {
@@ -52,8 +59,21 @@ class Realm implements Guest {
         this.#definition = definition;
         this.#checkReturns = checkReturns;
         this.#state = {
-            name, version, dataDir, doors, local, requires: definition.requires, optional: definition.optional, ending: new AbortController(), registration: new Registration(),
-            actors: new GuestActors(name), scope: new Scope(), present: new Set(), settings: Object.freeze({}), begun: false, ended: false
+            name,
+            version,
+            dataDir,
+            doors,
+            local,
+            requires: definition.requires,
+            optional: definition.optional,
+            ending: new AbortController(),
+            registration: new Registration(),
+            actors: new GuestActors(name),
+            scope: new Scope(),
+            present: new Set(),
+            settings: Object.freeze({}),
+            begun: false,
+            ended: false
         };
     }
 
@@ -64,11 +84,19 @@ class Realm implements Guest {
                 throw boundaryErrors.GENERATION_ENDED({ plugin: this.#state.name });
             }
             return await (this[name] as (input: never) => Promise<unknown>)(input);
-        }
-        catch (error) {
+        } catch (error) {
             if (!isFailure(error) && name !== 'setup') {
                 const { request } = input as { request?: PlainRequest };
-                void this.#state.doors.log({ level: 'error', message: `A plugin failed in ${name}`, fields: { error: errorFields(error), ...(request === undefined ? {} : { requestId: request.id, route: (input as Asked).route }) } });
+                void this.#state.doors.log({
+                    level: 'error',
+                    message: `A plugin failed in ${name}`,
+                    fields: {
+                        error: errorFields(error),
+                        ...(request === undefined
+                            ? {}
+                            : { requestId: request.id, route: (input as Asked).route })
+                    }
+                });
             }
             throw name === 'setup' ? setupFailure(error) : failureOf(error);
         }
@@ -77,18 +105,29 @@ class Realm implements Guest {
     async define(): ReturnType<Guest['define']> {
         const { settings, requires, optional, migrations } = this.#definition;
         const description = settings === null ? null : describe(settings);
-        return { settings: description, secrets: secretPaths(description), requires, optional, migrations: migrations.map(({ name }) => name) };
+        return {
+            settings: description,
+            secrets: secretPaths(description),
+            requires,
+            optional,
+            migrations: migrations.map(({ name }) => name)
+        };
     }
 
     async readSettings({ values }: Parameters<Guest['readSettings']>[0]): ReturnType<Guest['readSettings']> {
         if (this.#definition.settings === null) {
             if (Object.keys(values).length > 0) {
-                throw errors.invalid(Object.keys(values).map((path) => ({ path, message: `${path} is not allowed` })));
+                throw errors.invalid(
+                    Object.keys(values).map((path) => ({ path, message: `${path} is not allowed` }))
+                );
             }
             return { values: {} };
         }
         const schema = this.#definition.settings as unknown as Joi.Schema;
-        const { error, value } = schema.validate(values, bodyOptions) as { error?: Joi.ValidationError; value: Record<string, unknown> };
+        const { error, value } = schema.validate(values, bodyOptions) as {
+            error?: Joi.ValidationError;
+            value: Record<string, unknown>;
+        };
         if (error !== undefined) {
             throw errors.invalid(faultsOf(error));
         }
@@ -103,7 +142,9 @@ class Realm implements Guest {
         const contract = await this.#definition.setup(this.#context as never);
         registration.close();
         this.#contract = contractOf(contract);
-        return registration.document(contract === undefined || contract === null ? null : Object.keys(this.#contract));
+        return registration.document(
+            contract === undefined || contract === null ? null : Object.keys(this.#contract)
+        );
     }
 
     async start({ signal }: Parameters<Guest['start']>[0]): Promise<void> {
@@ -119,8 +160,7 @@ class Realm implements Guest {
         for (const work of [...this.#state.registration.stops].reverse()) {
             try {
                 await work(signal as never);
-            }
-            catch (error) {
+            } catch (error) {
                 failures.push(error instanceof Error ? error.message : String(error));
             }
         }
@@ -162,7 +202,12 @@ class Realm implements Guest {
     async tap(input: Parameters<Guest['tap']>[0]): ReturnType<Guest['tap']> {
         const found = this.#state.registration.taps[input.tap];
         const result = await found?.tap(input.payload, new LentSignal(input));
-        return { result: result === undefined ? undefined : plainCopy(result, `the result of a tap of ${found?.hook ?? input.tap}`) };
+        return {
+            result:
+                result === undefined
+                    ? undefined
+                    : plainCopy(result, `the result of a tap of ${found?.hook ?? input.tap}`)
+        };
     }
 
     async check({ route, request }: Parameters<Guest['check']>[0]): Promise<void> {
@@ -171,22 +216,34 @@ class Realm implements Guest {
 
     async json(input: Asked): ReturnType<Guest['json']> {
         const route = this.#route(input.route);
-        return serialise(await route.handler(this.#request(route, input) as never), this.#checkReturns ? route.returns : null, input.route);
+        return serialise(
+            await route.handler(this.#request(route, input) as never),
+            this.#checkReturns ? route.returns : null,
+            input.route
+        );
     }
 
     async upload(input: Parameters<Guest['upload']>[0]): ReturnType<Guest['upload']> {
         const route = this.#route(input.route);
-        return serialise(await route.handler(Object.assign(this.#request(route, input), { body: input.body }) as never), this.#checkReturns ? route.returns : null, input.route);
+        return serialise(
+            await route.handler(Object.assign(this.#request(route, input), { body: input.body }) as never),
+            this.#checkReturns ? route.returns : null,
+            input.route
+        );
     }
 
     async stream(input: Asked): ReturnType<Guest['stream']> {
         const route = this.#route(input.route);
-        return { events: (await route.handler(this.#request(route, input) as never)) as AsyncIterable<never> };
+        return {
+            events: (await route.handler(this.#request(route, input) as never)) as AsyncIterable<never>
+        };
     }
 
     async download(input: Asked): ReturnType<Guest['download']> {
         const route = this.#route(input.route);
-        const { open, close, ...file } = (await route.handler(this.#request(route, input) as never)) as Download;
+        const { open, close, ...file } = (await route.handler(
+            this.#request(route, input) as never
+        )) as Download;
         return {
             ...plainCopy(file, `the download of ${input.route}`),
             open: async (range) => ({ body: open.call(file, range) as AsyncIterable<Uint8Array> }),
@@ -197,9 +254,14 @@ class Realm implements Guest {
     async http(input: Parameters<Guest['http']>[0]): ReturnType<Guest['http']> {
         const route = this.#route(input.route);
         const { method, url, request, body, signal } = input;
-        const asked = new globalThis.Request(url, { method, headers: request.headers, signal, ...(body === null ? {} : { body, duplex: 'half' as const }) });
+        const asked = new globalThis.Request(url, {
+            method,
+            headers: request.headers,
+            signal,
+            ...(body === null ? {} : { body, duplex: 'half' as const })
+        });
         const call = this.#request(route, input);
-        const answer = (await route.handler(...[asked, call] as never[])) as globalThis.Response;
+        const answer = (await route.handler(...([asked, call] as never[]))) as globalThis.Response;
         return { status: answer.status, headers: [...answer.headers], body: answer.body as never };
     }
 
@@ -207,20 +269,36 @@ class Realm implements Guest {
         const route = this.#route(input.route);
         const socket = {
             send: (data: string | Uint8Array) => unminded(send({ data })),
-            close: (code?: number, reason?: string) => unminded(close({ ...(code === undefined ? {} : { code }), ...(reason === undefined ? {} : { reason }) })),
+            close: (code?: number, reason?: string) =>
+                unminded(
+                    close({
+                        ...(code === undefined ? {} : { code }),
+                        ...(reason === undefined ? {} : { reason })
+                    })
+                ),
             [Symbol.asyncIterator]: () => messages[Symbol.asyncIterator]()
         };
-        await route.handler(...[socket, this.#request(route, input)] as never[]);
+        await route.handler(...([socket, this.#request(route, input)] as never[]));
     }
 
-    async contract({ method, input, plugin, asker, signal }: Parameters<Guest['contract']>[0]): Promise<ContractAnswer> {
+    async contract({
+        method,
+        input,
+        plugin,
+        asker,
+        signal
+    }: Parameters<Guest['contract']>[0]): Promise<ContractAnswer> {
         const { name, actors } = this.#state;
         const contract = this.#contract;
         if (!Object.hasOwn(contract, method)) {
             throw boundaryErrors.PARTNER_UNAVAILABLE({ plugin: name, method });
         }
         const what = `the answer of ${name}.${method}`;
-        const answer = contract[method]?.(input as never, { plugin, actor: asker === null ? null : actors.of(asker), signal });
+        const answer = contract[method]?.(input as never, {
+            plugin,
+            actor: asker === null ? null : actors.of(asker),
+            signal
+        });
         return isSeries(answer) ? { series: copied(answer, what) } : { value: plainCopy(await answer, what) };
     }
 
@@ -232,11 +310,17 @@ class Realm implements Guest {
         return route;
     }
 
-    #valid({ validate: schemas, method }: GuestRoute, { params, query, payload }: PlainRequest): { readonly params: unknown; readonly query: unknown; readonly payload: unknown } {
+    #valid(
+        { validate: schemas, method }: GuestRoute,
+        { params, query, payload }: PlainRequest
+    ): { readonly params: unknown; readonly query: unknown; readonly payload: unknown } {
         return {
             params: validate(schemas.params, params, 'params', method),
             query: this.#queries.read(schemas.query, query, method),
-            payload: schemas.payload === undefined ? undefined : validate(schemas.payload, payload, 'payload', method)
+            payload:
+                schemas.payload === undefined
+                    ? undefined
+                    : validate(schemas.payload, payload, 'payload', method)
         };
     }
 
@@ -249,7 +333,10 @@ function contractOf(contract: unknown): Readonly<Record<string, Method>> {
     if (contract === undefined || contract === null) {
         return {};
     }
-    const wrong = typeof contract === 'object' ? Object.entries(contract).find(([, method]) => typeof method !== 'function')?.[0] : 'what setup returned';
+    const wrong =
+        typeof contract === 'object'
+            ? Object.entries(contract).find(([, method]) => typeof method !== 'function')?.[0]
+            : 'what setup returned';
     if (wrong !== undefined) {
         throw new TypeError(`The contract has only functions (input, call): ${wrong} is none`);
     }
@@ -265,19 +352,24 @@ async function* copied(series: AsyncIterable<unknown>, what: string): AsyncGener
         for await (const item of series) {
             yield plainCopy(item, what);
         }
-    }
-    catch (error) {
+    } catch (error) {
         throw failureOf(error);
     }
 }
 
 /** What went wrong in `setup` is for the record of the plugin, in its own words. */
 function setupFailure(error: unknown): Error {
-    return isFailure(error) ? failureOf(error) : Object.assign(failureOf(error), { message: error instanceof Error ? error.message : String(error) });
+    return isFailure(error)
+        ? failureOf(error)
+        : Object.assign(failureOf(error), {
+              message: error instanceof Error ? error.message : String(error)
+          });
 }
 
 function errorFields(error: unknown): object {
-    return error instanceof Error ? { name: error.name, message: error.message, stack: error.stack } : { message: String(error) };
+    return error instanceof Error
+        ? { name: error.name, message: error.message, stack: error.stack }
+        : { message: String(error) };
 }
 
 /** Whoever awaits it hears of a failure. Whoever does not is not to blame for it: a client that went away must not end the plugin. */

@@ -33,9 +33,18 @@ export interface HookHost {
     /** Publishes a hook. @throws TypeError when the name is published already */
     define<K extends HookName>(name: K, kind: Hooks[K]['kind'], options?: HookOptions): Published<K>;
     /** Taps a hook; one that nobody publishes is waited for. Returns how to take the tap back. */
-    tap<K extends HookName>(owner: TapOwner & { readonly gate?: TapGate }, name: K, tap: Tap<K>, order?: TapOrder): () => void;
+    tap<K extends HookName>(
+        owner: TapOwner & { readonly gate?: TapGate },
+        name: K,
+        tap: Tap<K>,
+        order?: TapOrder
+    ): () => void;
     /** Runs a published collecting hook with a payload for each plugin; outcomes come as they are there. @throws TypeError when nobody publishes it */
-    collect(name: string, payload: (plugin: string) => Promise<unknown>, options?: CollectOptions): AsyncIterable<Outcome<unknown>>;
+    collect(
+        name: string,
+        payload: (plugin: string) => Promise<unknown>,
+        options?: CollectOptions
+    ): AsyncIterable<Outcome<unknown>>;
     /** Takes a published hook back; its taps wait for the next publisher. */
     withdraw(name: string): void;
     /** The kind of a published hook; null when nobody publishes it. */
@@ -61,7 +70,11 @@ export interface Published<K extends HookName> {
     run(payload: Hooks[K]['payload']): Promise<RunResult<K>>;
 }
 
-type RunResult<K extends HookName> = Hooks[K]['kind'] extends 'waterfall' ? Hooks[K]['payload'] : Hooks[K]['kind'] extends 'collect' ? readonly Outcome<Hooks[K]['result']>[] : void;
+type RunResult<K extends HookName> = Hooks[K]['kind'] extends 'waterfall'
+    ? Hooks[K]['payload']
+    : Hooks[K]['kind'] extends 'collect'
+      ? readonly Outcome<Hooks[K]['result']>[]
+      : void;
 
 const defaultTimeoutSeconds = 10;
 
@@ -79,13 +92,23 @@ export function createHookHost(report: (failure: TapFailure) => void): HookHost 
     return {
         define: (name, kind, options = {}) => hookOf(name).publish(kind, options) as never,
         tap({ gate = null, ...owner }, name, tap, order = {}) {
-            return hookOf(name).add({ owner, plugin: owner.plugin, order, gate, call: tap as TapRecord['call'] });
+            return hookOf(name).add({
+                owner,
+                plugin: owner.plugin,
+                order,
+                gate,
+                call: tap as TapRecord['call']
+            });
         },
         collect: (name, payload, options = {}) => hookOf(name).collect(payload, options),
         withdraw: (name) => hooks.get(name)?.withdraw(),
         kindOf: (name) => hooks.get(name)?.kind ?? null,
-        release: (plugin) => [...hooks.values()].filter((hook) => hook.release(plugin)).map((hook) => hook.name),
-        taps: () => [...hooks.values()].flatMap((hook) => hook.owners().map((owner) => ({ ...owner, hook: hook.name })))
+        release: (plugin) =>
+            [...hooks.values()].filter((hook) => hook.release(plugin)).map((hook) => hook.name),
+        taps: () =>
+            [...hooks.values()].flatMap((hook) =>
+                hook.owners().map((owner) => ({ ...owner, hook: hook.name }))
+            )
     };
 }
 
@@ -121,8 +144,10 @@ class Hook {
         this.#host = {
             deadline: new TapDeadline(timeoutSeconds * 1000),
             ...(failOpen ? { patienceMs: timeoutSeconds * 1000 } : {}),
-            tapsOf: (plugin) => this.#taps.filter((record) => record.plugin === plugin && record.call !== null),
-            failed: (record, error, milliseconds) => this.#report({ ...record.owner, hook: this.name, error, milliseconds })
+            tapsOf: (plugin) =>
+                this.#taps.filter((record) => record.plugin === plugin && record.call !== null),
+            failed: (record, error, milliseconds) =>
+                this.#report({ ...record.owner, hook: this.name, error, milliseconds })
         };
         return new Publication(this);
     }
@@ -136,7 +161,10 @@ class Hook {
         this.#call = null;
     }
 
-    async* collect(payload: (plugin: string) => Promise<unknown>, { only = null, signal }: CollectOptions): AsyncGenerator<Outcome<unknown>> {
+    async *collect(
+        payload: (plugin: string) => Promise<unknown>,
+        { only = null, signal }: CollectOptions
+    ): AsyncGenerator<Outcome<unknown>> {
         if (this.#kind !== 'collect') {
             throw new TypeError(`Nobody publishes the collecting hook ${this.name}`);
         }
@@ -147,16 +175,17 @@ class Hook {
         const taps = this.#taps.filter(({ plugin }) => only?.includes(plugin) ?? true);
         const run = new TapRun(host, collecting(done), signal);
         let ended = 0;
-        taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, async () => {
-            try {
-                await run.visit(snapshotOf(await payload(record.plugin)), record);
-            }
-            catch (error) {
-                done.push(failed(record, error));
-            }
-            ended += 1;
-            wake();
-        }));
+        taps.forEach((record, stage) =>
+            hook.tapPromise({ name: record.plugin, stage }, async () => {
+                try {
+                    await run.visit(snapshotOf(await payload(record.plugin)), record);
+                } catch (error) {
+                    done.push(failed(record, error));
+                }
+                ended += 1;
+                wake();
+            })
+        );
         const all = hook.promise();
         while (ended < taps.length || done.length > 0) {
             if (done.length === 0) {
@@ -210,7 +239,12 @@ class Hook {
         const host = this.#host as RunHost;
         if (this.#kind === 'collect') {
             const hook = new AsyncParallelHook<[unknown, TapRun]>(['payload', 'run']);
-            taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload, run) => run.visit(payload, record) as Promise<void>));
+            taps.forEach((record, stage) =>
+                hook.tapPromise(
+                    { name: record.plugin, stage },
+                    (payload, run) => run.visit(payload, record) as Promise<void>
+                )
+            );
             return async (payload) => {
                 const outcomes: Outcome<unknown>[] = [];
                 await hook.promise(snapshotOf(payload), new TapRun(host, collecting(outcomes)));
@@ -219,14 +253,28 @@ class Hook {
         }
         if (this.#kind === 'waterfall') {
             const hook = new AsyncSeriesWaterfallHook<[unknown, TapRun]>(['payload', 'run']);
-            taps.forEach((record, stage) => hook.tapPromise({ name: record.plugin, stage }, (payload, run) => run.visit(payload, record)));
+            taps.forEach((record, stage) =>
+                hook.tapPromise({ name: record.plugin, stage }, (payload, run) => run.visit(payload, record))
+            );
             return (payload) => hook.promise(snapshotOf(payload), new TapRun(host, passing));
         }
         const isGuard = this.#kind === 'guard';
         const judge = isGuard ? this.#guarding : hearing;
-        const hook = isGuard ? new AsyncSeriesBailHook<[QuickRun], unknown>(['run']) : new AsyncSeriesHook<[QuickRun]>(['run']);
-        taps.forEach((record, index) => hook.tapPromise({ name: record.plugin, stage: index }, (run) => visit(run, record, index) as Promise<never>));
-        const course: QuickCourse = { taps, deadline: host.deadline, through: (run, ended) => hook.callAsync(run, ended), careful: () => new TapRun(host, judge) };
+        const hook = isGuard
+            ? new AsyncSeriesBailHook<[QuickRun], unknown>(['run'])
+            : new AsyncSeriesHook<[QuickRun]>(['run']);
+        taps.forEach((record, index) =>
+            hook.tapPromise(
+                { name: record.plugin, stage: index },
+                (run) => visit(run, record, index) as Promise<never>
+            )
+        );
+        const course: QuickCourse = {
+            taps,
+            deadline: host.deadline,
+            through: (run, ended) => hook.callAsync(run, ended),
+            careful: () => new TapRun(host, judge)
+        };
         return (payload) => runQuickly(snapshotOf(payload), course);
     }
 
@@ -235,7 +283,11 @@ class Hook {
             if (this.#failOpen) {
                 return payload;
             }
-            throw this.#refusal(record, `The plugin ${record.plugin} failed while it was asked, so nothing was done`, value);
+            throw this.#refusal(
+                record,
+                `The plugin ${record.plugin} failed while it was asked, so nothing was done`,
+                value
+            );
         }
         const refuse = (value as { refuse?: unknown } | undefined)?.refuse;
         if (typeof refuse === 'string') {
@@ -245,17 +297,31 @@ class Hook {
     };
 
     #refusal(record: TapRecord, message: string, cause?: unknown): Error {
-        return createFailure({ code: 40920, reason: 'REFUSED_BY_PLUGIN', message, data: { plugin: record.plugin, hook: this.name } }, cause);
+        return createFailure(
+            {
+                code: 40920,
+                reason: 'REFUSED_BY_PLUGIN',
+                message,
+                data: { plugin: record.plugin, hook: this.name }
+            },
+            cause
+        );
     }
 }
 
 function failed(record: TapRecord, error: unknown): Outcome<unknown> {
-    return { ...record.owner, ok: false, reason: 'TAP_FAILED', message: error instanceof Error ? error.message : String(error) };
+    return {
+        ...record.owner,
+        ok: false,
+        reason: 'TAP_FAILED',
+        message: error instanceof Error ? error.message : String(error)
+    };
 }
 
 const hearing: Judge = (_record, payload) => payload;
 
-const passing: Judge = (_record, payload, isGood, value) => (isGood && value !== undefined && value !== null ? deepFreeze(value) : payload); // the copy is the run's own
+const passing: Judge = (_record, payload, isGood, value) =>
+    isGood && value !== undefined && value !== null ? deepFreeze(value) : payload; // the copy is the run's own
 
 function collecting(outcomes: Outcome<unknown>[]): Judge {
     return (record, payload, isGood, value) => {

@@ -98,8 +98,7 @@ class PortLink {
             try {
                 const { packed, transfer } = this.#pack(input);
                 this.#send({ do: 'call', call, method, input: packed }, transfer);
-            }
-            catch (error) {
+            } catch (error) {
                 this.#calls.delete(call);
                 reject(error instanceof Error ? error : new Error(String(error)));
             }
@@ -108,20 +107,21 @@ class PortLink {
 
     async #receive(message: Message): Promise<void> {
         switch (message.do) {
-            case 'call': return this.#answer(message.call, message.method, message.input);
+            case 'call':
+                return this.#answer(message.call, message.method, message.input);
             case 'abort': {
                 this.#signals.get(message.signal)?.abort();
                 this.#signals.delete(message.signal);
                 return;
             }
-            case 'release': return void this.#functions.delete(message.function);
+            case 'release':
+                return void this.#functions.delete(message.function);
             case 'answer': {
                 const waiting = this.#calls.get(message.call);
                 this.#calls.delete(message.call);
                 if (message.failure !== undefined) {
                     waiting?.reject(createFailure(message.failure));
-                }
-                else {
+                } else {
                     waiting?.resolve(message.answer === undefined ? undefined : this.#unpack(message.answer));
                 }
             }
@@ -130,21 +130,31 @@ class PortLink {
 
     async #answer(call: number, name: string | number, input: Packed): Promise<void> {
         try {
-            const method = typeof name === 'number' ? this.#functions.get(name) : Object.hasOwn(this.#methods, name) ? this.#methods[name] : undefined;
+            const method =
+                typeof name === 'number'
+                    ? this.#functions.get(name)
+                    : Object.hasOwn(this.#methods, name)
+                      ? this.#methods[name]
+                      : undefined;
             if (method === undefined) {
                 throw new TypeError(`The other side has no method ${name}`);
             }
             const { packed, transfer } = this.#pack(await method(this.#unpack(input) as never));
             this.#send({ do: 'answer', call, answer: packed }, transfer);
-        }
-        catch (error) {
+        } catch (error) {
             this.#send({ do: 'answer', call, failure: plainFailure(error) });
         }
     }
 
     #pack(given: unknown): { readonly packed: Packed; readonly transfer: readonly object[] } {
         const value = given instanceof Asked || given instanceof AskedTap ? given.whole() : given;
-        if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof Date || ArrayBuffer.isView(value)) {
+        if (
+            typeof value !== 'object' ||
+            value === null ||
+            Array.isArray(value) ||
+            value instanceof Date ||
+            ArrayBuffer.isView(value)
+        ) {
             return { packed: { plain: value, parts: [] }, transfer: [] };
         }
         const plain: Record<string, unknown> = {};
@@ -155,16 +165,13 @@ class PortLink {
                 const id = this.#id();
                 this.#functions.set(id, (input) => (item as Method).call(value, input));
                 parts.push([key, 'function', id]);
-            }
-            else if (item instanceof AbortSignal) {
+            } else if (item instanceof AbortSignal) {
                 parts.push([key, 'signal', this.#follow(item)]);
-            }
-            else if (isSeries(item)) {
+            } else if (isSeries(item)) {
                 const stream = streamOf(item);
                 transfer.push(stream);
                 parts.push([key, item instanceof ReadableStream ? 'stream' : 'iterable', stream]);
-            }
-            else {
+            } else {
                 plain[key] = item;
             }
         }
@@ -173,7 +180,14 @@ class PortLink {
 
     #unpack({ plain, parts }: Packed): unknown {
         for (const [key, kind, value] of parts) {
-            (plain as Record<string, unknown>)[key] = kind === 'function' ? this.#stub(value as number) : kind === 'signal' ? this.#signal(value as number) : kind === 'stream' ? bytesOf(value as ReadableStream<Chunk>) : itemsOf(value as ReadableStream<Chunk>);
+            (plain as Record<string, unknown>)[key] =
+                kind === 'function'
+                    ? this.#stub(value as number)
+                    : kind === 'signal'
+                      ? this.#signal(value as number)
+                      : kind === 'stream'
+                        ? bytesOf(value as ReadableStream<Chunk>)
+                        : itemsOf(value as ReadableStream<Chunk>);
         }
         return plain;
     }
@@ -220,23 +234,25 @@ function plainFailure(error: unknown): Failure {
 /** A series as a stream of chunks that can be transferred: the next one is made when the other side asks. */
 function streamOf(series: AsyncIterable<unknown>): ReadableStream<Chunk> {
     const iterator = series[Symbol.asyncIterator]();
-    return new ReadableStream<Chunk>({
-        async pull(controller) {
-            try {
-                const { done, value } = await iterator.next();
-                if (done === true) {
+    return new ReadableStream<Chunk>(
+        {
+            async pull(controller) {
+                try {
+                    const { done, value } = await iterator.next();
+                    if (done === true) {
+                        controller.close();
+                        return;
+                    }
+                    controller.enqueue({ value });
+                } catch (error) {
+                    controller.enqueue({ failure: plainFailure(error) });
                     controller.close();
-                    return;
                 }
-                controller.enqueue({ value });
-            }
-            catch (error) {
-                controller.enqueue({ failure: plainFailure(error) });
-                controller.close();
-            }
+            },
+            cancel: async () => void (await iterator.return?.())
         },
-        cancel: async () => void await iterator.return?.()
-    }, { highWaterMark: 0 });
+        { highWaterMark: 0 }
+    );
 }
 
 async function* itemsOf(stream: ReadableStream<Chunk>): AsyncGenerator<unknown> {
@@ -250,16 +266,18 @@ async function* itemsOf(stream: ReadableStream<Chunk>): AsyncGenerator<unknown> 
 
 function bytesOf(stream: ReadableStream<Chunk>): ReadableStream<unknown> {
     const items = itemsOf(stream);
-    return new ReadableStream({
-        async pull(controller) {
-            const { done, value } = await items.next();
-            if (done === true) {
-                controller.close();
-            }
-            else {
-                controller.enqueue(value);
-            }
+    return new ReadableStream(
+        {
+            async pull(controller) {
+                const { done, value } = await items.next();
+                if (done === true) {
+                    controller.close();
+                } else {
+                    controller.enqueue(value);
+                }
+            },
+            cancel: async () => void (await items.return(undefined))
         },
-        cancel: async () => void await items.return(undefined)
-    }, { highWaterMark: 0 });
+        { highWaterMark: 0 }
+    );
 }

@@ -3,7 +3,12 @@ import type { RemoteOptions } from '../definition.ts';
 import { plainCopy } from './plain.ts';
 import type { ContractAnswer } from './protocol.ts';
 
-type Ask = (input: { readonly plugin: string; readonly method: string; readonly input: unknown; readonly options: RemoteOptions }) => Promise<ContractAnswer>;
+type Ask = (input: {
+    readonly plugin: string;
+    readonly method: string;
+    readonly input: unknown;
+    readonly options: RemoteOptions;
+}) => Promise<ContractAnswer>;
 
 /** A stable proxy of a partner's contract. */
 export function partnerProxy(plugin: string, ask: Ask): object {
@@ -16,7 +21,15 @@ export function partnerProxy(plugin: string, ask: Ask): object {
             }
             let call = methods.get(method);
             if (call === undefined) {
-                call = (input, options = {}) => answerOf(async () => ask({ plugin, method, input: plainCopy(input, `the input of ${plugin}.${method}`), options }));
+                call = (input, options = {}) =>
+                    answerOf(async () =>
+                        ask({
+                            plugin,
+                            method,
+                            input: plainCopy(input, `the input of ${plugin}.${method}`),
+                            options
+                        })
+                    );
                 methods.set(method, call);
             }
             return call;
@@ -31,7 +44,7 @@ function answerOf(begin: () => Promise<ContractAnswer>): Promise<unknown> & Asyn
     // Whoever iterates does not await the value, and hears of a failure by iterating.
     value.catch(() => undefined);
     return Object.assign(value, {
-        async* [Symbol.asyncIterator]() {
+        async *[Symbol.asyncIterator]() {
             const { series } = await answer;
             if (series === undefined) {
                 throw new TypeError('This method of the contract answers one value: await it');

@@ -31,18 +31,30 @@ function copy(value: unknown, place: string, depth: number): unknown {
     }
     const prototype: unknown = Object.getPrototypeOf(value);
     if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
-        throw new TypeError(`${place} is a ${(value.constructor as { name?: string } | undefined)?.name ?? 'object'}, which is not plain data`);
+        throw new TypeError(
+            `${place} is a ${(value.constructor as { name?: string } | undefined)?.name ?? 'object'}, which is not plain data`
+        );
     }
     const result: Record<string, unknown> = {};
     for (const [key, item] of Object.entries(value)) {
-        Object.defineProperty(result, key, { value: copy(item, `${place}.${key}`, depth + 1), enumerable: true, writable: true, configurable: true });
+        Object.defineProperty(result, key, {
+            value: copy(item, `${place}.${key}`, depth + 1),
+            enumerable: true,
+            writable: true,
+            configurable: true
+        });
     }
     return result;
 }
 
 /** Freezes plain data to the bottom. Bytes cannot be frozen. */
 export function deepFreeze<T>(value: T): T {
-    if (typeof value === 'object' && value !== null && !ArrayBuffer.isView(value) && !Object.isFrozen(value)) {
+    if (
+        typeof value === 'object' &&
+        value !== null &&
+        !ArrayBuffer.isView(value) &&
+        !Object.isFrozen(value)
+    ) {
         Object.values(value).forEach(deepFreeze);
         Object.freeze(value);
     }

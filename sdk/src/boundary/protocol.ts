@@ -73,15 +73,30 @@ export interface RouteDocument extends Declared {
     readonly protocols?: readonly string[];
     readonly maxMessageBytes?: number;
     readonly raw?: string;
-    readonly schemas: { readonly params?: SchemaDescription; readonly query?: SchemaDescription; readonly payload?: SchemaDescription; readonly returns?: SchemaDescription };
+    readonly schemas: {
+        readonly params?: SchemaDescription;
+        readonly query?: SchemaDescription;
+        readonly payload?: SchemaDescription;
+        readonly returns?: SchemaDescription;
+    };
 }
 
 /** All that `setup` registered, as one plain document. */
 export interface GenerationDocument {
     readonly routes: readonly RouteDocument[];
-    readonly assets: readonly { readonly folder: string; readonly at?: 'root'; readonly fallback?: string; readonly csp?: Readonly<Record<string, readonly string[]>> }[];
+    readonly assets: readonly {
+        readonly folder: string;
+        readonly at?: 'root';
+        readonly fallback?: string;
+        readonly csp?: Readonly<Record<string, readonly string[]>>;
+    }[];
     readonly taps: readonly { readonly tap: number; readonly hook: string; readonly order: TapOrder }[];
-    readonly hooks: readonly { readonly name: string; readonly kind: 'notify' | 'guard' | 'waterfall' | 'collect'; readonly summary: string; readonly timeoutSeconds?: number }[];
+    readonly hooks: readonly {
+        readonly name: string;
+        readonly kind: 'notify' | 'guard' | 'waterfall' | 'collect';
+        readonly summary: string;
+        readonly timeoutSeconds?: number;
+    }[];
     /** Names of the health checks. */
     readonly health: readonly string[];
     /** Methods of the contract; null without one. */
@@ -112,7 +127,10 @@ export interface PlainDownload {
     readonly version?: string;
     readonly modifiedAt?: Date;
     readonly inline?: boolean;
-    open(range: { readonly start: number; readonly end: number | null }): Promise<{ readonly body: AsyncIterable<Uint8Array> }>;
+    open(range: {
+        readonly start: number;
+        readonly end: number | null;
+    }): Promise<{ readonly body: AsyncIterable<Uint8Array> }>;
     close(): Promise<void>;
 }
 
@@ -120,8 +138,13 @@ export interface PlainDownload {
 export interface Guest {
     define(input: object): Promise<DefinitionDocument>;
     /** Values with their defaults. @throws VALIDATION_FAILED 40001 */
-    readSettings(input: { readonly values: Readonly<Record<string, unknown>> }): Promise<{ readonly values: Readonly<Record<string, unknown>> }>;
-    setup(input: { readonly settings: Readonly<Record<string, unknown>>; readonly partners: readonly string[] }): Promise<GenerationDocument>;
+    readSettings(input: {
+        readonly values: Readonly<Record<string, unknown>>;
+    }): Promise<{ readonly values: Readonly<Record<string, unknown>> }>;
+    setup(input: {
+        readonly settings: Readonly<Record<string, unknown>>;
+        readonly partners: readonly string[];
+    }): Promise<GenerationDocument>;
     start(input: { readonly signal: AbortSignal }): Promise<void>;
     /** Runs what `onStop` was given, last first. A failure of one does not keep the others. */
     stop(input: { readonly signal: AbortSignal }): Promise<{ readonly failures: readonly string[] }>;
@@ -130,21 +153,39 @@ export interface Guest {
     settings(input: { readonly values: Readonly<Record<string, unknown>> }): Promise<void>;
     partner(input: { readonly name: string; readonly present: boolean }): Promise<void>;
     health(input: { readonly name: string; readonly signal: AbortSignal }): Promise<Health>;
-    tap(input: { readonly tap: number; readonly payload: unknown; readonly signal: AbortSignal }): Promise<{ readonly result: unknown }>;
+    tap(input: {
+        readonly tap: number;
+        readonly payload: unknown;
+        readonly signal: AbortSignal;
+    }): Promise<{ readonly result: unknown }>;
     /** Holds a request against its schemas, and nothing else. */
     check(input: { readonly route: string; readonly request: PlainRequest }): Promise<void>;
     json(input: Asked): Promise<JsonAnswer>;
     upload(input: Asked & { readonly body: Bytes }): Promise<JsonAnswer>;
     stream(input: Asked): Promise<{ readonly events: AsyncIterable<StreamEvent> }>;
     download(input: Asked): Promise<PlainDownload>;
-    http(input: Asked & { readonly method: string; readonly url: string; readonly body: Bytes | null }): Promise<{ readonly status: number; readonly headers: readonly (readonly [string, string])[]; readonly body: Bytes | null }>;
-    socket(input: Asked & {
-        readonly messages: AsyncIterable<string | Uint8Array>;
-        send(input: { readonly data: string | Uint8Array }): Promise<void>;
-        close(input: { readonly code?: number; readonly reason?: string }): Promise<void>;
-    }): Promise<void>;
+    http(
+        input: Asked & { readonly method: string; readonly url: string; readonly body: Bytes | null }
+    ): Promise<{
+        readonly status: number;
+        readonly headers: readonly (readonly [string, string])[];
+        readonly body: Bytes | null;
+    }>;
+    socket(
+        input: Asked & {
+            readonly messages: AsyncIterable<string | Uint8Array>;
+            send(input: { readonly data: string | Uint8Array }): Promise<void>;
+            close(input: { readonly code?: number; readonly reason?: string }): Promise<void>;
+        }
+    ): Promise<void>;
     /** Calls a method of the contract. */
-    contract(input: { readonly method: string; readonly input: unknown; readonly plugin: string; readonly asker: Asker | null; readonly signal: AbortSignal }): Promise<ContractAnswer>;
+    contract(input: {
+        readonly method: string;
+        readonly input: unknown;
+        readonly plugin: string;
+        readonly asker: Asker | null;
+        readonly signal: AbortSignal;
+    }): Promise<ContractAnswer>;
 }
 
 /** What a method of a contract gave: one value, or a series. */
@@ -162,31 +203,92 @@ export interface Release {
 
 /** What a generation may ask of its host. Every method throws failures only. `handle: null` means: the plugin itself. */
 export interface HostDoors {
-    log(input: { readonly level: 'debug' | 'info' | 'warn' | 'error'; readonly message: string; readonly fields: object }): Promise<void>;
+    log(input: {
+        readonly level: 'debug' | 'info' | 'warn' | 'error';
+        readonly message: string;
+        readonly fields: object;
+    }): Promise<void>;
     /** Adds to the audit entry of a request under way. */
     detail(input: { readonly handle: number; readonly detail: AuditDetail }): Promise<void>;
-    routes(input: { readonly handle: number | null; readonly filter: Omit<RouteFilter, 'for'> }): Promise<readonly RouteInfo[]>;
-    call(input: { readonly handle: number; readonly call: Omit<ApiCall, 'signal'>; readonly signal: AbortSignal | null }): Promise<ApiAnswer>;
+    routes(input: {
+        readonly handle: number | null;
+        readonly filter: Omit<RouteFilter, 'for'>;
+    }): Promise<readonly RouteInfo[]>;
+    call(input: {
+        readonly handle: number;
+        readonly call: Omit<ApiCall, 'signal'>;
+        readonly signal: AbortSignal | null;
+    }): Promise<ApiAnswer>;
     listHosts(input: { readonly owner?: string; readonly domain?: string }): Promise<readonly Host[]>;
-    createHost(input: { readonly host: Readonly<Record<string, unknown>>; readonly handle: number | null }): Promise<AppliedHost>;
-    updateHost(input: { readonly id: number; readonly change: Readonly<Record<string, unknown>>; readonly version: number | null; readonly handle: number | null }): Promise<AppliedHost>;
-    removeHost(input: { readonly id: number; readonly version: number | null; readonly handle: number | null }): Promise<void>;
+    createHost(input: {
+        readonly host: Readonly<Record<string, unknown>>;
+        readonly handle: number | null;
+    }): Promise<AppliedHost>;
+    updateHost(input: {
+        readonly id: number;
+        readonly change: Readonly<Record<string, unknown>>;
+        readonly version: number | null;
+        readonly handle: number | null;
+    }): Promise<AppliedHost>;
+    removeHost(input: {
+        readonly id: number;
+        readonly version: number | null;
+        readonly handle: number | null;
+    }): Promise<void>;
     upstreams(input: { readonly id: number }): Promise<readonly UpstreamState[]>;
-    listCertificates(input: { readonly owner?: string; readonly domain?: string }): Promise<readonly Certificate[]>;
-    uploadCertificate(input: { readonly name: string; readonly certificate: string; readonly key: string }): Promise<Certificate>;
+    listCertificates(input: {
+        readonly owner?: string;
+        readonly domain?: string;
+    }): Promise<readonly Certificate[]>;
+    uploadCertificate(input: {
+        readonly name: string;
+        readonly certificate: string;
+        readonly key: string;
+    }): Promise<Certificate>;
     removeCertificate(input: { readonly id: number }): Promise<void>;
     seal(input: { readonly text: string }): Promise<string>;
     open(input: { readonly text: string }): Promise<string>;
-    ticket(input: { readonly handle: number; readonly permission: string; readonly data: unknown; readonly ttlSeconds: number }): Promise<{ readonly ticket: string; readonly expiresAt: Date }>;
-    task(input: { readonly options: Omit<TaskOptions, 'actor'>; readonly handle: number | null; run(input: PlainTaskRun): Promise<{ readonly result: unknown }> }): Promise<TaskView>;
-    schedule(input: { readonly name: string; readonly when: When; run(input: { readonly at: Date; readonly missed: boolean; readonly signal: AbortSignal }): Promise<void> }): Promise<void>;
+    ticket(input: {
+        readonly handle: number;
+        readonly permission: string;
+        readonly data: unknown;
+        readonly ttlSeconds: number;
+    }): Promise<{ readonly ticket: string; readonly expiresAt: Date }>;
+    task(input: {
+        readonly options: Omit<TaskOptions, 'actor'>;
+        readonly handle: number | null;
+        run(input: PlainTaskRun): Promise<{ readonly result: unknown }>;
+    }): Promise<TaskView>;
+    schedule(input: {
+        readonly name: string;
+        readonly when: When;
+        run(input: {
+            readonly at: Date;
+            readonly missed: boolean;
+            readonly signal: AbortSignal;
+        }): Promise<void>;
+    }): Promise<void>;
     unschedule(input: { readonly name: string }): Promise<void>;
     nextRun(input: { readonly name: string }): Promise<Date | null>;
     notify(input: Notification): Promise<void>;
     audit(input: Omit<PluginAuditEntry, 'actor'> & { readonly handle: number | null }): Promise<void>;
-    runHook(input: { readonly name: string; readonly payload: unknown }): Promise<{ readonly result: unknown }>;
-    collect(input: { readonly name: string; readonly only: readonly string[] | null; readonly signal: AbortSignal | null; payload(input: { readonly plugin: string }): Promise<{ readonly payload: unknown }> }): Promise<{ readonly outcomes: AsyncIterable<Outcome<unknown>> }>;
-    partner(input: { readonly plugin: string; readonly method: string; readonly input: unknown; readonly handle: number | null; readonly signal: AbortSignal | null }): Promise<ContractAnswer>;
+    runHook(input: {
+        readonly name: string;
+        readonly payload: unknown;
+    }): Promise<{ readonly result: unknown }>;
+    collect(input: {
+        readonly name: string;
+        readonly only: readonly string[] | null;
+        readonly signal: AbortSignal | null;
+        payload(input: { readonly plugin: string }): Promise<{ readonly payload: unknown }>;
+    }): Promise<{ readonly outcomes: AsyncIterable<Outcome<unknown>> }>;
+    partner(input: {
+        readonly plugin: string;
+        readonly method: string;
+        readonly input: unknown;
+        readonly handle: number | null;
+        readonly signal: AbortSignal | null;
+    }): Promise<ContractAnswer>;
 }
 
 /** What a task's work is handed over the boundary. */

@@ -18,5 +18,7 @@ function isSteady(description: unknown): boolean {
     if (typeof description === 'function' || description === 'now') {
         return false;
     }
-    return typeof description !== 'object' || description === null || Object.values(description).every(isSteady);
+    return (
+        typeof description !== 'object' || description === null || Object.values(description).every(isSteady)
+    );
 }

@@ -43,18 +43,29 @@ interface Outcome {
 export function runQuickly(payload: unknown, course: QuickCourse): Promise<void> {
     return new Promise((resolve, reject) => {
         const run: QuickRun = {
-            before: null, after: null, step: 0, seenAt: 0, seenStep: 0, isWaiting: false, giveUp,
-            course, payload, context: new AsyncResource('HookRun'), lent: null, isInside: false, isOver: false, resolve, reject
+            before: null,
+            after: null,
+            step: 0,
+            seenAt: 0,
+            seenStep: 0,
+            isWaiting: false,
+            giveUp,
+            course,
+            payload,
+            context: new AsyncResource('HookRun'),
+            lent: null,
+            isInside: false,
+            isOver: false,
+            resolve,
+            reject
         };
         course.deadline.enter(run);
         course.through(run, (error, answer) => {
             if (error !== null && error !== undefined) {
                 stop(run, { isGood: false, value: error, milliseconds: waited(run) });
-            }
-            else if (answer !== undefined) {
+            } else if (answer !== undefined) {
                 stop(run, { isGood: true, value: answer, milliseconds: 0 });
-            }
-            else if (left(run)) {
+            } else if (left(run)) {
                 end(run);
                 resolve();
             }
@@ -80,10 +91,13 @@ export function visit(run: QuickRun, record: TapRecord, index: number): Promise<
         return nothing;
     }
     try {
-        const given = call(run.payload, run.lent = new TapCall());
-        return given instanceof Promise ? given as Promise<unknown> : given === undefined ? nothing : Promise.resolve(given);
-    }
-    catch (error) {
+        const given = call(run.payload, (run.lent = new TapCall()));
+        return given instanceof Promise
+            ? (given as Promise<unknown>)
+            : given === undefined
+              ? nothing
+              : Promise.resolve(given);
+    } catch (error) {
         return Promise.reject(error as Error);
     }
 }
@@ -129,16 +143,17 @@ function stop(run: QuickRun, outcome: Outcome | null): void {
 }
 
 /** Takes up the run at the tap where it stopped; `outcome` is null where that one was not asked yet. */
-async function goOn({ course: { taps, careful }, step, payload }: QuickRun, outcome: Outcome | null): Promise<void> {
+async function goOn(
+    { course: { taps, careful }, step, payload }: QuickRun,
+    outcome: Outcome | null
+): Promise<void> {
     const run = careful();
     const record = taps[step] as TapRecord;
     if (outcome === null) {
         await run.visit(payload, record);
-    }
-    else if (record.call !== null) {
+    } else if (record.call !== null) {
         run[outcome.isGood ? 'gave' : 'failed'](payload, record, outcome.value, outcome.milliseconds);
-    }
-    else if (record.gate !== null) {
+    } else if (record.gate !== null) {
         await run.follow(record.gate, payload, record);
     }
     for (const next of taps.slice(step + 1)) {

@@ -12,7 +12,11 @@ type Handler = (...input: never[]) => unknown;
 export interface GuestRoute {
     readonly document: RouteDocument;
     readonly method: string;
-    readonly validate: { readonly params?: AnySchema; readonly query?: AnySchema; readonly payload?: AnySchema };
+    readonly validate: {
+        readonly params?: AnySchema;
+        readonly query?: AnySchema;
+        readonly payload?: AnySchema;
+    };
     readonly returns: AnySchema | null;
     readonly handler: Handler;
 }
@@ -34,13 +38,30 @@ type Kind = RouteDocument['kind'];
 type Work = (...input: never[]) => Awaitable<void>;
 
 /** Options that are plain data and pass as they are. */
-const plainOptions = ['description', 'stepUp', 'deprecated', 'effect', 'timeoutSeconds', 'maxBytes', 'audit', 'secret', 'accepts', 'protocols', 'maxMessageBytes', 'raw'] as const;
+const plainOptions = [
+    'description',
+    'stepUp',
+    'deprecated',
+    'effect',
+    'timeoutSeconds',
+    'maxBytes',
+    'audit',
+    'secret',
+    'accepts',
+    'protocols',
+    'maxMessageBytes',
+    'raw'
+] as const;
 const idForm = /^[a-zA-Z][\w.-]{0,99}$/;
 const permissionForm = /^[a-z][a-z0-9-]{0,39}$/;
 
 export class Registration {
     readonly routes = new Map<string, GuestRoute>();
-    readonly taps: { readonly hook: string; readonly order: TapOrder; readonly tap: (payload: unknown, call: { readonly signal: AbortSignal }) => unknown }[] = [];
+    readonly taps: {
+        readonly hook: string;
+        readonly order: TapOrder;
+        readonly tap: (payload: unknown, call: { readonly signal: AbortSignal }) => unknown;
+    }[] = [];
     readonly hooks: GenerationDocument['hooks'][number][] = [];
     readonly assets: Assets[] = [];
     readonly health = new Map<string, (signal: AbortSignal) => Awaitable<Health>>();
@@ -64,22 +85,55 @@ export class Registration {
     /** @throws TypeError that names the route and what is wrong with it */
     route(kind: Kind, route: AnyRoute): void {
         this.begin(kind === 'json' ? 'route' : kind);
-        const methods = kind === 'http' ? route.methods ?? [] : [kind === 'json' || kind === 'upload' ? route.method ?? '' : kind === 'stream' ? route.method ?? 'GET' : 'GET'];
+        const methods =
+            kind === 'http'
+                ? (route.methods ?? [])
+                : [
+                      kind === 'json' || kind === 'upload'
+                          ? (route.method ?? '')
+                          : kind === 'stream'
+                            ? (route.method ?? 'GET')
+                            : 'GET'
+                  ];
         const id = route.id ?? defaultId(methods[0] ?? '', route.path);
         const name = `${methods.join('|')} ${route.path} (${id})`;
         check(kind, route, methods, id, name);
         if (this.routes.has(id)) {
             throw new TypeError(`Route ${name}: another route has this id`);
         }
-        const twin = [...this.routes.values()].find(({ document }) => samePath(document.path, route.path) && document.methods.some((method) => methods.includes(method)));
+        const twin = [...this.routes.values()].find(
+            ({ document }) =>
+                samePath(document.path, route.path) &&
+                document.methods.some((method) => methods.includes(method))
+        );
         if (twin !== undefined) {
             throw new TypeError(`Route ${name} is declared twice`);
         }
         const { params, query, payload } = route.validate ?? {};
         const schemas = describeAll({ params, query, payload, returns: route.returns });
-        const options = Object.fromEntries(plainOptions.filter((option) => route[option] !== undefined).map((option) => [option, structuredClone(route[option])]));
-        const document = { ...options, kind, id, path: route.path, summary: route.summary ?? `${methods[0]} ${route.path}`, access: structuredClone(route.access), methods: [...methods], tool: route['tool'] !== false, schemas } as RouteDocument;
-        this.routes.set(id, { document, method: methods[0] ?? 'GET', validate: route.validate ?? {}, returns: route.returns ?? null, handler: route.handler.bind(route) as Handler });
+        const options = Object.fromEntries(
+            plainOptions
+                .filter((option) => route[option] !== undefined)
+                .map((option) => [option, structuredClone(route[option])])
+        );
+        const document = {
+            ...options,
+            kind,
+            id,
+            path: route.path,
+            summary: route.summary ?? `${methods[0]} ${route.path}`,
+            access: structuredClone(route.access),
+            methods: [...methods],
+            tool: route['tool'] !== false,
+            schemas
+        } as RouteDocument;
+        this.routes.set(id, {
+            document,
+            method: methods[0] ?? 'GET',
+            validate: route.validate ?? {},
+            returns: route.returns ?? null,
+            handler: route.handler.bind(route) as Handler
+        });
     }
 
     document(contract: readonly string[] | null): GenerationDocument {
@@ -98,13 +152,25 @@ function check(kind: Kind, route: AnyRoute, methods: readonly string[], id: stri
     const wrong = (what: string): never => {
         throw new TypeError(`Route ${name} ${what}`);
     };
-    if (typeof route.path !== 'string' || !/^\/[^/\s]/.test(route.path) || route.path.includes('//') || route.path.endsWith('/')) {
-        wrong('needs a path below the plugin\'s own, such as /things or /things/{id}');
+    if (
+        typeof route.path !== 'string' ||
+        !/^\/[^/\s]/.test(route.path) ||
+        route.path.includes('//') ||
+        route.path.endsWith('/')
+    ) {
+        wrong("needs a path below the plugin's own, such as /things or /things/{id}");
     }
     if (typeof route.handler !== 'function') {
         wrong('has no handler');
     }
-    const allowed = kind === 'http' ? ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] : kind === 'json' ? ['GET', 'POST', 'PUT', 'DELETE'] : kind === 'upload' ? ['POST', 'PUT'] : ['GET', 'POST'];
+    const allowed =
+        kind === 'http'
+            ? ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+            : kind === 'json'
+              ? ['GET', 'POST', 'PUT', 'DELETE']
+              : kind === 'upload'
+                ? ['POST', 'PUT']
+                : ['GET', 'POST'];
     if (methods.length === 0 || methods.some((method) => !allowed.includes(method))) {
         wrong(`needs a method: ${allowed.join(', ')}`);
     }
@@ -114,11 +180,17 @@ function check(kind: Kind, route: AnyRoute, methods: readonly string[], id: stri
     const access: unknown = route.access;
     if (typeof access === 'string') {
         if (!permissionForm.test(access)) {
-            wrong(`names the permission ${JSON.stringify(access)}: a plugin's routes ask for permissions of its own, without a colon`);
+            wrong(
+                `names the permission ${JSON.stringify(access)}: a plugin's routes ask for permissions of its own, without a colon`
+            );
         }
         return;
     }
-    const { public: reason, ticket, permission } = (access ?? {}) as { public?: unknown; ticket?: unknown; permission?: unknown };
+    const {
+        public: reason,
+        ticket,
+        permission
+    } = (access ?? {}) as { public?: unknown; ticket?: unknown; permission?: unknown };
     if (typeof reason === 'string' && reason.length >= 10) {
         return;
     }
@@ -131,20 +203,33 @@ function check(kind: Kind, route: AnyRoute, methods: readonly string[], id: stri
         }
         return;
     }
-    wrong('declares no access: a permission of the plugin, \'authenticated\', { public: \'the reason\' }, or { ticket, permission }');
+    wrong(
+        "declares no access: a permission of the plugin, 'authenticated', { public: 'the reason' }, or { ticket, permission }"
+    );
 }
 
 function defaultId(method: string, path: string): string {
-    return [String(method).toLowerCase(), ...String(path).split('/').filter(Boolean).map((segment) => segment.replace(/[{}?*]/g, '').replace(/[^\w-]+/g, '-'))].join('.');
+    return [
+        String(method).toLowerCase(),
+        ...String(path)
+            .split('/')
+            .filter(Boolean)
+            .map((segment) => segment.replace(/[{}?*]/g, '').replace(/[^\w-]+/g, '-'))
+    ].join('.');
 }
 
 function samePath(a: string, b: string): boolean {
-    const bare = (path: string): string => path.replace(/\{[^}]*\}/g, (place) => (place.includes('*') ? '{*}' : '{}'));
+    const bare = (path: string): string =>
+        path.replace(/\{[^}]*\}/g, (place) => (place.includes('*') ? '{*}' : '{}'));
     return bare(a) === bare(b);
 }
 
 function describeAll(schemas: Readonly<Record<string, AnySchema | undefined>>): RouteDocument['schemas'] {
-    return Object.fromEntries(Object.entries(schemas).filter(([, schema]) => schema !== undefined).map(([place, schema]) => [place, describe(schema as AnySchema)]));
+    return Object.fromEntries(
+        Object.entries(schemas)
+            .filter(([, schema]) => schema !== undefined)
+            .map(([place, schema]) => [place, describe(schema as AnySchema)])
+    );
 }
 
 /** joi's description as plain data; what cannot be said as such (functions) is left out. */
@@ -159,8 +244,17 @@ function plain(value: unknown): unknown {
     if (Array.isArray(value)) {
         return value.map(plain);
     }
-    if (typeof value === 'object' && value !== null && !(value instanceof Date) && !ArrayBuffer.isView(value)) {
-        return Object.fromEntries(Object.entries(value).filter(([, item]) => typeof item !== 'function' && typeof item !== 'symbol').map(([key, item]) => [key, plain(item)]));
+    if (
+        typeof value === 'object' &&
+        value !== null &&
+        !(value instanceof Date) &&
+        !ArrayBuffer.isView(value)
+    ) {
+        return Object.fromEntries(
+            Object.entries(value)
+                .filter(([, item]) => typeof item !== 'function' && typeof item !== 'symbol')
+                .map(([key, item]) => [key, plain(item)])
+        );
     }
     return value;
 }

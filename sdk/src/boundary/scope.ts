@@ -10,7 +10,10 @@ export interface Owned {
 }
 
 export class Scope {
-    readonly #held = new Map<object, { readonly kind: string; readonly name: string; readonly dispose: () => unknown }>();
+    readonly #held = new Map<
+        object,
+        { readonly kind: string; readonly name: string; readonly dispose: () => unknown }
+    >();
     #closed = false;
 
     /** Something that is let go of at the end. In a scope that has ended, at once. */
@@ -38,8 +41,7 @@ export class Scope {
             try {
                 await within(patienceMs, async () => dispose());
                 released.push({ kind, name });
-            }
-            catch (error) {
+            } catch (error) {
                 leaked.push({ kind, name, error: error instanceof Error ? error.message : String(error) });
             }
         }
@@ -61,8 +63,7 @@ export async function within<T>(milliseconds: number, work: (signal: AbortSignal
     });
     try {
         return await Promise.race([work(controller.signal), late]);
-    }
-    finally {
+    } finally {
         clearTimeout(timer);
     }
 }

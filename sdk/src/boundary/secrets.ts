@@ -6,7 +6,11 @@ interface Described {
     readonly keys?: Readonly<Record<string, Described>>;
     readonly patterns?: readonly { readonly rule?: Described }[];
     readonly items?: readonly Described[];
-    readonly matches?: readonly { readonly schema?: Described; readonly then?: Described; readonly otherwise?: Described }[];
+    readonly matches?: readonly {
+        readonly schema?: Described;
+        readonly then?: Described;
+        readonly otherwise?: Described;
+    }[];
 }
 
 /** Dotted paths; `*` stands for any index and any name. */
@@ -17,22 +21,38 @@ export function secretPaths(description: SchemaDescription | null): readonly str
 function walk(described: Described, path: readonly string[]): string[] {
     const own = described.metas?.some((meta) => meta['secret'] === true) === true ? [path.join('.')] : [];
     const keys = Object.entries(described.keys ?? {}).flatMap(([key, child]) => walk(child, [...path, key]));
-    const patterns = (described.patterns ?? []).flatMap(({ rule }) => (rule === undefined ? [] : walk(rule, [...path, '*'])));
+    const patterns = (described.patterns ?? []).flatMap(({ rule }) =>
+        rule === undefined ? [] : walk(rule, [...path, '*'])
+    );
     const items = (described.items ?? []).flatMap((item) => walk(item, [...path, '*']));
-    const matches = (described.matches ?? []).flatMap(({ schema, then, otherwise }) => [schema, then, otherwise].flatMap((each) => (each === undefined ? [] : walk(each, path))));
+    const matches = (described.matches ?? []).flatMap(({ schema, then, otherwise }) =>
+        [schema, then, otherwise].flatMap((each) => (each === undefined ? [] : walk(each, path)))
+    );
     return [...own, ...keys, ...patterns, ...items, ...matches];
 }
 
 /** Replaces the value at every secret path by what `change` gives for it; a copy. */
-export function mapSecrets(value: unknown, paths: readonly string[], change: (value: unknown, path: string) => unknown, at: readonly string[] = []): unknown {
+export function mapSecrets(
+    value: unknown,
+    paths: readonly string[],
+    change: (value: unknown, path: string) => unknown,
+    at: readonly string[] = []
+): unknown {
     if (at.length > 0 && paths.some((path) => matches(path, at))) {
         return value === undefined || value === null || value === '' ? value : change(value, at.join('.'));
     }
     if (Array.isArray(value)) {
         return value.map((item, index) => mapSecrets(item, paths, change, [...at, String(index)]));
     }
-    if (typeof value === 'object' && value !== null && !(value instanceof Date) && !ArrayBuffer.isView(value)) {
-        return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapSecrets(item, paths, change, [...at, key])]));
+    if (
+        typeof value === 'object' &&
+        value !== null &&
+        !(value instanceof Date) &&
+        !ArrayBuffer.isView(value)
+    ) {
+        return Object.fromEntries(
+            Object.entries(value).map(([key, item]) => [key, mapSecrets(item, paths, change, [...at, key])])
+        );
     }
     return value;
 }

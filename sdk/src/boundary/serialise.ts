@@ -9,12 +9,17 @@ export function serialise(answer: unknown, returns: AnySchema | null, route: str
     const reply = isReply(answer) ? answer : { status: 200, message: 'ok', headers: {}, data: answer };
     const json = JSON.stringify(reply.data) ?? 'null';
     if (returns !== null) {
-        const { error } = (returns as unknown as Joi.Schema).validate(JSON.parse(json), { convert: false, abortEarly: false });
+        const { error } = (returns as unknown as Joi.Schema).validate(JSON.parse(json), {
+            convert: false,
+            abortEarly: false
+        });
         if (error !== undefined) {
             throw new TypeError(`${route} answers what its schema does not say: ${error.message}`);
         }
     }
-    const version = isReply(answer) ? undefined : (answer as { version?: unknown } | null | undefined)?.version;
+    const version = isReply(answer)
+        ? undefined
+        : (answer as { version?: unknown } | null | undefined)?.version;
     const headers = typeof version === 'number' ? { etag: `"${version}"` } : reply.headers;
     return { status: Number(reply.status), message: String(reply.message), headers, json };
 }

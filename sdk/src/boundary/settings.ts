@@ -23,8 +23,15 @@ export function openSettings(kept: Values, label: string, keyring: Pick<Sealer, 
 }
 
 /** Values with their secrets sealed; one that did not change stays as it was kept. */
-export function sealSettings(values: Values, paths: readonly string[], label: string, keyring: Pick<Sealer, 'seal'>): Values {
-    return mapSecrets(values, paths, (value) => ({ '~sealed': keyring.seal(label, String(value)) })) as Values;
+export function sealSettings(
+    values: Values,
+    paths: readonly string[],
+    label: string,
+    keyring: Pick<Sealer, 'seal'>
+): Values {
+    return mapSecrets(values, paths, (value) => ({
+        '~sealed': keyring.seal(label, String(value))
+    })) as Values;
 }
 
 /** As anybody may read them. */
@@ -42,8 +49,7 @@ export function mergeSettings(before: Values, change: Values): Values {
     for (const [key, value] of Object.entries(change)) {
         if (value === null) {
             merged.delete(key);
-        }
-        else {
+        } else {
             merged.set(key, withKept(value, ownOf(before, key), key));
         }
     }
@@ -60,13 +66,26 @@ function withKept(value: unknown, before: unknown, path: string): unknown {
         return before;
     }
     if (Array.isArray(value)) {
-        return value.map((item, index) => withKept(item, Array.isArray(before) ? (before as readonly unknown[])[index] : undefined, `${path}.${index}`));
+        return value.map((item, index) =>
+            withKept(
+                item,
+                Array.isArray(before) ? (before as readonly unknown[])[index] : undefined,
+                `${path}.${index}`
+            )
+        );
     }
     if (isObject(value)) {
         if (Object.hasOwn(value, '~sealed')) {
-            throw errors.invalid([{ path, message: `${path} has a value that only the panel could have sealed` }]);
+            throw errors.invalid([
+                { path, message: `${path} has a value that only the panel could have sealed` }
+            ]);
         }
-        return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withKept(item, ownOf(before, key), `${path}.${key}`)]));
+        return Object.fromEntries(
+            Object.entries(value).map(([key, item]) => [
+                key,
+                withKept(item, ownOf(before, key), `${path}.${key}`)
+            ])
+        );
     }
     return value;
 }
@@ -78,7 +97,9 @@ function mapSealed(value: unknown, change: (sealed: Sealed) => unknown): unknown
     if (!isObject(value)) {
         return value;
     }
-    return typeof value['~sealed'] === 'string' ? change(value as unknown as Sealed) : Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapSealed(item, change)]));
+    return typeof value['~sealed'] === 'string'
+        ? change(value as unknown as Sealed)
+        : Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapSealed(item, change)]));
 }
 
 function isMask(value: unknown): boolean {

@@ -27,7 +27,11 @@ function copy(value: unknown, isFixed: boolean, depth: number): unknown {
             const result: Record<string, unknown> = { ...value };
             for (const key in result) {
                 const item = result[key];
-                if ((typeof item === 'object' && item !== null) || typeof item === 'function' || typeof item === 'symbol') {
+                if (
+                    (typeof item === 'object' && item !== null) ||
+                    typeof item === 'function' ||
+                    typeof item === 'symbol'
+                ) {
                     result[key] = copy(item, isFixed, depth + 1);
                 }
             }
@@ -38,7 +42,12 @@ function copy(value: unknown, isFixed: boolean, depth: number): unknown {
 }
 
 function freeze<T>(value: T): T {
-    if (typeof value === 'object' && value !== null && !ArrayBuffer.isView(value) && !Object.isFrozen(value)) {
+    if (
+        typeof value === 'object' &&
+        value !== null &&
+        !ArrayBuffer.isView(value) &&
+        !Object.isFrozen(value)
+    ) {
         Object.freeze(value);
         Object.values(value).forEach(freeze);
     }

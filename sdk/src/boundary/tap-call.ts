@@ -65,8 +65,7 @@ export class TapDeadline {
         waiter.isWaiting = true;
         if (last === null) {
             this.#first = waiter;
-        }
-        else {
+        } else {
             last.after = waiter;
         }
         this.#last = waiter;
@@ -82,14 +81,12 @@ export class TapDeadline {
         const { before, after } = waiter;
         if (before === null) {
             this.#first = after;
-        }
-        else {
+        } else {
             before.after = after;
         }
         if (after === null) {
             this.#last = before;
-        }
-        else {
+        } else {
             after.before = before;
         }
         // A tap that never settles keeps its waiter in memory, which must not keep those that came after it.
@@ -99,21 +96,26 @@ export class TapDeadline {
     }
 
     #look(): NodeJS.Timeout {
-        return setTimeout(() => {
-            const now = performance.now();
-            for (let waiter = this.#first, after: TapWaiter | null; waiter !== null; waiter = after) {
-                after = waiter.after;
-                if (waiter.seenAt === 0 || waiter.seenStep !== waiter.step) {
-                    waiter.seenAt = now;
-                    waiter.seenStep = waiter.step;
+        return setTimeout(
+            () => {
+                const now = performance.now();
+                for (let waiter = this.#first, after: TapWaiter | null; waiter !== null; waiter = after) {
+                    after = waiter.after;
+                    if (waiter.seenAt === 0 || waiter.seenStep !== waiter.step) {
+                        waiter.seenAt = now;
+                        waiter.seenStep = waiter.step;
+                    } else if (now - waiter.seenAt >= this.#milliseconds) {
+                        this.leave(waiter);
+                        waiter.giveUp(
+                            waiter as never,
+                            new Error(`The tap took longer than ${this.#milliseconds / 1000} s`)
+                        );
+                    }
                 }
-                else if (now - waiter.seenAt >= this.#milliseconds) {
-                    this.leave(waiter);
-                    waiter.giveUp(waiter as never, new Error(`The tap took longer than ${this.#milliseconds / 1000} s`));
-                }
-            }
-            this.#timer = this.#first === null ? null : this.#look();
-        }, Math.min(lookEveryMs, Math.ceil(this.#milliseconds / 20)));
+                this.#timer = this.#first === null ? null : this.#look();
+            },
+            Math.min(lookEveryMs, Math.ceil(this.#milliseconds / 20))
+        );
     }
 }
 
@@ -123,27 +125,48 @@ export function waited({ step, seenAt, seenStep }: TapWaiter): number {
 }
 
 /** What one tap promised, if it comes in time and somebody still waits. */
-export function within(promised: PromiseLike<unknown>, deadline: TapDeadline, lent: TapCall, signal: AbortSignal | undefined): Promise<unknown> {
+export function within(
+    promised: PromiseLike<unknown>,
+    deadline: TapDeadline,
+    lent: TapCall,
+    signal: AbortSignal | undefined
+): Promise<unknown> {
     return new Promise((resolve, reject) => {
         const give = (reason: Error): void => {
             settle();
             endCall(lent, reason);
             reject(reason);
         };
-        const leave = (): void => give(signal?.reason instanceof Error ? signal.reason : new Error('Nobody waits for the tap any more'));
-        const waiter: TapWaiter = { before: null, after: null, step: 0, seenAt: 0, seenStep: 0, isWaiting: false, giveUp: (_waiter, reason) => give(reason) };
+        const leave = (): void =>
+            give(
+                signal?.reason instanceof Error
+                    ? signal.reason
+                    : new Error('Nobody waits for the tap any more')
+            );
+        const waiter: TapWaiter = {
+            before: null,
+            after: null,
+            step: 0,
+            seenAt: 0,
+            seenStep: 0,
+            isWaiting: false,
+            giveUp: (_waiter, reason) => give(reason)
+        };
         const settle = (): void => {
             deadline.leave(waiter);
             signal?.removeEventListener('abort', leave);
         };
         deadline.enter(waiter);
         signal?.addEventListener('abort', leave, { once: true });
-        promised.then((result) => {
-            settle();
-            resolve(result);
-        }, (error: unknown) => {
-            settle();
-            reject(error as Error);
-        });
+        promised.then(
+            (result) => {
+                settle();
+                resolve(result);
+            },
+            (error: unknown) => {
+                settle();
+                reject(error as Error);
+            }
+        );
     });
 }

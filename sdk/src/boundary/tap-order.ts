@@ -8,7 +8,9 @@ export interface Ordered {
 
 /** Sorts by stage, then by what `before` and `after` ask for, then by registration. A wish that would close a circle is left out. */
 export function sortTaps<T extends Ordered>(taps: readonly T[]): T[] {
-    const byStage = taps.map((tap, index) => ({ tap, index })).sort((a, b) => (a.tap.order.stage ?? 0) - (b.tap.order.stage ?? 0) || a.index - b.index);
+    const byStage = taps
+        .map((tap, index) => ({ tap, index }))
+        .sort((a, b) => (a.tap.order.stage ?? 0) - (b.tap.order.stage ?? 0) || a.index - b.index);
     const sorted: T[] = [];
     const placed = new Set<T>();
     const place = (tap: T, path: ReadonlySet<T>): void => {
@@ -17,7 +19,11 @@ export function sortTaps<T extends Ordered>(taps: readonly T[]): T[] {
         }
         const inside = new Set(path).add(tap);
         for (const { tap: other } of byStage) {
-            if (other !== tap && other.plugin !== tap.plugin && (wants(tap.order.after, other) || wants(other.order.before, tap))) {
+            if (
+                other !== tap &&
+                other.plugin !== tap.plugin &&
+                (wants(tap.order.after, other) || wants(other.order.before, tap))
+            ) {
                 place(other, inside);
             }
         }

@@ -83,8 +83,7 @@ export class TapRun {
                 if (record.call !== null || wasParked) {
                     return result;
                 }
-            }
-            finally {
+            } finally {
                 leave();
             }
         }
@@ -96,9 +95,13 @@ export class TapRun {
         const { patienceMs } = this.#host;
         let leave: () => void;
         try {
-            leave = gate.pass() ?? await gate.wait({ ...(this.#signal === undefined ? {} : { signal: this.#signal }), ...(patienceMs === undefined ? {} : { patienceMs }) });
-        }
-        catch (error) {
+            leave =
+                gate.pass() ??
+                (await gate.wait({
+                    ...(this.#signal === undefined ? {} : { signal: this.#signal }),
+                    ...(patienceMs === undefined ? {} : { patienceMs })
+                }));
+        } catch (error) {
             return this.#served.has(record.plugin) ? payload : this.failed(payload, record, error, 0);
         }
         try {
@@ -110,8 +113,7 @@ export class TapRun {
                 }
             }
             return value;
-        }
-        finally {
+        } finally {
             leave();
         }
     }
@@ -127,8 +129,7 @@ export class TapRun {
         if (typeof result === 'object' && result !== null) {
             try {
                 copy = copyOf(result);
-            }
-            catch (error) {
+            } catch (error) {
                 return this.failed(payload, record, error, milliseconds);
             }
         }
@@ -145,9 +146,10 @@ export class TapRun {
             const lent = new TapCall();
             try {
                 const given = call(payload, lent);
-                result = isThenable(given) ? await within(given, this.#host.deadline, lent, this.#signal) : given;
-            }
-            catch (thrown) {
+                result = isThenable(given)
+                    ? await within(given, this.#host.deadline, lent, this.#signal)
+                    : given;
+            } catch (thrown) {
                 isGood = false;
                 error = thrown;
             }
@@ -155,6 +157,8 @@ export class TapRun {
         if (record.call === null) {
             return this.#judge(record, payload, true, undefined);
         }
-        return isGood ? this.gave(payload, record, result, performance.now() - began) : this.failed(payload, record, error, performance.now() - began);
+        return isGood
+            ? this.gave(payload, record, result, performance.now() - began)
+            : this.failed(payload, record, error, performance.now() - began);
     }
 }

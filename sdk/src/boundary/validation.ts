@@ -12,11 +12,24 @@ interface Fault {
 }
 
 /** joi's own would repeat the value, which may be a secret, and show a regular expression to people. */
-const messages = { 'string.pattern.base': '{{#label}} is not of the documented form', 'string.pattern.name': '{{#label}} is not a valid {{#name}}' };
+const messages = {
+    'string.pattern.base': '{{#label}} is not of the documented form',
+    'string.pattern.name': '{{#label}} is not a valid {{#name}}'
+};
 /** For a body, and for settings. */
-export const bodyOptions: Joi.ValidationOptions = { abortEarly: false, convert: false, errors: { wrap: { label: false } }, messages };
+export const bodyOptions: Joi.ValidationOptions = {
+    abortEarly: false,
+    convert: false,
+    errors: { wrap: { label: false } },
+    messages
+};
 const changeOptions: Joi.ValidationOptions = { ...bodyOptions, noDefaults: true };
-const textOptions: Joi.ValidationOptions = { abortEarly: false, convert: true, errors: { wrap: { label: false } }, messages };
+const textOptions: Joi.ValidationOptions = {
+    abortEarly: false,
+    convert: true,
+    errors: { wrap: { label: false } },
+    messages
+};
 
 /** Of a body of more values than this, only the faults at its beginning are told: a mebibyte of small mistakes would cost seconds, and an answer larger than the request. */
 const mostValues = 1_000;
@@ -44,32 +57,51 @@ function readySchema(schema: AnySchema, options: Joi.ValidationOptions): Ready {
 }
 
 /** @throws VALIDATION_FAILED 40001 with every fault; NOT_FOUND 40400 when the path itself cannot name anything */
-export function validate(schema: AnySchema | undefined, value: unknown, place: Place, method: string): unknown {
+export function validate(
+    schema: AnySchema | undefined,
+    value: unknown,
+    place: Place,
+    method: string
+): unknown {
     if (schema === undefined) {
         return place === 'payload' ? refuseBody(value) : refuseUnknown(value, place);
     }
-    const { whole, early } = readySchema(schema, place !== 'payload' ? textOptions : method === 'PUT' ? changeOptions : bodyOptions);
-    const given = place === 'payload' ? value ?? {} : value;
+    const { whole, early } = readySchema(
+        schema,
+        place !== 'payload' ? textOptions : method === 'PUT' ? changeOptions : bodyOptions
+    );
+    const given = place === 'payload' ? (value ?? {}) : value;
     const vast = isVast(given);
-    const { error, value: valid }: { error?: Joi.ValidationError | undefined; value: unknown } = (vast ? early : whole).validate(given);
+    const { error, value: valid }: { error?: Joi.ValidationError | undefined; value: unknown } = (
+        vast ? early : whole
+    ).validate(given);
     if (error === undefined) {
         return valid;
     }
     if (place === 'params') {
         throw errors.notFound();
     }
-    throw errors.invalid(faultsOf(vast ? whole.validate(beginningOf(given)).error ?? error : error));
+    throw errors.invalid(faultsOf(vast ? (whole.validate(beginningOf(given)).error ?? error) : error));
 }
 
 /** Everything that is wrong, without the values. A value outside a list is also of the wrong type where it is none at all; what may be written says more. */
 export function faultsOf({ details }: Joi.ValidationError): Fault[] {
-    const listed = new Set(details.filter(({ type }) => type === 'any.only').map(({ path }) => path.join('.')));
-    return details.map(({ path, message, type }) => ({ path: path.join('.'), message, type })).filter(({ path, type }) => !(type.endsWith('.base') && listed.has(path))).map(({ path, message }) => ({ path, message }));
+    const listed = new Set(
+        details.filter(({ type }) => type === 'any.only').map(({ path }) => path.join('.'))
+    );
+    return details
+        .map(({ path, message, type }) => ({ path: path.join('.'), message, type }))
+        .filter(({ path, type }) => !(type.endsWith('.base') && listed.has(path)))
+        .map(({ path, message }) => ({ path, message }));
 }
 
 function refuseBody(value: unknown): undefined {
     if (value !== null && value !== undefined && Object.keys(value).length > 0) {
-        throw errors.invalid(Object.keys(value).slice(0, mostFaults).map((path): Fault => ({ path, message: `${path} is not allowed` })));
+        throw errors.invalid(
+            Object.keys(value)
+                .slice(0, mostFaults)
+                .map((path): Fault => ({ path, message: `${path} is not allowed` }))
+        );
     }
     return undefined;
 }

@@ -6,17 +6,22 @@ import type { Actor, AuditDetail } from '../route.ts';
 import type { TestManifest } from './manifest.ts';
 
 /** One of the fixed roles, nobody, or somebody by hand. Permissions without a colon are the plugin's own. */
-export type Who = 'admin' | 'operator' | 'viewer' | 'anonymous' | {
-    /** Default `tester`. The same name is the same person. */
-    readonly username?: string;
-    readonly role?: 'admin' | 'operator' | 'viewer';
-    /** Instead of those of the role. */
-    readonly permissions?: readonly string[];
-    /** Asks by an API token. */
-    readonly token?: boolean;
-    /** The session proved itself lately, as routes with `stepUp` want; default true. */
-    readonly fresh?: boolean;
-};
+export type Who =
+    | 'admin'
+    | 'operator'
+    | 'viewer'
+    | 'anonymous'
+    | {
+          /** Default `tester`. The same name is the same person. */
+          readonly username?: string;
+          readonly role?: 'admin' | 'operator' | 'viewer';
+          /** Instead of those of the role. */
+          readonly permissions?: readonly string[];
+          /** Asks by an API token. */
+          readonly token?: boolean;
+          /** The session proved itself lately, as routes with `stepUp` want; default true. */
+          readonly fresh?: boolean;
+      };
 
 /** A person as the test's host knows them. */
 export interface Caller {
@@ -58,20 +63,57 @@ export class People {
 
     caller(who: Who): Caller {
         if (who === 'anonymous') {
-            return this.#make({ kind: 'anonymous', id: null, username: null, role: null, tokenId: null, permissions: [], key: 'anonymous', all: false }, false);
+            return this.#make(
+                {
+                    kind: 'anonymous',
+                    id: null,
+                    username: null,
+                    role: null,
+                    tokenId: null,
+                    permissions: [],
+                    key: 'anonymous',
+                    all: false
+                },
+                false
+            );
         }
-        const { username = typeof who === 'string' ? who : 'tester', role, permissions, token = false, fresh = true } = typeof who === 'string' ? { role: who } : who;
+        const {
+            username = typeof who === 'string' ? who : 'tester',
+            role,
+            permissions,
+            token = false,
+            fresh = true
+        } = typeof who === 'string' ? { role: who } : who;
         const id = this.#ids.get(username) ?? this.#ids.size + 1;
         this.#ids.set(username, id);
         const named = permissions ?? (role === undefined ? [] : this.#permissionsOf(role));
-        return this.#make({
-            kind: token ? 'token' : 'user', id, username, role: role ?? null, tokenId: token ? id : null, permissions: named.map((each) => (each.includes(':') ? each : `${this.#manifest.name}:${each}`)), key: `${token ? 'token' : 'user'}:${id}`, all: false
-        }, fresh);
+        return this.#make(
+            {
+                kind: token ? 'token' : 'user',
+                id,
+                username,
+                role: role ?? null,
+                tokenId: token ? id : null,
+                permissions: named.map((each) =>
+                    each.includes(':') ? each : `${this.#manifest.name}:${each}`
+                ),
+                key: `${token ? 'token' : 'user'}:${id}`,
+                all: false
+            },
+            fresh
+        );
     }
 
     /** Ends the session of a person: streams end, and nothing is done in their name any more. */
     end(key: string): void {
-        this.#session(key).abort(createFailure({ code: 40103, reason: 'TOKEN_REVOKED', message: 'The token has been revoked', data: null }));
+        this.#session(key).abort(
+            createFailure({
+                code: 40103,
+                reason: 'TOKEN_REVOKED',
+                message: 'The token has been revoked',
+                data: null
+            })
+        );
     }
 
     begin(held: Held): Asker {
@@ -96,7 +138,13 @@ export class People {
     }
 
     #make(plain: PlainActor, fresh: boolean): Caller {
-        return { plain, fresh, depth: 0, ended: this.#session(plain.key).signal, can: (permission) => plain.permissions.includes(permission) };
+        return {
+            plain,
+            fresh,
+            depth: 0,
+            ended: this.#session(plain.key).signal,
+            can: (permission) => plain.permissions.includes(permission)
+        };
     }
 
     #session(key: string): AbortController {
@@ -109,7 +157,11 @@ export class People {
     #permissionsOf(role: 'admin' | 'operator' | 'viewer'): readonly string[] {
         const own = this.permissions.filter((name) => {
             const declared = this.#manifest.permissions?.[name];
-            return role === 'admin' || name === 'read' || (typeof declared === 'object' && declared.roles.includes(role));
+            return (
+                role === 'admin' ||
+                name === 'read' ||
+                (typeof declared === 'object' && declared.roles.includes(role))
+            );
         });
         return role === 'admin' ? [...own, ...this.#panel()] : own;
     }
@@ -118,5 +170,8 @@ export class People {
 /** What a contract's fake is shown of who asks. */
 export function actorOf({ plain, can }: Caller, plugin: string): Actor {
     const { all: _all, ...shown } = plain;
-    return Object.freeze({ ...shown, can: (permission: string) => can(permission.includes(':') ? permission : `${plugin}:${permission}`) });
+    return Object.freeze({
+        ...shown,
+        can: (permission: string) => can(permission.includes(':') ? permission : `${plugin}:${permission}`)
+    });
 }

@@ -22,19 +22,43 @@ export interface TestAnswer<T = unknown> {
 export async function answerOf<T>(response: Response): Promise<TestAnswer<T>> {
     const bytes = new Uint8Array(await response.arrayBuffer());
     const text = new TextDecoder().decode(bytes);
-    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true && text !== '';
-    const { code = null, message = '', data = null } = (isJson ? JSON.parse(text) : {}) as { code?: number; message?: string; data?: unknown };
-    const reason = code !== null && code !== 0 ? (data as { reason?: string } | null)?.reason ?? null : null;
-    return { status: response.status, code, reason, message, data: data as T, headers: response.headers, text, bytes };
+    const isJson =
+        response.headers.get('content-type')?.startsWith('application/json') === true && text !== '';
+    const {
+        code = null,
+        message = '',
+        data = null
+    } = (isJson ? JSON.parse(text) : {}) as { code?: number; message?: string; data?: unknown };
+    const reason =
+        code !== null && code !== 0 ? ((data as { reason?: string } | null)?.reason ?? null) : null;
+    return {
+        status: response.status,
+        code,
+        reason,
+        message,
+        data: data as T,
+        headers: response.headers,
+        text,
+        bytes
+    };
 }
 
 /** A failing answer as what can be thrown. */
 export function failureOf({ code, reason, message, data, status }: TestAnswer): Error {
-    return createFailure({ code: code ?? status * 100, reason: reason ?? 'UNKNOWN', message, data: data as Readonly<Record<string, unknown>> | null });
+    return createFailure({
+        code: code ?? status * 100,
+        reason: reason ?? 'UNKNOWN',
+        message,
+        data: data as Readonly<Record<string, unknown>> | null
+    });
 }
 
 /** What a thrown thing is as an answer: for what is refused before it begins. */
 export async function refusalOf(error: unknown): Promise<Error> {
     const { status, headers, body } = failureWire(error);
-    return failureOf(await answerOf(new Response(body, { status, headers: { ...headers, 'content-type': 'application/json' } })));
+    return failureOf(
+        await answerOf(
+            new Response(body, { status, headers: { ...headers, 'content-type': 'application/json' } })
+        )
+    );
 }

@@ -23,7 +23,14 @@ export interface PanelRoute {
     readonly effect?: Effect;
     readonly stepUp?: boolean;
     /** What it answers: plain data, a reply, or a thrown failure. */
-    handler?(call: { readonly actor: Actor; readonly params: object; readonly query: object; readonly payload: unknown; readonly ifMatch: string | null; readonly idempotencyKey: string | null }): unknown;
+    handler?(call: {
+        readonly actor: Actor;
+        readonly params: object;
+        readonly query: object;
+        readonly payload: unknown;
+        readonly ifMatch: string | null;
+        readonly idempotencyKey: string | null;
+    }): unknown;
 }
 
 const deepest = 4;
@@ -41,14 +48,38 @@ export class ApiFake {
     }
 
     permissions(): readonly string[] {
-        return [...new Set([...this.#routes.values()].flatMap(({ permission = null }) => (permission === null ? [] : [permission])))];
+        return [
+            ...new Set(
+                [...this.#routes.values()].flatMap(({ permission = null }) =>
+                    permission === null ? [] : [permission]
+                )
+            )
+        ];
     }
 
     /** The catalogue, with the plugin's own routes in it. */
-    list(grants: Grants, own: readonly RouteDocument[], caller: Caller | null, filter: { readonly effect?: Effect; readonly tool?: boolean }): readonly RouteInfo[] {
-        const all = [...[...this.#routes.values()].map((route) => ({ route, info: infoOf(route) })), ...own.map((document) => ({ route: null, info: ownInfo(document, grants.plugin) }))];
-        return all.filter(({ route, info }) => (caller === null || (route !== null && isReachable(info) && mayCall(route, caller) && grants.api(info.id, info.effect)))
-            && (filter.effect === undefined || info.effect === filter.effect) && (filter.tool === undefined || info.tool === filter.tool)).map(({ info }) => info);
+    list(
+        grants: Grants,
+        own: readonly RouteDocument[],
+        caller: Caller | null,
+        filter: { readonly effect?: Effect; readonly tool?: boolean }
+    ): readonly RouteInfo[] {
+        const all = [
+            ...[...this.#routes.values()].map((route) => ({ route, info: infoOf(route) })),
+            ...own.map((document) => ({ route: null, info: ownInfo(document, grants.plugin) }))
+        ];
+        return all
+            .filter(
+                ({ route, info }) =>
+                    (caller === null ||
+                        (route !== null &&
+                            isReachable(info) &&
+                            mayCall(route, caller) &&
+                            grants.api(info.id, info.effect))) &&
+                    (filter.effect === undefined || info.effect === filter.effect) &&
+                    (filter.tool === undefined || info.tool === filter.tool)
+            )
+            .map(({ info }) => info);
     }
 
     async call(grants: Grants, caller: Caller, call: ApiCall): Promise<ApiAnswer> {
@@ -64,7 +95,12 @@ export class ApiFake {
         }
         const info = infoOf(route);
         if (!grants.api(info.id, info.effect)) {
-            return refusal(40300, 'FORBIDDEN', `The plugin ${grants.plugin} lacks the capability api for ${info.id}`, { permission: `api:${info.id}` });
+            return refusal(
+                40300,
+                'FORBIDDEN',
+                `The plugin ${grants.plugin} lacks the capability api for ${info.id}`,
+                { permission: `api:${info.id}` }
+            );
         }
         if (caller.depth >= deepest) {
             return refusal(40300, 'FORBIDDEN', `Calls of plugins are nested more than ${deepest} deep`);
@@ -73,20 +109,39 @@ export class ApiFake {
             return refusal(40100, 'UNAUTHENTICATED', 'A bearer token is required');
         }
         if (info.permission !== null && !caller.can(info.permission)) {
-            return refusal(40300, 'FORBIDDEN', `The permission ${info.permission} is required`, { permission: info.permission });
+            return refusal(40300, 'FORBIDDEN', `The permission ${info.permission} is required`, {
+                permission: info.permission
+            });
         }
         if (route.stepUp === true) {
-            return refusal(40301, 'STEP_UP_REQUIRED', 'This action needs the password or the second factor again');
+            return refusal(
+                40301,
+                'STEP_UP_REQUIRED',
+                'This action needs the password or the second factor again'
+            );
         }
         try {
             const given = await route.handler?.({
-                actor: actorOf(caller, grants.plugin), params: call.params ?? {}, query: call.query ?? {}, payload: call.payload, ifMatch: call.ifMatch ?? null, idempotencyKey: call.idempotencyKey ?? null
+                actor: actorOf(caller, grants.plugin),
+                params: call.params ?? {},
+                query: call.query ?? {},
+                payload: call.payload,
+                ifMatch: call.ifMatch ?? null,
+                idempotencyKey: call.idempotencyKey ?? null
             });
-            const { status, message, data } = isReply(given) ? given : { status: 200, message: 'ok', data: given };
+            const { status, message, data } = isReply(given)
+                ? given
+                : { status: 200, message: 'ok', data: given };
             return { status, code: 0, message, data: JSON.parse(JSON.stringify(data ?? null)) as unknown };
-        }
-        catch (error) {
-            const { code, reason, message, data }: Failure = isFailure(error) ? error : { code: 50000, reason: 'INTERNAL', message: 'Something went wrong; the log has it under the request id', data: null };
+        } catch (error) {
+            const { code, reason, message, data }: Failure = isFailure(error)
+                ? error
+                : {
+                      code: 50000,
+                      reason: 'INTERNAL',
+                      message: 'Something went wrong; the log has it under the request id',
+                      data: null
+                  };
             return refusal(code, reason, message, data ?? {});
         }
     }
@@ -94,20 +149,64 @@ export class ApiFake {
 
 function mayCall(route: PanelRoute, caller: Caller): boolean {
     const { permission = null, stepUp = false } = route;
-    return caller.plain.id !== null && !stepUp && (permission === null || caller.can(permission)) && (caller.plain.role !== 'viewer' || infoOf(route).effect === 'read');
+    return (
+        caller.plain.id !== null &&
+        !stepUp &&
+        (permission === null || caller.can(permission)) &&
+        (caller.plain.role !== 'viewer' || infoOf(route).effect === 'read')
+    );
 }
 
 const isReachable = ({ path }: RouteInfo): boolean => !path.startsWith('/api/auth/');
 
-function infoOf({ id, method = 'GET', path = `/api/${id.split('.')[0]}`, summary = id, plugin = null, permission = null, effect = effects[method], stepUp = false }: PanelRoute): RouteInfo {
-    return { id, plugin, kind: 'json', method, path, summary, description: '', permission, effect, tool: !stepUp, params: null, query: null, payload: null, returns: null };
+function infoOf({
+    id,
+    method = 'GET',
+    path = `/api/${id.split('.')[0]}`,
+    summary = id,
+    plugin = null,
+    permission = null,
+    effect = effects[method],
+    stepUp = false
+}: PanelRoute): RouteInfo {
+    return {
+        id,
+        plugin,
+        kind: 'json',
+        method,
+        path,
+        summary,
+        description: '',
+        permission,
+        effect,
+        tool: !stepUp,
+        params: null,
+        query: null,
+        payload: null,
+        returns: null
+    };
 }
 
-function ownInfo({ id, kind, methods, path, summary, description = '', access, effect, tool }: RouteDocument, plugin: string): RouteInfo {
-    const method = kind === 'http' ? '*' : methods[0] ?? 'GET';
+function ownInfo(
+    { id, kind, methods, path, summary, description = '', access, effect, tool }: RouteDocument,
+    plugin: string
+): RouteInfo {
+    const method = kind === 'http' ? '*' : (methods[0] ?? 'GET');
     return {
-        id: `${plugin}.${id}`, plugin, kind, method, path: `/api/plugins/${plugin}${path}`, summary, description, permission: typeof access === 'string' && access !== 'authenticated' ? `${plugin}:${access}` : null,
-        effect: effect ?? (method === '*' ? 'write' : effects[method as keyof typeof effects]), tool, params: null, query: null, payload: null, returns: null
+        id: `${plugin}.${id}`,
+        plugin,
+        kind,
+        method,
+        path: `/api/plugins/${plugin}${path}`,
+        summary,
+        description,
+        permission: typeof access === 'string' && access !== 'authenticated' ? `${plugin}:${access}` : null,
+        effect: effect ?? (method === '*' ? 'write' : effects[method as keyof typeof effects]),
+        tool,
+        params: null,
+        query: null,
+        payload: null,
+        returns: null
     };
 }
 

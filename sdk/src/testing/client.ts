@@ -30,7 +30,14 @@ export interface TestClient {
     /** The response itself, with its body still to be read. */
     fetch(method: string, path: string, body?: Body, options?: AskOptions): Promise<Response>;
     /** Events of a stream as they come; leaving the loop leaves the stream. @throws FailureError when the stream is refused */
-    events(path: string, options?: AskOptions & { readonly method?: 'GET' | 'POST'; readonly body?: object; readonly lastEventId?: string }): AsyncGenerator<StreamEvent>;
+    events(
+        path: string,
+        options?: AskOptions & {
+            readonly method?: 'GET' | 'POST';
+            readonly body?: object;
+            readonly lastEventId?: string;
+        }
+    ): AsyncGenerator<StreamEvent>;
     /** Opens a WebSocket. @throws FailureError when it is refused */
     socket(path: string, options?: AskOptions): Promise<TestSocket>;
     /** Ends the session: what is open ends, and what is asked afterwards is 40103. */
@@ -38,18 +45,35 @@ export interface TestClient {
 }
 
 export function createClient(front: Front, plugin: string, caller: Caller, end: () => void): TestClient {
-    const requestOf = (method: string, path: string, body: Body, { query = {}, headers = {}, ifMatch, idempotencyKey, signal }: AskOptions = {}): Request => {
-        const url = new URL(path.startsWith('/api/') ? path : `/api/plugins/${plugin}${path}`, 'http://panel.invalid');
+    const requestOf = (
+        method: string,
+        path: string,
+        body: Body,
+        { query = {}, headers = {}, ifMatch, idempotencyKey, signal }: AskOptions = {}
+    ): Request => {
+        const url = new URL(
+            path.startsWith('/api/') ? path : `/api/plugins/${plugin}${path}`,
+            'http://panel.invalid'
+        );
         for (const [name, value] of Object.entries(query)) {
-            (Array.isArray(value) ? value as readonly string[] : value === undefined ? [] : [String(value as string)]).forEach((each) => url.searchParams.append(name, each));
+            (Array.isArray(value)
+                ? (value as readonly string[])
+                : value === undefined
+                  ? []
+                  : [String(value as string)]
+            ).forEach((each) => url.searchParams.append(name, each));
         }
-        const isRaw = typeof body === 'string' || body instanceof Uint8Array || body instanceof ReadableStream;
+        const isRaw =
+            typeof body === 'string' || body instanceof Uint8Array || body instanceof ReadableStream;
         const sent = new Headers(headers);
         if (body !== undefined && !isRaw && !sent.has('content-type')) {
             sent.set('content-type', 'application/json');
         }
         if (typeof body === 'string' || body instanceof Uint8Array) {
-            sent.set('content-length', String(typeof body === 'string' ? new TextEncoder().encode(body).length : body.length));
+            sent.set(
+                'content-length',
+                String(typeof body === 'string' ? new TextEncoder().encode(body).length : body.length)
+            );
         }
         if (ifMatch !== undefined) {
             sent.set('if-match', `"${ifMatch}"`);
@@ -57,9 +81,22 @@ export function createClient(front: Front, plugin: string, caller: Caller, end: 
         if (idempotencyKey !== undefined) {
             sent.set('idempotency-key', idempotencyKey);
         }
-        return new Request(url, { method, headers: sent, ...(signal === undefined ? {} : { signal }), ...(body === undefined ? {} : { body: (isRaw ? body : JSON.stringify(body)) as never, duplex: 'half' }) });
+        return new Request(url, {
+            method,
+            headers: sent,
+            ...(signal === undefined ? {} : { signal }),
+            ...(body === undefined
+                ? {}
+                : { body: (isRaw ? body : JSON.stringify(body)) as never, duplex: 'half' })
+        });
     };
-    const ask = async <T>(method: string, path: string, body?: Body, options?: AskOptions): Promise<TestAnswer<T>> => answerOf<T>(await front.answer(requestOf(method, path, body, options), caller));
+    const ask = async <T>(
+        method: string,
+        path: string,
+        body?: Body,
+        options?: AskOptions
+    ): Promise<TestAnswer<T>> =>
+        answerOf<T>(await front.answer(requestOf(method, path, body, options), caller));
     return {
         username: caller.plain.username,
         get: (path, options) => ask('GET', path, undefined, options),
@@ -68,22 +105,34 @@ export function createClient(front: Front, plugin: string, caller: Caller, end: 
         delete: (path, options) => ask('DELETE', path, undefined, options),
         ask,
         fetch: (method, path, body, options) => front.answer(requestOf(method, path, body, options), caller),
-        async* events(path, { method = 'GET', body, lastEventId, ...options } = {}) {
+        async *events(path, { method = 'GET', body, lastEventId, ...options } = {}) {
             const leaving = new AbortController();
-            const headers = { ...options.headers, ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) };
-            const signal = options.signal === undefined ? leaving.signal : AbortSignal.any([options.signal, leaving.signal]);
-            const response = await front.answer(requestOf(method, path, body, { ...options, headers, signal }), caller);
-            if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true || response.body === null) {
+            const headers = {
+                ...options.headers,
+                ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId })
+            };
+            const signal =
+                options.signal === undefined
+                    ? leaving.signal
+                    : AbortSignal.any([options.signal, leaving.signal]);
+            const response = await front.answer(
+                requestOf(method, path, body, { ...options, headers, signal }),
+                caller
+            );
+            if (
+                response.headers.get('content-type')?.startsWith('text/event-stream') !== true ||
+                response.body === null
+            ) {
                 throw failureOf(await answerOf(response));
             }
             try {
                 yield* readEvents(response.body);
-            }
-            finally {
+            } finally {
                 leaving.abort();
             }
         },
-        socket: async (path, options) => openTestSocket(front, requestOf('GET', path, undefined, options), caller),
+        socket: async (path, options) =>
+            openTestSocket(front, requestOf('GET', path, undefined, options), caller),
         end
     };
 }

@@ -52,7 +52,10 @@ export interface TestHooks {
 /** The outside. Nothing leaves the machine. */
 export interface TestNetwork {
     /** Says what a host answers. A text or an object is a 200; an object goes as JSON. A function may throw: then the connection fails. */
-    answer(host: string, answer: NetworkAnswer | ((request: Request) => NetworkAnswer | Promise<NetworkAnswer>)): void;
+    answer(
+        host: string,
+        answer: NetworkAnswer | ((request: Request) => NetworkAnswer | Promise<NetworkAnswer>)
+    ): void;
     /** Leads `dial` to a socket of the test's: `lead('db.example:5432', { port })` to 127.0.0.1, or `lead('/run/docker.sock', { path })`. */
     lead(address: string, target: NetworkTarget): void;
     /** Every request that was let through, in order. */
@@ -68,7 +71,10 @@ export interface TestPartners {
 /** Programs of the machine. None runs that the test did not name. */
 export interface TestPrograms {
     /** Says what a program answers, each time it runs. */
-    answer(file: string, answer: ProgramAnswer | ((call: ProgramCall) => ProgramAnswer | Promise<ProgramAnswer>)): void;
+    answer(
+        file: string,
+        answer: ProgramAnswer | ((call: ProgramCall) => ProgramAnswer | Promise<ProgramAnswer>)
+    ): void;
     /** Runs the machine's own program of that name, as the test's own user. */
     real(file: string): void;
     /** This machine does not have it: TOOL_MISSING 50302. */

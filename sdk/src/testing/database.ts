@@ -15,9 +15,16 @@ export interface TestDatabase extends Db {
 }
 
 /** Opens `data.db` in the folder and migrates it. @throws what a migration throws; nothing of that step stays */
-export async function openTestDatabase(dataDir: string, definition: Pick<PluginDefinition, 'entities' | 'migrations'>): Promise<TestDatabase> {
+export async function openTestDatabase(
+    dataDir: string,
+    definition: Pick<PluginDefinition, 'entities' | 'migrations'>
+): Promise<TestDatabase> {
     const connect = async (): Promise<{ readonly orm: MikroORM; readonly native: Native }> => {
-        const orm = await MikroORM.init({ dbName: join(dataDir, 'data.db'), entities: [...definition.entities], discovery: { warnWhenNoEntities: false } });
+        const orm = await MikroORM.init({
+            dbName: join(dataDir, 'data.db'),
+            entities: [...definition.entities],
+            discovery: { warnWhenNoEntities: false }
+        });
         const native = (await orm.driver.getConnection('write').getNativeClient()) as unknown as Native;
         native.pragma('busy_timeout = 5000');
         return { orm, native };
@@ -32,16 +39,23 @@ export async function openTestDatabase(dataDir: string, definition: Pick<PluginD
         const reader = await connect();
         reader.native.pragma('query_only = ON');
         return new Database(writer.orm, reader.orm);
-    }
-    catch (error) {
+    } catch (error) {
         await writer.orm.close(true);
         throw error;
     }
 }
 
 async function migrate(orm: MikroORM, migrations: PluginDefinition['migrations']): Promise<void> {
-    await orm.em.fork().execute('create table if not exists migrations (id integer primary key autoincrement, name text, executed_at datetime default current_timestamp)');
-    const done = new Set((await orm.em.fork().execute<{ name: string }[]>('select name from migrations')).map(({ name }) => name));
+    await orm.em
+        .fork()
+        .execute(
+            'create table if not exists migrations (id integer primary key autoincrement, name text, executed_at datetime default current_timestamp)'
+        );
+    const done = new Set(
+        (await orm.em.fork().execute<{ name: string }[]>('select name from migrations')).map(
+            ({ name }) => name
+        )
+    );
     const strange = [...done].filter((name) => !migrations.some((migration) => migration.name === name));
     if (strange.length > 0) {
         throw new Error(`The database was written by a newer version (${strange.join(', ')})`);
@@ -50,8 +64,7 @@ async function migrate(orm: MikroORM, migrations: PluginDefinition['migrations']
         await orm.em.fork().transactional(async (em) => {
             if (typeof up === 'function') {
                 await up(em);
-            }
-            else {
+            } else {
                 for (const sql of up) {
                     await em.execute(sql);
                 }
@@ -81,16 +94,18 @@ class Database implements TestDatabase {
         if (this.#inside.getStore() === true) {
             throw new TypeError('A write inside a write would wait for itself');
         }
-        const run = this.#tail.then(() => this.#inside.run(true, () => this.#writer.em.fork().transactional(work as never) as Promise<T>));
+        const run = this.#tail.then(() =>
+            this.#inside.run(true, () => this.#writer.em.fork().transactional(work as never) as Promise<T>)
+        );
         this.#tail = run.catch(() => undefined);
         return run;
     }
 
     close(): Promise<void> {
-        return this.#closing ??= (async () => {
+        return (this.#closing ??= (async () => {
             await this.#tail;
             await this.#reader.close(true);
             await this.#writer.close(true);
-        })();
+        })());
     }
 }

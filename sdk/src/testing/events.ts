@@ -3,7 +3,10 @@ import { isFailure } from '../errors.ts';
 import type { StreamEvent } from '../route.ts';
 
 /** What the panel sends of a series of events. */
-export async function* eventText(events: AsyncIterable<StreamEvent>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+export async function* eventText(
+    events: AsyncIterable<StreamEvent>,
+    signal: AbortSignal
+): AsyncGenerator<Uint8Array> {
     const encoder = new TextEncoder();
     yield encoder.encode(': open\n\n');
     const iterator = events[Symbol.asyncIterator]();
@@ -18,18 +21,24 @@ export async function* eventText(events: AsyncIterable<StreamEvent>, signal: Abo
             }
             yield encoder.encode(textOf(next.value));
         }
-    }
-    catch (error) {
-        yield encoder.encode(textOf({ event: 'error', data: isFailure(error) ? { code: error.code, reason: error.reason, message: error.message } : { code: 50000, reason: 'INTERNAL' } }));
-    }
-    finally {
+    } catch (error) {
+        yield encoder.encode(
+            textOf({
+                event: 'error',
+                data: isFailure(error)
+                    ? { code: error.code, reason: error.reason, message: error.message }
+                    : { code: 50000, reason: 'INTERNAL' }
+            })
+        );
+    } finally {
         signal.removeEventListener('abort', leave);
         void iterator.return?.().catch(() => undefined);
     }
 }
 
 function textOf(event: StreamEvent): string {
-    const field = (name: string, value: string | undefined): string => (value === undefined ? '' : `${name}: ${value.replace(/[\r\n\0]/g, ' ')}\n`);
+    const field = (name: string, value: string | undefined): string =>
+        value === undefined ? '' : `${name}: ${value.replace(/[\r\n\0]/g, ' ')}\n`;
     return `${field('id', event.id)}${field('event', event.event)}data: ${JSON.stringify(event.data) ?? 'null'}\n\n`;
 }
 
@@ -40,11 +49,23 @@ export async function* readEvents(body: AsyncIterable<Uint8Array>): AsyncGenerat
     for await (const chunk of body) {
         text += decoder.decode(chunk, { stream: true });
         for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-            const fields = new Map(text.slice(0, end).split('\n').map((line) => [line.slice(0, line.indexOf(': ')), line.slice(line.indexOf(': ') + 2)] as const));
+            const fields = new Map(
+                text
+                    .slice(0, end)
+                    .split('\n')
+                    .map(
+                        (line) =>
+                            [line.slice(0, line.indexOf(': ')), line.slice(line.indexOf(': ') + 2)] as const
+                    )
+            );
             text = text.slice(end + 2);
             const [data, event, id] = [fields.get('data'), fields.get('event'), fields.get('id')];
             if (data !== undefined) {
-                yield { ...(id === undefined ? {} : { id }), ...(event === undefined ? {} : { event }), data: JSON.parse(data) as unknown };
+                yield {
+                    ...(id === undefined ? {} : { id }),
+                    ...(event === undefined ? {} : { event }),
+                    data: JSON.parse(data) as unknown
+                };
             }
         }
     }

@@ -3,8 +3,32 @@ import { createFailure } from '../errors.ts';
 
 /** Doors of the context, by the names that a plugin's code calls them by. */
 export type Door =
-    | 'api.call' | 'api.routes' | 'audit' | 'certificates.list' | 'certificates.remove' | 'certificates.upload' | 'db.read' | 'db.write' | 'dial' | 'exec' | 'fetch' | 'files' | 'hooks.collect'
-    | 'hosts.create' | 'hosts.list' | 'hosts.remove' | 'hosts.update' | 'hosts.upstreams' | 'notify' | 'plugins' | 'schedule' | 'secrets.open' | 'secrets.seal' | 'spawn' | 'task' | 'tickets.issue';
+    | 'api.call'
+    | 'api.routes'
+    | 'audit'
+    | 'certificates.list'
+    | 'certificates.remove'
+    | 'certificates.upload'
+    | 'db.read'
+    | 'db.write'
+    | 'dial'
+    | 'exec'
+    | 'fetch'
+    | 'files'
+    | 'hooks.collect'
+    | 'hosts.create'
+    | 'hosts.list'
+    | 'hosts.remove'
+    | 'hosts.update'
+    | 'hosts.upstreams'
+    | 'notify'
+    | 'plugins'
+    | 'schedule'
+    | 'secrets.open'
+    | 'secrets.seal'
+    | 'spawn'
+    | 'task'
+    | 'tickets.issue';
 
 /** How often; default: until it is cleared. */
 export interface FaultOptions {
@@ -27,9 +51,21 @@ export class FaultSwitch {
      * @param error - default: STORAGE_FULL 50700 of the database, NOT_READY 50300 of all else
      */
     fail(door: Door, error?: Error, { times = Infinity }: FaultOptions = {}): void {
-        const thrown = error ?? (door.startsWith('db.')
-            ? createFailure({ code: 50700, reason: 'STORAGE_FULL', message: 'There is no space left; nothing was changed', data: null })
-            : createFailure({ code: 50300, reason: 'NOT_READY', message: `The test has put the door ${door} out of order`, data: null }));
+        const thrown =
+            error ??
+            (door.startsWith('db.')
+                ? createFailure({
+                      code: 50700,
+                      reason: 'STORAGE_FULL',
+                      message: 'There is no space left; nothing was changed',
+                      data: null
+                  })
+                : createFailure({
+                      code: 50300,
+                      reason: 'NOT_READY',
+                      message: `The test has put the door ${door} out of order`,
+                      data: null
+                  }));
         this.#faults.set(door, { act: () => Promise.reject(thrown), left: times });
     }
 
@@ -37,10 +73,15 @@ export class FaultSwitch {
     hang(door: Door, { times = Infinity }: FaultOptions = {}): { readonly reached: Promise<void> } {
         const { promise: reached, resolve } = Promise.withResolvers<void>();
         this.#faults.set(door, {
-            act: (signal) => new Promise((_resolve, reject) => {
-                signal.addEventListener('abort', () => reject(new Error(`The door ${door} hung until the test cleared it`)), { once: true });
-                resolve();
-            }),
+            act: (signal) =>
+                new Promise((_resolve, reject) => {
+                    signal.addEventListener(
+                        'abort',
+                        () => reject(new Error(`The door ${door} hung until the test cleared it`)),
+                        { once: true }
+                    );
+                    resolve();
+                }),
             left: times
         });
         return { reached };
@@ -50,8 +91,7 @@ export class FaultSwitch {
     clear(door?: Door): void {
         if (door === undefined) {
             this.#faults.clear();
-        }
-        else {
+        } else {
             this.#faults.delete(door);
         }
         this.#cleared.abort();
@@ -69,7 +109,10 @@ export class FaultSwitch {
     }
 
     /** A door with this switch in front of it. */
-    wrap<A extends readonly unknown[], T>(door: Door, work: (...input: A) => Promise<T>): (...input: A) => Promise<T> {
-        return async (...input) => await this.of(door) ?? work(...input);
+    wrap<A extends readonly unknown[], T>(
+        door: Door,
+        work: (...input: A) => Promise<T>
+    ): (...input: A) => Promise<T> {
+        return async (...input) => (await this.of(door)) ?? work(...input);
     }
 }

@@ -1,6 +1,19 @@
 /** Files below granted folders, which in a test lie in a folder of its own: `/var/www` is `<files>/var/www`. */
 import type { EventEmitter } from 'node:events';
-import { chmod, lchown, lstat, mkdir, open, readdir, readlink, rename, rm, rmdir, unlink, type FileHandle } from 'node:fs/promises';
+import {
+    chmod,
+    lchown,
+    lstat,
+    mkdir,
+    open,
+    readdir,
+    readlink,
+    rename,
+    rm,
+    rmdir,
+    unlink,
+    type FileHandle
+} from 'node:fs/promises';
 import type { BigIntStats } from 'node:fs';
 import { join } from 'node:path';
 import type { Grants } from '../boundary/grants.ts';
@@ -27,12 +40,22 @@ export function createTestFiles(root: string, { grants, scope, base, own }: Test
 
     /** The real path of something, after a look at each step to it. */
     const place = async (path: string): Promise<string> => {
-        const isGranted = isOwn || grants.list('files').some((folder) => folder === '*' || root === folder || root.startsWith(`${folder.replace(/\/$/, '')}/`));
+        const isGranted =
+            isOwn ||
+            grants
+                .list('files')
+                .some(
+                    (folder) =>
+                        folder === '*' || root === folder || root.startsWith(`${folder.replace(/\/$/, '')}/`)
+                );
         if (!isGranted) {
             throw grants.missing(`files: ${root}`);
         }
         const names = path.split('/').filter((name) => name !== '');
-        if (names.some((name) => name === '.' || name === '..' || name.includes('\0')) || path.startsWith('/')) {
+        if (
+            names.some((name) => name === '.' || name === '..' || name.includes('\0')) ||
+            path.startsWith('/')
+        ) {
             throw errors.notFound(`${path} is not below ${root}`);
         }
         let at = real;
@@ -44,19 +67,28 @@ export function createTestFiles(root: string, { grants, scope, base, own }: Test
         }
         return join(real, ...names);
     };
-    const door = <T extends readonly unknown[], R>(work: (...input: T) => Promise<R>) => async (...input: T): Promise<R> => {
-        try {
-            return await work(...input);
-        }
-        catch (error) {
-            switch ((error as NodeJS.ErrnoException).code) {
-                case 'ENOENT': case 'ENOTDIR': case 'ELOOP': throw errors.notFound(`There is nothing at ${String(input[0])}`);
-                case 'EEXIST': case 'ENOTEMPTY': throw errors.conflict('path');
-                case 'EACCES': case 'EPERM': throw errors.forbidden('file');
-                default: throw error;
+    const door =
+        <T extends readonly unknown[], R>(work: (...input: T) => Promise<R>) =>
+        async (...input: T): Promise<R> => {
+            try {
+                return await work(...input);
+            } catch (error) {
+                switch ((error as NodeJS.ErrnoException).code) {
+                    case 'ENOENT':
+                    case 'ENOTDIR':
+                    case 'ELOOP':
+                        throw errors.notFound(`There is nothing at ${String(input[0])}`);
+                    case 'EEXIST':
+                    case 'ENOTEMPTY':
+                        throw errors.conflict('path');
+                    case 'EACCES':
+                    case 'EPERM':
+                        throw errors.forbidden('file');
+                    default:
+                        throw error;
+                }
             }
-        }
-    };
+        };
 
     return {
         open: door(async (path, flags = 'r', mode = 0o640) => {
@@ -75,24 +107,38 @@ export function createTestFiles(root: string, { grants, scope, base, own }: Test
             if (!(await lstat(at)).isDirectory()) {
                 throw errors.notFound(`${path} is not a folder`);
             }
-            return Promise.all((await readdir(at)).map(async (name) => entryOf(name, await lstat(join(at, name), { bigint: true }))));
+            return Promise.all(
+                (await readdir(at)).map(async (name) =>
+                    entryOf(name, await lstat(join(at, name), { bigint: true }))
+                )
+            );
         }),
-        stat: door(async (path) => entryOf(path.split('/').at(-1) ?? '', await lstat(await place(path), { bigint: true }))),
+        stat: door(async (path) =>
+            entryOf(path.split('/').at(-1) ?? '', await lstat(await place(path), { bigint: true }))
+        ),
         readLink: door(async (path) => readlink(await place(path))),
         createFolder: door(async (path, { mode = 0o750, parents = false } = {}) => {
             const names = path.split('/');
             for (let length = parents ? 1 : names.length; length < names.length; length += 1) {
-                await mkdir(await place(names.slice(0, length).join('/')), { mode }).catch((error: NodeJS.ErrnoException) => {
-                    if (error.code !== 'EEXIST') {
-                        throw error;
+                await mkdir(await place(names.slice(0, length).join('/')), { mode }).catch(
+                    (error: NodeJS.ErrnoException) => {
+                        if (error.code !== 'EEXIST') {
+                            throw error;
+                        }
                     }
-                });
+                );
             }
             await mkdir(await place(path), { mode });
         }),
         move: door(async (from, to, { replace = false } = {}) => {
             const [source, target] = [await place(from), await place(to)];
-            if (!replace && await lstat(target).then(() => true, () => false)) {
+            if (
+                !replace &&
+                (await lstat(target).then(
+                    () => true,
+                    () => false
+                ))
+            ) {
                 throw errors.conflict('path');
             }
             await rename(source, target);
@@ -111,7 +157,19 @@ export function createTestFiles(root: string, { grants, scope, base, own }: Test
 
 function entryOf(name: string, stat: BigIntStats): FileEntry {
     return {
-        name, type: stat.isFile() ? 'file' : stat.isDirectory() ? 'folder' : stat.isSymbolicLink() ? 'link' : 'other', size: Number(stat.size), mode: Number(stat.mode) & 0o7777, uid: Number(stat.uid), gid: Number(stat.gid),
-        modifiedAt: new Date(Number(stat.mtimeMs)), version: `${stat.ino.toString(36)}-${stat.ctimeNs.toString(36)}-${stat.size.toString(36)}`
+        name,
+        type: stat.isFile()
+            ? 'file'
+            : stat.isDirectory()
+              ? 'folder'
+              : stat.isSymbolicLink()
+                ? 'link'
+                : 'other',
+        size: Number(stat.size),
+        mode: Number(stat.mode) & 0o7777,
+        uid: Number(stat.uid),
+        gid: Number(stat.gid),
+        modifiedAt: new Date(Number(stat.mtimeMs)),
+        version: `${stat.ino.toString(36)}-${stat.ctimeNs.toString(36)}-${stat.size.toString(36)}`
     };
 }

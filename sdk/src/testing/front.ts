@@ -30,7 +30,12 @@ export interface FrontOptions {
     /** Pages that may run scripts. */
     readonly entries: ReadonlySet<string>;
     /** What runs now; null when the plugin does not. */
-    running(): { readonly guest: Guest; readonly match: ReturnType<typeof createMatcher>; readonly ending: AbortSignal; asset(path: string): Promise<Response | null> } | null;
+    running(): {
+        readonly guest: Guest;
+        readonly match: ReturnType<typeof createMatcher>;
+        readonly ending: AbortSignal;
+        asset(path: string): Promise<Response | null>;
+    } | null;
 }
 
 interface Admitted extends Match {
@@ -59,7 +64,13 @@ interface Journey {
 
 const mebibyte = 1024 * 1024;
 const hidden = new Set(['authorization', 'cookie', 'proxy-authorization', 'forwarded', 'via', 'x-real-ip']);
-const actions: Readonly<Record<string, string>> = { GET: 'read', HEAD: 'read', POST: 'create', PUT: 'update', DELETE: 'delete' };
+const actions: Readonly<Record<string, string>> = {
+    GET: 'read',
+    HEAD: 'read',
+    POST: 'create',
+    PUT: 'update',
+    DELETE: 'delete'
+};
 
 export class Front {
     readonly #options: FrontOptions;
@@ -84,7 +95,9 @@ export class Front {
             if (type?.startsWith('text/') === true && !type.includes('charset')) {
                 response.headers.set('content-type', `${type}; charset=utf-8`);
             }
-            Object.entries(sandboxHeaders(entries, pathname)).forEach(([name, value]) => response.headers.set(name, value));
+            Object.entries(sandboxHeaders(entries, pathname)).forEach(([name, value]) =>
+                response.headers.set(name, value)
+            );
             return response;
         };
         let journey: Journey | null = null;
@@ -95,7 +108,9 @@ export class Front {
                 throw panelFailure.disabled(plugin);
             }
             const below = pathname.slice(`/api/plugins/${plugin}`.length);
-            const asset = below.startsWith('/assets/') ? await running.asset(below.slice('/assets/'.length)) : null;
+            const asset = below.startsWith('/assets/')
+                ? await running.asset(below.slice('/assets/'.length))
+                : null;
             if (asset !== null) {
                 return finish(asset);
             }
@@ -106,10 +121,17 @@ export class Front {
             admitted = { ...match, caller: who, ticket: null };
             admitted = await this.#admit(match, who);
             const { caller } = admitted;
-            journey = { request, id, url: `${pathname}${search}`, admitted, guest: running.guest, signal: AbortSignal.any([request.signal, running.ending, caller.ended]), detail: {} };
+            journey = {
+                request,
+                id,
+                url: `${pathname}${search}`,
+                admitted,
+                guest: running.guest,
+                signal: AbortSignal.any([request.signal, running.ending, caller.ended]),
+                detail: {}
+            };
             return finish(await this.#serve(journey));
-        }
-        catch (error) {
+        } catch (error) {
             const wire = failureWire(error);
             this.#recordFailure(wire.code, admitted, journey?.detail ?? {}, request.method);
             return finish(responseOf(wire));
@@ -122,7 +144,10 @@ export class Front {
         const { access, stepUp } = match.route;
         const named = (permission: string): string => `${plugin}:${permission}`;
         if (typeof access === 'object' && 'ticket' in access) {
-            const { caller, data } = tickets.take(match.params[access.ticket] ?? '', named(access.permission));
+            const { caller, data } = tickets.take(
+                match.params[access.ticket] ?? '',
+                named(access.permission)
+            );
             return { ...match, caller, ticket: data };
         }
         if (typeof access === 'object') {
@@ -136,7 +161,10 @@ export class Front {
             throw panelFailure.forbidden(named(access));
         }
         if (who.plain.role === 'viewer' && effectOf(match.route) !== 'read') {
-            throw panelFailure.forbidden(access === 'authenticated' ? access : named(access), 'The role viewer only reads');
+            throw panelFailure.forbidden(
+                access === 'authenticated' ? access : named(access),
+                'The role viewer only reads'
+            );
         }
         if (stepUp === true && !who.fresh) {
             throw panelFailure.stepUp();
@@ -145,39 +173,76 @@ export class Front {
     }
 
     async #serve(journey: Journey): Promise<Response> {
-        const { request, guest, admitted: { route }, signal } = journey;
+        const {
+            request,
+            guest,
+            admitted: { route },
+            signal
+        } = journey;
         switch (route.kind) {
-            case 'json': return this.#json(journey);
+            case 'json':
+                return this.#json(journey);
             case 'upload': {
-                const type = (request.headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+                const type =
+                    (request.headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
                 const accepts = route.accepts ?? [];
                 if (!accepts.includes(type) && !accepts.includes('*/*')) {
                     throw panelFailure.mediaType(accepts.join(' or '));
                 }
                 const length = request.headers.get('content-length');
                 const body = limited(request, route.maxBytes ?? mebibyte);
-                const answer = await this.#asked(journey, async (asked) => guest.upload({ ...asked, body: body.stream }), { type, length: length === null ? null : Number(length) }).catch((error: unknown) => {
+                const answer = await this.#asked(
+                    journey,
+                    async (asked) => guest.upload({ ...asked, body: body.stream }),
+                    { type, length: length === null ? null : Number(length) }
+                ).catch((error: unknown) => {
                     throw body.error() ?? error;
                 });
                 return this.#record(journey, wireOf(answer, journey.url), responseOf);
             }
             case 'stream': {
-                const input = await this.#begin(journey, request.method === 'POST' ? await bodyOf(request, mebibyte) : undefined);
+                const input = await this.#begin(
+                    journey,
+                    request.method === 'POST' ? await bodyOf(request, mebibyte) : undefined
+                );
                 const { events } = await guest.stream({ route: route.id, request: input.plain, signal });
-                return new Response(ReadableStream.from(ended(eventText(events, signal), input.end)) as ReadableStream, { headers: { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' } });
+                return new Response(
+                    ReadableStream.from(ended(eventText(events, signal), input.end)) as ReadableStream,
+                    {
+                        headers: {
+                            'content-type': 'text/event-stream; charset=utf-8',
+                            'x-accel-buffering': 'no'
+                        }
+                    }
+                );
             }
             case 'download': {
                 const input = await this.#begin(journey, undefined);
                 signal.addEventListener('abort', input.end, { once: true });
-                return downloadResponse(await guest.download({ route: route.id, request: input.plain, signal }), request);
+                return downloadResponse(
+                    await guest.download({ route: route.id, request: input.plain, signal }),
+                    request
+                );
             }
-            case 'http': return this.#http(journey);
-            case 'socket': throw panelFailure.badRequest('This is a WebSocket: connect with an upgrade');
+            case 'http':
+                return this.#http(journey);
+            case 'socket':
+                throw panelFailure.badRequest('This is a WebSocket: connect with an upgrade');
         }
     }
 
     /** For a WebSocket: everything but the talk itself. */
-    async open(request: Request, who: Caller): Promise<{ readonly guest: Guest; readonly route: RouteDocument; readonly plain: PlainRequest; readonly ending: AbortSignal; readonly ended: AbortSignal; end(): void }> {
+    async open(
+        request: Request,
+        who: Caller
+    ): Promise<{
+        readonly guest: Guest;
+        readonly route: RouteDocument;
+        readonly plain: PlainRequest;
+        readonly ending: AbortSignal;
+        readonly ended: AbortSignal;
+        end(): void;
+    }> {
         const running = this.#options.running();
         if (running === null) {
             throw panelFailure.disabled(this.#options.plugin);
@@ -188,12 +253,34 @@ export class Front {
             throw panelFailure.notFound();
         }
         const admitted = await this.#admit(match, who);
-        const { plain, end } = await this.#begin({ request, id: randomUUID(), url: `${pathname}${search}`, admitted, guest: running.guest, signal: request.signal, detail: {} }, undefined);
-        return { guest: running.guest, route: match.route, plain, end, ending: running.ending, ended: admitted.caller.ended };
+        const { plain, end } = await this.#begin(
+            {
+                request,
+                id: randomUUID(),
+                url: `${pathname}${search}`,
+                admitted,
+                guest: running.guest,
+                signal: request.signal,
+                detail: {}
+            },
+            undefined
+        );
+        return {
+            guest: running.guest,
+            route: match.route,
+            plain,
+            end,
+            ending: running.ending,
+            ended: admitted.caller.ended
+        };
     }
 
     async #json(journey: Journey): Promise<Response> {
-        const { request, guest, admitted: { route } } = journey;
+        const {
+            request,
+            guest,
+            admitted: { route }
+        } = journey;
         const isGet = request.method === 'GET' || request.method === 'HEAD';
         const body = isGet ? undefined : await bodyOf(request, route.maxBytes ?? mebibyte);
         const kept = await this.#claim(journey, body);
@@ -201,16 +288,22 @@ export class Front {
             return responseOf(kept.answer);
         }
         try {
-            const answer = await inTime(route.timeoutSeconds ?? 30, () => this.#asked(journey, (asked) => guest.json(asked), {}, body?.value));
+            const answer = await inTime(route.timeoutSeconds ?? 30, () =>
+                this.#asked(journey, (asked) => guest.json(asked), {}, body?.value)
+            );
             const wire = wireOf(answer, journey.url);
             if (!isGet) {
                 this.#keep(kept, route, wire);
                 return this.#record(journey, wire, responseOf);
             }
             return tagged(request, wire, answer.json.startsWith('['));
-        }
-        catch (error) {
-            if (kept !== null && isFailure(error) && error.code < 50000 && Math.floor(error.code / 100) !== 429) {
+        } catch (error) {
+            if (
+                kept !== null &&
+                isFailure(error) &&
+                error.code < 50000 &&
+                Math.floor(error.code / 100) !== 429
+            ) {
                 this.#keep(kept, route, failureWire(error));
             }
             throw error;
@@ -218,8 +311,15 @@ export class Front {
     }
 
     /** A retry gets the first answer. */
-    async #claim(journey: Journey, body: { readonly text: string; readonly value: unknown } | undefined): Promise<Kept | null> {
-        const { request, guest, admitted: { route, caller } } = journey;
+    async #claim(
+        journey: Journey,
+        body: { readonly text: string; readonly value: unknown } | undefined
+    ): Promise<Kept | null> {
+        const {
+            request,
+            guest,
+            admitted: { route, caller }
+        } = journey;
         const key = request.headers.get('idempotency-key');
         if (key === null || request.method !== 'POST' || caller.plain.id === null) {
             return null;
@@ -229,7 +329,9 @@ export class Front {
         if (!/^[\x21-\x7e]{1,128}$/.test(key)) {
             throw panelFailure.badRequest('Idempotency-Key must be 1 to 128 visible ASCII characters');
         }
-        const fingerprint = createHash('sha256').update(`${request.method} ${journey.url}\n${body?.text ?? ''}`).digest('base64url');
+        const fingerprint = createHash('sha256')
+            .update(`${request.method} ${journey.url}\n${body?.text ?? ''}`)
+            .digest('base64url');
         const known = this.#kept.get(`${caller.plain.key} ${key}`);
         if (known === undefined) {
             const first: Kept = { fingerprint, answer: null };
@@ -252,50 +354,108 @@ export class Front {
     }
 
     async #http(journey: Journey): Promise<Response> {
-        const { request, guest, admitted: { route }, signal } = journey;
+        const {
+            request,
+            guest,
+            admitted: { route },
+            signal
+        } = journey;
         const input = await this.#begin(journey, undefined);
         signal.addEventListener('abort', input.end, { once: true });
         const hasBody = request.method !== 'GET' && request.method !== 'HEAD';
         const body = hasBody ? limited(request, route.maxBytes ?? mebibyte) : null;
         const { pathname, search } = new URL(request.url);
-        const answer = await guest.http({ route: route.id, request: input.plain, signal, method: request.method, url: `http://panel.invalid${pathname}${search}`, body: body?.stream ?? null }).catch((error: unknown) => {
-            throw body?.error() ?? error;
-        });
+        const answer = await guest
+            .http({
+                route: route.id,
+                request: input.plain,
+                signal,
+                method: request.method,
+                url: `http://panel.invalid${pathname}${search}`,
+                body: body?.stream ?? null
+            })
+            .catch((error: unknown) => {
+                throw body?.error() ?? error;
+            });
         const isBare = answer.status === 204 || answer.status === 304;
-        const response = new Response(isBare ? null : answer.body, { status: answer.status, headers: allowedHeaders(Object.fromEntries(answer.headers)) });
-        return hasBody && effectOf(route) !== 'read' && answer.status < 400 ? this.#record(journey, { status: answer.status, headers: {}, body: '' }, () => response) : response;
+        const response = new Response(isBare ? null : answer.body, {
+            status: answer.status,
+            headers: allowedHeaders(Object.fromEntries(answer.headers))
+        });
+        return hasBody && effectOf(route) !== 'read' && answer.status < 400
+            ? this.#record(journey, { status: answer.status, headers: {}, body: '' }, () => response)
+            : response;
     }
 
-    async #asked<T>(journey: Journey, work: (asked: { readonly route: string; readonly request: PlainRequest; readonly signal: AbortSignal }) => Promise<T>, more: Partial<Pick<PlainRequest, 'type' | 'length'>>, value?: unknown): Promise<T> {
+    async #asked<T>(
+        journey: Journey,
+        work: (asked: {
+            readonly route: string;
+            readonly request: PlainRequest;
+            readonly signal: AbortSignal;
+        }) => Promise<T>,
+        more: Partial<Pick<PlainRequest, 'type' | 'length'>>,
+        value?: unknown
+    ): Promise<T> {
         const { plain, end } = await this.#begin(journey, value === undefined ? undefined : { value });
         try {
-            return await work({ route: journey.admitted.route.id, request: { ...plain, ...more }, signal: journey.signal });
-        }
-        finally {
+            return await work({
+                route: journey.admitted.route.id,
+                request: { ...plain, ...more },
+                signal: journey.signal
+            });
+        } finally {
             end();
         }
     }
 
     /** The request as plain data; its actor is nobody once `end` was called. */
-    async #begin(journey: Journey, body: { readonly value: unknown } | undefined): Promise<{ readonly plain: PlainRequest; end(): void }> {
-        const { request, id, admitted: { caller, params, ticket } } = journey;
+    async #begin(
+        journey: Journey,
+        body: { readonly value: unknown } | undefined
+    ): Promise<{ readonly plain: PlainRequest; end(): void }> {
+        const {
+            request,
+            id,
+            admitted: { caller, params, ticket }
+        } = journey;
         const { people } = this.#options;
-        const asker: Asker = people.begin({ caller, ip: '127.0.0.1', requestId: id, audit: (detail) => {
-            journey.detail = { ...journey.detail, ...detail };
-        } });
+        const asker: Asker = people.begin({
+            caller,
+            ip: '127.0.0.1',
+            requestId: id,
+            audit: (detail) => {
+                journey.detail = { ...journey.detail, ...detail };
+            }
+        });
         const ifMatch = request.headers.get('if-match');
         return {
             plain: {
-                ...asker, id, params, query: queryOf(new URL(request.url)), payload: body?.value, ticket,
-                headers: Object.fromEntries([...request.headers].filter(([name]) => !hidden.has(name) && !name.startsWith('x-forwarded-'))),
-                ip: '127.0.0.1', ifMatch: ifMatch === null ? null : ifMatch.trim().replace(/^"(.*)"$/, '$1'), idempotencyKey: request.headers.get('idempotency-key'), lastEventId: request.headers.get('last-event-id')
+                ...asker,
+                id,
+                params,
+                query: queryOf(new URL(request.url)),
+                payload: body?.value,
+                ticket,
+                headers: Object.fromEntries(
+                    [...request.headers].filter(
+                        ([name]) => !hidden.has(name) && !name.startsWith('x-forwarded-')
+                    )
+                ),
+                ip: '127.0.0.1',
+                ifMatch: ifMatch === null ? null : ifMatch.trim().replace(/^"(.*)"$/, '$1'),
+                idempotencyKey: request.headers.get('idempotency-key'),
+                lastEventId: request.headers.get('last-event-id')
             },
             end: () => people.finish(asker.handle)
         };
     }
 
     #record(journey: Journey, wire: Wire, answer: (wire: Wire) => Response): Response {
-        const { admitted: { route, caller }, request } = journey;
+        const {
+            admitted: { route, caller },
+            request
+        } = journey;
         if (effectOf(route) !== 'read' && route.audit !== false) {
             this.#options.audit.push(this.#entry(route, caller, journey.detail, request.method, 0));
         }
@@ -310,17 +470,35 @@ export class Front {
         }
     }
 
-    #entry(route: RouteDocument, caller: Caller, detail: AuditDetail, method: string, code: number): AuditRecord {
+    #entry(
+        route: RouteDocument,
+        caller: Caller,
+        detail: AuditDetail,
+        method: string,
+        code: number
+    ): AuditRecord {
         const declared = typeof route.audit === 'object' ? route.audit : null;
-        const fallback = effectOf(route) === 'read' ? 'read' : route.kind === 'http' ? 'run' : actions[method] ?? 'run';
-        return { action: declared?.action ?? fallback, resource: declared?.resource ?? this.#options.plugin, ...detail, outcome: code === 0 ? 'success' : 'failure', code, username: caller.plain.username };
+        const fallback =
+            effectOf(route) === 'read' ? 'read' : route.kind === 'http' ? 'run' : (actions[method] ?? 'run');
+        return {
+            action: declared?.action ?? fallback,
+            resource: declared?.resource ?? this.#options.plugin,
+            ...detail,
+            outcome: code === 0 ? 'success' : 'failure',
+            code,
+            username: caller.plain.username
+        };
     }
 }
 
 /** What a route does to the world: its own word, or what its kind and method say. */
 function effectOf({ effect, kind, methods }: RouteDocument): Effect {
-    const isReading = ['stream', 'socket', 'download'].includes(kind) || methods.every((method) => ['GET', 'HEAD', 'OPTIONS'].includes(method));
-    return effect ?? (isReading ? 'read' : methods[0] === 'DELETE' && kind === 'json' ? 'destructive' : 'write');
+    const isReading =
+        ['stream', 'socket', 'download'].includes(kind) ||
+        methods.every((method) => ['GET', 'HEAD', 'OPTIONS'].includes(method));
+    return (
+        effect ?? (isReading ? 'read' : methods[0] === 'DELETE' && kind === 'json' ? 'destructive' : 'write')
+    );
 }
 
 async function inTime<T>(seconds: number, work: () => Promise<T>): Promise<T> {
@@ -330,24 +508,30 @@ async function inTime<T>(seconds: number, work: () => Promise<T>): Promise<T> {
     });
     try {
         return await Promise.race([work(), late]);
-    }
-    finally {
+    } finally {
         clearTimeout(timer);
     }
 }
 
 /** A list carries a tag of its content, a single object its version; either is revalidated. */
 function tagged(request: Request, wire: Wire, isList: boolean): Response {
-    const tag = wire.headers['etag'] ?? (isList ? `"${createHash('sha1').update(wire.body).digest('base64url')}"` : undefined);
-    const known = request.headers.get('if-none-match')?.split(',').some((each) => each.trim().replace(/^W\//, '') === tag) === true;
-    return known && tag !== undefined ? new Response(null, { status: 304, headers: { etag: tag } }) : responseOf(tag === undefined ? wire : { ...wire, headers: { ...wire.headers, etag: tag } });
+    const tag =
+        wire.headers['etag'] ??
+        (isList ? `"${createHash('sha1').update(wire.body).digest('base64url')}"` : undefined);
+    const known =
+        request.headers
+            .get('if-none-match')
+            ?.split(',')
+            .some((each) => each.trim().replace(/^W\//, '') === tag) === true;
+    return known && tag !== undefined
+        ? new Response(null, { status: 304, headers: { etag: tag } })
+        : responseOf(tag === undefined ? wire : { ...wire, headers: { ...wire.headers, etag: tag } });
 }
 
 async function* ended<T>(series: AsyncIterable<T>, end: () => void): AsyncGenerator<T> {
     try {
         yield* series;
-    }
-    finally {
+    } finally {
         end();
     }
 }

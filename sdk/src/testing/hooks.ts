@@ -7,9 +7,29 @@ import type { HookKind, HookName, Hooks, Tap } from '../hooks.ts';
 const watched = new Set(['settings.changed', 'audit.recorded']);
 
 const kinds: Readonly<Record<string, HookKind>> = {
-    'host.beforeSave': 'waterfall', 'host.guard': 'guard', 'host.afterChange': 'notify', 'auth.beforeLogin': 'guard', 'auth.afterLogin': 'notify', 'audit.recorded': 'notify', 'engine.applied': 'notify', 'engine.failed': 'notify',
-    'certificate.issued': 'notify', 'certificate.expiring': 'notify', 'certificate.failed': 'notify', 'settings.changed': 'notify', 'notification.raised': 'notify', 'routes.changed': 'notify', 'plugin.stateChanged': 'notify',
-    'engine.collect': 'collect', 'backup.collect': 'collect', 'backup.restore': 'collect', 'export.collect': 'collect', 'import.restore': 'collect', 'health.collect': 'collect', 'panel.started': 'notify', 'panel.stopping': 'notify'
+    'host.beforeSave': 'waterfall',
+    'host.guard': 'guard',
+    'host.afterChange': 'notify',
+    'auth.beforeLogin': 'guard',
+    'auth.afterLogin': 'notify',
+    'audit.recorded': 'notify',
+    'engine.applied': 'notify',
+    'engine.failed': 'notify',
+    'certificate.issued': 'notify',
+    'certificate.expiring': 'notify',
+    'certificate.failed': 'notify',
+    'settings.changed': 'notify',
+    'notification.raised': 'notify',
+    'routes.changed': 'notify',
+    'plugin.stateChanged': 'notify',
+    'engine.collect': 'collect',
+    'backup.collect': 'collect',
+    'backup.restore': 'collect',
+    'export.collect': 'collect',
+    'import.restore': 'collect',
+    'health.collect': 'collect',
+    'panel.started': 'notify',
+    'panel.stopping': 'notify'
 };
 
 /** A tap that threw, was too slow, or refused by failing. */
@@ -26,13 +46,23 @@ export class HooksFake {
     readonly #published = new Map<string, Published<HookName>>();
 
     constructor() {
-        this.host = createHookHost(({ plugin, hook, error }) => void this.failures.push({ plugin, hook, error }));
+        this.host = createHookHost(
+            ({ plugin, hook, error }) => void this.failures.push({ plugin, hook, error })
+        );
         for (const [name, kind] of Object.entries(kinds)) {
-            this.publish(name, kind, name === 'auth.beforeLogin' ? { failOpen: true, timeoutSeconds: 3 } : {});
+            this.publish(
+                name,
+                kind,
+                name === 'auth.beforeLogin' ? { failOpen: true, timeoutSeconds: 3 } : {}
+            );
         }
     }
 
-    publish(name: string, kind: HookKind, options: { readonly timeoutSeconds?: number; readonly failOpen?: boolean }): void {
+    publish(
+        name: string,
+        kind: HookKind,
+        options: { readonly timeoutSeconds?: number; readonly failOpen?: boolean }
+    ): void {
         this.#published.set(name, this.host.define(name as HookName, kind as never, options));
     }
 

@@ -11,7 +11,17 @@ import type { Db, Health, Notification } from '../context.ts';
 import { isDefinition, type PluginDefinition, type Remote } from '../definition.ts';
 import type { Who } from './actors.ts';
 import { createClient, type TestClient } from './client.ts';
-import type { TestApi, TestFaults, TestHooks, TestNetwork, TestPartners, TestPrograms, TestSchedules, TestServing, TestTasks } from './controls.ts';
+import type {
+    TestApi,
+    TestFaults,
+    TestHooks,
+    TestNetwork,
+    TestPartners,
+    TestPrograms,
+    TestSchedules,
+    TestServing,
+    TestTasks
+} from './controls.ts';
 import { Front, type AuditRecord } from './front.ts';
 import { TestGeneration, type Boundary, type StopReport, type TestTiming } from './generation.ts';
 import { readTestPackage, type TestManifest, type TestPackage } from './manifest.ts';
@@ -108,7 +118,10 @@ const usual: TestTiming = { setupMs: 10_000, startMs: 30_000, stopMs: 8_000, hea
  * @example `await using host = await createTestHost(hello, { package: import.meta.url }); const { data } = await host.as('viewer').get('/greetings/Ann');`
  * @throws PluginFailure with the stage and code that the panel would put on the plugin's record
  */
-export async function createTestHost(definition: PluginDefinition<never> | PluginDefinition, options: TestHostOptions = {}): Promise<TestHost> {
+export async function createTestHost(
+    definition: PluginDefinition<never> | PluginDefinition,
+    options: TestHostOptions = {}
+): Promise<TestHost> {
     const code = definition as PluginDefinition;
     if (!isDefinition(code)) {
         throw new TypeError('createTestHost takes what definePlugin returned');
@@ -116,29 +129,40 @@ export async function createTestHost(definition: PluginDefinition<never> | Plugi
     const pkg = packageOf(code, options);
     const absent = code.requires.filter((name) => options.partners?.[name] === undefined);
     if (absent.length > 0) {
-        throw new TypeError(`${pkg.manifest.name} requires ${absent.join(' and ')}: give createTestHost a fake of each, as partners: { ${absent[0]}: { … } }`);
+        throw new TypeError(
+            `${pkg.manifest.name} requires ${absent.join(' and ')}: give createTestHost a fake of each, as partners: { ${absent[0]}: { … } }`
+        );
     }
     const root = await mkdtemp(join(tmpdir(), 'portico-test-'));
     const host = new Host(root, pkg, code, options);
     try {
         await mkdir(join(root, 'data'), { mode: 0o700 });
-        for (const folder of ['', ...(pkg.manifest.capabilities?.files ?? []).filter((each) => each.startsWith('/'))]) {
+        for (const folder of [
+            '',
+            ...(pkg.manifest.capabilities?.files ?? []).filter((each) => each.startsWith('/'))
+        ]) {
             await mkdir(join(root, 'machine', folder), { recursive: true });
         }
         await host.start();
         return host;
-    }
-    catch (error) {
+    } catch (error) {
         await rm(root, { recursive: true, force: true });
         throw error;
     }
 }
 
 function packageOf(code: PluginDefinition, { package: place, manifest = {} }: TestHostOptions): TestPackage {
-    const named = (names: readonly string[]): Readonly<Record<string, string>> => Object.fromEntries(names.map((name) => [name, '*']));
-    const found: TestPackage = place === undefined
-        ? { package: '@test/plugin', version: '1.0.0', folder: null, manifest: { name: 'test', requires: named(code.requires), optional: named(code.optional) } }
-        : readTestPackage(place);
+    const named = (names: readonly string[]): Readonly<Record<string, string>> =>
+        Object.fromEntries(names.map((name) => [name, '*']));
+    const found: TestPackage =
+        place === undefined
+            ? {
+                  package: '@test/plugin',
+                  version: '1.0.0',
+                  folder: null,
+                  manifest: { name: 'test', requires: named(code.requires), optional: named(code.optional) }
+              }
+            : readTestPackage(place);
     return { ...found, manifest: { ...found.manifest, ...manifest } };
 }
 
@@ -160,13 +184,33 @@ class Host implements TestHost {
         this.#root = root;
         this.#code = code;
         this.#options = options;
-        this.#world = new World(root, pkg, { partners: options.partners ?? {}, now: Number(options.now ?? Date.now()), quiet: options.quiet ?? false });
+        this.#world = new World(root, pkg, {
+            partners: options.partners ?? {},
+            now: Number(options.now ?? Date.now()),
+            quiet: options.quiet ?? false
+        });
         this.#world.granted = options.grants ?? this.#world.granted;
         this.#world.settings = options.settings ?? {};
-        const entries = new Set((pkg.manifest.contributes?.pages ?? []).map(({ entry }) => `/api/plugins/${this.name}/${entry.replace(/^\/+/, '')}`));
+        const entries = new Set(
+            (pkg.manifest.contributes?.pages ?? []).map(
+                ({ entry }) => `/api/plugins/${this.name}/${entry.replace(/^\/+/, '')}`
+            )
+        );
         this.#front = new Front({
-            plugin: this.name, people: this.#world.people, tickets: this.#world.tickets, audit: this.#world.audit, entries,
-            running: () => (this.#generation === null ? null : { guest: this.#generation.guest, match: this.#generation.match, ending: this.#generation.ending.signal, asset: (path) => this.#running.asset(path) })
+            plugin: this.name,
+            people: this.#world.people,
+            tickets: this.#world.tickets,
+            audit: this.#world.audit,
+            entries,
+            running: () =>
+                this.#generation === null
+                    ? null
+                    : {
+                          guest: this.#generation.guest,
+                          match: this.#generation.match,
+                          ending: this.#generation.ending.signal,
+                          asset: (path) => this.#running.asset(path)
+                      }
         });
         this.#world.partners.watch(async (name, present) => {
             await this.#generation?.guest.partner({ name, present });
@@ -254,10 +298,16 @@ class Host implements TestHost {
     }
 
     async setSettings(change: Readonly<Record<string, unknown>>): Promise<void> {
-        const { sealer, package: { package: npmName } } = this.#world;
+        const {
+            sealer,
+            package: { package: npmName }
+        } = this.#world;
         const label = labelOf(this.name, npmName);
         const { guest, definition } = this.#running;
-        const merged = mergeSettings(openSettings(this.#world.settings, label, sealer), plainCopy(change, 'the settings'));
+        const merged = mergeSettings(
+            openSettings(this.#world.settings, label, sealer),
+            plainCopy(change, 'the settings')
+        );
         const { values } = await guest.readSettings({ values: merged });
         this.#world.settings = sealSettings(merged, definition.secrets, label, sealer);
         await guest.settings({ values });
@@ -273,7 +323,10 @@ class Host implements TestHost {
         const { [capability]: now, ...rest } = this.#world.granted;
         const { [capability]: asked } = this.#world.package.manifest.capabilities ?? {};
         // Of what stands for anything, one entry can only be taken away with the rest.
-        const left = entry === undefined || !Array.isArray(now) || now.includes('*') || asked === undefined ? [] : (now as readonly string[]).filter((each) => each !== entry);
+        const left =
+            entry === undefined || !Array.isArray(now) || now.includes('*') || asked === undefined
+                ? []
+                : (now as readonly string[]).filter((each) => each !== entry);
         this.setGrants(left.length === 0 ? rest : { ...rest, [capability]: left });
     }
 
@@ -284,8 +337,19 @@ class Host implements TestHost {
     contract<C>({ plugin = 'test', who }: { readonly plugin?: string; readonly who?: Who } = {}): Remote<C> {
         return partnerProxy(this.name, async ({ method, input, options }) => {
             const { people } = this.#world;
-            const asker = who === undefined ? null : people.begin({ caller: people.caller(who), ip: null, requestId: `call-${method}`, audit: null });
-            const signal = options.signal === undefined ? this.#running.ending.signal : AbortSignal.any([options.signal, this.#running.ending.signal]);
+            const asker =
+                who === undefined
+                    ? null
+                    : people.begin({
+                          caller: people.caller(who),
+                          ip: null,
+                          requestId: `call-${method}`,
+                          audit: null
+                      });
+            const signal =
+                options.signal === undefined
+                    ? this.#running.ending.signal
+                    : AbortSignal.any([options.signal, this.#running.ending.signal]);
             const answer = await this.#running.guest.contract({ method, input, plugin, asker, signal });
             if (asker !== null && answer.series === undefined) {
                 people.finish(asker.handle);
@@ -301,13 +365,26 @@ class Host implements TestHost {
         if (meanwhile !== undefined) {
             await this.clock.advance(meanwhile);
         }
-        const generation = await TestGeneration.start(this.#world, this.#code, this.#options.boundary ?? 'copy', { ...usual, ...this.#options.timing });
+        const generation = await TestGeneration.start(
+            this.#world,
+            this.#code,
+            this.#options.boundary ?? 'copy',
+            { ...usual, ...this.#options.timing }
+        );
         this.#generation = generation;
         this.#document = generation.document;
         // What the test gave in the clear is kept sealed from now on.
-        const { sealer, package: { package: npmName } } = this.#world;
+        const {
+            sealer,
+            package: { package: npmName }
+        } = this.#world;
         const label = labelOf(this.name, npmName);
-        this.#world.settings = sealSettings(openSettings(this.#world.settings, label, sealer), generation.definition.secrets, label, sealer);
+        this.#world.settings = sealSettings(
+            openSettings(this.#world.settings, label, sealer),
+            generation.definition.secrets,
+            label,
+            sealer
+        );
     }
 
     async stop(): Promise<StopReport> {
@@ -322,13 +399,13 @@ class Host implements TestHost {
     }
 
     close(): Promise<void> {
-        return this.#closed ??= (async () => {
+        return (this.#closed ??= (async () => {
             const report = this.#generation === null ? null : await this.stop();
             await rm(this.#root, { recursive: true, force: true });
             if (report !== null) {
                 this.#refuseLeaks(report);
             }
-        })();
+        })());
     }
 
     [Symbol.asyncDispose](): Promise<void> {
@@ -336,7 +413,11 @@ class Host implements TestHost {
     }
 
     #refuseLeaks({ leaked, failures, leftovers }: StopReport): void {
-        const leaks = [...leaked.map(({ kind, name, error }) => `${kind} ${name}: ${error}`), ...failures.map((failure) => `onStop failed: ${failure}`), ...leftovers];
+        const leaks = [
+            ...leaked.map(({ kind, name, error }) => `${kind} ${name}: ${error}`),
+            ...failures.map((failure) => `onStop failed: ${failure}`),
+            ...leftovers
+        ];
         if (leaks.length > 0) {
             throw new LeakError(this.name, leaks);
         }

@@ -6,7 +6,17 @@ export type { AskOptions, Body, TestClient } from './client.ts';
 export type { Finding, Rule } from './conformance/finding.ts';
 export type { ConformanceRequest } from './conformance/requests.ts';
 export { runConformance, type ConformanceOptions, type ConformanceReport } from './conformance/run.ts';
-export type { TestApi, TestFaults, TestHooks, TestNetwork, TestPartners, TestPrograms, TestSchedules, TestServing, TestTasks } from './controls.ts';
+export type {
+    TestApi,
+    TestFaults,
+    TestHooks,
+    TestNetwork,
+    TestPartners,
+    TestPrograms,
+    TestSchedules,
+    TestServing,
+    TestTasks
+} from './controls.ts';
 export type { Door, FaultOptions } from './faults.ts';
 export type { AuditRecord } from './front.ts';
 export { PluginFailure, type Boundary, type StopReport, type TestTiming } from './generation.ts';

@@ -11,9 +11,18 @@ export interface TestManifest {
     readonly sdk?: string;
     readonly requires?: Readonly<Record<string, string>>;
     readonly optional?: Readonly<Record<string, string>>;
-    readonly permissions?: Readonly<Record<string, string | { readonly title: string; readonly roles: readonly string[] }>>;
+    readonly permissions?: Readonly<
+        Record<string, string | { readonly title: string; readonly roles: readonly string[] }>
+    >;
     readonly capabilities?: Capabilities;
-    readonly contributes?: { readonly pages?: readonly { readonly id: string; readonly entry: string; readonly access: string; readonly title: string }[] };
+    readonly contributes?: {
+        readonly pages?: readonly {
+            readonly id: string;
+            readonly entry: string;
+            readonly access: string;
+            readonly title: string;
+        }[];
+    };
 }
 
 /** A package and where it lies. */
@@ -33,14 +42,22 @@ export interface TestPackage {
  * @throws Error when there is none, or it is no plugin's
  */
 export function readTestPackage(place: string | URL): TestPackage {
-    const start = resolve(typeof place === 'string' && !place.startsWith('file:') ? place : fileURLToPath(place));
+    const start = resolve(
+        typeof place === 'string' && !place.startsWith('file:') ? place : fileURLToPath(place)
+    );
     const folder = folderOf(start);
     if (folder === null) {
         throw new Error(`There is no package.json at ${start}, or above it`);
     }
-    const { name, version, portico } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name?: string; version?: string; portico?: TestManifest };
+    const { name, version, portico } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+        name?: string;
+        version?: string;
+        portico?: TestManifest;
+    };
     if (typeof portico?.name !== 'string') {
-        throw new Error(`${join(folder, 'package.json')} has no field "portico" with a name: it is no plugin's`);
+        throw new Error(
+            `${join(folder, 'package.json')} has no field "portico" with a name: it is no plugin's`
+        );
     }
     return { package: name ?? portico.name, version: version ?? '0.0.0', manifest: portico, folder };
 }
@@ -50,8 +67,7 @@ function folderOf(start: string): string | null {
         try {
             readFileSync(join(folder, 'package.json'));
             return folder;
-        }
-        catch {
+        } catch {
             if (dirname(folder) === folder) {
                 return null;
             }

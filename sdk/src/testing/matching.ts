@@ -15,14 +15,26 @@ interface Compiled {
 }
 
 /** Finds routes by method and path, as hapi does. */
-export function createMatcher(routes: readonly RouteDocument[]): (method: string, path: string) => Match | null {
+export function createMatcher(
+    routes: readonly RouteDocument[]
+): (method: string, path: string) => Match | null {
     const compiled = routes.map(compile).sort((a, b) => (a.rank < b.rank ? -1 : 1));
     return (method, path) => {
         for (const { route, pattern, names } of compiled) {
             const found = takes(route, method) ? pattern.exec(path) : null;
             if (found !== null) {
-                const values = names.map((name, index) => [name, found[index + 1]] as const).filter((entry): entry is readonly [string, string] => entry[1] !== undefined && entry[1] !== '');
-                return { route, params: Object.fromEntries(values.map(([name, value]) => [name, decodeURIComponent(value)])) };
+                const values = names
+                    .map((name, index) => [name, found[index + 1]] as const)
+                    .filter(
+                        (entry): entry is readonly [string, string] =>
+                            entry[1] !== undefined && entry[1] !== ''
+                    );
+                return {
+                    route,
+                    params: Object.fromEntries(
+                        values.map(([name, value]) => [name, decodeURIComponent(value)])
+                    )
+                };
             }
         }
         return null;
@@ -37,16 +49,19 @@ function takes({ kind, methods }: RouteDocument, method: string): boolean {
 function compile(route: RouteDocument): Compiled {
     const names: string[] = [];
     let rank = '';
-    const segments = route.path.split('/').slice(1).map((segment) => {
-        const whole = /^\{(\w+)(\?|\*\d*)?\}$/.exec(segment);
-        if (whole === null) {
-            rank += /\{/.test(segment) ? '1' : '0';
-            return `/${segment.replace(/\{(\w+)\}|[.*+?^${}()|[\]\\]/g, (part, name: string | undefined) => (name === undefined ? `\\${part}` : (names.push(name), '([^/]+)')))}`;
-        }
-        const [, name = '', mark = ''] = whole;
-        names.push(name);
-        rank += mark.startsWith('*') ? '4' : mark === '?' ? '3' : '2';
-        return mark.startsWith('*') ? '(?:/(.*))?' : mark === '?' ? '(?:/([^/]*))?' : '/([^/]+)';
-    });
+    const segments = route.path
+        .split('/')
+        .slice(1)
+        .map((segment) => {
+            const whole = /^\{(\w+)(\?|\*\d*)?\}$/.exec(segment);
+            if (whole === null) {
+                rank += /\{/.test(segment) ? '1' : '0';
+                return `/${segment.replace(/\{(\w+)\}|[.*+?^${}()|[\]\\]/g, (part, name: string | undefined) => (name === undefined ? `\\${part}` : (names.push(name), '([^/]+)')))}`;
+            }
+            const [, name = '', mark = ''] = whole;
+            names.push(name);
+            rank += mark.startsWith('*') ? '4' : mark === '?' ? '3' : '2';
+            return mark.startsWith('*') ? '(?:/(.*))?' : mark === '?' ? '(?:/([^/]*))?' : '/([^/]+)';
+        });
     return { route, pattern: new RegExp(`^${segments.join('')}$`), names, rank };
 }

@@ -20,7 +20,7 @@ export class NetworkFake {
 
     /** Says what a host answers. A text or an object is a 200; an object goes as JSON. A function may throw: then the connection fails. */
     answer(host: string, answer: NetworkAnswer | Script): void {
-        this.#hosts.set(host, typeof answer === 'function' ? answer as Script : () => answer);
+        this.#hosts.set(host, typeof answer === 'function' ? (answer as Script) : () => answer);
     }
 
     /** Leads `dial` to a socket of the test's: `lead('db.example:5432', { port })` to 127.0.0.1, or `lead('/run/docker.sock', { path })`. */
@@ -31,7 +31,9 @@ export class NetworkFake {
     scriptOf(host: string): Script {
         const script = this.#hosts.get(host);
         if (script === undefined) {
-            throw new Error(`The plugin asks ${host}, of which the test says nothing: network.answer('${host}', …)`);
+            throw new Error(
+                `The plugin asks ${host}, of which the test says nothing: network.answer('${host}', …)`
+            );
         }
         return script;
     }
@@ -39,17 +41,33 @@ export class NetworkFake {
     targetOf(address: string): NetworkTarget {
         const target = this.#targets.get(address);
         if (target === undefined) {
-            throw new Error(`The plugin dials ${address}, of which the test says nothing: network.lead('${address}', …)`);
+            throw new Error(
+                `The plugin dials ${address}, of which the test says nothing: network.lead('${address}', …)`
+            );
         }
         return target;
     }
 }
 
 /** The doors `fetch` and `dial` over what the test says. */
-export function createNetworkDoors(network: NetworkFake, { grants, scope, signal }: { readonly grants: Grants; readonly scope: Scope; readonly signal: AbortSignal }): { readonly fetch: typeof globalThis.fetch; dial(target?: NetConnectOpts): Socket; revoke(): void } {
+export function createNetworkDoors(
+    network: NetworkFake,
+    {
+        grants,
+        scope,
+        signal
+    }: { readonly grants: Grants; readonly scope: Scope; readonly signal: AbortSignal }
+): { readonly fetch: typeof globalThis.fetch; dial(target?: NetConnectOpts): Socket; revoke(): void } {
     const isNamed = (host: string): boolean => {
         const name = host.toLowerCase().replace(/\.$/, '');
-        return grants.list('network').some((entry) => entry === '*' || entry.toLowerCase() === name || (entry.startsWith('*.') && name.endsWith(entry.slice(1).toLowerCase())));
+        return grants
+            .list('network')
+            .some(
+                (entry) =>
+                    entry === '*' ||
+                    entry.toLowerCase() === name ||
+                    (entry.startsWith('*.') && name.endsWith(entry.slice(1).toLowerCase()))
+            );
     };
     const sockets = new Set<LedSocket>();
     const judge = (options: NetConnectOpts): NetConnectOpts | Error => {
@@ -61,8 +79,7 @@ export function createNetworkDoors(network: NetworkFake, { grants, scope, signal
         try {
             const target = network.targetOf(path ?? `${host}:${port}`);
             return 'path' in target ? { path: target.path } : { host: '127.0.0.1', port: target.port };
-        }
-        catch (error) {
+        } catch (error) {
             return error as Error;
         }
     };
@@ -76,24 +93,40 @@ export function createNetworkDoors(network: NetworkFake, { grants, scope, signal
                 }
                 const script = network.scriptOf(hostname);
                 network.requests.push(request.clone());
-                const answer = await abortable(AbortSignal.any([request.signal, signal]), async () => script(request)).catch((error: unknown) => {
+                const answer = await abortable(AbortSignal.any([request.signal, signal]), async () =>
+                    script(request)
+                ).catch((error: unknown) => {
                     throw request.signal.aborted ? error : new TypeError('fetch failed', { cause: error });
                 });
-                const response = answer instanceof Response ? answer : typeof answer === 'string' ? new Response(answer) : Response.json(answer);
+                const response =
+                    answer instanceof Response
+                        ? answer
+                        : typeof answer === 'string'
+                          ? new Response(answer)
+                          : Response.json(answer);
                 const location = response.headers.get('location');
-                if (![301, 302, 303, 307, 308].includes(response.status) || location === null || request.redirect === 'manual') {
+                if (
+                    ![301, 302, 303, 307, 308].includes(response.status) ||
+                    location === null ||
+                    request.redirect === 'manual'
+                ) {
                     return response;
                 }
                 if (request.redirect === 'error' || hop >= mostRedirects) {
                     throw new TypeError('fetch failed', { cause: new Error(`${hostname} redirects`) });
                 }
-                request = new Request(new URL(location, request.url), { method: request.method === 'HEAD' ? 'HEAD' : 'GET', signal: request.signal });
+                request = new Request(new URL(location, request.url), {
+                    method: request.method === 'HEAD' ? 'HEAD' : 'GET',
+                    signal: request.signal
+                });
             }
         },
         dial(target) {
             const socket = new LedSocket(judge);
             sockets.add(socket);
-            const owned = scope.own('socket', target === undefined ? 'socket' : JSON.stringify(target), () => socket.destroy());
+            const owned = scope.own('socket', target === undefined ? 'socket' : JSON.stringify(target), () =>
+                socket.destroy()
+            );
             socket.once('close', () => {
                 sockets.delete(socket);
                 owned.drop();
@@ -122,8 +155,15 @@ class LedSocket extends Socket {
 
     override connect(...input: unknown[]): this {
         const [first, ...rest] = (Array.isArray(input[0]) ? input[0] : input) as unknown[];
-        const listener = [first, ...rest].find((each) => typeof each === 'function') as (() => void) | undefined;
-        const options = (typeof first === 'object' && first !== null ? first : typeof first === 'string' && !/^\d+$/.test(first) ? { path: first } : { port: Number(first), ...(typeof rest[0] === 'string' ? { host: rest[0] } : {}) }) as NetConnectOpts;
+        const listener = [first, ...rest].find((each) => typeof each === 'function') as
+            (() => void) | undefined;
+        const options = (
+            typeof first === 'object' && first !== null
+                ? first
+                : typeof first === 'string' && !/^\d+$/.test(first)
+                  ? { path: first }
+                  : { port: Number(first), ...(typeof rest[0] === 'string' ? { host: rest[0] } : {}) }
+        ) as NetConnectOpts;
         const judged = this.#judge(options);
         if (judged instanceof Error) {
             process.nextTick(() => this.destroy(judged));
@@ -141,8 +181,7 @@ async function abortable<T>(signal: AbortSignal, work: () => Promise<T>): Promis
     signal.addEventListener('abort', abort, { once: true });
     try {
         return await Promise.race([work(), promise]);
-    }
-    finally {
+    } finally {
         signal.removeEventListener('abort', abort);
     }
 }

@@ -23,8 +23,7 @@ export class PartnersFake {
     async set(name: string, contract: FakeContract | null): Promise<void> {
         if (contract === null) {
             this.#contracts.delete(name);
-        }
-        else {
+        } else {
             this.#contracts.set(name, contract);
         }
         await this.#changed(name, contract !== null);
@@ -50,8 +49,7 @@ async function* copied(series: AsyncIterable<unknown>, what: string): AsyncGener
         for await (const item of series) {
             yield plainCopy(item, what);
         }
-    }
-    catch (error) {
+    } catch (error) {
         throw failureOf(error);
     }
 }

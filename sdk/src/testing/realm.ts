@@ -40,7 +40,10 @@ export function createDirectRealm(options: GuestOptions, watch: Watch): Realm {
 
 /** The guest in a thread of its own. @throws what the plugin's module throws when it is imported */
 export async function createWorkerRealm(plugin: WorkerPlugin, doors: HostDoors): Promise<Realm> {
-    const worker = new Worker(new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url), { workerData: plugin });
+    const worker = new Worker(
+        new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url),
+        { workerData: plugin }
+    );
     // The link answers every message but this one.
     await once(worker, 'message');
     const link = createLink<Guest>(worker as never, doors);
@@ -55,5 +58,10 @@ export async function createWorkerRealm(plugin: WorkerPlugin, doors: HostDoors):
 
 /** The same methods; what they start counts for the plugin. */
 function watched(guest: Guest, watch: Watch): Record<string, (input: never) => unknown> {
-    return Object.fromEntries(Object.entries(guest).map(([name, method]) => [name, (input: never) => watch.run(() => (method as (input: never) => unknown)(input))]));
+    return Object.fromEntries(
+        Object.entries(guest).map(([name, method]) => [
+            name,
+            (input: never) => watch.run(() => (method as (input: never) => unknown)(input))
+        ])
+    );
 }

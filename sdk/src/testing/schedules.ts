@@ -8,10 +8,20 @@ export interface TestClock {
     /** Turns it; what is due runs as `advance` says, in one step. */
     set(to: Date | number): Promise<void>;
     /** Moves it on, and runs what comes due on the way, in order and at its time; resolves when all that began is over. */
-    advance(by: { readonly days?: number; readonly hours?: number; readonly minutes?: number; readonly seconds?: number; readonly milliseconds?: number }): Promise<void>;
+    advance(by: {
+        readonly days?: number;
+        readonly hours?: number;
+        readonly minutes?: number;
+        readonly seconds?: number;
+        readonly milliseconds?: number;
+    }): Promise<void>;
 }
 
-type Run = (run: { readonly at: Date; readonly missed: boolean; readonly signal: AbortSignal }) => Promise<void>;
+type Run = (run: {
+    readonly at: Date;
+    readonly missed: boolean;
+    readonly signal: AbortSignal;
+}) => Promise<void>;
 
 interface Entry {
     readonly name: string;
@@ -46,22 +56,35 @@ export class SchedulesFake implements TestClock {
     async set(to: Date | number): Promise<void> {
         const before = this.#now;
         this.#now = Number(to);
-        const begun = [...this.#entries.values()].map((entry) => {
-            if (this.#now < before - lateMs) {
-                entry.due = entry.next(this.now());
-                return null;
-            }
-            return this.#look(entry);
-        }).filter((run) => run !== null);
+        const begun = [...this.#entries.values()]
+            .map((entry) => {
+                if (this.#now < before - lateMs) {
+                    entry.due = entry.next(this.now());
+                    return null;
+                }
+                return this.#look(entry);
+            })
+            .filter((run) => run !== null);
         await Promise.all(begun);
     }
 
-    async advance({ days = 0, hours = 0, minutes = 0, seconds = 0, milliseconds = 0 }: Parameters<TestClock['advance']>[0]): Promise<void> {
+    async advance({
+        days = 0,
+        hours = 0,
+        minutes = 0,
+        seconds = 0,
+        milliseconds = 0
+    }: Parameters<TestClock['advance']>[0]): Promise<void> {
         const end = this.#now + (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + milliseconds;
         for (;;) {
-            const due = Math.min(end, ...[...this.#entries.values()].map((entry) => entry.due?.getTime() ?? Infinity));
+            const due = Math.min(
+                end,
+                ...[...this.#entries.values()].map((entry) => entry.due?.getTime() ?? Infinity)
+            );
             this.#now = Math.max(this.#now, due);
-            const begun = [...this.#entries.values()].map((entry) => this.#look(entry)).filter((run) => run !== null);
+            const begun = [...this.#entries.values()]
+                .map((entry) => this.#look(entry))
+                .filter((run) => run !== null);
             if (begun.length === 0) {
                 this.#now = end;
                 return;
@@ -74,7 +97,16 @@ export class SchedulesFake implements TestClock {
     async add(name: string, when: When, run: Run): Promise<void> {
         const next = nextOf(when);
         await this.remove(name);
-        const entry: Entry = { name, when, next, run, ending: new AbortController(), due: next(this.now()), running: null, queued: null };
+        const entry: Entry = {
+            name,
+            when,
+            next,
+            run,
+            ending: new AbortController(),
+            due: next(this.now()),
+            running: null,
+            queued: null
+        };
         this.#entries.set(name, entry);
         const kept = this.#kept.get(name);
         if (when.missed === 'run-once' && kept !== undefined && kept <= this.#now) {
@@ -106,7 +138,9 @@ export class SchedulesFake implements TestClock {
     async run(name: string, { missed = false }: { readonly missed?: boolean } = {}): Promise<void> {
         const entry = this.#entries.get(name);
         if (entry === undefined) {
-            throw new Error(`Nothing is scheduled as ${name}; there is ${this.names().join(', ') || 'nothing'}`);
+            throw new Error(
+                `Nothing is scheduled as ${name}; there is ${this.names().join(', ') || 'nothing'}`
+            );
         }
         await this.#begin(entry, this.now(), missed);
     }
@@ -130,8 +164,7 @@ export class SchedulesFake implements TestClock {
         const run = (async () => {
             try {
                 await entry.run({ at, missed, signal: entry.ending.signal });
-            }
-            catch (error) {
+            } catch (error) {
                 if (!entry.ending.signal.aborted) {
                     this.#failed(entry.name, error);
                 }
@@ -162,5 +195,8 @@ function nextOf(when: When): Entry['next'] {
         throw new TypeError('everySeconds is at least 1');
     }
     const step = when.everySeconds * 1000;
-    return (after, due = after) => new Date(due.getTime() + Math.max(1, Math.floor((after.getTime() - due.getTime()) / step) + 1) * step);
+    return (after, due = after) =>
+        new Date(
+            due.getTime() + Math.max(1, Math.floor((after.getTime() - due.getTime()) / step) + 1) * step
+        );
 }

@@ -17,11 +17,25 @@ export class ServingFake {
 
     /** Puts a host there that the plugin finds; by default a person made it. */
     addHost(host: { readonly domain: string } & Partial<Host>): Host {
-        return this.#save({ id: this.#next++, version: 1, upstream: null, enabled: true, owner: null, state: 'applied', ...host });
+        return this.#save({
+            id: this.#next++,
+            version: 1,
+            upstream: null,
+            enabled: true,
+            owner: null,
+            state: 'applied',
+            ...host
+        });
     }
 
     addCertificate(certificate: { readonly name: string } & Partial<Certificate>): Certificate {
-        const added: Certificate = { id: this.#next++, domains: [], notAfter: new Date(Date.now() + 90 * 86_400_000), owner: null, ...certificate };
+        const added: Certificate = {
+            id: this.#next++,
+            domains: [],
+            notAfter: new Date(Date.now() + 90 * 86_400_000),
+            owner: null,
+            ...certificate
+        };
         this.certificates.push(added);
         return added;
     }
@@ -44,11 +58,22 @@ export class ServingFake {
 
 /** The doors of hosts and certificates, for one plugin. */
 export function createServingDoors(serving: ServingFake, grants: Grants) {
-    const list = ({ owner, domain }: { readonly owner?: string; readonly domain?: string }): readonly Host[] => {
+    const list = ({
+        owner,
+        domain
+    }: {
+        readonly owner?: string;
+        readonly domain?: string;
+    }): readonly Host[] => {
         if (grants.hosts === null) {
             throw grants.missing('hosts');
         }
-        return serving.hosts.filter((host) => (grants.hosts !== 'own' || host.owner === grants.plugin) && (owner === undefined || host.owner === owner) && (domain === undefined || host.domain === domain));
+        return serving.hosts.filter(
+            (host) =>
+                (grants.hosts !== 'own' || host.owner === grants.plugin) &&
+                (owner === undefined || host.owner === owner) &&
+                (domain === undefined || host.domain === domain)
+        );
     };
     const writable = (id: number | null, as: Caller | null, fields: Fields): Host | undefined => {
         if (grants.hosts !== 'own' && grants.hosts !== 'write') {
@@ -56,7 +81,9 @@ export function createServingDoors(serving: ServingFake, grants: Grants) {
         }
         const found = id === null ? undefined : list({}).find((host) => host.id === id);
         if (id !== null && found === undefined) {
-            throw errors.notFound(`There is no host ${id}${grants.hosts === 'own' ? ` of ${grants.plugin}` : ''}`);
+            throw errors.notFound(
+                `There is no host ${id}${grants.hosts === 'own' ? ` of ${grants.plugin}` : ''}`
+            );
         }
         if (as !== null && !as.can('hosts:write')) {
             throw errors.forbidden('hosts:write');
@@ -84,12 +111,21 @@ export function createServingDoors(serving: ServingFake, grants: Grants) {
             if (typeof fields['domain'] !== 'string') {
                 throw errors.invalid([{ path: 'domain', message: 'domain is required' }]);
             }
-            return serving.applied(serving.addHost({ ...fields, domain: fields['domain'], owner: grants.plugin }));
+            return serving.applied(
+                serving.addHost({ ...fields, domain: fields['domain'], owner: grants.plugin })
+            );
         },
         update(id: number, change: Fields, version: number | null, as: Caller | null): AppliedHost {
             const host = current(writable(id, as, change) as Host, version);
             const enabled = (change['enabled'] ?? host.enabled) === true;
-            return serving.applied({ ...host, ...change, id, owner: host.owner, version: host.version + 1, state: enabled ? 'applied' : 'disabled' });
+            return serving.applied({
+                ...host,
+                ...change,
+                id,
+                owner: host.owner,
+                version: host.version + 1,
+                state: enabled ? 'applied' : 'disabled'
+            });
         },
         remove(id: number, version: number | null, as: Caller | null): void {
             const host = current(writable(id, as, {}) as Host, version);
@@ -100,14 +136,39 @@ export function createServingDoors(serving: ServingFake, grants: Grants) {
             if (host === undefined) {
                 throw errors.notFound(`There is no host ${id}`);
             }
-            const addresses = [host.upstream, ...((host['upstreams'] ?? []) as readonly { readonly address: string }[]).map(({ address }) => address)].filter((each) => each !== null);
-            return addresses.map((address) => serving.upstreams.get(address) ?? { address, requests: 0, healthy: true });
+            const addresses = [
+                host.upstream,
+                ...((host['upstreams'] ?? []) as readonly { readonly address: string }[]).map(
+                    ({ address }) => address
+                )
+            ].filter((each) => each !== null);
+            return addresses.map(
+                (address) => serving.upstreams.get(address) ?? { address, requests: 0, healthy: true }
+            );
         },
-        certificates({ owner, domain }: { readonly owner?: string; readonly domain?: string }): readonly Certificate[] {
+        certificates({
+            owner,
+            domain
+        }: {
+            readonly owner?: string;
+            readonly domain?: string;
+        }): readonly Certificate[] {
             certificates('read');
-            return serving.certificates.filter((each) => (owner === undefined || each.owner === owner) && (domain === undefined || each.domains.includes(domain)));
+            return serving.certificates.filter(
+                (each) =>
+                    (owner === undefined || each.owner === owner) &&
+                    (domain === undefined || each.domains.includes(domain))
+            );
         },
-        upload({ name, certificate, key }: { readonly name: string; readonly certificate: string; readonly key: string }): Certificate {
+        upload({
+            name,
+            certificate,
+            key
+        }: {
+            readonly name: string;
+            readonly certificate: string;
+            readonly key: string;
+        }): Certificate {
             certificates('write');
             if (!certificate.includes('-----BEGIN CERTIFICATE-----') || !key.includes('PRIVATE KEY-----')) {
                 throw errors.invalid([{ path: 'certificate', message: 'certificate and key are PEM texts' }]);
@@ -127,10 +188,25 @@ export function createServingDoors(serving: ServingFake, grants: Grants) {
 
 /** What reaches the machine's own services needs the plugin's own grant for that very path or socket. */
 function covers(fields: Fields, grants: Grants): boolean {
-    const upstreams = ((fields['upstreams'] ?? []) as readonly { readonly address?: unknown }[]).map(({ address }) => address);
-    const sockets = [fields['upstream'], ...upstreams].filter((each): each is string => typeof each === 'string' && each.startsWith('unix/')).map((each) => each.slice('unix/'.length));
-    const folders = ['static', 'php'].map((type) => (fields[type] as { readonly root?: unknown } | null | undefined)?.root).filter((each): each is string => typeof each === 'string');
-    return ((fields['advanced'] ?? []) as readonly unknown[]).length === 0
-        && sockets.every((path) => grants.has('sockets', path.startsWith('/') ? path : `/${path}`))
-        && folders.every((path) => grants.list('files').some((folder) => folder === '*' || path === folder || path.startsWith(`${folder.replace(/\/$/, '')}/`)));
+    const upstreams = ((fields['upstreams'] ?? []) as readonly { readonly address?: unknown }[]).map(
+        ({ address }) => address
+    );
+    const sockets = [fields['upstream'], ...upstreams]
+        .filter((each): each is string => typeof each === 'string' && each.startsWith('unix/'))
+        .map((each) => each.slice('unix/'.length));
+    const folders = ['static', 'php']
+        .map((type) => (fields[type] as { readonly root?: unknown } | null | undefined)?.root)
+        .filter((each): each is string => typeof each === 'string');
+    return (
+        ((fields['advanced'] ?? []) as readonly unknown[]).length === 0 &&
+        sockets.every((path) => grants.has('sockets', path.startsWith('/') ? path : `/${path}`)) &&
+        folders.every((path) =>
+            grants
+                .list('files')
+                .some(
+                    (folder) =>
+                        folder === '*' || path === folder || path.startsWith(`${folder.replace(/\/$/, '')}/`)
+                )
+        )
+    );
 }

@@ -31,16 +31,14 @@ class Queue {
         this.#wake();
     }
 
-    async* [Symbol.asyncIterator](): AsyncGenerator<Message> {
+    async *[Symbol.asyncIterator](): AsyncGenerator<Message> {
         for (;;) {
             const message = this.#waiting.shift();
             if (message !== undefined) {
                 yield message;
-            }
-            else if (this.#ended) {
+            } else if (this.#ended) {
                 return;
-            }
-            else {
+            } else {
                 await new Promise<void>((resolve) => {
                     this.#wake = resolve;
                 });
@@ -75,19 +73,28 @@ export async function openTestSocket(front: Front, request: Request, who: Caller
         close(1002, 'refused');
         throw await refusalOf(error);
     });
-    void guest.socket({
-        route: route.id, request: plain, signal: over.signal, messages: up,
-        async send({ data }) {
-            if (over.signal.aborted) {
-                throw new Error('The WebSocket is closed');
-            }
-            down.push(data);
-        },
-        close: async ({ code = 1000, reason = '' }) => close(code, reason)
-    }).then(() => close(1000, ''), () => close(1011, 'Something went wrong')).finally(() => {
-        ending.removeEventListener('abort', leave);
-        ended.removeEventListener('abort', expire);
-    });
+    void guest
+        .socket({
+            route: route.id,
+            request: plain,
+            signal: over.signal,
+            messages: up,
+            async send({ data }) {
+                if (over.signal.aborted) {
+                    throw new Error('The WebSocket is closed');
+                }
+                down.push(data);
+            },
+            close: async ({ code = 1000, reason = '' }) => close(code, reason)
+        })
+        .then(
+            () => close(1000, ''),
+            () => close(1011, 'Something went wrong')
+        )
+        .finally(() => {
+            ending.removeEventListener('abort', leave);
+            ended.removeEventListener('abort', expire);
+        });
     const inbox = down[Symbol.asyncIterator]();
     return {
         send(data) {

@@ -16,13 +16,26 @@ export interface TaskStart {
     readonly title: string;
     readonly access: string;
     readonly key: string | null;
-    work(task: { readonly id: number; readonly signal: AbortSignal; progress(fraction: number | null, text?: string): void; log(line: string): void }): Promise<unknown>;
+    work(task: {
+        readonly id: number;
+        readonly signal: AbortSignal;
+        progress(fraction: number | null, text?: string): void;
+        log(line: string): void;
+    }): Promise<unknown>;
 }
 
 type Row = { -readonly [K in keyof TestTask]: TestTask[K] } & { log: string[] };
 
 export class TasksFake {
-    readonly #rows = new Map<number, { readonly row: Row; readonly key: string | null; readonly controller: AbortController; readonly over: Promise<void> }>();
+    readonly #rows = new Map<
+        number,
+        {
+            readonly row: Row;
+            readonly key: string | null;
+            readonly controller: AbortController;
+            readonly over: Promise<void>;
+        }
+    >();
     readonly #now: () => Date;
 
     constructor(now: () => Date) {
@@ -49,29 +62,46 @@ export class TasksFake {
     }
 
     start({ kind, title, access, key, work }: TaskStart): TaskView {
-        if (key !== null && [...this.#rows.values()].some((each) => each.key === key && each.row.finishedAt === null)) {
+        if (
+            key !== null &&
+            [...this.#rows.values()].some((each) => each.key === key && each.row.finishedAt === null)
+        ) {
             throw errors.inUse({ task: [...this.#rows.values()].find((each) => each.key === key)?.row.id });
         }
         const controller = new AbortController();
-        const row: Row = { id: this.#rows.size + 1, kind, title, access, state: 'queued', progress: null, startedAt: null, finishedAt: null, result: null, error: null, log: [] };
+        const row: Row = {
+            id: this.#rows.size + 1,
+            kind,
+            title,
+            access,
+            state: 'queued',
+            progress: null,
+            startedAt: null,
+            finishedAt: null,
+            result: null,
+            error: null,
+            log: []
+        };
         const over = (async () => {
             await new Promise((resolve) => setImmediate(resolve));
             row.state = 'running';
             row.startedAt = this.#now().toISOString();
             try {
-                row.result = await work({
-                    id: row.id, signal: controller.signal, log: (line) => void row.log.push(line),
-                    progress(fraction, text) {
-                        row.progress = fraction;
-                        if (text !== undefined) {
-                            row.log.push(text);
+                row.result =
+                    (await work({
+                        id: row.id,
+                        signal: controller.signal,
+                        log: (line) => void row.log.push(line),
+                        progress(fraction, text) {
+                            row.progress = fraction;
+                            if (text !== undefined) {
+                                row.log.push(text);
+                            }
                         }
-                    }
-                }) ?? null;
+                    })) ?? null;
                 row.state = 'succeeded';
                 row.progress = 1;
-            }
-            catch (error) {
+            } catch (error) {
                 row.state = controller.signal.aborted ? 'cancelled' : 'failed';
                 const { code, reason, message, data } = failureOf(error);
                 row.error = row.state === 'cancelled' ? null : { code, reason, message, data };
@@ -83,7 +113,11 @@ export class TasksFake {
         return view;
     }
 
-    #find(id = this.#rows.size): { readonly row: Row; readonly controller: AbortController; readonly over: Promise<void> } {
+    #find(id = this.#rows.size): {
+        readonly row: Row;
+        readonly controller: AbortController;
+        readonly over: Promise<void>;
+    } {
         const found = this.#rows.get(id);
         if (found === undefined) {
             throw new Error(this.#rows.size === 0 ? 'The plugin started no task' : `There is no task ${id}`);

@@ -6,7 +6,15 @@ import { panelFailure } from './envelope.ts';
 
 export class TestTickets {
     readonly #now: () => Date;
-    readonly #open = new Map<string, { readonly caller: Caller; readonly permission: string; readonly data: unknown; readonly expiresAt: number }>();
+    readonly #open = new Map<
+        string,
+        {
+            readonly caller: Caller;
+            readonly permission: string;
+            readonly data: unknown;
+            readonly expiresAt: number;
+        }
+    >();
 
     constructor(now: () => Date) {
         this.#now = now;
@@ -30,7 +38,11 @@ export class TestTickets {
     take(ticket: string, permission: string): { readonly caller: Caller; readonly data: unknown } {
         const taken = this.#open.get(ticket);
         this.#open.delete(ticket);
-        if (taken === undefined || taken.permission !== permission || taken.expiresAt <= this.#now().getTime()) {
+        if (
+            taken === undefined ||
+            taken.permission !== permission ||
+            taken.expiresAt <= this.#now().getTime()
+        ) {
             throw panelFailure.tokenInvalid();
         }
         taken.caller.ended.throwIfAborted();

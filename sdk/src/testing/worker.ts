@@ -28,7 +28,11 @@ export interface WorkerPlugin {
 const sdk = '@portico/sdk';
 const ours = import.meta.url;
 registerHooks({
-    resolve: (specifier, context, next) => next(specifier, specifier === sdk || specifier.startsWith(`${sdk}/`) ? { ...context, parentURL: ours } : context)
+    resolve: (specifier, context, next) =>
+        next(
+            specifier,
+            specifier === sdk || specifier.startsWith(`${sdk}/`) ? { ...context, parentURL: ours } : context
+        )
 });
 
 const { entry, name, version, dataDir, machine, capabilities } = workerData as WorkerPlugin;
@@ -37,8 +41,18 @@ const methods: Record<string, unknown> = {};
 const link = createLink<HostDoors>(parentPort as never, methods);
 let database: Promise<TestDatabase> | null = null;
 const { local } = createLocalDoors({
-    grants: new Grants(name, capabilities, () => capabilities), dataDir, machine, network: new NetworkFake(), programs: new ProgramsFake(), faults: new FaultSwitch(), watch: watchLeftovers(), signal: new AbortController().signal,
-    database: () => database ??= openTestDatabase(dataDir, definition)
+    grants: new Grants(name, capabilities, () => capabilities),
+    dataDir,
+    machine,
+    network: new NetworkFake(),
+    programs: new ProgramsFake(),
+    faults: new FaultSwitch(),
+    watch: watchLeftovers(),
+    signal: new AbortController().signal,
+    database: () => (database ??= openTestDatabase(dataDir, definition))
 });
-Object.assign(methods, createGuest({ name, version, dataDir, definition, doors: link.remote, local, checkReturns: true }));
+Object.assign(
+    methods,
+    createGuest({ name, version, dataDir, definition, doors: link.remote, local, checkReturns: true })
+);
 parentPort?.postMessage('ready');

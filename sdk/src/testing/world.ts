@@ -51,7 +51,15 @@ export class World {
     settings: Readonly<Record<string, unknown>> = {};
     readonly #quiet: boolean;
 
-    constructor(root: string, pkg: TestPackage, options: { readonly partners: Readonly<Record<string, FakeContract>>; readonly now: number; readonly quiet: boolean }) {
+    constructor(
+        root: string,
+        pkg: TestPackage,
+        options: {
+            readonly partners: Readonly<Record<string, FakeContract>>;
+            readonly now: number;
+            readonly quiet: boolean;
+        }
+    ) {
         this.package = pkg;
         this.#quiet = options.quiet;
         this.dataDir = join(root, 'data');
@@ -59,7 +67,13 @@ export class World {
         this.granted = pkg.manifest.capabilities ?? {};
         this.people = new People(pkg.manifest, () => this.api.permissions());
         this.partners = new PartnersFake(options.partners);
-        this.clock = new SchedulesFake(options.now, (name, error) => this.write({ level: 'error', message: 'Scheduled work failed', fields: { schedule: name, error } }));
+        this.clock = new SchedulesFake(options.now, (name, error) =>
+            this.write({
+                level: 'error',
+                message: 'Scheduled work failed',
+                fields: { schedule: name, error }
+            })
+        );
         this.tasks = new TasksFake(() => this.clock.now());
         this.tickets = new TestTickets(() => this.clock.now());
     }
@@ -81,7 +95,12 @@ function createSealer(): Sealer {
         seal(label, plain) {
             const iv = randomBytes(12);
             const cipher = createCipheriv('aes-256-gcm', keyOf(label), iv);
-            return Buffer.concat([iv, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]).toString('base64url');
+            return Buffer.concat([
+                iv,
+                cipher.update(plain, 'utf8'),
+                cipher.final(),
+                cipher.getAuthTag()
+            ]).toString('base64url');
         },
         open(label, sealed) {
             const bytes = Buffer.from(sealed, 'base64url');
@@ -90,7 +109,9 @@ function createSealer(): Sealer {
             }
             const decipher = createDecipheriv('aes-256-gcm', keyOf(label), bytes.subarray(0, 12));
             decipher.setAuthTag(bytes.subarray(-16));
-            return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString('utf8');
+            return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString(
+                'utf8'
+            );
         }
     };
 }

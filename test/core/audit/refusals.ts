@@ -8,10 +8,16 @@ export const lab = Lab.script();
 const { describe, it } = lab;
 
 const nobody = { id: null, username: null, tokenId: null, plugin: null };
-const stranger = (ip: string, code = 40100): AuditEntry => entryOf({ actor: nobody, outcome: 'failure', code, status: 401, ip });
+const stranger = (ip: string, code = 40100): AuditEntry =>
+    entryOf({ actor: nobody, outcome: 'failure', code, status: 401, ip });
 
 /** Refusals whose window ends only when it is told to. */
-function collect(): { refusals: Refusals; written: { entry: AuditEntry; count: number }[]; failures: unknown[]; full: { value: boolean } } {
+function collect(): {
+    refusals: Refusals;
+    written: { entry: AuditEntry; count: number }[];
+    failures: unknown[];
+    full: { value: boolean };
+} {
     const written: { entry: AuditEntry; count: number }[] = [];
     const failures: unknown[] = [];
     const full = { value: false };
@@ -44,13 +50,27 @@ describe('Refusals', () => {
 
     it('keeps apart codes, actors and addresses, and takes a /64 for one caller', async () => {
         const { refusals, written } = collect();
-        const actor = (id: number, tokenId: number | null = null): AuditEntry => entryOf({ actor: { id, username: 'u', tokenId, plugin: null }, outcome: 'failure', code: 40300 });
-        for (const entry of [stranger('203.0.113.9'), stranger('203.0.113.10'), stranger('203.0.113.9', 40101), stranger('2001:db8::1'), stranger('2001:db8::2'), actor(1), actor(2), actor(1, 5), actor(1)]) {
+        const actor = (id: number, tokenId: number | null = null): AuditEntry =>
+            entryOf({ actor: { id, username: 'u', tokenId, plugin: null }, outcome: 'failure', code: 40300 });
+        for (const entry of [
+            stranger('203.0.113.9'),
+            stranger('203.0.113.10'),
+            stranger('203.0.113.9', 40101),
+            stranger('2001:db8::1'),
+            stranger('2001:db8::2'),
+            actor(1),
+            actor(2),
+            actor(1, 5),
+            actor(1)
+        ]) {
             await refusals.add(entry);
         }
         expect(written).to.have.length(7);
         await refusals.close();
-        expect(written.slice(7).map(({ entry, count }) => [entry.ip, count])).to.equal([['2001:db8::1', 1], ['203.0.113.7', 1]]);
+        expect(written.slice(7).map(({ entry, count }) => [entry.ip, count])).to.equal([
+            ['2001:db8::1', 1],
+            ['203.0.113.7', 1]
+        ]);
     });
 
     it('lets strangers cause 600 entries in a window, the last of which counts the rest', async () => {

@@ -20,7 +20,14 @@ describe('verify', () => {
 
     const headFile = (): string => join(store.folder, 'audit.head');
     const open = async (): Promise<void> => {
-        audit = await createAudit({ db: store.db, keyring: store.keyring, headFile: headFile(), clock, log: store.log, retentionDays: () => retentionDays });
+        audit = await createAudit({
+            db: store.db,
+            keyring: store.keyring,
+            headFile: headFile(),
+            clock,
+            log: store.log,
+            retentionDays: () => retentionDays
+        });
     };
     const restart = async (between: () => void = () => undefined): Promise<void> => {
         await audit.close();
@@ -32,7 +39,10 @@ describe('verify', () => {
     const fill = async (count: number): Promise<void> => {
         await store.db.write(async (tx) => {
             for (let index = 0; index < count; index += 1) {
-                await audit.record(tx, entryOf({ resourceId: index, after: { domain: `host-${index}.example` } }));
+                await audit.record(
+                    tx,
+                    entryOf({ resourceId: index, after: { domain: `host-${index}.example` } })
+                );
             }
         });
     };
@@ -55,19 +65,55 @@ describe('verify', () => {
     });
 
     it('holds for an empty log, a short one and one with checkpoints', async () => {
-        expect(await audit.verify()).to.equal({ holds: true, entries: 0, first: null, last: null, checkpoints: 0, break: null });
+        expect(await audit.verify()).to.equal({
+            holds: true,
+            entries: 0,
+            first: null,
+            last: null,
+            checkpoints: 0,
+            break: null
+        });
         await fill(3);
-        expect(await audit.verify()).to.equal({ holds: true, entries: 3, first: 1, last: 3, checkpoints: 0, break: null });
+        expect(await audit.verify()).to.equal({
+            holds: true,
+            entries: 3,
+            first: 1,
+            last: 3,
+            checkpoints: 0,
+            break: null
+        });
         await fill(450);
         expect(await audit.verify()).to.include({ holds: true, entries: 453, last: 453, checkpoints: 4 });
     });
 
     it('finds an entry that was changed, in any column', async () => {
         await fill(120);
-        const columns = ['at = at + 1', 'actor_id = 2', 'username = \'eve\'', 'token_id = 3', 'plugin = \'x\'', 'action = \'read\'', 'resource = \'users\'', 'resource_id = \'50\'', 'outcome = \'failure\'', 'status = 200',
-            'code = 1', 'count = 2', 'ip = null', 'user_agent = \'\'', 'request_id = \'r-2\'', 'changes = null', `hash = '${'0'.repeat(64)}'`, 'at = \'soon\'', 'at = 9e18'];
+        const columns = [
+            'at = at + 1',
+            'actor_id = 2',
+            "username = 'eve'",
+            'token_id = 3',
+            "plugin = 'x'",
+            "action = 'read'",
+            "resource = 'users'",
+            "resource_id = '50'",
+            "outcome = 'failure'",
+            'status = 200',
+            'code = 1',
+            'count = 2',
+            'ip = null',
+            "user_agent = ''",
+            "request_id = 'r-2'",
+            'changes = null',
+            `hash = '${'0'.repeat(64)}'`,
+            "at = 'soon'",
+            'at = 9e18'
+        ];
         for (const column of columns) {
-            tamper('create table if not exists kept as select * from audit_entries where id = 51', `update audit_entries set ${column} where id = 51`);
+            tamper(
+                'create table if not exists kept as select * from audit_entries where id = 51',
+                `update audit_entries set ${column} where id = 51`
+            );
             expect((await audit.verify()).break, column).to.include({ id: 51, reason: 'CHANGED' });
             tamper('insert or replace into audit_entries select * from kept');
             expect((await audit.verify()).holds, column).to.be.true();
@@ -77,25 +123,51 @@ describe('verify', () => {
     it('finds entries that were removed at the beginning and in the middle', async () => {
         await fill(30);
         tamper('delete from audit_entries where id between 11 and 13');
-        expect((await audit.verify()).break).to.equal({ id: 11, reason: 'REMOVED', message: 'Entries 11 to 13 are missing' });
+        expect((await audit.verify()).break).to.equal({
+            id: 11,
+            reason: 'REMOVED',
+            message: 'Entries 11 to 13 are missing'
+        });
         tamper('delete from audit_entries where id = 1');
-        expect((await audit.verify()).break).to.equal({ id: 1, reason: 'REMOVED', message: 'Entry 1 is missing' });
+        expect((await audit.verify()).break).to.equal({
+            id: 1,
+            reason: 'REMOVED',
+            message: 'Entry 1 is missing'
+        });
     });
 
     it('finds two entries that changed places, and one that was put in between', async () => {
         await fill(30);
-        tamper('update audit_entries set id = -1 where id = 9', 'update audit_entries set id = 9 where id = 10', 'update audit_entries set id = 10 where id = -1');
+        tamper(
+            'update audit_entries set id = -1 where id = 9',
+            'update audit_entries set id = 9 where id = 10',
+            'update audit_entries set id = 10 where id = -1'
+        );
         expect((await audit.verify()).break).to.include({ id: 9, reason: 'CHANGED' });
-        tamper('update audit_entries set id = -1 where id = 9', 'update audit_entries set id = 9 where id = 10', 'update audit_entries set id = 10 where id = -1');
+        tamper(
+            'update audit_entries set id = -1 where id = 9',
+            'update audit_entries set id = 9 where id = 10',
+            'update audit_entries set id = 10 where id = -1'
+        );
         expect((await audit.verify()).holds).to.be.true();
-        tamper('create table shifted as select * from audit_entries where id >= 20', 'delete from audit_entries where id >= 20', 'update shifted set id = id + 1', 'insert into audit_entries select * from shifted',
-            'update shifted set id = 20, action = \'forged\' where id = 21', 'insert into audit_entries select * from shifted where id = 20');
+        tamper(
+            'create table shifted as select * from audit_entries where id >= 20',
+            'delete from audit_entries where id >= 20',
+            'update shifted set id = id + 1',
+            'insert into audit_entries select * from shifted',
+            "update shifted set id = 20, action = 'forged' where id = 21",
+            'insert into audit_entries select * from shifted where id = 20'
+        );
         expect((await audit.verify()).break).to.include({ id: 20, reason: 'CHANGED' });
     });
 
     it('finds an entry that was put at the end', async () => {
         await fill(5);
-        tamper('create table copy as select * from audit_entries where id = 5', 'update copy set id = 6', 'insert into audit_entries select * from copy');
+        tamper(
+            'create table copy as select * from audit_entries where id = 5',
+            'update copy set id = 6',
+            'insert into audit_entries select * from copy'
+        );
         expect((await audit.verify()).break).to.include({ id: 6, reason: 'CHANGED' });
     });
 
@@ -131,12 +203,29 @@ describe('verify', () => {
         const old = readFileSync(headFile());
         await restart(() => rmSync(headFile()));
         expect((await audit.verify()).break).to.include({ id: 6, reason: 'HEAD_MISSING' });
-        await restart(() => writeFileSync(headFile(), readFileSync(headFile(), 'utf8').replace('"sequence":6', '"sequence":4')));
+        await restart(() =>
+            writeFileSync(
+                headFile(),
+                readFileSync(headFile(), 'utf8').replace('"sequence":6', '"sequence":4')
+            )
+        );
         expect((await audit.verify()).break).to.include({ id: 6 });
-        expect(audit.get(7).changes).to.include({ after: { id: 7, reason: 'HEAD_INVALID', message: 'The head file is not ours: entries after 6 may be missing' } });
+        expect(audit.get(7).changes).to.include({
+            after: {
+                id: 7,
+                reason: 'HEAD_INVALID',
+                message: 'The head file is not ours: entries after 6 may be missing'
+            }
+        });
         await fill(1_200);
         await restart(() => writeFileSync(headFile(), old));
-        expect(audit.get(1_208).changes).to.include({ after: { id: 6, reason: 'HEAD_STALE', message: 'The head file knows 5 entries of 1207: it was put back' } });
+        expect(audit.get(1_208).changes).to.include({
+            after: {
+                id: 6,
+                reason: 'HEAD_STALE',
+                message: 'The head file knows 5 entries of 1207: it was put back'
+            }
+        });
     });
 
     it('takes a head file that is a crash behind for what it is', async () => {
@@ -160,7 +249,10 @@ describe('verify', () => {
         await fill(220);
         tamper('update audit_checkpoints set at = at + 1 where sequence = 200');
         expect((await audit.verify()).break).to.include({ id: 200, reason: 'CHECKPOINT_INVALID' });
-        tamper('update audit_checkpoints set at = at - 1 where sequence = 200', 'update audit_checkpoints set sequence = 199 where sequence = 200');
+        tamper(
+            'update audit_checkpoints set at = at - 1 where sequence = 200',
+            'update audit_checkpoints set sequence = 199 where sequence = 200'
+        );
         expect((await audit.verify()).break).to.include({ id: 199, reason: 'CHECKPOINT_INVALID' });
     });
 
@@ -176,38 +268,52 @@ describe('verify', () => {
         await restart();
         expect(await audit.verify()).to.include({ holds: true, first: 601 });
         tamper('delete from audit_entries where id = 601');
-        expect((await audit.verify()).break).to.equal({ id: 601, reason: 'REMOVED', message: 'Entry 601 is missing' });
+        expect((await audit.verify()).break).to.equal({
+            id: 601,
+            reason: 'REMOVED',
+            message: 'Entry 601 is missing'
+        });
         tamper('delete from audit_checkpoints');
         expect((await audit.verify()).break).to.include({ id: 1, reason: 'REMOVED' });
     });
 
     it('does not prune evidence', async () => {
         await fill(10);
-        tamper('update audit_entries set username = \'eve\' where id = 4');
+        tamper("update audit_entries set username = 'eve' where id = 4");
         clock.time += 400 * 86_400_000;
         await fill(1);
-        await expect(audit.prune()).to.reject('Entry 4 of the audit log is not as it was written; nothing from there on is pruned');
+        await expect(audit.prune()).to.reject(
+            'Entry 4 of the audit log is not as it was written; nothing from there on is pruned'
+        );
         expect((await audit.verify()).break).to.include({ id: 4, reason: 'CHANGED' });
     });
 
     it('verifies a file without a panel', async () => {
         await fill(130);
         await audit.close();
-        expect(await verifyAuditFile({ file: store.file, headFile: headFile(), keyring: store.keyring })).to.include({ holds: true, entries: 130 });
+        expect(
+            await verifyAuditFile({ file: store.file, headFile: headFile(), keyring: store.keyring })
+        ).to.include({ holds: true, entries: 130 });
         tamper('delete from audit_entries where id > 125');
-        expect((await verifyAuditFile({ file: store.file, headFile: headFile(), keyring: store.keyring })).break).to.include({ id: 126, reason: 'TAIL_CUT' });
+        expect(
+            (await verifyAuditFile({ file: store.file, headFile: headFile(), keyring: store.keyring })).break
+        ).to.include({ id: 126, reason: 'TAIL_CUT' });
         rmSync(headFile());
-        expect((await verifyAuditFile({ file: store.file, headFile: headFile(), keyring: store.keyring })).break).to.include({ id: 126, reason: 'HEAD_MISSING' });
+        expect(
+            (await verifyAuditFile({ file: store.file, headFile: headFile(), keyring: store.keyring })).break
+        ).to.include({ id: 126, reason: 'HEAD_MISSING' });
         await open();
     });
 
     it('gives a rolled back transaction no place in the chain', async () => {
         await fill(3);
-        await expect(store.db.write(async (tx) => {
-            await audit.record(tx, entryOf());
-            await audit.record(tx, entryOf());
-            throw new Error('no');
-        })).to.reject('no');
+        await expect(
+            store.db.write(async (tx) => {
+                await audit.record(tx, entryOf());
+                await audit.record(tx, entryOf());
+                throw new Error('no');
+            })
+        ).to.reject('no');
         expect(audit.head().sequence).to.equal(3);
         await Promise.all([fill(2), audit.recordAlone(entryOf()), audit.recordAlone(entryOf())]);
         expect(await audit.verify()).to.include({ holds: true, entries: 7 });

@@ -19,26 +19,45 @@ describe('Challenges', () => {
     let challenges: Challenges;
     const open = (): Challenges => new Challenges({ db: store.db, clock, key, maxNumber: 500 });
     const encode = (solution: object): string => Buffer.from(JSON.stringify(solution)).toString('base64');
-    const decode = (payload: string): Record<string, unknown> => JSON.parse(Buffer.from(payload, 'base64').toString()) as Record<string, unknown>;
+    const decode = (payload: string): Record<string, unknown> =>
+        JSON.parse(Buffer.from(payload, 'base64').toString()) as Record<string, unknown>;
 
     beforeEach(async () => {
-        store = await openStore({ entities: authEntities as unknown as EntitySchema[], migrations: authMigrations });
+        store = await openStore({
+            entities: authEntities as unknown as EntitySchema[],
+            migrations: authMigrations
+        });
         clock = handClock(Date.now());
         challenges = open();
     });
     afterEach(() => store.remove());
 
     const refused = async (payload: string | undefined, code: number): Promise<void> => {
-        const error = await expect(challenges.spend(payload)).to.reject() as Error & { code: number; data: { challenge: { challenge: string } } };
+        const error = (await expect(challenges.spend(payload)).to.reject()) as Error & {
+            code: number;
+            data: { challenge: { challenge: string } };
+        };
         expect(error.code).to.equal(code);
         expect(error.data.challenge.challenge).to.match(/^[0-9a-f]{64}$/);
     };
 
-    it('is solved by ALTCHA\'s own solver and verified by its own server', async () => {
+    it("is solved by ALTCHA's own solver and verified by its own server", async () => {
         const challenge = challenges.create();
-        const { promise } = solveAsTheLibrary(challenge.challenge, challenge.salt, challenge.algorithm, challenge.maxnumber);
+        const { promise } = solveAsTheLibrary(
+            challenge.challenge,
+            challenge.salt,
+            challenge.algorithm,
+            challenge.maxnumber
+        );
         const solution = await promise;
-        const payload = encode({ algorithm: challenge.algorithm, challenge: challenge.challenge, number: solution?.number, salt: challenge.salt, signature: challenge.signature, took: solution?.took });
+        const payload = encode({
+            algorithm: challenge.algorithm,
+            challenge: challenge.challenge,
+            number: solution?.number,
+            salt: challenge.salt,
+            signature: challenge.signature,
+            took: solution?.took
+        });
         expect(await verifySolution(payload, key as unknown as string)).to.be.true();
         expect(challenges.check(payload)?.challenge).to.equal(challenge.challenge);
         await challenges.spend(payload);
@@ -72,7 +91,9 @@ describe('Challenges', () => {
         await challenges.spend(solveChallenge(challenges.create()));
         clock.time += 3600_000;
         await challenges.spend(solveChallenge(challenges.create()));
-        expect(store.db.prepare<[], { n: number }>('select count(*) n from auth_spent_challenges').get()?.n).to.equal(1);
+        expect(
+            store.db.prepare<[], { n: number }>('select count(*) n from auth_spent_challenges').get()?.n
+        ).to.equal(1);
     });
 
     it('refuses whatever is not exactly a solution', async () => {
@@ -81,13 +102,37 @@ describe('Challenges', () => {
         const number = Number(good['number']);
         const forged = createHash('sha256').update('x1').digest('hex');
         for (const change of [
-            { number: number + 1 }, { number: String(number) }, { number: -1 }, { number: 2 ** 60 }, { number: number + 0.5 }, { number: null },
-            { salt: salt.replace('for=login', 'for=reset') }, { salt: salt.replace(/expires=\d/, 'expires=9') }, { salt: `${salt}1` }, { salt: '' }, { salt: 5 },
-            { algorithm: 'SHA-1' }, { algorithm: 'none' }, { signature: '0'.repeat(64) }, { signature: '' }, { signature: 'é'.repeat(64) }, { challenge: forged }, { challenge: forged, salt: 'x', number: 1 }
+            { number: number + 1 },
+            { number: String(number) },
+            { number: -1 },
+            { number: 2 ** 60 },
+            { number: number + 0.5 },
+            { number: null },
+            { salt: salt.replace('for=login', 'for=reset') },
+            { salt: salt.replace(/expires=\d/, 'expires=9') },
+            { salt: `${salt}1` },
+            { salt: '' },
+            { salt: 5 },
+            { algorithm: 'SHA-1' },
+            { algorithm: 'none' },
+            { signature: '0'.repeat(64) },
+            { signature: '' },
+            { signature: 'é'.repeat(64) },
+            { challenge: forged },
+            { challenge: forged, salt: 'x', number: 1 }
         ]) {
             await refused(encode({ ...good, ...change }), 40112);
         }
-        for (const payload of ['%%%', 'AAAA', encode([]), encode({}), 'bnVsbA==', 'MQ==', 'A'.repeat(5000), '\u0000']) {
+        for (const payload of [
+            '%%%',
+            'AAAA',
+            encode([]),
+            encode({}),
+            'bnVsbA==',
+            'MQ==',
+            'A'.repeat(5000),
+            '\u0000'
+        ]) {
             await refused(payload, 40112);
         }
         await refused(undefined, 40111);
@@ -99,12 +144,21 @@ describe('Challenges', () => {
         const good = decode(solveChallenge(challenges.create()));
         const digits = String(good['number']);
         for (let cut = 1; cut < digits.length; cut += 1) {
-            await refused(encode({ ...good, salt: `${String(good['salt'])}${digits.slice(0, cut)}`, number: Number(digits.slice(cut)) }), 40112);
+            await refused(
+                encode({
+                    ...good,
+                    salt: `${String(good['salt'])}${digits.slice(0, cut)}`,
+                    number: Number(digits.slice(cut))
+                }),
+                40112
+            );
         }
     });
 
     it('is bound to its key', async () => {
-        const payload = solveChallenge(new Challenges({ db: store.db, clock, key: Buffer.alloc(32, 8), maxNumber: 10 }).create());
+        const payload = solveChallenge(
+            new Challenges({ db: store.db, clock, key: Buffer.alloc(32, 8), maxNumber: 10 }).create()
+        );
         await refused(payload, 40112);
     });
 
@@ -127,6 +181,8 @@ describe('Challenges', () => {
         }
         const { user, system } = process.cpuUsage(start);
         expect((user + system) / 100_000).to.be.below(100);
-        expect(store.db.prepare<[], { n: number }>('select count(*) n from auth_spent_challenges').get()?.n).to.equal(0);
+        expect(
+            store.db.prepare<[], { n: number }>('select count(*) n from auth_spent_challenges').get()?.n
+        ).to.equal(0);
     });
 });

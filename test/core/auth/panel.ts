@@ -9,7 +9,10 @@ export const lab = Lab.script();
 const { describe, it, before, after } = lab;
 
 /** Opens a stream and waits for its head; `ended` resolves when the server has closed it. */
-function open(port: number, path: string): Promise<{ readonly status: number; readonly ended: Promise<void>; close(): void }> {
+function open(
+    port: number,
+    path: string
+): Promise<{ readonly status: number; readonly ended: Promise<void>; close(): void }> {
     return new Promise((resolve, reject) => {
         const sent = request({ host: '127.0.0.1', port, path, agent: false }, (answer) => {
             const ended = new Promise<void>((done) => answer.once('close', done));
@@ -30,23 +33,34 @@ describe('the entrance of a panel', () => {
     });
     after(() => at.close());
 
-    it('is passed with ALTCHA\'s own solver, and a solution is spent also for the panel that starts next', async () => {
+    it("is passed with ALTCHA's own solver, and a solution is spent also for the panel that starts next", async () => {
         const { data: challenge } = await at.client.get('/api/auth/login', { token: null });
-        const solution = await solveChallenge(challenge.challenge, challenge.salt, challenge.algorithm, challenge.maxnumber).promise;
-        const altcha = Buffer.from(JSON.stringify({ ...challenge, number: solution?.number, took: solution?.took })).toString('base64');
+        const solution = await solveChallenge(
+            challenge.challenge,
+            challenge.salt,
+            challenge.algorithm,
+            challenge.maxnumber
+        ).promise;
+        const altcha = Buffer.from(
+            JSON.stringify({ ...challenge, number: solution?.number, took: solution?.took })
+        ).toString('base64');
         const body = { username: 'admin', password: adminPassword, altcha };
         const first = await at.client.post('/api/auth/login', body, { token: null });
         expect(first.code).to.equal(0);
         await at.restart();
         expect((await at.client.post('/api/auth/login', body, { token: null })).code).to.equal(40112);
-        expect((await at.client.get('/api/auth/me', { token: first.data.token })).data.username).to.equal('admin');
+        expect((await at.client.get('/api/auth/me', { token: first.data.token })).data.username).to.equal(
+            'admin'
+        );
     });
 
     it('puts logins, failures and refusals into the audit log', async () => {
         await at.client.login('admin', 'a wrong password');
         await at.client.get('/api/hosts', { token: 'junk' });
         const { data } = await at.client.get('/api/audit?limit=20');
-        const seen = (data as { action: string; code: number }[]).map(({ action, code }) => `${action} ${code}`);
+        const seen = (data as { action: string; code: number }[]).map(
+            ({ action, code }) => `${action} ${code}`
+        );
         expect(seen).to.include(['login 0', 'login_failed 40110', 'read 40101']);
         expect((await at.client.get('/api/audit/verify')).data).to.include({ holds: true });
     });

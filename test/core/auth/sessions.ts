@@ -31,7 +31,10 @@ describe('POST /api/auth/refresh', () => {
         expect([again.status, again.code]).to.equal([401, 40103]);
         expect((await refresh(second.data.refreshToken)).code).to.equal(40103);
         expect((await me(second.data.token)).code).to.equal(40103);
-        expect(at.recorded.map(({ action, code }) => [action, code])).to.include([['refresh', 0], ['revoke', 40103]]);
+        expect(at.recorded.map(({ action, code }) => [action, code])).to.include([
+            ['refresh', 0],
+            ['revoke', 40103]
+        ]);
     });
 
     it('gives one pair when the same token is used twice at once, and ends the session', async () => {
@@ -80,26 +83,49 @@ describe('sessions', () => {
     afterEach(close);
 
     it('are listed with where they are from, and end one or all but the present', async () => {
-        const tokens = [await at.tokenOf('owner'), await at.tokenOf('owner', { ip: '198.51.100.1' }), await at.tokenOf('owner'), await at.tokenOf('owner')];
+        const tokens = [
+            await at.tokenOf('owner'),
+            await at.tokenOf('owner', { ip: '198.51.100.1' }),
+            await at.tokenOf('owner'),
+            await at.tokenOf('owner')
+        ];
         const [first = '', second = '', third = '', fourth = ''] = tokens;
         const { data: list } = await at.ask('GET', '/api/auth/sessions', { token: first });
         expect(list).to.have.length(4);
-        expect(list.map(({ current }: { current: boolean }) => current)).to.equal([false, false, false, true]);
-        expect(list[2]).to.include({ ip: '198.51.100.1', userAgent: 'test agent', createdAt: new Date(at.clock.time).toISOString(), lastSeenAt: new Date(at.clock.time).toISOString() });
-        expect((await at.ask('DELETE', `/api/auth/sessions/${list[2].id}`, { token: first })).data).to.be.null();
+        expect(list.map(({ current }: { current: boolean }) => current)).to.equal([
+            false,
+            false,
+            false,
+            true
+        ]);
+        expect(list[2]).to.include({
+            ip: '198.51.100.1',
+            userAgent: 'test agent',
+            createdAt: new Date(at.clock.time).toISOString(),
+            lastSeenAt: new Date(at.clock.time).toISOString()
+        });
+        expect(
+            (await at.ask('DELETE', `/api/auth/sessions/${list[2].id}`, { token: first })).data
+        ).to.be.null();
         expect((await me(second)).code).to.equal(40103);
-        expect((await at.ask('DELETE', `/api/auth/sessions/${list[2].id}`, { token: first })).code).to.equal(40400);
+        expect((await at.ask('DELETE', `/api/auth/sessions/${list[2].id}`, { token: first })).code).to.equal(
+            40400
+        );
         await at.ask('DELETE', '/api/auth/sessions', { token: first });
-        expect([(await me(first)).code, (await me(third)).code, (await me(fourth)).code]).to.equal([0, 40103, 40103]);
+        expect([(await me(first)).code, (await me(third)).code, (await me(fourth)).code]).to.equal([
+            0, 40103, 40103
+        ]);
         await at.restart();
         expect([(await me(first)).code, (await me(third)).code]).to.equal([0, 40103]);
     });
 
-    it('are nobody else\'s to see or end', async () => {
+    it("are nobody else's to see or end", async () => {
         await at.add('other', 'admin');
         const mine = await at.tokenOf('owner');
         const theirs = await at.tokenOf('other');
-        const { data: [session] } = await at.ask('GET', '/api/auth/sessions', { token: theirs });
+        const {
+            data: [session]
+        } = await at.ask('GET', '/api/auth/sessions', { token: theirs });
         const foreign = await at.ask('DELETE', `/api/auth/sessions/${session.id}`, { token: mine });
         const absent = await at.ask('DELETE', '/api/auth/sessions/999', { token: mine });
         expect(foreign.code).to.equal(40400);
@@ -122,7 +148,9 @@ describe('sessions', () => {
             await at.tokenOf('owner');
         }
         expect((await me(first)).code).to.equal(40103);
-        expect(at.store.db.prepare<[], { n: number }>('select count(*) n from auth_sessions').get()?.n).to.equal(100);
+        expect(
+            at.store.db.prepare<[], { n: number }>('select count(*) n from auth_sessions').get()?.n
+        ).to.equal(100);
     });
 
     it('are noted as seen to the minute, and keep it over a restart', async () => {
@@ -133,7 +161,9 @@ describe('sessions', () => {
         at.clock.time += 10_000;
         await me(token);
         await at.restart();
-        const { data: [session] } = await at.ask('GET', '/api/auth/sessions', { token });
+        const {
+            data: [session]
+        } = await at.ask('GET', '/api/auth/sessions', { token });
         expect(session.lastSeenAt).to.equal(seen);
     });
 
@@ -142,7 +172,9 @@ describe('sessions', () => {
         const [head = '', body = ''] = token.split('.');
         const claims = JSON.parse(Buffer.from(body, 'base64url').toString()) as object;
         const forged = `${head}.${Buffer.from(JSON.stringify({ ...claims, sub: '2' })).toString('base64url')}`;
-        expect((await me(`${forged}.${createHmac('sha256', '').update(forged).digest('base64url')}`)).code).to.equal(40101);
+        expect(
+            (await me(`${forged}.${createHmac('sha256', '').update(forged).digest('base64url')}`)).code
+        ).to.equal(40101);
     });
 });
 
@@ -166,7 +198,11 @@ describe('PanelAuthenticator', () => {
         const admin = await at.tokenOf('owner');
         const viewer = await at.tokenOf('reader');
         const operator = await at.tokenOf('worker');
-        const code = async (token: string, method: 'GET' | 'POST', path: string): Promise<[number, unknown]> => {
+        const code = async (
+            token: string,
+            method: 'GET' | 'POST',
+            path: string
+        ): Promise<[number, unknown]> => {
             const answer = await at.ask(method, path, { token });
             return [answer.code, answer.data?.permission];
         };
@@ -180,44 +216,96 @@ describe('PanelAuthenticator', () => {
         at.clock.time += 15 * 60_000;
         expect(await code(admin, 'GET', '/api/things/secret')).to.equal([40301, undefined]);
         expect((await at.ask('GET', '/api/things')).code).to.equal(40100);
-        expect((await at.ask('GET', '/api/things', { headers: { authorization: 'Basic YTpi' } })).code).to.equal(40100);
+        expect(
+            (await at.ask('GET', '/api/things', { headers: { authorization: 'Basic YTpi' } })).code
+        ).to.equal(40100);
     });
 
     it('tells who watches when the session, the role or the account ends', async () => {
         const route = things().find(({ id }) => id === 'things.events') as never;
         const admin = await at.tokenOf('owner');
-        const watcher = async (username: string, change: (id: number, token: string) => Promise<unknown>, role = 'operator'): Promise<number> => {
+        const watcher = async (
+            username: string,
+            change: (id: number, token: string) => Promise<unknown>,
+            role = 'operator'
+        ): Promise<number> => {
             const id = await at.add(username, role);
             const token = await at.tokenOf(username);
             let ended = 0;
-            const stop = at.auth.authenticator.onEnd(await at.auth.authenticator.bearer(token, { ip: '', userAgent: null }), route, () => {
-                ended += 1;
-            });
+            const stop = at.auth.authenticator.onEnd(
+                await at.auth.authenticator.bearer(token, { ip: '', userAgent: null }),
+                route,
+                () => {
+                    ended += 1;
+                }
+            );
             expect(ended).to.equal(0);
             await change(id, token);
             await change(id, token);
             stop();
             return ended;
         };
-        expect(await watcher('aaa', (_id, token) => at.ask('POST', '/api/auth/logout', { token }))).to.equal(1);
-        expect(await watcher('bbb', (id) => at.ask('PUT', `/api/users/${id}`, { token: admin, body: { disabled: true } }))).to.equal(1);
-        expect(await watcher('ccc', (id) => at.ask('DELETE', `/api/users/${id}`, { token: admin }))).to.equal(1);
-        expect(await watcher('ddd', (id) => at.ask('PUT', `/api/users/${id}`, { token: admin, body: { role: 'viewer' } }))).to.equal(1);
+        expect(await watcher('aaa', (_id, token) => at.ask('POST', '/api/auth/logout', { token }))).to.equal(
+            1
+        );
+        expect(
+            await watcher('bbb', (id) =>
+                at.ask('PUT', `/api/users/${id}`, { token: admin, body: { disabled: true } })
+            )
+        ).to.equal(1);
+        expect(await watcher('ccc', (id) => at.ask('DELETE', `/api/users/${id}`, { token: admin }))).to.equal(
+            1
+        );
+        expect(
+            await watcher('ddd', (id) =>
+                at.ask('PUT', `/api/users/${id}`, { token: admin, body: { role: 'viewer' } })
+            )
+        ).to.equal(1);
         expect(await watcher('eee', async () => undefined)).to.equal(0);
-        await at.ask('POST', '/api/users/roles', { token: admin, body: { name: 'watchers', permissions: ['hosts:read'] } });
-        expect(await watcher('fff', () => at.ask('PUT', '/api/users/roles/watchers', { token: admin, body: { permissions: [] } }), 'watchers')).to.equal(1);
+        await at.ask('POST', '/api/users/roles', {
+            token: admin,
+            body: { name: 'watchers', permissions: ['hosts:read'] }
+        });
+        expect(
+            await watcher(
+                'fff',
+                () => at.ask('PUT', '/api/users/roles/watchers', { token: admin, body: { permissions: [] } }),
+                'watchers'
+            )
+        ).to.equal(1);
     });
 
     it('keeps an account to me, password and logout while its password must be changed', async () => {
         const id = await at.add('fresh', 'admin');
-        await at.ask('PUT', `/api/users/${id}`, { token: await at.tokenOf('owner'), body: { mustChangePassword: true } });
+        await at.ask('PUT', `/api/users/${id}`, {
+            token: await at.tokenOf('owner'),
+            body: { mustChangePassword: true }
+        });
         const { data } = await at.login('fresh', password);
         expect(data.user.mustChangePassword).to.be.true();
-        for (const [method, path] of [['GET', '/api/things'], ['GET', '/api/users'], ['POST', '/api/auth/totp'], ['GET', '/api/auth/tokens'], ['GET', '/api/auth/sessions'], ['POST', '/api/auth/step-up']] as const) {
-            expect((await at.ask(method, path, { token: data.token, ...(method === 'POST' ? { body: { password } } : {}) })).code, path).to.equal(40302);
+        for (const [method, path] of [
+            ['GET', '/api/things'],
+            ['GET', '/api/users'],
+            ['POST', '/api/auth/totp'],
+            ['GET', '/api/auth/tokens'],
+            ['GET', '/api/auth/sessions'],
+            ['POST', '/api/auth/step-up']
+        ] as const) {
+            expect(
+                (
+                    await at.ask(method, path, {
+                        token: data.token,
+                        ...(method === 'POST' ? { body: { password } } : {})
+                    })
+                ).code,
+                path
+            ).to.equal(40302);
         }
         expect((await me(data.token)).code).to.equal(0);
-        const changed = await at.ask('PUT', '/api/auth/password', { token: data.token, body: { currentPassword: password, newPassword: 'three green lamps 9' } });
+        const changed = await at.ask('PUT', '/api/auth/password', {
+            token: data.token,
+            body: { currentPassword: password, newPassword: 'three green lamps 9' }
+        });
         expect(changed.code).to.equal(0);
         expect((await at.ask('GET', '/api/things', { token: data.token })).code).to.equal(0);
     });

@@ -22,8 +22,7 @@ describe('Throttle', () => {
                 await (right ? started.succeeded(tx) : started.failed(tx, 'password'));
             });
             return 0;
-        }
-        catch (error) {
+        } catch (error) {
             return (error as { data: { retryAfterSeconds: number } }).data.retryAfterSeconds;
         }
     };
@@ -34,7 +33,10 @@ describe('Throttle', () => {
     };
 
     beforeEach(async () => {
-        store = await openStore({ entities: authEntities as unknown as EntitySchema[], migrations: authMigrations });
+        store = await openStore({
+            entities: authEntities as unknown as EntitySchema[],
+            migrations: authMigrations
+        });
         clock = handClock();
         throttle = open();
     });
@@ -53,7 +55,7 @@ describe('Throttle', () => {
     it('leaves a guess a minute no more than some tens of guesses a day', async () => {
         let guesses = 0;
         for (let tried = 0; tried < 1440; tried += 1) {
-            guesses += await attempt('owner', `198.51.${tried % 256}.1`) === 0 ? 1 : 0;
+            guesses += (await attempt('owner', `198.51.${tried % 256}.1`)) === 0 ? 1 : 0;
             clock.time += minute;
         }
         expect(guesses).to.be.between(20, 50);
@@ -89,10 +91,14 @@ describe('Throttle', () => {
 
     it('keeps names only as keyed hashes, and nothing for ever', async () => {
         await fail(1, 'hunter2-typed-here', '192.0.2.1');
-        expect(JSON.stringify(store.db.prepare<[], object>('select * from auth_throttle').all())).not.to.contain('hunter2');
+        expect(
+            JSON.stringify(store.db.prepare<[], object>('select * from auth_throttle').all())
+        ).not.to.contain('hunter2');
         clock.time += 60 * 24 * 60 * minute;
         await fail(1, 'another', '198.51.100.1');
-        expect(store.db.prepare<[], { n: number }>('select count(*) n from auth_throttle').get()?.n).to.equal(3);
+        expect(store.db.prepare<[], { n: number }>('select count(*) n from auth_throttle').get()?.n).to.equal(
+            3
+        );
     });
 
     it('opens an account that is forgiven, from everywhere', async () => {
@@ -100,6 +106,8 @@ describe('Throttle', () => {
         await fail(5, 'owner', '192.0.2.1');
         await fail(5, 'owner', '198.51.100.1');
         await store.db.write((tx) => throttle.forgive(tx, 'OWNER'));
-        expect([await attempt('owner', '192.0.2.1'), await attempt('owner', '198.51.100.1')]).to.equal([0, 0]);
+        expect([await attempt('owner', '192.0.2.1'), await attempt('owner', '198.51.100.1')]).to.equal([
+            0, 0
+        ]);
     });
 });

@@ -34,10 +34,24 @@ after(async () => {
 describe('a panel that is killed in the middle of an order', { timeout: 90_000 }, () => {
     it('owns up to it, and removes at the next attempt what it left in the zone', async () => {
         const client = await panel.login();
-        await client.put('/api/settings', { 'panel.outboundAllow': ['127.0.0.1'], 'dns.nameservers': [bind.address], 'certificates.caRoots': pebble.root });
-        await client.post('/api/dns-providers', { name: 'bind', type: 'rfc2136', credentials: bind.credentials, isDefault: true });
-        pebble.answer = (method, path) => (method === 'POST' && path.startsWith('/chalZ') ? new Promise<null>(() => undefined) : null);
-        const { data: task, text } = await client.post('/api/certificates', { source: 'acme', domains: ['cut.example.test'], acme: { directory: pebble.directory } });
+        await client.put('/api/settings', {
+            'panel.outboundAllow': ['127.0.0.1'],
+            'dns.nameservers': [bind.address],
+            'certificates.caRoots': pebble.root
+        });
+        await client.post('/api/dns-providers', {
+            name: 'bind',
+            type: 'rfc2136',
+            credentials: bind.credentials,
+            isDefault: true
+        });
+        pebble.answer = (method, path) =>
+            method === 'POST' && path.startsWith('/chalZ') ? new Promise<null>(() => undefined) : null;
+        const { data: task, text } = await client.post('/api/certificates', {
+            source: 'acme',
+            domains: ['cut.example.test'],
+            acme: { directory: pebble.directory }
+        });
         const left = await until(async () => {
             const texts = await bind.texts('_acme-challenge.cut.example.test');
             return texts.length === 1 && texts[0];

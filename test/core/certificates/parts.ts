@@ -27,7 +27,8 @@ after(() => {
     rmSync(folder, { recursive: true });
 });
 
-const openssl = (...args: readonly string[]): string => execFileSync('openssl', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+const openssl = (...args: readonly string[]): string =>
+    execFileSync('openssl', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
 describe('signingRequest', () => {
     it('is one that OpenSSL verifies, with every name, also when there are a hundred', () => {
@@ -44,7 +45,14 @@ describe('signingRequest', () => {
 describe('challengeValue', () => {
     it('is what RFC 7638 and RFC 8555 say', () => {
         // The example of RFC 7638 is RSA; the members of an EC key are ordered alike.
-        expect(thumbprintOf({ kty: 'EC', crv: 'P-256', x: 'MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4', y: '4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM' })).to.equal('cn-I_WNMClehiVp51i_0VpOENW1upEerA8sEam5hn-s');
+        expect(
+            thumbprintOf({
+                kty: 'EC',
+                crv: 'P-256',
+                x: 'MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4',
+                y: '4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM'
+            })
+        ).to.equal('cn-I_WNMClehiVp51i_0VpOENW1upEerA8sEam5hn-s');
         expect(challengeValue('token', newAccountKey())).to.match(/^[A-Za-z0-9_-]{43}$/);
     });
 });
@@ -53,7 +61,9 @@ describe('pace', () => {
     it('renews after two thirds of a life, and never one right after the other', () => {
         const [from, to] = ['2026-01-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z'];
         expect(renewalTime(from, to, Date.parse(from), 0)).to.equal(Date.parse('2026-03-02T00:00:00.000Z'));
-        expect(renewalTime(from, to, Date.parse(from), 1)).to.be.below(Date.parse('2026-03-02T00:00:00.000Z'));
+        expect(renewalTime(from, to, Date.parse(from), 1)).to.be.below(
+            Date.parse('2026-03-02T00:00:00.000Z')
+        );
         expect(renewalTime(from, to, Date.parse(to) - day)).to.equal(Date.parse(to) - day / 2);
         expect(renewalTime(from, to, Date.parse(to) + day)).to.equal(Date.parse(to) + day + 300_000);
     });
@@ -83,17 +93,53 @@ describe('pace', () => {
 describe('what a CA says', () => {
     it('is taken as a problem and nothing more, however it looks', () => {
         expect(readProblem(null, 'nothing')).to.equal({ type: 'about:blank', detail: 'nothing' });
-        expect(readProblem({ type: 1, detail: {}, status: 'x', identifier: [], subproblems: {}, more: 'x' }, 'odd')).to.equal({ type: 'about:blank', detail: 'odd' });
-        const long = readProblem({ type: 'a\nb', detail: 'x'.repeat(10_000), subproblems: Array.from({ length: 100 }, () => ({ type: 't', detail: 'd' })) }, '');
+        expect(
+            readProblem(
+                { type: 1, detail: {}, status: 'x', identifier: [], subproblems: {}, more: 'x' },
+                'odd'
+            )
+        ).to.equal({ type: 'about:blank', detail: 'odd' });
+        const long = readProblem(
+            {
+                type: 'a\nb',
+                detail: 'x'.repeat(10_000),
+                subproblems: Array.from({ length: 100 }, () => ({ type: 't', detail: 'd' }))
+            },
+            ''
+        );
         expect([long.type, long.detail.length, long.subproblems?.length]).to.equal(['a b', 2_000, 20]);
-        expect([retryTime('120', 1_000), retryTime('Thu, 01 Jan 1970 00:02:00 GMT', 0), retryTime('soon', 0), retryTime(undefined, 0)]).to.equal([121_000, 120_000, null, null]);
+        expect([
+            retryTime('120', 1_000),
+            retryTime('Thu, 01 Jan 1970 00:02:00 GMT', 0),
+            retryTime('soon', 0),
+            retryTime(undefined, 0)
+        ]).to.equal([121_000, 120_000, null, null]);
     });
 });
 
 describe('readDomains', () => {
     it('takes one spelling of each name', () => {
-        expect(readDomains(['BÜCHER.test', '*.Example.Test', 'xn--bcher-kva.example']).domains).to.equal(['xn--bcher-kva.test', '*.example.test', 'xn--bcher-kva.example']);
-        for (const name of ['', '*', 'a', '*.test', 'a..test', '-a.test', '127.0.0.1', '::1', 'a.test/b', 'a.*.test', `${'a'.repeat(64)}.test`, 'a_b.test', '1.2.3.4', 'a.test\n']) {
+        expect(readDomains(['BÜCHER.test', '*.Example.Test', 'xn--bcher-kva.example']).domains).to.equal([
+            'xn--bcher-kva.test',
+            '*.example.test',
+            'xn--bcher-kva.example'
+        ]);
+        for (const name of [
+            '',
+            '*',
+            'a',
+            '*.test',
+            'a..test',
+            '-a.test',
+            '127.0.0.1',
+            '::1',
+            'a.test/b',
+            'a.*.test',
+            `${'a'.repeat(64)}.test`,
+            'a_b.test',
+            '1.2.3.4',
+            'a.test\n'
+        ]) {
             const { faults } = readDomains([name]);
             expect(faults.length, name).to.equal(1);
         }
@@ -107,7 +153,25 @@ describe('createEngineCertificates', () => {
             mkdirSync(join(root, 'certificates', issuer, name), { recursive: true });
             return join(root, 'certificates', issuer, name, `${name}.crt`);
         };
-        openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', 'k.pem', '-out', 'c.pem', '-subj', '/CN=x', '-days', '9', '-addext', 'subjectAltName=DNS:own.test');
+        openssl(
+            'req',
+            '-x509',
+            '-newkey',
+            'ec',
+            '-pkeyopt',
+            'ec_paramgen_curve:P-256',
+            '-nodes',
+            '-keyout',
+            'k.pem',
+            '-out',
+            'c.pem',
+            '-subj',
+            '/CN=x',
+            '-days',
+            '9',
+            '-addext',
+            'subjectAltName=DNS:own.test'
+        );
         const pem = readFileSync(join(folder, 'c.pem'), 'utf8');
         writeFileSync(place('local', 'own.test'), pem);
         symlinkSync(join(folder, 'c.pem'), place('local', 'link.test'));
@@ -121,7 +185,11 @@ describe('createEngineCertificates', () => {
         const own = createEngineCertificates(() => root);
         const list = await own.list(draft);
         expect(list.map(({ name }) => name)).to.equal(['own.test']);
-        expect(list[0]).to.include({ source: 'engine', fingerprint256: new X509Certificate(pem).fingerprint256.replaceAll(':', '').toLowerCase(), usedBy: [] });
+        expect(list[0]).to.include({
+            source: 'engine',
+            fingerprint256: new X509Certificate(pem).fingerprint256.replaceAll(':', '').toLowerCase(),
+            usedBy: []
+        });
         expect(Number.isSafeInteger(list[0]?.id)).to.be.true();
         expect(await own.list(draft)).to.equal(list);
         expect(await createEngineCertificates(() => null).list(draft)).to.equal([]);

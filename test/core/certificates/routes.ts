@@ -23,10 +23,34 @@ after(async () => {
 function make(...names: readonly string[]): { certificate: string; key: string } {
     const folder = mkdtempSync(join(tmpdir(), 'portico-pem-'));
     try {
-        execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', 'k.pem', '-out', 'c.pem', '-subj', '/CN=test', '-days', '30', '-addext', `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}`], { cwd: folder, stdio: 'pipe' });
-        return { certificate: readFileSync(join(folder, 'c.pem'), 'utf8'), key: readFileSync(join(folder, 'k.pem'), 'utf8') };
-    }
-    finally {
+        execFileSync(
+            'openssl',
+            [
+                'req',
+                '-x509',
+                '-newkey',
+                'ec',
+                '-pkeyopt',
+                'ec_paramgen_curve:prime256v1',
+                '-nodes',
+                '-keyout',
+                'k.pem',
+                '-out',
+                'c.pem',
+                '-subj',
+                '/CN=test',
+                '-days',
+                '30',
+                '-addext',
+                `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}`
+            ],
+            { cwd: folder, stdio: 'pipe' }
+        );
+        return {
+            certificate: readFileSync(join(folder, 'c.pem'), 'utf8'),
+            key: readFileSync(join(folder, 'k.pem'), 'utf8')
+        };
+    } finally {
         rmSync(folder, { recursive: true });
     }
 }
@@ -34,23 +58,41 @@ function make(...names: readonly string[]): { certificate: string; key: string }
 /** Fingerprint of what the engine serves for a name. */
 function served(name: string): Promise<string> {
     return new Promise((resolve, reject) => {
-        const socket = connect({ host: '127.0.0.1', port: panel.httpsPort, servername: name, rejectUnauthorized: false }, () => {
-            resolve(socket.getPeerX509Certificate()?.fingerprint256.replaceAll(':', '').toLowerCase() ?? '');
-            socket.destroy();
-        });
+        const socket = connect(
+            { host: '127.0.0.1', port: panel.httpsPort, servername: name, rejectUnauthorized: false },
+            () => {
+                resolve(
+                    socket.getPeerX509Certificate()?.fingerprint256.replaceAll(':', '').toLowerCase() ?? ''
+                );
+                socket.destroy();
+            }
+        );
         socket.once('error', reject);
     });
 }
 
 describe('/api/certificates', () => {
     it('serves an uploaded certificate by name, and its replacement at once', async () => {
-        const { data: uploaded, status } = await panel.client.post('/api/certificates', { source: 'upload', name: 'mine', ...make('own.test', '*.own.test') });
+        const { data: uploaded, status } = await panel.client.post('/api/certificates', {
+            source: 'upload',
+            name: 'mine',
+            ...make('own.test', '*.own.test')
+        });
         expect([status, uploaded.usedBy]).to.equal([201, []]);
-        const { data: host } = await panel.client.post('/api/hosts', { domain: 'shop.own.test', upstream: '127.0.0.1:1', ssl: true, sslMode: 'certificate', certificateId: uploaded.id });
+        const { data: host } = await panel.client.post('/api/hosts', {
+            domain: 'shop.own.test',
+            upstream: '127.0.0.1:1',
+            ssl: true,
+            sslMode: 'certificate',
+            certificateId: uploaded.id
+        });
         expect(host.state).to.equal('applied');
         expect(await served('shop.own.test')).to.equal(uploaded.fingerprint256);
         expect((await panel.client.get('/api/certificates')).data[0].usedBy).to.equal([host.id]);
-        const { data: replaced } = await panel.client.put(`/api/certificates/${uploaded.id}`, make('shop.own.test'));
+        const { data: replaced } = await panel.client.put(
+            `/api/certificates/${uploaded.id}`,
+            make('shop.own.test')
+        );
         expect(await served('shop.own.test')).to.equal(replaced.fingerprint256);
         expect((await panel.client.delete(`/api/certificates/${uploaded.id}`)).code).to.equal(40901);
         await panel.client.delete(`/api/hosts/${host.id}`);
@@ -67,18 +109,39 @@ describe('/api/certificates', () => {
         const whole = await panel.client.get(path);
         expect(whole.text).to.contain('BEGIN CERTIFICATE').and.contain('PRIVATE KEY');
         expect(whole.headers['content-disposition']).to.contain('attachment');
-        expect((await panel.client.get(path, { token: operator })).text).to.contain('BEGIN CERTIFICATE').and.not.contain('PRIVATE KEY');
+        expect((await panel.client.get(path, { token: operator })).text)
+            .to.contain('BEGIN CERTIFICATE')
+            .and.not.contain('PRIVATE KEY');
         expect((await panel.client.get(`${path}?key=true`, { token: operator })).code).to.equal(40300);
-        expect((await panel.client.post('/api/certificates', { source: 'upload', ...pair }, { token: viewer })).code).to.equal(40300);
+        expect(
+            (await panel.client.post('/api/certificates', { source: 'upload', ...pair }, { token: viewer }))
+                .code
+        ).to.equal(40300);
         const { data: audit } = await panel.client.get('/api/audit?resource=certificates&action=export');
         expect(audit).to.have.length(1);
         const secret = pair.key.split('\n')[1] ?? '';
-        expect((await panel.client.get('/api/audit?resource=certificates')).text + panel.lines.join('')).to.not.contain(secret);
+        expect(
+            (await panel.client.get('/api/audit?resource=certificates')).text + panel.lines.join('')
+        ).to.not.contain(secret);
     });
 
     it('refuses unknown fields and wrong types', async () => {
-        for (const more of [{ source: 'acme' }, { source: 1 }, { domains: [] }, { id: 1 }, { usedBy: [] }, { key: 1 }, { certificate: null }, { name: '' }, { name: 'a\u0000b' }, { name: '\ud800' }]) {
-            expect((await panel.client.post('/api/certificates', { ...make('x.test'), ...more })).code, JSON.stringify(more)).to.equal(40001);
+        for (const more of [
+            { source: 'acme' },
+            { source: 1 },
+            { domains: [] },
+            { id: 1 },
+            { usedBy: [] },
+            { key: 1 },
+            { certificate: null },
+            { name: '' },
+            { name: 'a\u0000b' },
+            { name: '\ud800' }
+        ]) {
+            expect(
+                (await panel.client.post('/api/certificates', { ...make('x.test'), ...more })).code,
+                JSON.stringify(more)
+            ).to.equal(40001);
         }
         expect((await panel.client.get('/api/certificates/999')).code).to.equal(40400);
     });

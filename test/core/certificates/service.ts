@@ -31,13 +31,38 @@ interface Pair {
     readonly key: string;
 }
 
-const openssl = (...args: readonly string[]): string => execFileSync('openssl', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+const openssl = (...args: readonly string[]): string =>
+    execFileSync('openssl', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 const file = (name: string): string => readFileSync(join(folder, name), 'utf8');
 
 /** A self-signed pair, or one that a CA of `sign` issued. */
-function make(names: readonly string[], { algorithm = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'], extra = [] as string[] } = {}): Pair {
-    const san = names.length === 0 ? [] : ['-addext', `subjectAltName=${names.map((name) => (/^[\d.]+$/.test(name) ? `IP:${name}` : `DNS:${name}`)).join(',')}`];
-    openssl('req', '-x509', ...algorithm, '-nodes', '-keyout', 'k.pem', '-out', 'c.pem', '-subj', '/CN=test', '-days', '365', ...san, ...extra);
+function make(
+    names: readonly string[],
+    { algorithm = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'], extra = [] as string[] } = {}
+): Pair {
+    const san =
+        names.length === 0
+            ? []
+            : [
+                  '-addext',
+                  `subjectAltName=${names.map((name) => (/^[\d.]+$/.test(name) ? `IP:${name}` : `DNS:${name}`)).join(',')}`
+              ];
+    openssl(
+        'req',
+        '-x509',
+        ...algorithm,
+        '-nodes',
+        '-keyout',
+        'k.pem',
+        '-out',
+        'c.pem',
+        '-subj',
+        '/CN=test',
+        '-days',
+        '365',
+        ...san,
+        ...extra
+    );
     return { certificate: file('c.pem'), key: file('k.pem') };
 }
 
@@ -53,7 +78,12 @@ before(() => {
     writeFileSync(join(folder, 'ca.pem'), authority.certificate);
     writeFileSync(join(folder, 'ca.key'), authority.key);
     const leaf = make(['a.test'], { extra: ['-CA', 'ca.pem', '-CAkey', 'ca.key'] });
-    chain = { certificate: leaf.certificate + authority.certificate, key: leaf.key, leaf: leaf.certificate, ca: authority.certificate };
+    chain = {
+        certificate: leaf.certificate + authority.certificate,
+        key: leaf.key,
+        leaf: leaf.certificate,
+        ca: authority.certificate
+    };
 });
 
 after(() => {
@@ -70,7 +100,10 @@ afterEach(async () => {
 });
 
 async function refused(work: Promise<unknown>): Promise<FailureError> {
-    const thrown: unknown = await work.then(() => 'nothing was thrown', (error: unknown) => error);
+    const thrown: unknown = await work.then(
+        () => 'nothing was thrown',
+        (error: unknown) => error
+    );
     if (!isFailure(thrown)) {
         throw new Error('not refused by a failure', { cause: thrown });
     }
@@ -89,19 +122,43 @@ describe('upload', () => {
         const { status, headers, data } = await kit.certificates.upload({ ...pair }, call);
         expect([status, headers['location'], headers['etag']]).to.equal([201, '/api/certificates/1', '"1"']);
         const x509 = new X509Certificate(pair.certificate);
-        expect(data).to.include({ id: 1, name: 'a.test', source: 'upload', domains: ['a.test', '*.a.test'], serial: x509.serialNumber, issuer: 'CN=test', notAfter: x509.validToDate.toISOString(), usedBy: [], autoRenew: false, version: 1 });
+        expect(data).to.include({
+            id: 1,
+            name: 'a.test',
+            source: 'upload',
+            domains: ['a.test', '*.a.test'],
+            serial: x509.serialNumber,
+            issuer: 'CN=test',
+            notAfter: x509.validToDate.toISOString(),
+            usedBy: [],
+            autoRenew: false,
+            version: 1
+        });
         expect(data.fingerprint256).to.equal(x509.fingerprint256.replaceAll(':', '').toLowerCase());
         expect(await kit.certificates.get(1)).to.equal(data);
         expect(await kit.certificates.list()).to.equal([data]);
-        expect((certificateView as unknown as Joi.Schema).validate(data, { convert: false }).error).to.be.undefined();
-        expect(call.done[0]).to.include({ action: 'create', resource: 'certificates', resourceId: 1, before: null, after: data });
+        expect(
+            (certificateView as unknown as Joi.Schema).validate(data, { convert: false }).error
+        ).to.be.undefined();
+        expect(call.done[0]).to.include({
+            action: 'create',
+            resource: 'certificates',
+            resourceId: 1,
+            before: null,
+            after: data
+        });
     });
 
     it('seals the key, and shows it nowhere', async () => {
         const call = admin();
         await kit.certificates.upload({ ...pair }, call);
         const secret = pair.key.split('\n')[1] ?? '';
-        for (const text of [JSON.stringify(rows()), JSON.stringify(await kit.certificates.list()), JSON.stringify(call.done), kit.store.lines.join('')]) {
+        for (const text of [
+            JSON.stringify(rows()),
+            JSON.stringify(await kit.certificates.list()),
+            JSON.stringify(call.done),
+            kit.store.lines.join('')
+        ]) {
             expect(text).to.not.contain(secret).and.not.contain('PRIVATE KEY');
         }
     });
@@ -136,24 +193,40 @@ describe('upload', () => {
             [make([]), 'certificate', /no DNS names/],
             [make(['192.0.2.7']), 'certificate', /no DNS names/],
             [make(['a.test'], { algorithm: ['-newkey', 'rsa:1024'] }), 'certificate', /too weak/],
-            [make(['a.test'], { algorithm: ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:secp224r1'] }), 'certificate', /too weak/],
-            [make(['a.test'], { extra: ['-addext', 'extendedKeyUsage=clientAuth'] }), 'certificate', /not meant for servers/]
+            [
+                make(['a.test'], { algorithm: ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:secp224r1'] }),
+                'certificate',
+                /too weak/
+            ],
+            [
+                make(['a.test'], { extra: ['-addext', 'extendedKeyUsage=clientAuth'] }),
+                'certificate',
+                /not meant for servers/
+            ]
         ];
         for (const [body, path, reason] of cases) {
             const failure = await refused(upload(body));
             const errors = failure.data?.['errors'] as { path: string; message: string }[];
             expect(failure.code).to.equal(40001);
-            expect(errors.some((error) => error.path === path && reason.test(error.message)), `${reason}: ${JSON.stringify(errors)}`).to.be.true();
+            expect(
+                errors.some((error) => error.path === path && reason.test(error.message)),
+                `${reason}: ${JSON.stringify(errors)}`
+            ).to.be.true();
             expect(JSON.stringify(failure.data)).to.not.contain((body.key.split('\n')[1] ?? '') || 'PRIVATE');
         }
         expect(rows()).to.equal([]);
     });
 
     it('refuses what has expired or is not valid yet, in the whole chain', async () => {
-        for (const [offset, reason] of [[400, /expired/], [-400, /not valid before/]] as const) {
+        for (const [offset, reason] of [
+            [400, /expired/],
+            [-400, /not valid before/]
+        ] as const) {
             kit.clock.time = Date.now() + offset * 86_400_000;
             const failure = await refused(upload(chain));
-            const messages = (failure.data?.['errors'] as { message: string }[]).map(({ message }) => message);
+            const messages = (failure.data?.['errors'] as { message: string }[]).map(
+                ({ message }) => message
+            );
             expect(messages).to.have.length(2);
             expect(messages.every((message) => reason.test(message))).to.be.true();
         }
@@ -171,15 +244,28 @@ describe('upload', () => {
 });
 
 describe('use by hosts', () => {
-    const secure = (domain: string, certificateId: number | null, more = {}) => kit.hosts.create({ domain, upstream: 'a:1', ssl: true, sslMode: 'certificate', certificateId, ...more }, admin());
+    const secure = (domain: string, certificateId: number | null, more = {}) =>
+        kit.hosts.create(
+            { domain, upstream: 'a:1', ssl: true, sslMode: 'certificate', certificateId, ...more },
+            admin()
+        );
 
     it('covers every name of the host, with a wildcard for one label', async () => {
         await upload(pair);
         await secure('a.test', 1, { aliases: ['x.a.test'] });
         await secure('*.a.test', 1);
-        for (const work of [secure('b.test', 1), secure('x.y.a.test', 1), secure('c.a.test', 1, { aliases: ['c.test'] }), secure('c.a.test', 9), secure('c.a.test', null)]) {
+        for (const work of [
+            secure('b.test', 1),
+            secure('x.y.a.test', 1),
+            secure('c.a.test', 1, { aliases: ['c.test'] }),
+            secure('c.a.test', 9),
+            secure('c.a.test', null)
+        ]) {
             const failure = await refused(work);
-            expect([failure.code, (failure.data?.['errors'] as { path: string }[])[0]?.path]).to.equal([40001, 'certificateId']);
+            expect([failure.code, (failure.data?.['errors'] as { path: string }[])[0]?.path]).to.equal([
+                40001,
+                'certificateId'
+            ]);
         }
         expect((await kit.certificates.get(1)).usedBy).to.equal([1, 2]);
     });
@@ -202,7 +288,8 @@ describe('update', () => {
     it('renames without the engine, and replaces certificate and key together', async () => {
         const first = await upload(pair);
         kit.driver.crash('gone');
-        const named = (await kit.certificates.update(1, { name: 'Mine', id: 9, domains: ['x'] }, admin())).data;
+        const named = (await kit.certificates.update(1, { name: 'Mine', id: 9, domains: ['x'] }, admin()))
+            .data;
         expect(named).to.equal({ ...first, name: 'Mine', version: 2, updatedAt: named.updatedAt });
         kit.driver.recover();
         const replaced = (await kit.certificates.update(1, { ...other }, admin({ ifMatch: '2' }))).data;
@@ -212,14 +299,24 @@ describe('update', () => {
         for (const body of [{ certificate: pair.certificate }, { key: pair.key }]) {
             expect((await refused(kit.certificates.update(1, body, admin()))).code).to.equal(40001);
         }
-        expect((await refused(kit.certificates.update(1, { name: 'x', version: 1 }, admin()))).data).to.equal({ version: 3 });
+        expect((await refused(kit.certificates.update(1, { name: 'x', version: 1 }, admin()))).data).to.equal(
+            { version: 3 }
+        );
     });
 
     it('lets one of several changes of the same version win', async () => {
         await upload(pair);
-        const outcomes = await Promise.allSettled([kit.certificates.update(1, { name: 'x' }, admin({ ifMatch: '1' })), kit.certificates.update(1, { name: 'y' }, admin({ ifMatch: '1' })), kit.certificates.update(1, { ...other }, admin({ ifMatch: '1' }))]);
+        const outcomes = await Promise.allSettled([
+            kit.certificates.update(1, { name: 'x' }, admin({ ifMatch: '1' })),
+            kit.certificates.update(1, { name: 'y' }, admin({ ifMatch: '1' })),
+            kit.certificates.update(1, { ...other }, admin({ ifMatch: '1' }))
+        ]);
         expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
-        expect(outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [(outcome.reason as FailureError).code] : []))).to.equal([41200, 41200]);
+        expect(
+            outcomes.flatMap((outcome) =>
+                outcome.status === 'rejected' ? [(outcome.reason as FailureError).code] : []
+            )
+        ).to.equal([41200, 41200]);
         expect((await kit.certificates.get(1)).version).to.equal(2);
     });
 });
@@ -241,8 +338,16 @@ describe('download', () => {
         await upload(chain);
         const whole = await read(adminMay);
         expect(whole.match(/BEGIN CERTIFICATE/g)).to.have.length(2);
-        expect(createPublicKey(whole.slice(whole.indexOf('-----BEGIN PRIVATE'))).equals(new X509Certificate(chain.leaf).publicKey)).to.be.true();
-        for (const text of [await read(adminMay, false), await read(adminMay, undefined, false), await read(operatorMay)]) {
+        expect(
+            createPublicKey(whole.slice(whole.indexOf('-----BEGIN PRIVATE'))).equals(
+                new X509Certificate(chain.leaf).publicKey
+            )
+        ).to.be.true();
+        for (const text of [
+            await read(adminMay, false),
+            await read(adminMay, undefined, false),
+            await read(operatorMay)
+        ]) {
             expect(text).to.contain('BEGIN CERTIFICATE').and.not.contain('PRIVATE KEY');
         }
         expect((await refused(read(operatorMay, true))).code).to.equal(40300);
@@ -253,7 +358,16 @@ describe('download', () => {
 describe('createPlacement', () => {
     it('finds out that the former one is still served, and puts it back for whoever asks', async () => {
         const first = await upload(make(['a.test']));
-        await kit.hosts.create({ domain: 'a.test', upstream: '127.0.0.1:1', ssl: true, sslMode: 'certificate', certificateId: first.id }, callOf(person('admin', adminMay)));
+        await kit.hosts.create(
+            {
+                domain: 'a.test',
+                upstream: '127.0.0.1:1',
+                ssl: true,
+                sslMode: 'certificate',
+                certificateId: first.id
+            },
+            callOf(person('admin', adminMay))
+        );
         const store = createCertificateStore(kit.store.db, kit.store.keyring);
         const before = store.get(first.id);
         // Somebody who hands out the former certificate whatever is loaded.
@@ -262,10 +376,28 @@ describe('createPlacement', () => {
         const { port } = stale.address() as AddressInfo;
         const draft = (): Draft => {
             const { hosts, certificates } = kit.engine.draft();
-            return { hosts, certificates, settings: { ...kit.settings.engine, httpsPort: port }, hostOf: () => undefined, nextHostId: () => 0 };
+            return {
+                hosts,
+                certificates,
+                settings: { ...kit.settings.engine, httpsPort: port },
+                hostOf: () => undefined,
+                nextHostId: () => 0
+            };
         };
-        const engine = { change: kit.engine.change.bind(kit.engine), draft, pending: () => new Set<number>(), process: () => kit.engine.process() } as unknown as Engine;
-        const placement = createPlacement({ engine, store, db: kit.store.db, clock: kit.clock, covers: () => true, proofMs: 300 });
+        const engine = {
+            change: kit.engine.change.bind(kit.engine),
+            draft,
+            pending: () => new Set<number>(),
+            process: () => kit.engine.process()
+        } as unknown as Engine;
+        const placement = createPlacement({
+            engine,
+            store,
+            db: kit.store.db,
+            clock: kit.clock,
+            covers: () => true,
+            proofMs: 300
+        });
         const next = make(['a.test']);
         const parsed = parseUpload(next.certificate, next.key, kit.clock.now());
         if (!('parsed' in parsed)) {
@@ -273,9 +405,16 @@ describe('createPlacement', () => {
         }
         await placement.adopt(first.id, parsed.parsed, admin());
         expect(store.get(first.id)).to.include({ version: 2, fingerprint: parsed.parsed.fingerprint });
-        expect(await placement.prove(first.id, before, new AbortController().signal)).to.contain('still served for a.test');
+        expect(await placement.prove(first.id, before, new AbortController().signal)).to.contain(
+            'still served for a.test'
+        );
         await placement.revert(before, admin());
-        expect(store.get(first.id)).to.include({ version: 3, fingerprint: before.fingerprint, chain: before.chain, notAfter: before.notAfter });
+        expect(store.get(first.id)).to.include({
+            version: 3,
+            fingerprint: before.fingerprint,
+            chain: before.chain,
+            notAfter: before.notAfter
+        });
         expect(kit.engine.draft().certificates.get(first.id)?.fingerprint).to.equal(before.fingerprint);
         expect(store.open(store.get(first.id))).to.equal(store.open(before));
         stale.close();
@@ -289,8 +428,16 @@ describe('createRenewals', () => {
         const told: unknown[] = [];
         const started: number[] = [];
         const renewals = createRenewals({
-            store, db: kit.store.db, clock: kit.clock, log: kit.store.log, systemCall: () => admin(),
-            events: { issued: () => undefined, failed: () => undefined, expiring: (event) => void told.push([event.id, event.daysLeft]) },
+            store,
+            db: kit.store.db,
+            clock: kit.clock,
+            log: kit.store.log,
+            systemCall: () => admin(),
+            events: {
+                issued: () => undefined,
+                failed: () => undefined,
+                expiring: (event) => void told.push([event.id, event.daysLeft])
+            },
             issuance: { busy: () => false, start: async (row) => started.push(row.id) as never }
         });
         const look = async (): Promise<void> => {
@@ -306,7 +453,12 @@ describe('createRenewals', () => {
             kit.clock.time = end - days * 86_400_000;
             await look();
         }
-        expect(told).to.equal([[id, 13], [id, 2], [id, 0], [id, 0]]);
+        expect(told).to.equal([
+            [id, 13],
+            [id, 2],
+            [id, 0],
+            [id, 0]
+        ]);
         // An upload is never ordered; an order whose time has come is.
         await kit.store.db.write(async (tx) => {
             await store.note(tx, id, { nextAttemptAt: 1 });

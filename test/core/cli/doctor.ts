@@ -30,10 +30,20 @@ describe('portico doctor', () => {
     afterEach(() => removeFolder(dataDir));
 
     const environment = (): NodeJS.ProcessEnv => ({
-        PORTICO_DATA_DIR: dataDir, PORTICO_HOST: '127.0.0.1', PORTICO_PORT: String(ports[0]), PORTICO_ENGINE_HTTP_PORT: String(ports[1]), PORTICO_ENGINE_HTTPS_PORT: String(ports[2])
+        PORTICO_DATA_DIR: dataDir,
+        PORTICO_HOST: '127.0.0.1',
+        PORTICO_PORT: String(ports[0]),
+        PORTICO_ENGINE_HTTP_PORT: String(ports[1]),
+        PORTICO_ENGINE_HTTPS_PORT: String(ports[2])
     });
 
-    async function diagnose(env: NodeJS.ProcessEnv = {}): Promise<{ readonly code: number | null; readonly of: (id: string) => Check | undefined; readonly failed: string[] }> {
+    async function diagnose(
+        env: NodeJS.ProcessEnv = {}
+    ): Promise<{
+        readonly code: number | null;
+        readonly of: (id: string) => Check | undefined;
+        readonly failed: string[];
+    }> {
         const { code, stdout } = await portico(['doctor', '--json'], { env: { ...environment(), ...env } });
         const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Check[] };
         expect(ok).to.equal(code === 0);
@@ -41,13 +51,31 @@ describe('portico doctor', () => {
             expect(check.evidence, check.id).not.to.be.empty();
             expect(check.remedy === null, check.id).to.equal(check.state === 'ok');
         }
-        return { code, of: (id) => checks.find((check) => check.id === id), failed: checks.filter(({ state }) => state === 'fail').map(({ id }) => id) };
+        return {
+            code,
+            of: (id) => checks.find((check) => check.id === id),
+            failed: checks.filter(({ state }) => state === 'fail').map(({ id }) => id)
+        };
     }
 
     it('finds nothing wrong with a folder whose panel does not run, and changes nothing', async () => {
         const { code, of, failed } = await diagnose();
         expect({ code, failed }).to.equal({ code: 0, failed: [] });
-        for (const id of ['node', 'data-folder', 'keys', 'disk', 'database', 'migrations', 'audit', 'clock', 'lock', 'panel-port', 'engine-user', 'engine-http', 'engine-https']) {
+        for (const id of [
+            'node',
+            'data-folder',
+            'keys',
+            'disk',
+            'database',
+            'migrations',
+            'audit',
+            'clock',
+            'lock',
+            'panel-port',
+            'engine-user',
+            'engine-http',
+            'engine-https'
+        ]) {
             expect(of(id)?.state, id).to.equal('ok');
         }
         expect(of('panel')).to.include({ state: 'warn', remedy: 'Start it: portico start' });
@@ -58,7 +86,9 @@ describe('portico doctor', () => {
     it('writes one line for each check, and the remedy below it', async () => {
         const { code, stdout, stderr } = await portico(['doctor'], { env: environment() });
         expect(code).to.equal(0);
-        expect(stdout).to.match(/^ok {4}node {12}Node \d+/).and.include('\n                      → Start it: portico start\n');
+        expect(stdout)
+            .to.match(/^ok {4}node {12}Node \d+/)
+            .and.include('\n                      → Start it: portico start\n');
         expect(stderr).to.match(/^\d+ ok, \d+ warnings, 0 failed\n$/);
     });
 
@@ -99,7 +129,9 @@ describe('portico doctor', () => {
 
     it('finds a clock that was set back, and a database of another version', async () => {
         const db = new Sqlite(join(dataDir, 'portico.db'));
-        db.exec(`update audit_entries set at = ${Date.now() + 3600_000}; insert into migrations (name, executed_at) values ('0099-of-tomorrow', '2026-01-01')`);
+        db.exec(
+            `update audit_entries set at = ${Date.now() + 3600_000}; insert into migrations (name, executed_at) values ('0099-of-tomorrow', '2026-01-01')`
+        );
         db.close();
         const { of } = await diagnose();
         expect(of('clock')?.state).to.equal('fail');
@@ -108,7 +140,10 @@ describe('portico doctor', () => {
 
     it('finds ports that somebody else holds', async () => {
         const servers: Server[] = [];
-        for (const [index, host] of [[0, '127.0.0.1'], [1, '0.0.0.0']] as const) {
+        for (const [index, host] of [
+            [0, '127.0.0.1'],
+            [1, '0.0.0.0']
+        ] as const) {
             const server = createServer();
             await new Promise<void>((done) => server.listen(ports[index], host, done));
             servers.push(server);
@@ -121,15 +156,27 @@ describe('portico doctor', () => {
 
     it('takes the ports that are stored, unless the environment names others', async () => {
         const db = new Sqlite(join(dataDir, 'portico.db'));
-        db.exec(`insert into settings (key, value, version, updated_at) values ('engine.httpPort', '${ports[1]}', 1, 0)`);
+        db.exec(
+            `insert into settings (key, value, version, updated_at) values ('engine.httpPort', '${ports[1]}', 1, 0)`
+        );
         db.close();
-        expect((await diagnose({ PORTICO_ENGINE_HTTP_PORT: '' })).of('engine-http')?.evidence).to.include(`port ${ports[1]} `);
-        expect((await diagnose({ PORTICO_ENGINE_HTTP_PORT: String(ports[2]) })).of('engine-http')?.evidence).to.include(`port ${ports[2]} `);
+        expect((await diagnose({ PORTICO_ENGINE_HTTP_PORT: '' })).of('engine-http')?.evidence).to.include(
+            `port ${ports[1]} `
+        );
+        expect(
+            (await diagnose({ PORTICO_ENGINE_HTTP_PORT: String(ports[2]) })).of('engine-http')?.evidence
+        ).to.include(`port ${ports[2]} `);
     });
 
     it('finds that the engine is missing, is no engine, or has no user', async () => {
-        expect((await diagnose({ PORTICO_CADDY: join(dataDir, 'none') })).of('engine-binary')).to.include({ state: 'fail' });
-        expect((await diagnose({ PORTICO_CADDY: '/bin/false' })).of('engine-binary')?.evidence).to.include('/bin/false version failed');
-        expect((await diagnose({ PORTICO_ENGINE_USER: 'no-such-user' })).of('engine-user')?.evidence).to.include('there is no user no-such-user');
+        expect((await diagnose({ PORTICO_CADDY: join(dataDir, 'none') })).of('engine-binary')).to.include({
+            state: 'fail'
+        });
+        expect((await diagnose({ PORTICO_CADDY: '/bin/false' })).of('engine-binary')?.evidence).to.include(
+            '/bin/false version failed'
+        );
+        expect(
+            (await diagnose({ PORTICO_ENGINE_USER: 'no-such-user' })).of('engine-user')?.evidence
+        ).to.include('there is no user no-such-user');
     });
 });

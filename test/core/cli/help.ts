@@ -19,7 +19,9 @@ const old = oldNode();
 describe('docs/command-line.md', () => {
     it('shows every help text as it is', async () => {
         const text = await readFile(resolve(ROOT, 'docs/command-line.md'), 'utf8');
-        const shown = [...text.matchAll(/```text\n(Usage: portico [\s\S]*?)\n```/g)].map(([, block]) => block);
+        const shown = [...text.matchAll(/```text\n(Usage: portico [\s\S]*?)\n```/g)].map(
+            ([, block]) => block
+        );
         expect(shown).to.equal([overview(commands, null), ...commands.map(commandHelp)]);
     });
 
@@ -33,16 +35,34 @@ describe('docs/command-line.md', () => {
 
 describe('portico', { timeout: 180_000 }, () => {
     it('shows help and version on standard output, and touches nothing', async () => {
-        const version = (JSON.parse(await readFile(resolve(ROOT, 'core/package.json'), 'utf8')) as { version: string }).version;
+        const version = (
+            JSON.parse(await readFile(resolve(ROOT, 'core/package.json'), 'utf8')) as { version: string }
+        ).version;
         for (const args of [['--help'], ['help'], ['-h']]) {
-            expect(await portico(args)).to.equal({ code: 0, stdout: `${overview(commands, null)}\n`, stderr: '' });
+            expect(await portico(args)).to.equal({
+                code: 0,
+                stdout: `${overview(commands, null)}\n`,
+                stderr: ''
+            });
         }
-        expect(await portico(['admin', '--help'])).to.equal({ code: 0, stdout: `${overview(commands, 'admin')}\n`, stderr: '' });
+        expect(await portico(['admin', '--help'])).to.equal({
+            code: 0,
+            stdout: `${overview(commands, 'admin')}\n`,
+            stderr: ''
+        });
         expect(await portico(['--version'])).to.equal({ code: 0, stdout: `${version}\n`, stderr: '' });
         for (const command of commands) {
             const words = command.name.split(' ');
-            expect(await portico([...words, '--json', 'x', '--help', '--nonsense'])).to.equal({ code: 0, stdout: `${commandHelp(command)}\n`, stderr: '' });
-            expect(await portico([...words, '--version'])).to.equal({ code: 0, stdout: `${version}\n`, stderr: '' });
+            expect(await portico([...words, '--json', 'x', '--help', '--nonsense'])).to.equal({
+                code: 0,
+                stdout: `${commandHelp(command)}\n`,
+                stderr: ''
+            });
+            expect(await portico([...words, '--version'])).to.equal({
+                code: 0,
+                stdout: `${version}\n`,
+                stderr: ''
+            });
         }
     });
 
@@ -56,10 +76,44 @@ describe('portico', { timeout: 180_000 }, () => {
             [['token', 'create', '--user', ''], '--user is empty'],
             [['token', 'create', '--user', 'a', '--user', 'b'], '--user is there twice'],
             [['token', 'create', '--name', 'a', '--permissions', 'hosts:read'], '--user is missing'],
-            [['token', 'create', '--user', 'a', '--name', 'a', '--permissions', 'hosts'], '"hosts" is not of the form area:verb'],
-            [['token', 'create', '--user', 'a', '--name', 'a', '--permissions', ','], '--permissions: there is none'],
-            [['token', 'create', '--user', 'a', '--name', 'a', '--permissions', 'hosts:read', '--expires', 'soon'], '"soon" is not a time'],
-            [['token', 'create', '--user', 'a', '--name', 'a', '--permissions', 'hosts:read', '--expires', '2001-01-01'], 'not a time to come'],
+            [
+                ['token', 'create', '--user', 'a', '--name', 'a', '--permissions', 'hosts'],
+                '"hosts" is not of the form area:verb'
+            ],
+            [
+                ['token', 'create', '--user', 'a', '--name', 'a', '--permissions', ','],
+                '--permissions: there is none'
+            ],
+            [
+                [
+                    'token',
+                    'create',
+                    '--user',
+                    'a',
+                    '--name',
+                    'a',
+                    '--permissions',
+                    'hosts:read',
+                    '--expires',
+                    'soon'
+                ],
+                '"soon" is not a time'
+            ],
+            [
+                [
+                    'token',
+                    'create',
+                    '--user',
+                    'a',
+                    '--name',
+                    'a',
+                    '--permissions',
+                    'hosts:read',
+                    '--expires',
+                    '2001-01-01'
+                ],
+                'not a time to come'
+            ],
             [['admin', 'create'], 'the argument <username> is missing'],
             [['admin', 'create', 'a/b'], 'a user name has'],
             [['admin', 'create', 'anna', 'berta'], 'an argument too many: "berta"'],
@@ -78,9 +132,12 @@ describe('portico', { timeout: 180_000 }, () => {
         expect(stderr).to.include('PORTICO_PORT is "many"');
     });
 
-    itUnless(old === null ? 'there is no older Node on the PATH' : undefined, it)('works from an older Node', async () => {
-        const node = old ?? '';
-        expect((await portico(['--help'], { node })).stdout).to.equal(`${overview(commands, null)}\n`);
-        expect((await portico(['dance'], { node })).code).to.equal(2);
-    });
+    itUnless(old === null ? 'there is no older Node on the PATH' : undefined, it)(
+        'works from an older Node',
+        async () => {
+            const node = old ?? '';
+            expect((await portico(['--help'], { node })).stdout).to.equal(`${overview(commands, null)}\n`);
+            expect((await portico(['dance'], { node })).code).to.equal(2);
+        }
+    );
 });

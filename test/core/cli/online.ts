@@ -11,7 +11,16 @@ import Sqlite from 'better-sqlite3';
 import { signConsoleToken } from '../../../core/src/auth/console-tokens.ts';
 import { createKeyring } from '../../../core/src/keyring.ts';
 import { readPanelAddress } from '../../../core/src/panel-address.ts';
-import { auditOf, contentOf, freePorts, panelFolder, portico, removeFolder, startPanel, type RunningPanel } from '../../support/console.ts';
+import {
+    auditOf,
+    contentOf,
+    freePorts,
+    panelFolder,
+    portico,
+    removeFolder,
+    startPanel,
+    type RunningPanel
+} from '../../support/console.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
@@ -23,13 +32,36 @@ interface Answer {
     readonly body: { readonly code: number; readonly data: Record<string, unknown> | null };
 }
 
-function ask(url: string, method: string, token: string, body?: object, headers: Record<string, string> = {}): Promise<Answer> {
+function ask(
+    url: string,
+    method: string,
+    token: string,
+    body?: object,
+    headers: Record<string, string> = {}
+): Promise<Answer> {
     return new Promise((done, failed) => {
-        const asked = request(url, { method, agent: false, headers: { authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers } }, (response) => {
-            const chunks: Buffer[] = [];
-            response.on('data', (chunk: Buffer) => chunks.push(chunk));
-            response.on('end', () => done({ status: response.statusCode ?? 0, body: JSON.parse(Buffer.concat(chunks).toString()) as Answer['body'] }));
-        });
+        const asked = request(
+            url,
+            {
+                method,
+                agent: false,
+                headers: {
+                    authorization: `Bearer ${token}`,
+                    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+                    ...headers
+                }
+            },
+            (response) => {
+                const chunks: Buffer[] = [];
+                response.on('data', (chunk: Buffer) => chunks.push(chunk));
+                response.on('end', () =>
+                    done({
+                        status: response.statusCode ?? 0,
+                        body: JSON.parse(Buffer.concat(chunks).toString()) as Answer['body']
+                    })
+                );
+            }
+        );
         asked.on('error', failed);
         asked.end(body === undefined ? undefined : JSON.stringify(body));
     });
@@ -38,8 +70,10 @@ function ask(url: string, method: string, token: string, body?: object, headers:
 describe('portico with a running panel', () => {
     let dataDir: string;
     let panel: RunningPanel;
-    const run = (args: string[], input = ''): ReturnType<typeof portico> => portico([...args, '--data-dir', dataDir], { input });
-    const token = (): string => signConsoleToken(createKeyring(dataDir), readPanelAddress(dataDir)?.instance ?? '', Date.now());
+    const run = (args: string[], input = ''): ReturnType<typeof portico> =>
+        portico([...args, '--data-dir', dataDir], { input });
+    const token = (): string =>
+        signConsoleToken(createKeyring(dataDir), readPanelAddress(dataDir)?.instance ?? '', Date.now());
 
     before(async () => {
         dataDir = await panelFolder();
@@ -53,7 +87,10 @@ describe('portico with a running panel', () => {
 
     it('says where it listens only to its owner', () => {
         expect(statSync(join(dataDir, 'panel.json')).mode & 0o777).to.equal(0o600);
-        expect(readPanelAddress(dataDir)).to.include({ host: '127.0.0.1', port: Number(new URL(panel.url).port) });
+        expect(readPanelAddress(dataDir)).to.include({
+            host: '127.0.0.1',
+            port: Number(new URL(panel.url).port)
+        });
     });
 
     it('resets a password through it, and says so in the audit log', async () => {
@@ -61,7 +98,16 @@ describe('portico with a running panel', () => {
         expect(code, stderr).to.equal(0);
         expect(stdout).to.match(made);
         const last = auditOf(dataDir).at(-1);
-        expect(last).to.include({ action: 'update', resource: 'users', resource_id: 1, outcome: 'success', actor_id: null, username: null, token_id: null, ip: '127.0.0.1' });
+        expect(last).to.include({
+            action: 'update',
+            resource: 'users',
+            resource_id: 1,
+            outcome: 'success',
+            actor_id: null,
+            username: null,
+            token_id: null,
+            ip: '127.0.0.1'
+        });
         expect(last?.['user_agent']).to.match(/^portico-console \([\w.@-]+\)$/);
         const user = await ask(`${panel.url}/api/users/1`, 'GET', token());
         expect(user.body.data).to.include({ mustChangePassword: true, disabled: false });
@@ -71,39 +117,95 @@ describe('portico with a running panel', () => {
 
     it('creates accounts, and hands on why the panel refuses', async () => {
         expect((await run(['admin', 'create', 'anna'])).stdout).to.match(made);
-        expect(await run(['admin', 'create', 'vera', '--role', 'viewer', '--password-stdin'], 'a long password of vera\n')).to.include({ code: 0, stdout: '' });
+        expect(
+            await run(
+                ['admin', 'create', 'vera', '--role', 'viewer', '--password-stdin'],
+                'a long password of vera\n'
+            )
+        ).to.include({ code: 0, stdout: '' });
         const before = auditOf(dataDir).length;
-        expect(await run(['admin', 'create', 'Anna'])).to.equal({ code: 1, stdout: '', stderr: 'portico: The username is taken\n' });
-        expect(await run(['admin', 'create', 'otto', '--role', 'emperor'])).to.equal({ code: 1, stdout: '', stderr: 'portico: There is no role emperor\n' });
-        expect((await run(['admin', 'reset-password', '--password-stdin'], 'short')).stderr).to.equal('portico: The password must have at least 10 characters\n');
-        expect(await run(['admin', 'reset-password', 'nobody'])).to.include({ code: 1, stderr: 'portico: There is no user nobody\n' });
-        expect(auditOf(dataDir).slice(before).map(({ outcome }) => outcome)).not.to.include('success');
+        expect(await run(['admin', 'create', 'Anna'])).to.equal({
+            code: 1,
+            stdout: '',
+            stderr: 'portico: The username is taken\n'
+        });
+        expect(await run(['admin', 'create', 'otto', '--role', 'emperor'])).to.equal({
+            code: 1,
+            stdout: '',
+            stderr: 'portico: There is no role emperor\n'
+        });
+        expect((await run(['admin', 'reset-password', '--password-stdin'], 'short')).stderr).to.equal(
+            'portico: The password must have at least 10 characters\n'
+        );
+        expect(await run(['admin', 'reset-password', 'nobody'])).to.include({
+            code: 1,
+            stderr: 'portico: There is no user nobody\n'
+        });
+        expect(
+            auditOf(dataDir)
+                .slice(before)
+                .map(({ outcome }) => outcome)
+        ).not.to.include('success');
     });
 
     it('creates a token that works at once, and of no more than its owner may', async () => {
-        const { code, stdout, stderr } = await run(['token', 'create', '--user', 'vera', '--name', 'ci', '--permissions', 'hosts:read', '--expires', '1h']);
+        const { code, stdout, stderr } = await run([
+            'token',
+            'create',
+            '--user',
+            'vera',
+            '--name',
+            'ci',
+            '--permissions',
+            'hosts:read',
+            '--expires',
+            '1h'
+        ]);
         expect(code, stderr).to.equal(0);
         expect(stdout).to.match(/^ptk_[\w-]{43}\n$/);
         const me = await ask(`${panel.url}/api/auth/me`, 'GET', stdout.trim());
         expect(me.body.data).to.include({ username: 'vera', permissions: ['hosts:read'] });
-        expect((await run(['token', 'create', '--user', 'vera', '--name', 'c2', '--permissions', 'hosts:write'])).stderr).to.include('vera does not have the permission hosts:write');
-        expect((await run(['token', 'create', '--user', 'vera', '--name', 'ci', '--permissions', 'hosts:read'])).stderr).to.include('has a token of the name "ci" already');
-        const theft = await ask(`${panel.url}/api/auth/console/tokens`, 'POST', stdout.trim(), { username: 'admin', name: 'x', permissions: ['users:write'] });
+        expect(
+            (await run(['token', 'create', '--user', 'vera', '--name', 'c2', '--permissions', 'hosts:write']))
+                .stderr
+        ).to.include('vera does not have the permission hosts:write');
+        expect(
+            (await run(['token', 'create', '--user', 'vera', '--name', 'ci', '--permissions', 'hosts:read']))
+                .stderr
+        ).to.include('has a token of the name "ci" already');
+        const theft = await ask(`${panel.url}/api/auth/console/tokens`, 'POST', stdout.trim(), {
+            username: 'admin',
+            name: 'x',
+            permissions: ['users:write']
+        });
         expect(theft).to.include({ status: 403 });
         expect(theft.body).to.include({ code: 40300 });
     });
 
     it('finds a user among more than a page of those whose names contain it', async () => {
         const db = new Sqlite(join(dataDir, 'portico.db'));
-        const add = db.prepare('insert into users (version, username, username_key, password_hash, role, disabled, must_change_password, created_at, updated_at) values (1, ?, ?, \'-\', \'viewer\', 0, 0, 0, 0)');
-        db.transaction(() => [...Array.from({ length: 600 }, (_, index) => `zoe${index}`), 'zoe'].forEach((name) => add.run(name, name)))();
+        const add = db.prepare(
+            "insert into users (version, username, username_key, password_hash, role, disabled, must_change_password, created_at, updated_at) values (1, ?, ?, '-', 'viewer', 0, 0, 0, 0)"
+        );
+        db.transaction(() =>
+            [...Array.from({ length: 600 }, (_, index) => `zoe${index}`), 'zoe'].forEach((name) =>
+                add.run(name, name)
+            )
+        )();
         db.close();
-        expect(JSON.parse((await run(['admin', 'reset-password', 'Zoe', '--json'])).stdout)).to.include({ username: 'zoe' });
+        expect(JSON.parse((await run(['admin', 'reset-password', 'Zoe', '--json'])).stdout)).to.include({
+            username: 'zoe'
+        });
     });
 
     it('proves the audit log through it', async () => {
-        expect((await run(['audit', 'verify'])).stdout).to.match(/^The audit log holds: \d+ entries \(1 to \d+\)/);
-        expect(JSON.parse((await run(['audit', 'verify', '--json'])).stdout)).to.include({ holds: true, break: null });
+        expect((await run(['audit', 'verify'])).stdout).to.match(
+            /^The audit log holds: \d+ entries \(1 to \d+\)/
+        );
+        expect(JSON.parse((await run(['audit', 'verify', '--json'])).stdout)).to.include({
+            holds: true,
+            break: null
+        });
     });
 
     it('takes each token of the command line once, from this machine, and no forged one', async () => {
@@ -113,53 +215,94 @@ describe('portico with a running panel', () => {
         expect((await ask(address, 'GET', one)).body).to.include({ code: 40103 });
         const former = signConsoleToken(createKeyring(dataDir), 'A'.repeat(22), Date.now());
         expect((await ask(address, 'GET', former)).body).to.include({ code: 40101 });
-        const late = signConsoleToken(createKeyring(dataDir), readPanelAddress(dataDir)?.instance ?? '', Date.now() - 31_000);
+        const late = signConsoleToken(
+            createKeyring(dataDir),
+            readPanelAddress(dataDir)?.instance ?? '',
+            Date.now() - 31_000
+        );
         expect((await ask(address, 'GET', late)).body).to.include({ code: 40102 });
-        expect((await ask(`${panel.url}/api/auth/refresh`, 'POST', token())).body).to.include({ code: 40101 });
+        expect((await ask(`${panel.url}/api/auth/refresh`, 'POST', token())).body).to.include({
+            code: 40101
+        });
     });
 
     it('refuses such a token when a trusted proxy brings it from elsewhere', async () => {
         const settings = `${panel.url}/api/settings/panel.trustedProxies`;
         expect((await ask(settings, 'PUT', token(), { value: ['127.0.0.1'] })).status).to.equal(200);
-        const forwarded = await ask(`${panel.url}/api/users/1`, 'GET', token(), undefined, { 'x-forwarded-for': '203.0.113.7' });
+        const forwarded = await ask(`${panel.url}/api/users/1`, 'GET', token(), undefined, {
+            'x-forwarded-for': '203.0.113.7'
+        });
         expect(forwarded.body).to.include({ code: 40101 });
         expect((await ask(settings, 'PUT', token(), { value: [] })).status).to.equal(200);
     });
 
     it('is no caller of what belongs to an account', async () => {
-        for (const [method, path, body] of [['GET', '/api/auth/me'], ['POST', '/api/auth/logout'], ['PUT', '/api/auth/password', { currentPassword: 'x', newPassword: 'a long new password' }], ['POST', '/api/auth/tokens', { name: 'x' }], ['POST', '/api/auth/step-up', { password: 'x' }], ['POST', '/api/auth/totp', { password: 'x' }]] as const) {
+        for (const [method, path, body] of [
+            ['GET', '/api/auth/me'],
+            ['POST', '/api/auth/logout'],
+            ['PUT', '/api/auth/password', { currentPassword: 'x', newPassword: 'a long new password' }],
+            ['POST', '/api/auth/tokens', { name: 'x' }],
+            ['POST', '/api/auth/step-up', { password: 'x' }],
+            ['POST', '/api/auth/totp', { password: 'x' }]
+        ] as const) {
             const { status } = await ask(`${panel.url}${path}`, method, token(), body);
             expect(status, path).to.be.between(399, 500);
         }
     });
 
     it('is healthy in the eyes of the doctor', async () => {
-        const { code, stdout } = await portico(['doctor', '--json', '--data-dir', dataDir], { env: { PORTICO_ENGINE_HTTP_PORT: String((await freePorts(1))[0]) } });
-        const { checks } = JSON.parse(stdout) as { checks: { id: string; state: string; evidence: string }[] };
+        const { code, stdout } = await portico(['doctor', '--json', '--data-dir', dataDir], {
+            env: { PORTICO_ENGINE_HTTP_PORT: String((await freePorts(1))[0]) }
+        });
+        const { checks } = JSON.parse(stdout) as {
+            checks: { id: string; state: string; evidence: string }[];
+        };
         const states = Object.fromEntries(checks.map(({ id, state }) => [id, state]));
-        expect(states, stdout).to.include({ node: 'ok', 'data-folder': 'ok', keys: 'ok', database: 'ok', migrations: 'ok', audit: 'ok', clock: 'ok', lock: 'ok', panel: 'ok' });
+        expect(states, stdout).to.include({
+            node: 'ok',
+            'data-folder': 'ok',
+            keys: 'ok',
+            database: 'ok',
+            migrations: 'ok',
+            audit: 'ok',
+            clock: 'ok',
+            lock: 'ok',
+            panel: 'ok'
+        });
         expect(code, stdout).to.equal(checks.some(({ state }) => state === 'fail') ? 1 : 0);
     });
 
-    it('is told to hang when it does not answer, and the audit log is read from its file', { timeout: 60_000 }, async () => {
-        const before = auditOf(dataDir);
-        panel.child.kill('SIGSTOP');
-        try {
-            const [reset, verify, doctor] = await Promise.all([run(['admin', 'reset-password']), run(['audit', 'verify']), run(['doctor', '--json'])]);
-            expect(reset).to.include({ code: 1, stdout: '' });
-            expect(reset.stderr).to.include(`Another process holds ${dataDir}`).and.include(`(process ${panel.child.pid})`).and.include('does not answer');
-            expect(verify).to.include({ code: 0 });
-            expect(verify.stderr).to.include('read from its file instead');
-            expect(doctor.code).to.equal(1);
-            const { checks } = JSON.parse(doctor.stdout) as { checks: { id: string; state: string; evidence: string }[] };
-            expect(checks.find(({ id }) => id === 'panel')).to.include({ state: 'fail' });
+    it(
+        'is told to hang when it does not answer, and the audit log is read from its file',
+        { timeout: 60_000 },
+        async () => {
+            const before = auditOf(dataDir);
+            panel.child.kill('SIGSTOP');
+            try {
+                const [reset, verify, doctor] = await Promise.all([
+                    run(['admin', 'reset-password']),
+                    run(['audit', 'verify']),
+                    run(['doctor', '--json'])
+                ]);
+                expect(reset).to.include({ code: 1, stdout: '' });
+                expect(reset.stderr)
+                    .to.include(`Another process holds ${dataDir}`)
+                    .and.include(`(process ${panel.child.pid})`)
+                    .and.include('does not answer');
+                expect(verify).to.include({ code: 0 });
+                expect(verify.stderr).to.include('read from its file instead');
+                expect(doctor.code).to.equal(1);
+                const { checks } = JSON.parse(doctor.stdout) as {
+                    checks: { id: string; state: string; evidence: string }[];
+                };
+                expect(checks.find(({ id }) => id === 'panel')).to.include({ state: 'fail' });
+            } finally {
+                panel.child.kill('SIGCONT');
+            }
+            expect(auditOf(dataDir)).to.equal(before);
+            expect(await run(['audit', 'verify'])).to.include({ code: 0, stderr: '' });
         }
-        finally {
-            panel.child.kill('SIGCONT');
-        }
-        expect(auditOf(dataDir)).to.equal(before);
-        expect(await run(['audit', 'verify'])).to.include({ code: 0, stderr: '' });
-    });
+    );
 });
 
 describe('portico after a panel', () => {
@@ -170,8 +313,12 @@ describe('portico after a panel', () => {
         await new Promise((done) => panel.child.once('exit', done));
         const left = readFileSync(join(dataDir, 'panel.json'), 'utf8');
         const heard: string[] = [];
-        const stranger: Server = createServer((socket) => socket.on('data', (data) => heard.push(String(data))).on('error', () => undefined));
-        await new Promise<void>((done) => stranger.listen((JSON.parse(left) as { port: number }).port, '127.0.0.1', done));
+        const stranger: Server = createServer((socket) =>
+            socket.on('data', (data) => heard.push(String(data))).on('error', () => undefined)
+        );
+        await new Promise<void>((done) =>
+            stranger.listen((JSON.parse(left) as { port: number }).port, '127.0.0.1', done)
+        );
         expect((await portico(['admin', 'reset-password', '--data-dir', dataDir])).stdout).to.match(made);
         expect(heard).to.equal([]);
         await new Promise((done) => stranger.close(done));
@@ -190,15 +337,28 @@ describe('portico after a panel', () => {
     it('and one that is just starting wait for each other', async () => {
         const dataDir = await panelFolder();
         const starting = startPanel(dataDir);
-        const ran = await Promise.all(['anna', 'bert', 'carl', 'dora'].map((name) => portico(['admin', 'create', name, '--data-dir', dataDir])));
+        const ran = await Promise.all(
+            ['anna', 'bert', 'carl', 'dora'].map((name) =>
+                portico(['admin', 'create', name, '--data-dir', dataDir])
+            )
+        );
         await (await starting).stop();
-        expect(ran.map(({ code, stderr }) => [code, code === 0 ? '' : stderr])).to.equal([[0, ''], [0, ''], [0, ''], [0, '']]);
-        expect(auditOf(dataDir).filter(({ action, resource }) => action === 'create' && resource === 'users')).to.have.length(5);
+        expect(ran.map(({ code, stderr }) => [code, code === 0 ? '' : stderr])).to.equal([
+            [0, ''],
+            [0, ''],
+            [0, ''],
+            [0, '']
+        ]);
+        expect(
+            auditOf(dataDir).filter(({ action, resource }) => action === 'create' && resource === 'users')
+        ).to.have.length(5);
         removeFolder(dataDir);
     });
 
     it('reaches one that listens on an address of the machine other than loopback', async () => {
-        const address = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []).find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+        const address = Object.values(networkInterfaces())
+            .flatMap((addresses) => addresses ?? [])
+            .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
         if (address === undefined) {
             return; // a machine without a network has loopback only
         }

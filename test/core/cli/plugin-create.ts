@@ -1,5 +1,14 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+    existsSync,
+    mkdirSync,
+    mkdtempSync,
+    readdirSync,
+    readFileSync,
+    rmSync,
+    symlinkSync,
+    writeFileSync
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -25,7 +34,10 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
         root = mkdtempSync(join(tmpdir(), 'portico-create-'));
         plugin = join(root, 'bottles');
         env = { PATH: `${join(repository, 'node_modules/.bin')}${delimiter}${process.env['PATH']}` };
-        expect(await portico(['plugin', 'create', 'bottles'], { cwd: root, env })).to.include({ code: 0, stdout: `${plugin}\n` });
+        expect(await portico(['plugin', 'create', 'bottles'], { cwd: root, env })).to.include({
+            code: 0,
+            stdout: `${plugin}\n`
+        });
         linkDependencies(root);
         const [tarball = ''] = readdirSync(join(plugin, 'vendor'));
         const sdk = join(plugin, 'node_modules/@portico/sdk');
@@ -37,20 +49,44 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
 
     it('writes a package whose tests pass against the packed SDK, and that is packed', async () => {
         const { NODE_TEST_CONTEXT: _inside, ...inherited } = process.env;
-        const npm = async (...args: readonly string[]): Promise<string> => (await run('npm', [...args], { cwd: plugin, env: { ...inherited, ...env } }).catch((error: unknown) => {
-            throw new Error(`${(error as { stdout: string }).stdout}${(error as { stderr: string }).stderr}`);
-        })).stdout;
+        const npm = async (...args: readonly string[]): Promise<string> =>
+            (
+                await run('npm', [...args], { cwd: plugin, env: { ...inherited, ...env } }).catch(
+                    (error: unknown) => {
+                        throw new Error(
+                            `${(error as { stdout: string }).stdout}${(error as { stderr: string }).stderr}`
+                        );
+                    }
+                )
+            ).stdout;
         expect(await npm('test')).to.match(/pass 2/);
         await npm('pack', '--loglevel=error');
         const { stdout } = await run('tar', ['-tzf', join(plugin, 'portico-plugin-bottles-0.1.0.tgz')]);
-        expect(stdout.trim().split('\n').sort()).to.equal(['package/README.md', 'package/dist/index.d.ts', 'package/dist/index.js', 'package/package.json']);
+        expect(stdout.trim().split('\n').sort()).to.equal([
+            'package/README.md',
+            'package/dist/index.d.ts',
+            'package/dist/index.js',
+            'package/package.json'
+        ]);
     });
 
     it('writes a plugin that passes the suite, from its folder and from its archive', async () => {
         for (const place of ['.', 'portico-plugin-bottles-0.1.0.tgz']) {
-            const { code, stdout, stderr } = await portico(['plugin', 'test', place, '--cycles', '3', '--json'], { cwd: plugin, env });
+            const { code, stdout, stderr } = await portico(
+                ['plugin', 'test', place, '--cycles', '3', '--json'],
+                { cwd: plugin, env }
+            );
             expect(code, stdout + stderr).to.equal(0);
-            expect((JSON.parse(stdout) as { checked: string[] }).checked).to.equal(['package', 'manifest', 'import', 'start', 'routes', 'readme', 'cycles', 'threads']);
+            expect((JSON.parse(stdout) as { checked: string[] }).checked).to.equal([
+                'package',
+                'manifest',
+                'import',
+                'start',
+                'routes',
+                'readme',
+                'cycles',
+                'threads'
+            ]);
         }
         expect(await portico(['plugin', 'validate', plugin], { env })).to.include({ code: 0, stderr: '' });
     });
@@ -60,14 +96,29 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
         try {
             await panel.panel.settled();
             const archive = readFileSync(join(plugin, 'portico-plugin-bottles-0.1.0.tgz'));
-            const answer = await fetch(`http://127.0.0.1:${panel.port}/api/plugins`, { method: 'POST', headers: { authorization: `Bearer ${panel.client.token}`, 'content-type': 'application/gzip' }, body: new Uint8Array(archive) });
-            const { data } = await answer.json() as { readonly data: never };
+            const answer = await fetch(`http://127.0.0.1:${panel.port}/api/plugins`, {
+                method: 'POST',
+                headers: {
+                    authorization: `Bearer ${panel.client.token}`,
+                    'content-type': 'application/gzip'
+                },
+                body: new Uint8Array(archive)
+            });
+            const { data } = (await answer.json()) as { readonly data: never };
             expect(answer.status, JSON.stringify(data)).to.equal(202);
-            const task = await ended(panel.client, { status: answer.status, headers: {}, code: 0, message: 'ok', data, text: '' });
+            const task = await ended(panel.client, {
+                status: answer.status,
+                headers: {},
+                code: 0,
+                message: 'ok',
+                data,
+                text: ''
+            });
             expect(task.result).to.include({ plugin: 'bottles', version: '0.1.0', state: 'running' });
-            expect((await panel.client.get('/api/plugins/bottles/hello/Ann')).data).to.equal({ text: 'Hello, Ann' });
-        }
-        finally {
+            expect((await panel.client.get('/api/plugins/bottles/hello/Ann')).data).to.equal({
+                text: 'Hello, Ann'
+            });
+        } finally {
             await panel.close();
         }
     });
@@ -76,22 +127,30 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
         const file = join(plugin, 'package.json');
         const text = readFileSync(file, 'utf8');
         const change = async (portico_: object): Promise<string> => {
-            writeFileSync(file, JSON.stringify({ ...JSON.parse(text) as object, portico: portico_ }));
+            writeFileSync(file, JSON.stringify({ ...(JSON.parse(text) as object), portico: portico_ }));
             const { code, stdout } = await portico(['plugin', 'validate', plugin], { env });
             expect(code).to.equal(1);
             return stdout;
         };
         try {
-            expect(await change({ name: 'bottles', sdk: '^1.0.0', colour: 'red' })).to.contain('FAIL  manifest  MANIFEST_UNKNOWN_KEY: portico.colour is not allowed');
-            expect(await change({ name: 'hosts', sdk: '^1.0.0' })).to.contain('NAME_RESERVED').and.to.contain('→ Choose another name');
+            expect(await change({ name: 'bottles', sdk: '^1.0.0', colour: 'red' })).to.contain(
+                'FAIL  manifest  MANIFEST_UNKNOWN_KEY: portico.colour is not allowed'
+            );
+            expect(await change({ name: 'hosts', sdk: '^1.0.0' }))
+                .to.contain('NAME_RESERVED')
+                .and.to.contain('→ Choose another name');
             expect(await change({ name: 'bottles', sdk: '^2.0.0' })).to.contain('SDK_RANGE');
-        }
-        finally {
+        } finally {
             writeFileSync(file, text);
         }
-        expect(await portico(['plugin', 'validate', join(root, 'nowhere')])).to.include({ code: 1, stderr: `portico: There is no ${join(root, 'nowhere')}\n` });
+        expect(await portico(['plugin', 'validate', join(root, 'nowhere')])).to.include({
+            code: 1,
+            stderr: `portico: There is no ${join(root, 'nowhere')}\n`
+        });
         writeFileSync(join(root, 'not.tgz'), 'x');
-        expect((await portico(['plugin', 'validate', join(root, 'not.tgz')])).stderr).to.contain('is not an archive that npm pack wrote');
+        expect((await portico(['plugin', 'validate', join(root, 'not.tgz')])).stderr).to.contain(
+            'is not an archive that npm pack wrote'
+        );
     });
 
     it('refuses names that are none and places that are taken, and writes nothing', async () => {
@@ -112,13 +171,39 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
     });
 
     it('takes the SDK from where it is told, and packs nothing then', async () => {
-        expect((await portico(['plugin', 'create', 'other', '--dir', 'deep/er/other', '--package', '@acme/other', '--sdk', '^1.2.0'], { cwd: root })).code).to.equal(0);
+        expect(
+            (
+                await portico(
+                    [
+                        'plugin',
+                        'create',
+                        'other',
+                        '--dir',
+                        'deep/er/other',
+                        '--package',
+                        '@acme/other',
+                        '--sdk',
+                        '^1.2.0'
+                    ],
+                    { cwd: root }
+                )
+            ).code
+        ).to.equal(0);
         const place = join(root, 'deep/er/other');
-        expect(JSON.parse(readFileSync(join(place, 'package.json'), 'utf8'))).to.include({ name: '@acme/other', devDependencies: { '@portico/sdk': '^1.2.0', '@types/node': '^24.0.0', typescript: '^6.0.0' } });
+        expect(JSON.parse(readFileSync(join(place, 'package.json'), 'utf8'))).to.include({
+            name: '@acme/other',
+            devDependencies: { '@portico/sdk': '^1.2.0', '@types/node': '^24.0.0', typescript: '^6.0.0' }
+        });
         expect(existsSync(join(place, 'vendor'))).to.equal(false);
         expect(readFileSync(join(place, '.gitignore'), 'utf8')).to.equal('node_modules/\ndist/\n');
-        const files = readdirSync(place, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-        expect(files.filter((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8').includes('{{')).map(({ name }) => name)).to.equal([]);
+        const files = readdirSync(place, { recursive: true, withFileTypes: true }).filter((entry) =>
+            entry.isFile()
+        );
+        expect(
+            files
+                .filter((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8').includes('{{'))
+                .map(({ name }) => name)
+        ).to.equal([]);
     });
 });
 
@@ -126,11 +211,16 @@ describe('reservedNames', { timeout: 120_000 }, () => {
     it('are those of the panel: the groups of its routes and the areas of its permissions', async () => {
         const panel = await startPanel();
         try {
-            const { paths } = JSON.parse((await panel.client.get('/api/openapi.json')).text) as { paths: object };
-            const groups = new Set(Object.keys(paths).filter((path) => path.startsWith('/api/')).map((path) => /^\/api\/([a-z0-9-]+)/.exec(path)?.[1] ?? ''));
+            const { paths } = JSON.parse((await panel.client.get('/api/openapi.json')).text) as {
+                paths: object;
+            };
+            const groups = new Set(
+                Object.keys(paths)
+                    .filter((path) => path.startsWith('/api/'))
+                    .map((path) => /^\/api\/([a-z0-9-]+)/.exec(path)?.[1] ?? '')
+            );
             expect([...groups].filter((group) => !reservedNames.has(group))).to.equal([]);
-        }
-        finally {
+        } finally {
             await panel.close();
         }
     });

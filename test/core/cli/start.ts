@@ -23,28 +23,42 @@ describe('portico start', () => {
 
     afterEach(() => removeFolder(folder));
 
-    itUnless(old === null ? 'there is no older Node on the PATH' : undefined, it)('runs the panel from an older Node, hands it the signal, and exits with its code', async () => {
-        const dataDir = await panelFolder();
-        const panel = await startPanel(dataDir, { node: old ?? '' });
-        expect((await portico(['audit', 'verify', '--data-dir', dataDir], { node: old ?? '' })).code).to.equal(0);
-        await panel.stop();
-        expect(panel.child.exitCode).to.equal(0);
-        expect(existsSync(join(dataDir, 'panel.json'))).to.be.false();
-        removeFolder(dataDir);
-    });
+    itUnless(old === null ? 'there is no older Node on the PATH' : undefined, it)(
+        'runs the panel from an older Node, hands it the signal, and exits with its code',
+        async () => {
+            const dataDir = await panelFolder();
+            const panel = await startPanel(dataDir, { node: old ?? '' });
+            expect(
+                (await portico(['audit', 'verify', '--data-dir', dataDir], { node: old ?? '' })).code
+            ).to.equal(0);
+            await panel.stop();
+            expect(panel.child.exitCode).to.equal(0);
+            expect(existsSync(join(dataDir, 'panel.json'))).to.be.false();
+            removeFolder(dataDir);
+        }
+    );
 
     it('says that the port is taken, and ends', async () => {
         const [port, http, https] = await freePorts(3);
         const server = createServer();
         await new Promise<void>((done) => server.listen(port, '127.0.0.1', done));
         const { code, stderr } = await portico(['start', '--stop-engine', '--data-dir', folder], {
-            env: { PORTICO_HOST: '127.0.0.1', PORTICO_PORT: String(port), PORTICO_ENGINE_HTTP_PORT: String(http), PORTICO_ENGINE_HTTPS_PORT: String(https), PORTICO_ADMIN_PASSWORD: 'a long first password' }
+            env: {
+                PORTICO_HOST: '127.0.0.1',
+                PORTICO_PORT: String(port),
+                PORTICO_ENGINE_HTTP_PORT: String(http),
+                PORTICO_ENGINE_HTTPS_PORT: String(https),
+                PORTICO_ADMIN_PASSWORD: 'a long first password'
+            }
         });
         await new Promise((done) => server.close(done));
-        expect({ code, stderr }).to.equal({ code: 1, stderr: `portico: Something else listens on 127.0.0.1:${port}: end it, or set PORTICO_PORT\n` });
+        expect({ code, stderr }).to.equal({
+            code: 1,
+            stderr: `portico: Something else listens on 127.0.0.1:${port}: end it, or set PORTICO_PORT\n`
+        });
     });
 
-    it('does not close a folder to others that is somebody else\'s', async () => {
+    it("does not close a folder to others that is somebody else's", async () => {
         const other = join(folder, 'other');
         mkdirSync(other);
         chmodSync(other, 0o755);

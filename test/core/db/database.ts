@@ -10,7 +10,11 @@ import { openDatabase, type Database } from '../../../core/src/db/database.ts';
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
 
-const Note = defineEntity({ name: 'Note', tableName: 'notes', properties: { id: p.integer().primary(), text: p.string().unique() } });
+const Note = defineEntity({
+    name: 'Note',
+    tableName: 'notes',
+    properties: { id: p.integer().primary(), text: p.string().unique() }
+});
 class CreateNotes extends Migration {
     override up(): void {
         this.addSql('create table notes (id integer primary key autoincrement, text text not null unique)');
@@ -20,8 +24,17 @@ class CreateNotes extends Migration {
 let folder: string;
 let db: Database;
 
-const open = (): Promise<Database> => openDatabase({ file: join(folder, 'x.db'), entities: [Note as unknown as EntitySchema], migrations: [{ name: '0001-notes', class: CreateNotes }] });
-const texts = (): string[] => db.prepare<[], { text: string }>('select text from notes order by id').all().map((row) => row.text);
+const open = (): Promise<Database> =>
+    openDatabase({
+        file: join(folder, 'x.db'),
+        entities: [Note as unknown as EntitySchema],
+        migrations: [{ name: '0001-notes', class: CreateNotes }]
+    });
+const texts = (): string[] =>
+    db
+        .prepare<[], { text: string }>('select text from notes order by id')
+        .all()
+        .map((row) => row.text);
 
 describe('openDatabase', () => {
     beforeEach(async () => {
@@ -74,18 +87,22 @@ describe('openDatabase', () => {
     });
 
     it('never writes through a reader', async () => {
-        expect(() => db.prepare('insert into notes (text) values (\'x\')').all()).to.throw();
-        await expect(db.read(async (em) => {
-            await em.getConnection('read').execute('insert into notes (text) values (\'x\')');
-        })).to.reject();
+        expect(() => db.prepare("insert into notes (text) values ('x')").all()).to.throw();
+        await expect(
+            db.read(async (em) => {
+                await em.getConnection('read').execute("insert into notes (text) values ('x')");
+            })
+        ).to.reject();
         expect(texts()).to.equal([]);
     });
 
     it('answers 50700 when the disk is full, with nothing half-written', async () => {
-        const full = await db.write(async ({ em }) => {
-            await em.insert(Note, { text: 'a' });
-            throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
-        }).catch((error: unknown) => error as { code: number; reason: string });
+        const full = await db
+            .write(async ({ em }) => {
+                await em.insert(Note, { text: 'a' });
+                throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
+            })
+            .catch((error: unknown) => error as { code: number; reason: string });
         expect(full).to.include({ code: 50700, reason: 'STORAGE_FULL' });
         expect(texts()).to.equal([]);
     });
@@ -94,7 +111,11 @@ describe('openDatabase', () => {
         await db.write(({ em }) => em.execute("insert into migrations (name) values ('9999-future')"));
         await db.close();
         await expect(open()).to.reject(Error, /newer version of the panel \(9999-future\)/);
-        db = await openDatabase({ file: join(folder, 'y.db'), entities: [Note as unknown as EntitySchema], migrations: [{ name: '0001-notes', class: CreateNotes }] });
+        db = await openDatabase({
+            file: join(folder, 'y.db'),
+            entities: [Note as unknown as EntitySchema],
+            migrations: [{ name: '0001-notes', class: CreateNotes }]
+        });
     });
 
     it('opens a second time without migrating again', async () => {

@@ -9,18 +9,42 @@ export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
 
 /** A behaviour of its own, which needs a load. */
-const own = (origin: string) => ({ headers: { request: [], response: [{ op: 'set' as const, name: 'x-own', value: origin }] } });
+const own = (origin: string) => ({
+    headers: { request: [], response: [{ op: 'set' as const, name: 'x-own', value: origin }] }
+});
 
-const codeOf = async (work: Promise<unknown>): Promise<{ readonly code: unknown; readonly reason: unknown; readonly data: unknown; readonly message: string }> => {
-    const error = await work.then(() => null, (thrown: unknown) => thrown) as { code?: unknown; reason?: unknown; data?: unknown; message?: string } | null;
-    return { code: error?.code, reason: error?.reason, data: error?.data, message: error?.message ?? 'it succeeded' };
+const codeOf = async (
+    work: Promise<unknown>
+): Promise<{
+    readonly code: unknown;
+    readonly reason: unknown;
+    readonly data: unknown;
+    readonly message: string;
+}> => {
+    const error = (await work.then(
+        () => null,
+        (thrown: unknown) => thrown
+    )) as { code?: unknown; reason?: unknown; data?: unknown; message?: string } | null;
+    return {
+        code: error?.code,
+        reason: error?.reason,
+        data: error?.data,
+        message: error?.message ?? 'it succeeded'
+    };
 };
 
 describe('the apply queue', () => {
     let rig: FaultyRig;
     const loads = (): number => rig.driver.calls.filter(({ operation }) => operation === 'load').length;
     const table = (): Promise<ReadonlyMap<string, string>> => createSiteTable(rig.folders).read();
-    const steady = async (): Promise<string> => JSON.stringify([rig.driver.running, [...await table()].sort(), [...rig.rows()], rig.engine.revisions({ before: null, limit: 10 }).total, [...rig.engine.draft().hosts]]);
+    const steady = async (): Promise<string> =>
+        JSON.stringify([
+            rig.driver.running,
+            [...(await table())].sort(),
+            [...rig.rows()],
+            rig.engine.revisions({ before: null, limit: 10 }).total,
+            [...rig.engine.draft().hosts]
+        ]);
 
     beforeEach(async () => {
         rig = await faultyRig();
@@ -37,12 +61,19 @@ describe('the apply queue', () => {
         const again = await rig.engine.change(creates({ domain: 'b.test' }));
         expect(again.outcome).to.equal({ revision: 2, applied: true, reloaded: false });
         expect([...(await table()).keys()].sort()).to.equal(['a.test', 'b.test']);
-        expect(rig.events.applied).to.equal([{ revision: 1, applied: true, reloaded: true, hosts: [1] }, { revision: 2, applied: true, reloaded: false, hosts: [2] }]);
+        expect(rig.events.applied).to.equal([
+            { revision: 1, applied: true, reloaded: true, hosts: [1] },
+            { revision: 2, applied: true, reloaded: false, hosts: [2] }
+        ]);
     });
 
     it('brings twenty changes that wait to the engine with one load and in one revision', async () => {
         const before = loads();
-        const results = await Promise.all(Array.from({ length: 20 }, (_, index) => rig.engine.change(creates({ domain: `h${index}.test`, ...own(`${index}`) }))));
+        const results = await Promise.all(
+            Array.from({ length: 20 }, (_, index) =>
+                rig.engine.change(creates({ domain: `h${index}.test`, ...own(`${index}`) }))
+            )
+        );
         expect(loads() - before).to.equal(1);
         expect(new Set(results.map(({ outcome }) => outcome.revision))).to.equal(new Set([1]));
         expect(rig.rows().size).to.equal(20);
@@ -62,10 +93,28 @@ describe('the apply queue', () => {
         expect(rig.rows().get(1)?.row).to.include({ version: 2 });
     });
 
-    it('finds the change that the engine refuses and refuses it alone, with the engine\'s words', async () => {
-        rig.driver.judge((config) => JSON.stringify(config).includes('poison') ? 'unknown thing: poison' : null);
-        const results = await Promise.allSettled(Array.from({ length: 9 }, (_, index) => rig.engine.change(creates({ domain: `h${index}.test`, ...own(index === 5 ? 'poison' : `${index}`) }))));
-        expect(results.map(({ status }) => status === 'fulfilled')).to.equal([true, true, true, true, true, false, true, true, true]);
+    it("finds the change that the engine refuses and refuses it alone, with the engine's words", async () => {
+        rig.driver.judge((config) =>
+            JSON.stringify(config).includes('poison') ? 'unknown thing: poison' : null
+        );
+        const results = await Promise.allSettled(
+            Array.from({ length: 9 }, (_, index) =>
+                rig.engine.change(
+                    creates({ domain: `h${index}.test`, ...own(index === 5 ? 'poison' : `${index}`) })
+                )
+            )
+        );
+        expect(results.map(({ status }) => status === 'fulfilled')).to.equal([
+            true,
+            true,
+            true,
+            true,
+            true,
+            false,
+            true,
+            true,
+            true
+        ]);
         const { reason } = results[5] as PromiseRejectedResult;
         expect(reason).to.include({ code: 42200, reason: 'ENGINE_REJECTED' });
         expect(reason.data).to.equal({ engine: 'unknown thing: poison' });
@@ -82,11 +131,14 @@ describe('the apply queue', () => {
         expect(failure).to.include({ code: 42200, reason: 'ENGINE_REJECTED' });
         expect(failure.data).to.equal({ engine: 'no such module' });
         expect(await steady()).to.equal(before);
-        expect(rig.engine.stateOf(rig.engine.draft().hosts.get(1)!)).to.equal({ state: 'applied', message: null });
+        expect(rig.engine.stateOf(rig.engine.draft().hosts.get(1)!)).to.equal({
+            state: 'applied',
+            message: null
+        });
     });
 
     it('does not blame a change for a conflict with one that the engine refused', async () => {
-        rig.driver.judge((config) => JSON.stringify(config).includes('poison') ? 'poison' : null);
+        rig.driver.judge((config) => (JSON.stringify(config).includes('poison') ? 'poison' : null));
         const [bad, good] = await Promise.allSettled([
             rig.engine.change(creates({ domain: 'a.test', ...own('poison') })),
             rig.engine.change(creates({ domain: 'a.test', ...own('good') }))
@@ -108,7 +160,11 @@ describe('the apply queue', () => {
 
             await load.call(rig.driver, config);
         };
-        const results = await Promise.allSettled([own('1'), own('poison'), own('3')].map((site, index) => rig.engine.change(creates({ domain: `h${index}.test`, ...site }))));
+        const results = await Promise.allSettled(
+            [own('1'), own('poison'), own('3')].map((site, index) =>
+                rig.engine.change(creates({ domain: `h${index}.test`, ...site }))
+            )
+        );
         expect(results.map(({ status }) => status)).to.equal(['fulfilled', 'rejected', 'fulfilled']);
         expect(rig.rows().size).to.equal(2);
         expect(isBad(rig.driver.running)).to.be.false();
@@ -132,7 +188,12 @@ describe('the apply queue', () => {
         expect(times.before).to.be.below(times.load);
         expect(times.load).to.be.above(200);
         expect(times.after).to.be.at.least(times.load);
-        expect([...rig.rows().values()].map(({ row }) => row.site.domain)).to.equal(['a.test', 'b.test', 'c.test', 'd.test']);
+        expect([...rig.rows().values()].map(({ row }) => row.site.domain)).to.equal([
+            'a.test',
+            'b.test',
+            'c.test',
+            'd.test'
+        ]);
     });
 
     it('refuses every change while the engine should run and does not, also one that needs no load', async () => {
@@ -142,7 +203,10 @@ describe('the apply queue', () => {
         const failure = await codeOf(rig.engine.change(updates(1, { maintenance: true })));
         expect(failure).to.include({ code: 50301, reason: 'ENGINE_UNAVAILABLE' });
         expect(await steady()).to.equal(before);
-        expect(rig.engine.stateOf(rig.engine.draft().hosts.get(1)!)).to.equal({ state: 'error', message: 'killed' });
+        expect(rig.engine.stateOf(rig.engine.draft().hosts.get(1)!)).to.equal({
+            state: 'error',
+            message: 'killed'
+        });
         rig.driver.recover();
         expect((await rig.engine.change(updates(1, { maintenance: true }))).outcome.applied).to.be.true();
     });
@@ -151,7 +215,9 @@ describe('the apply queue', () => {
         await rig.engine.change(creates({ domain: 'a.test' }));
         const before = await steady();
         rig.driver.next('upstreams', { unavailable: 'no answer' });
-        expect(await codeOf(rig.engine.change(updates(1, { maintenance: true })))).to.include({ code: 50301 });
+        expect(await codeOf(rig.engine.change(updates(1, { maintenance: true })))).to.include({
+            code: 50301
+        });
         expect(await steady()).to.equal(before);
     });
 
@@ -160,21 +226,31 @@ describe('the apply queue', () => {
         const before = await steady();
         const write = rig.store.db.write.bind(rig.store.db);
         rig.store.db.write = () => Promise.reject(new Error('disk gone'));
-        const results = await Promise.allSettled([rig.engine.change(updates(1, own('x'))), rig.engine.change(creates({ domain: 'b.test' }))]);
+        const results = await Promise.allSettled([
+            rig.engine.change(updates(1, own('x'))),
+            rig.engine.change(creates({ domain: 'b.test' }))
+        ]);
         rig.store.db.write = write;
-        expect(results.map((result) => result.status === 'rejected' ? (result.reason as Error).message : '')).to.equal(['disk gone', 'disk gone']);
+        expect(
+            results.map((result) => (result.status === 'rejected' ? (result.reason as Error).message : ''))
+        ).to.equal(['disk gone', 'disk gone']);
         const running = JSON.stringify(rig.driver.running);
         expect(running).to.not.contain('x-own: x');
         expect((await table()).has('b.test')).to.be.false();
         expect(rig.rows().size).to.equal(1);
-        expect(JSON.parse(before)[1]).to.equal([...await table()].sort());
+        expect(JSON.parse(before)[1]).to.equal([...(await table())].sort());
         expect((await rig.engine.change(creates({ domain: 'b.test' }))).outcome.applied).to.be.true();
     });
 
     it('fails alone the change whose own part cannot be written', async () => {
         const [first, bad, last] = await Promise.allSettled([
             rig.engine.change(creates({ domain: 'a.test' })),
-            rig.engine.change(creates({ domain: 'b.test', ...own('b') }, { commit: () => Promise.reject(new Error('audit refused')) })),
+            rig.engine.change(
+                creates(
+                    { domain: 'b.test', ...own('b') },
+                    { commit: () => Promise.reject(new Error('audit refused')) }
+                )
+            ),
             rig.engine.change(creates({ domain: 'c.test' }))
         ]);
         expect([first.status, bad.status, last.status]).to.equal(['fulfilled', 'rejected', 'fulfilled']);
@@ -202,7 +278,9 @@ describe('the apply queue', () => {
     it('answers 50301 and forgets the change when a load gets no answer, and finds out later what the engine has', async () => {
         await rig.engine.change(creates({ domain: 'a.test' }));
         rig.driver.next('load', { unavailable: 'no answer within 60 s' });
-        expect(await codeOf(rig.engine.change(creates({ domain: 'b.test', ...own('b') })))).to.include({ code: 50301 });
+        expect(await codeOf(rig.engine.change(creates({ domain: 'b.test', ...own('b') })))).to.include({
+            code: 50301
+        });
         expect(rig.rows().size).to.equal(1);
         expect((await table()).has('b.test')).to.be.false();
         expect((await rig.engine.change(creates({ domain: 'c.test' }))).outcome.applied).to.be.true();
@@ -217,7 +295,7 @@ describe('the apply queue', () => {
         expect(loads()).to.equal(before);
     });
 
-    it('works from inside a write\'s aftermath', async () => {
+    it("works from inside a write's aftermath", async () => {
         const later: Promise<unknown>[] = [];
         await rig.store.db.write(async (tx) => {
             tx.afterCommit(() => later.push(rig.engine.change(creates({ domain: 'a.test' }))));
@@ -237,10 +315,16 @@ describe('the apply queue', () => {
         await rig.engine.change(creates({ domain: 'a.test' }));
         const before = await steady();
         expect(await rig.engine.tryChange(creates({ domain: 'b.test' }))).to.equal({ reloaded: false });
-        expect(await rig.engine.tryChange(creates({ domain: 'c.test', ...own('c') }))).to.equal({ reloaded: true });
-        expect((await codeOf(rig.engine.tryChange(creates({ domain: 'a.test' })))).message).to.equal('taken: a.test');
+        expect(await rig.engine.tryChange(creates({ domain: 'c.test', ...own('c') }))).to.equal({
+            reloaded: true
+        });
+        expect((await codeOf(rig.engine.tryChange(creates({ domain: 'a.test' })))).message).to.equal(
+            'taken: a.test'
+        );
         rig.driver.next('validate', { reject: 'bad' });
-        expect(await codeOf(rig.engine.tryChange(creates({ domain: 'd.test', ...own('d') })))).to.include({ code: 42200 });
+        expect(await codeOf(rig.engine.tryChange(creates({ domain: 'd.test', ...own('d') })))).to.include({
+            code: 42200
+        });
         expect(await steady()).to.equal(before);
         expect((await rig.engine.change(creates({ domain: 'b.test' }))).value.id).to.equal(2);
     });

@@ -12,7 +12,22 @@ engineContract(lab, 'Caddy', async () => {
     return {
         driver: engine.driver,
         good: (mark) => engine.answering(mark, port),
-        bad: { config: { admin: adminConfig(engine.folders), apps: { http: { servers: { a: { listen: [`127.0.0.1:${port}`], routes: [{ handle: [{ handler: 'no_such_handler' }] }] } } } } }, reason: 'http.handlers.no_such_handler' },
+        bad: {
+            config: {
+                admin: adminConfig(engine.folders),
+                apps: {
+                    http: {
+                        servers: {
+                            a: {
+                                listen: [`127.0.0.1:${port}`],
+                                routes: [{ handle: [{ handler: 'no_such_handler' }] }]
+                            }
+                        }
+                    }
+                }
+            },
+            reason: 'http.handlers.no_such_handler'
+        },
         serves: () => answerOf(port).catch(() => null),
         kill: () => {
             process.kill(engine.driver.process().pid ?? 0, 'SIGKILL');

@@ -2,7 +2,19 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+    chmodSync,
+    chownSync,
+    existsSync,
+    lstatSync,
+    mkdirSync,
+    mkdtempSync,
+    readdirSync,
+    readFileSync,
+    rmSync,
+    symlinkSync,
+    writeFileSync
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +35,13 @@ const asRoot = itUnless(process.getuid?.() === 0 ? undefined : 'needs root', it)
 /** Stops a process, and waits until its last thread has. */
 const freeze = async (pid: number | null): Promise<void> => {
     process.kill(pid ?? 0, 'SIGSTOP');
-    await until(() => readdirSync(`/proc/${pid}/task`).every((task) => /\) T /.test(readFileSync(`/proc/${pid}/task/${task}/stat`, 'utf8'))), 'every thread is stopped');
+    await until(
+        () =>
+            readdirSync(`/proc/${pid}/task`).every((task) =>
+                /\) T /.test(readFileSync(`/proc/${pid}/task/${task}/stat`, 'utf8'))
+            ),
+        'every thread is stopped'
+    );
 };
 
 describe('createCaddyDriver', { timeout: 60_000 }, () => {
@@ -49,15 +67,34 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
     const occupy = async (path: number | string): Promise<void> => {
         const server = createServer();
         servers.push(server);
-        await new Promise<void>((done) => typeof path === 'number' ? server.listen(path, '127.0.0.1', done) : server.listen(path, done));
+        await new Promise<void>((done) =>
+            typeof path === 'number' ? server.listen(path, '127.0.0.1', done) : server.listen(path, done)
+        );
     };
 
-    const panel = async (dataDir: string, mark: string, wrapper: readonly string[] = []): Promise<{ readonly child: ChildProcess; readonly pid: number; readonly socket: string }> => {
-        const [file = '', ...args] = [...wrapper, process.execPath, '--conditions=portico-source', join(import.meta.dirname, '../../fixtures/engine/panel.ts'), dataDir, String(port), mark];
-        const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'inherit'], cwd: join(import.meta.dirname, '../../..') });
+    const panel = async (
+        dataDir: string,
+        mark: string,
+        wrapper: readonly string[] = []
+    ): Promise<{ readonly child: ChildProcess; readonly pid: number; readonly socket: string }> => {
+        const [file = '', ...args] = [
+            ...wrapper,
+            process.execPath,
+            '--conditions=portico-source',
+            join(import.meta.dirname, '../../fixtures/engine/panel.ts'),
+            dataDir,
+            String(port),
+            mark
+        ];
+        const child = spawn(file, args, {
+            stdio: ['ignore', 'pipe', 'inherit'],
+            cwd: join(import.meta.dirname, '../../..')
+        });
         children.push(child);
-        const [chunk] = await once(child.stdout, 'data', { signal: AbortSignal.timeout(20_000) }) as [Buffer];
-        return { child, ...JSON.parse(chunk.toString()) as { pid: number; socket: string } };
+        const [chunk] = (await once(child.stdout, 'data', { signal: AbortSignal.timeout(20_000) })) as [
+            Buffer
+        ];
+        return { child, ...(JSON.parse(chunk.toString()) as { pid: number; socket: string }) };
     };
 
     it('takes the engine of a panel that was killed, without a break in service', async () => {
@@ -72,7 +109,10 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
         expect((await engine.driver.config())?.['apps']).to.exist();
 
         process.kill(pid, 'SIGKILL');
-        await until(() => engine.driver.process().state === 'failing', 'death of a process that is not a child is seen');
+        await until(
+            () => engine.driver.process().state === 'failing',
+            'death of a process that is not a child is seen'
+        );
         await until(() => engine.driver.process().state === 'running', 'it runs again');
         expect(await answerOf(port)).to.equal('theirs');
         expect(engine.driver.process().pid).to.not.equal(pid);
@@ -99,9 +139,17 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
 
     it('never runs two engines for one folder, however many drivers start one', async () => {
         const drivers = [engine.driver, engine.another(), engine.another()];
-        const running = (): string[] => execFileSync('ps', ['-eo', 'pid,stat,args'], { encoding: 'utf8' }).split('\n').filter((line) => line.includes(`--config ${engine.folders.startFile}`) && !/^\s*\d+ Z|flock/.test(line));
+        const running = (): string[] =>
+            execFileSync('ps', ['-eo', 'pid,stat,args'], { encoding: 'utf8' })
+                .split('\n')
+                .filter(
+                    (line) =>
+                        line.includes(`--config ${engine.folders.startFile}`) && !/^\s*\d+ Z|flock/.test(line)
+                );
         const agree = (not: number | null): number | false => {
-            const [pid, ...others] = new Set(drivers.map((driver) => driver.process().state === 'running' ? driver.process().pid : null));
+            const [pid, ...others] = new Set(
+                drivers.map((driver) => (driver.process().state === 'running' ? driver.process().pid : null))
+            );
             return typeof pid === 'number' && others.length === 0 && pid !== not && pid;
         };
 
@@ -123,14 +171,22 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
         await occupy(busy);
         await engine.driver.start(engine.answering('old', port));
         const { pid } = engine.driver.process();
-        for (const listen of [[port, busy], [busy, port], [port, second, busy]]) {
-            const error = await expect(engine.driver.load(engine.answering('new', ...listen))).to.reject(EngineRejected);
+        for (const listen of [
+            [port, busy],
+            [busy, port],
+            [port, second, busy]
+        ]) {
+            const error = await expect(engine.driver.load(engine.answering('new', ...listen))).to.reject(
+                EngineRejected
+            );
             expect(error.message).to.include(`listening on 127.0.0.1:${busy}: the address is in use by `);
             expect(error.message).to.include(`(process ${process.pid})`);
         }
 
         expect(engine.driver.process()).to.include({ state: 'running', pid });
-        expect(await Promise.all(Array.from({ length: 20 }, () => answerOf(port)))).to.equal(Array<string>(20).fill('old'));
+        expect(await Promise.all(Array.from({ length: 20 }, () => answerOf(port)))).to.equal(
+            Array<string>(20).fill('old')
+        );
         await expect(answerOf(second)).to.reject();
 
         await engine.driver.load(engine.answering('new', port, second));
@@ -143,11 +199,15 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
         await engine.driver.start(engine.answering('old', port, second));
         const { pid } = engine.driver.process();
         // Not an address that can be probed, so that the engine itself fails at it, with other listeners opened before.
-        const error = await expect(engine.driver.load(engine.answering('new', port, second, third, 'unix//proc/none/x.sock'))).to.reject(EngineRejected);
+        const error = await expect(
+            engine.driver.load(engine.answering('new', port, second, third, 'unix//proc/none/x.sock'))
+        ).to.reject(EngineRejected);
         expect(error.message).to.include('/proc/none/x.sock');
         expect(engine.driver.process().state).to.equal('running');
         expect(engine.driver.process().pid).to.not.equal(pid);
-        const answers = await Promise.all(Array.from({ length: 40 }, (_, index) => answerOf(index % 2 === 0 ? port : second)));
+        const answers = await Promise.all(
+            Array.from({ length: 40 }, (_, index) => answerOf(index % 2 === 0 ? port : second))
+        );
         expect(new Set(answers)).to.equal(new Set(['old']));
         await expect(answerOf(third)).to.reject();
         expect(await engine.driver.config()).to.equal(engine.answering('old', port, second));
@@ -155,7 +215,9 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
 
     it('says why when its port is busy at the start, and recovers when the port is free', async () => {
         await occupy(port);
-        const error = await expect(engine.driver.start(engine.answering('late', port))).to.reject(EngineUnavailable);
+        const error = await expect(engine.driver.start(engine.answering('late', port))).to.reject(
+            EngineUnavailable
+        );
         expect(error.message).to.include(`127.0.0.1:${port}: the address is in use`);
         expect(engine.driver.process().state).to.equal('failing');
         await new Promise((done) => servers.pop()?.close(done));
@@ -193,11 +255,14 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
                 setTimeout(() => process.kill(pid, 'SIGKILL'), mark % 8);
             }
 
-            await driver.load(engine.answering(String(mark), port)).then(() => {
-                acknowledged = mark;
-            }, (error: unknown) => {
-                expect(error).to.be.instanceOf(EngineUnavailable);
-            });
+            await driver.load(engine.answering(String(mark), port)).then(
+                () => {
+                    acknowledged = mark;
+                },
+                (error: unknown) => {
+                    expect(error).to.be.instanceOf(EngineUnavailable);
+                }
+            );
             await until(() => driver.process().state === 'running', 'it runs');
             const served = Number(await until(() => answerOf(port), 'it serves'));
             expect([acknowledged, mark]).to.include(served);
@@ -207,18 +272,25 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
     });
 
     it('replaces an engine that no longer answers', async () => {
-        const quick = engine.another({ timing: { tickMs: 50, pingEveryMs: 100, pingMs: 300, pingsMissed: 2, backoffMs: 100 } });
+        const quick = engine.another({
+            timing: { tickMs: 50, pingEveryMs: 100, pingMs: 300, pingsMissed: 2, backoffMs: 100 }
+        });
         await quick.start(engine.answering('same', port));
         const { pid } = quick.process();
         await freeze(pid);
-        await until(() => quick.process().state === 'running' && ![null, pid].includes(quick.process().pid), 'another process runs');
+        await until(
+            () => quick.process().state === 'running' && ![null, pid].includes(quick.process().pid),
+            'another process runs'
+        );
         expect(await answerOf(port)).to.equal('same');
         expect(identify(pid ?? 0)).to.be.null();
         expect(quick.process().message).to.equal('the engine does not answer');
     });
 
     it('gives up a load that hangs, and serves the configuration before it again', async () => {
-        const quick = engine.another({ timing: { tickMs: 50, loadMs: 500, pingMs: 300, backoffMs: 100, pingEveryMs: 60_000 } });
+        const quick = engine.another({
+            timing: { tickMs: 50, loadMs: 500, pingMs: 300, backoffMs: 100, pingEveryMs: 60_000 }
+        });
         await quick.start(engine.answering('old', port));
         const { pid } = quick.process();
         await freeze(pid);
@@ -233,7 +305,9 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
         await engine.driver.start(engine.answering('old', port));
         const identity = identify(engine.driver.process().pid ?? 0);
         await freeze(identity?.pid ?? null);
-        const loading = expect(engine.driver.load(engine.answering('new', port))).to.reject(EngineUnavailable);
+        const loading = expect(engine.driver.load(engine.answering('new', port))).to.reject(
+            EngineUnavailable
+        );
         expect(await engine.driver.stop()).to.be.true();
         await loading;
         expect(identity !== null && isAlive(identity)).to.be.false();
@@ -242,9 +316,18 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
 
     it('refuses a configuration that would lock the panel out', async () => {
         await engine.driver.start(engine.answering('old', port));
-        for (const admin of [undefined, { disabled: true }, { listen: 'localhost:2019' }, { ...engine.answering('x')['admin'] as object, origins: ['*'] }, { ...engine.answering('x')['admin'] as object, disabled: true }]) {
+        for (const admin of [
+            undefined,
+            { disabled: true },
+            { listen: 'localhost:2019' },
+            { ...(engine.answering('x')['admin'] as object), origins: ['*'] },
+            { ...(engine.answering('x')['admin'] as object), disabled: true }
+        ]) {
             const config = { ...engine.answering('new', port), admin };
-            await expect(engine.driver.load(config)).to.reject(EngineRejected, 'the configuration does not keep the panel\'s admin socket');
+            await expect(engine.driver.load(config)).to.reject(
+                EngineRejected,
+                "the configuration does not keep the panel's admin socket"
+            );
             await expect(engine.driver.validate(config)).to.reject(EngineRejected);
         }
 
@@ -254,8 +337,17 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
     it('reports a missing binary, and starts as soon as there is one', async () => {
         const binary = join(engine.dataDir, '..', 'caddy');
         const driver = engine.another({ binary });
-        expect(driver.process()).to.equal({ state: 'missing', version: null, pid: null, startedAt: null, message: `there is no executable Caddy at ${binary} (PORTICO_CADDY)` });
-        await expect(driver.start(engine.answering('base', port))).to.reject(EngineUnavailable, `there is no executable Caddy at ${binary} (PORTICO_CADDY)`);
+        expect(driver.process()).to.equal({
+            state: 'missing',
+            version: null,
+            pid: null,
+            startedAt: null,
+            message: `there is no executable Caddy at ${binary} (PORTICO_CADDY)`
+        });
+        await expect(driver.start(engine.answering('base', port))).to.reject(
+            EngineUnavailable,
+            `there is no executable Caddy at ${binary} (PORTICO_CADDY)`
+        );
         expect(driver.process().state).to.equal('missing');
         await expect(driver.load(engine.answering('new', port))).to.reject(EngineUnavailable);
         await expect(driver.validate(engine.answering('new', port))).to.reject(EngineUnavailable);
@@ -271,7 +363,9 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
 
     it('tells the last words of a binary that is no engine', async () => {
         const binary = join(engine.dataDir, '..', 'fake');
-        writeFileSync(binary, '#!/bin/sh\necho first >&2\necho "I am no proxy" >&2\nexit 3\n', { mode: 0o755 });
+        writeFileSync(binary, '#!/bin/sh\necho first >&2\necho "I am no proxy" >&2\nexit 3\n', {
+            mode: 0o755
+        });
         chmodSync(join(engine.dataDir, '..'), 0o711);
         const driver = engine.another({ binary });
         const error = await expect(driver.start(engine.answering('base', port))).to.reject(EngineUnavailable);
@@ -279,14 +373,16 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
         expect(driver.process().state).to.equal('failing');
     });
 
-    it('does not talk to a socket that is not the engine\'s, nor remove it', async () => {
+    it("does not talk to a socket that is not the engine's, nor remove it", async () => {
         prepareHome(engine.folders);
         await occupy(engine.folders.adminSocket);
         if (!engine.folders.owner.switched) {
             return;
         }
 
-        const error = await expect(engine.driver.start(engine.answering('base', port))).to.reject(EngineUnavailable);
+        const error = await expect(engine.driver.start(engine.answering('base', port))).to.reject(
+            EngineUnavailable
+        );
         expect(error.message).to.include('is not a socket of the user caddy');
         expect(lstatSync(engine.folders.adminSocket).uid).to.equal(0);
     });
@@ -313,18 +409,20 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
     });
 
     it('works below a very long data folder', async () => {
-        const deep = createRealEngine({}, Array.from({ length: 8 }, (_, index) => `${'x'.repeat(40)}${index}`).join('/'));
+        const deep = createRealEngine(
+            {},
+            Array.from({ length: 8 }, (_, index) => `${'x'.repeat(40)}${index}`).join('/')
+        );
         try {
             expect(deep.dataDir.length).to.be.above(300);
             await deep.driver.start(deep.answering('deep', port));
             expect(await answerOf(port)).to.equal('deep');
-        }
-        finally {
+        } finally {
             await deep.close();
         }
     });
 
-    it('follows its log through the engine\'s own rotation', async () => {
+    it("follows its log through the engine's own rotation", async () => {
         await engine.driver.start(engine.answering('base', port));
         const ending = new AbortController();
         let seen = 0;
@@ -344,67 +442,132 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
         expect(lstatSync(engine.folders.logFile).mode & 0o077).to.equal(0);
     });
 
-    asRoot('runs as the package\'s user, with the right to bind low ports and none to read the data folder', async () => {
-        await engine.driver.start(engine.answering('base', port));
-        const status = readFileSync(`/proc/${engine.driver.process().pid}/status`, 'utf8');
-        const { uid, gid } = engine.folders.owner;
-        expect(uid).to.not.equal(0);
-        expect(status).to.match(new RegExp(`^Uid:\\s+${uid}\\s+${uid}\\s+${uid}\\s+${uid}$`, 'm'));
-        expect(status).to.match(new RegExp(`^Gid:\\s+${gid}\\s+${gid}\\s+${gid}\\s+${gid}$`, 'm'));
-        expect(status).to.match(/^Groups:\s*$/m);
-        for (const set of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb']) {
-            expect(status).to.match(new RegExp(`^Cap${set}:\\s+0000000000000400$`, 'm'));
-        }
-
-        expect(status).to.match(/^NoNewPrivs:\s+1$/m);
-        const environment = readFileSync(`/proc/${engine.driver.process().pid}/environ`, 'utf8').split('\0').map((entry) => entry.split('=')[0]).filter((name) => name !== '');
-        expect(environment.filter((name) => !['HOME', 'PATH', 'PWD', 'SSL_CERT_DIR', 'SSL_CERT_FILE', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME'].includes(name ?? ''))).to.equal([]);
-
-        await engine.driver.load(engine.answering('low', port, '127.93.41.7:80'));
-        expect(await (await fetch('http://127.93.41.7/', { signal: AbortSignal.timeout(5000) })).text()).to.equal('low');
-
-        const as = (path: string): string => execFileSync('setpriv', [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '/bin/sh', '-c', 'ls "$1" 2>&1 || true', 'x', path], { encoding: 'utf8' });
-        expect(as(engine.dataDir)).to.include('Permission denied');
-        expect(as(engine.folders.lastFile)).to.include('Permission denied');
-        expect(as(engine.folders.storage)).to.not.include('denied');
-
-        const nobody = (path: string): string => execFileSync('setpriv', ['--reuid=65534', '--regid=65534', '--clear-groups', '/bin/sh', '-c', 'ls "$1" 2>&1 || true', 'x', path], { encoding: 'utf8' });
-        for (const path of [engine.folders.adminSocket, engine.folders.table, engine.folders.certificates, engine.folders.storage, engine.folders.logFile, engine.folders.startFile]) {
-            expect(nobody(path)).to.include('Permission denied');
-        }
-    });
-
-    asRoot('runs as the panel\'s own user below the data folder when the panel is not root, with the socket elsewhere when the path is long', async () => {
-        for (const below of ['', `${'x'.repeat(60)}/${'y'.repeat(60)}`]) {
-            const top = mkdtempSync(join(tmpdir(), 'portico-engine-'));
-            const dataDir = join(top, below, 'data');
-            mkdirSync(dataDir, { recursive: true });
-            for (let path = dataDir; path.length >= top.length; path = join(path, '..')) {
-                chmodSync(path, path === dataDir ? 0o700 : 0o711);
-                chownSync(path, 65_534, 65_534);
+    asRoot(
+        "runs as the package's user, with the right to bind low ports and none to read the data folder",
+        async () => {
+            await engine.driver.start(engine.answering('base', port));
+            const status = readFileSync(`/proc/${engine.driver.process().pid}/status`, 'utf8');
+            const { uid, gid } = engine.folders.owner;
+            expect(uid).to.not.equal(0);
+            expect(status).to.match(new RegExp(`^Uid:\\s+${uid}\\s+${uid}\\s+${uid}\\s+${uid}$`, 'm'));
+            expect(status).to.match(new RegExp(`^Gid:\\s+${gid}\\s+${gid}\\s+${gid}\\s+${gid}$`, 'm'));
+            expect(status).to.match(/^Groups:\s*$/m);
+            for (const set of ['Inh', 'Prm', 'Eff', 'Bnd', 'Amb']) {
+                expect(status).to.match(new RegExp(`^Cap${set}:\\s+0000000000000400$`, 'm'));
             }
 
-            let socket = '';
-            try {
-                const run = await panel(dataDir, 'nobody', ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']);
-                socket = run.socket;
-                expect(await answerOf(port)).to.equal('nobody');
-                expect(readFileSync(`/proc/${run.pid}/status`, 'utf8')).to.match(/^Uid:\s+65534\s+65534\s/m);
-                expect(socket.startsWith(dataDir)).to.equal(below === '');
-                expect(lstatSync(join(socket, '..')).mode & 0o7777).to.equal(0o700);
-                expect(lstatSync(join(dataDir, 'engine')).mode & 0o7777).to.equal(0o700);
-                run.child.kill('SIGTERM');
-                await once(run.child, 'exit');
-                expect(identify(run.pid)).to.be.null();
+            expect(status).to.match(/^NoNewPrivs:\s+1$/m);
+            const environment = readFileSync(`/proc/${engine.driver.process().pid}/environ`, 'utf8')
+                .split('\0')
+                .map((entry) => entry.split('=')[0])
+                .filter((name) => name !== '');
+            expect(
+                environment.filter(
+                    (name) =>
+                        ![
+                            'HOME',
+                            'PATH',
+                            'PWD',
+                            'SSL_CERT_DIR',
+                            'SSL_CERT_FILE',
+                            'XDG_CONFIG_HOME',
+                            'XDG_DATA_HOME'
+                        ].includes(name ?? '')
+                )
+            ).to.equal([]);
+
+            await engine.driver.load(engine.answering('low', port, '127.93.41.7:80'));
+            expect(
+                await (await fetch('http://127.93.41.7/', { signal: AbortSignal.timeout(5000) })).text()
+            ).to.equal('low');
+
+            const as = (path: string): string =>
+                execFileSync(
+                    'setpriv',
+                    [
+                        `--reuid=${uid}`,
+                        `--regid=${gid}`,
+                        '--clear-groups',
+                        '/bin/sh',
+                        '-c',
+                        'ls "$1" 2>&1 || true',
+                        'x',
+                        path
+                    ],
+                    { encoding: 'utf8' }
+                );
+            expect(as(engine.dataDir)).to.include('Permission denied');
+            expect(as(engine.folders.lastFile)).to.include('Permission denied');
+            expect(as(engine.folders.storage)).to.not.include('denied');
+
+            const nobody = (path: string): string =>
+                execFileSync(
+                    'setpriv',
+                    [
+                        '--reuid=65534',
+                        '--regid=65534',
+                        '--clear-groups',
+                        '/bin/sh',
+                        '-c',
+                        'ls "$1" 2>&1 || true',
+                        'x',
+                        path
+                    ],
+                    { encoding: 'utf8' }
+                );
+            for (const path of [
+                engine.folders.adminSocket,
+                engine.folders.table,
+                engine.folders.certificates,
+                engine.folders.storage,
+                engine.folders.logFile,
+                engine.folders.startFile
+            ]) {
+                expect(nobody(path)).to.include('Permission denied');
             }
-            finally {
-                rmSync(top, { recursive: true, force: true });
-                if (socket !== '' && below !== '') {
-                    rmSync(join(socket, '..'), { recursive: true, force: true });
+        }
+    );
+
+    asRoot(
+        "runs as the panel's own user below the data folder when the panel is not root, with the socket elsewhere when the path is long",
+        async () => {
+            for (const below of ['', `${'x'.repeat(60)}/${'y'.repeat(60)}`]) {
+                const top = mkdtempSync(join(tmpdir(), 'portico-engine-'));
+                const dataDir = join(top, below, 'data');
+                mkdirSync(dataDir, { recursive: true });
+                for (let path = dataDir; path.length >= top.length; path = join(path, '..')) {
+                    chmodSync(path, path === dataDir ? 0o700 : 0o711);
+                    chownSync(path, 65_534, 65_534);
+                }
+
+                let socket = '';
+                try {
+                    const run = await panel(dataDir, 'nobody', [
+                        'setpriv',
+                        '--reuid=65534',
+                        '--regid=65534',
+                        '--clear-groups'
+                    ]);
+                    socket = run.socket;
+                    expect(await answerOf(port)).to.equal('nobody');
+                    expect(readFileSync(`/proc/${run.pid}/status`, 'utf8')).to.match(
+                        /^Uid:\s+65534\s+65534\s/m
+                    );
+                    expect(socket.startsWith(dataDir)).to.equal(below === '');
+                    expect(lstatSync(join(socket, '..')).mode & 0o7777).to.equal(0o700);
+                    expect(lstatSync(join(dataDir, 'engine')).mode & 0o7777).to.equal(0o700);
+                    run.child.kill('SIGTERM');
+                    await once(run.child, 'exit');
+                    expect(identify(run.pid)).to.be.null();
+                } finally {
+                    rmSync(top, { recursive: true, force: true });
+                    if (socket !== '' && below !== '') {
+                        rmSync(join(socket, '..'), { recursive: true, force: true });
+                    }
                 }
             }
         }
-    });
+    );
 
     asRoot('changes the user of a running engine and of what it stored', async () => {
         await engine.driver.start(engine.answering('as caddy', port));
@@ -419,8 +582,7 @@ describe('createCaddyDriver', { timeout: 60_000 }, () => {
             expect(former !== null && isAlive(former)).to.be.false();
             expect(await answerOf(port)).to.equal('as caddy');
             expect(lstatSync(join(folders.storage, 'kept')).uid).to.equal(folders.owner.uid);
-        }
-        finally {
+        } finally {
             await next.stop();
         }
     });

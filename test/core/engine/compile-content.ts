@@ -52,12 +52,22 @@ describe('a site without an upstream in a running engine', { timeout: 60_000 }, 
         expect((await ask('/sub/')).body).to.equal('sub home');
         expect((await ask('/sub')).status).to.equal(308);
         expect((await ask('/empty/')).status).to.equal(404);
-        for (const path of ['/none', '/../outside.txt', '/%2e%2e/outside.txt', '/..%2foutside.txt', '/sub/../../outside.txt']) {
+        for (const path of [
+            '/none',
+            '/../outside.txt',
+            '/%2e%2e/outside.txt',
+            '/..%2foutside.txt',
+            '/sub/../../outside.txt'
+        ]) {
             const reply = await ask(path);
             expect([path, reply.status]).to.equal([path, 404]);
         }
 
-        await serve({ type: 'static', static: { ...files, index: ['none.html', 'start.htm'] }, errorPages: [{ status: 404, body: 'lost {x}' }] });
+        await serve({
+            type: 'static',
+            static: { ...files, index: ['none.html', 'start.htm'] },
+            errorPages: [{ status: 404, body: 'lost {x}' }]
+        });
         expect((await ask('/')).body).to.equal('start');
         const lost = await ask('/none');
         expect([lost.status, lost.body]).to.equal([404, 'lost {x}']);
@@ -88,16 +98,39 @@ describe('a site without an upstream in a running engine', { timeout: 60_000 }, 
             const reply = await ask(path);
             return [reply.status, reply.headers['location']];
         };
-        expect(await location('https://b.test/x?y=1#z', false, '/a?b')).to.equal([302, 'https://b.test/x?y=1#z']);
-        expect(await location('https://b.test', true, '/a%20b/%7B?c=d&e')).to.equal([302, 'https://b.test/a%20b/%7B?c=d&e']);
+        expect(await location('https://b.test/x?y=1#z', false, '/a?b')).to.equal([
+            302,
+            'https://b.test/x?y=1#z'
+        ]);
+        expect(await location('https://b.test', true, '/a%20b/%7B?c=d&e')).to.equal([
+            302,
+            'https://b.test/a%20b/%7B?c=d&e'
+        ]);
         expect(await location('https://b.test/base/', true, '/a')).to.equal([302, 'https://b.test/base/a']);
         expect(await location('https://b.test/base', true, '/')).to.equal([302, 'https://b.test/base/']);
-        expect(await location('https://b.test', true, '//evil.test/')).to.equal([302, 'https://b.test//evil.test/']);
-        expect(await location('https://b.test/?y=1', true, '/a%2Fb')).to.equal([302, 'https://b.test/a%2Fb?y=1']);
-        expect(await location('https://b.test/?y=1', true, '/a%2Fb?c=%20d')).to.equal([302, 'https://b.test/a%2Fb?y=1&c=%20d']);
-        expect(await location('https://b.test/?y=1', true, '/a?{env.PORTICO_SECRET}')).to.equal([302, 'https://b.test/a?y=1&{env.PORTICO_SECRET}']);
-        expect(await location('https://b.test/', true, '/%7Benv.PORTICO_SECRET%7D?{env.PORTICO_SECRET}')).to.equal([302, 'https://b.test/%7Benv.PORTICO_SECRET%7D?{env.PORTICO_SECRET}']);
-        expect(await location('https://b.test/{env.PORTICO_SECRET}', true, '/a')).to.equal([302, 'https://b.test/{env.PORTICO_SECRET}/a']);
+        expect(await location('https://b.test', true, '//evil.test/')).to.equal([
+            302,
+            'https://b.test//evil.test/'
+        ]);
+        expect(await location('https://b.test/?y=1', true, '/a%2Fb')).to.equal([
+            302,
+            'https://b.test/a%2Fb?y=1'
+        ]);
+        expect(await location('https://b.test/?y=1', true, '/a%2Fb?c=%20d')).to.equal([
+            302,
+            'https://b.test/a%2Fb?y=1&c=%20d'
+        ]);
+        expect(await location('https://b.test/?y=1', true, '/a?{env.PORTICO_SECRET}')).to.equal([
+            302,
+            'https://b.test/a?y=1&{env.PORTICO_SECRET}'
+        ]);
+        expect(
+            await location('https://b.test/', true, '/%7Benv.PORTICO_SECRET%7D?{env.PORTICO_SECRET}')
+        ).to.equal([302, 'https://b.test/%7Benv.PORTICO_SECRET%7D?{env.PORTICO_SECRET}']);
+        expect(await location('https://b.test/{env.PORTICO_SECRET}', true, '/a')).to.equal([
+            302,
+            'https://b.test/{env.PORTICO_SECRET}/a'
+        ]);
         for (const code of [301, 307, 308] as const) {
             await serve({ type: 'redirect', redirect: { to: 'https://b.test/', code, keepPath: false } });
             expect((await ask('/')).status).to.equal(code);
@@ -105,13 +138,43 @@ describe('a site without an upstream in a running engine', { timeout: 60_000 }, 
     });
 
     it('gives PHP its scripts and serves the rest', async () => {
-        await serve({ type: 'php', php: { root, fastcgi: php.address, index: ['index.php', 'index.html'] }, errorPages: [{ status: 404, body: 'lost' }], headers: { request: [{ op: 'set', name: 'X-Mine', value: 'v{env.PORTICO_SECRET}' }], response: [] } });
-        const ran = async (path: string, over: Ask = {}): Promise<Readonly<Record<string, string>>> => JSON.parse((await ask(path, over)).body) as Record<string, string>;
-        expect(await ran('/')).to.include({ SCRIPT_FILENAME: join(root, 'index.php'), SCRIPT_NAME: '/index.php', REQUEST_URI: '/', DOCUMENT_ROOT: root, HTTP_X_MINE: 'v{env.PORTICO_SECRET}' });
-        expect(await ran('/pretty/route?x=1', { method: 'POST', body: 'posted', headers: { proxy: 'http://evil.test' } }))
-            .to.include({ SCRIPT_NAME: '/index.php', REQUEST_URI: '/pretty/route?x=1', QUERY_STRING: 'x=1', REQUEST_METHOD: 'POST', body: 'posted', SERVER_NAME: 'a.test' });
+        await serve({
+            type: 'php',
+            php: { root, fastcgi: php.address, index: ['index.php', 'index.html'] },
+            errorPages: [{ status: 404, body: 'lost' }],
+            headers: {
+                request: [{ op: 'set', name: 'X-Mine', value: 'v{env.PORTICO_SECRET}' }],
+                response: []
+            }
+        });
+        const ran = async (path: string, over: Ask = {}): Promise<Readonly<Record<string, string>>> =>
+            JSON.parse((await ask(path, over)).body) as Record<string, string>;
+        expect(await ran('/')).to.include({
+            SCRIPT_FILENAME: join(root, 'index.php'),
+            SCRIPT_NAME: '/index.php',
+            REQUEST_URI: '/',
+            DOCUMENT_ROOT: root,
+            HTTP_X_MINE: 'v{env.PORTICO_SECRET}'
+        });
+        expect(
+            await ran('/pretty/route?x=1', {
+                method: 'POST',
+                body: 'posted',
+                headers: { proxy: 'http://evil.test' }
+            })
+        ).to.include({
+            SCRIPT_NAME: '/index.php',
+            REQUEST_URI: '/pretty/route?x=1',
+            QUERY_STRING: 'x=1',
+            REQUEST_METHOD: 'POST',
+            body: 'posted',
+            SERVER_NAME: 'a.test'
+        });
         expect((await ran('/', { headers: { proxy: 'http://evil.test' } }))['HTTP_PROXY']).to.be.undefined();
-        expect(await ran('/index.php/info/x')).to.include({ SCRIPT_NAME: '/index.php', PATH_INFO: '/info/x' });
+        expect(await ran('/index.php/info/x')).to.include({
+            SCRIPT_NAME: '/index.php',
+            PATH_INFO: '/info/x'
+        });
         expect(await ran('/sub/')).to.include({ SCRIPT_NAME: '/sub/index.php' });
         expect(await ran('/page.txt/x.php')).to.include({ SCRIPT_NAME: '/index.php' });
         expect((await ask('/page.txt')).body).to.equal('page');
@@ -120,7 +183,16 @@ describe('a site without an upstream in a running engine', { timeout: 60_000 }, 
         expect((await ask('/{env.PORTICO_SECRET}.txt')).body).to.equal('braces');
         const folder = await ask('/sub?x=1');
         expect([folder.status, folder.headers['location']]).to.equal([308, '/sub/?x=1']);
-        for (const path of ['/index.php', '/INDEX.PHP', '/index.php/', '/sub/index.php', '/index%2ephp', '/index.php%00', '/.//index.php', '/index.php%20']) {
+        for (const path of [
+            '/index.php',
+            '/INDEX.PHP',
+            '/index.php/',
+            '/sub/index.php',
+            '/index%2ephp',
+            '/index.php%00',
+            '/.//index.php',
+            '/index.php%20'
+        ]) {
             expect((await ask(path)).body).to.not.include('secret');
         }
 

@@ -13,20 +13,24 @@ export const lab = Lab.script();
 const { describe, it, before, after } = lab;
 
 /** One request as raw bytes, for what a client library would not send. */
-const raw = (port: number, text: string): Promise<string> => new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write(text));
-    let answer = '';
-    socket.setTimeout(10_000, () => socket.destroy(new Error('no answer')));
-    socket.on('data', (chunk) => (answer += chunk.toString('latin1')));
-    socket.on('error', reject);
-    socket.on('close', () => resolve(answer));
-});
+const raw = (port: number, text: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+        const socket = connect(port, '127.0.0.1', () => socket.write(text));
+        let answer = '';
+        socket.setTimeout(10_000, () => socket.destroy(new Error('no answer')));
+        socket.on('data', (chunk) => (answer += chunk.toString('latin1')));
+        socket.on('error', reject);
+        socket.on('close', () => resolve(answer));
+    });
 
 describe('the file table in a running engine', { timeout: 60_000 }, () => {
     let caddy: TestCaddy;
     let one: TestUpstream;
     let two: TestUpstream;
-    const site = (id: number, domain: string, over: Parameters<typeof testSite>[0] = {}) => ({ id, site: testSite({ id, domain, upstreams: [{ address: one.address, weight: 1 }], ...over }) });
+    const site = (id: number, domain: string, over: Parameters<typeof testSite>[0] = {}) => ({
+        id,
+        site: testSite({ id, domain, upstreams: [{ address: one.address, weight: 1 }], ...over })
+    });
 
     before(async () => {
         [caddy, one, two] = await Promise.all([startCaddy(), startUpstream('one'), startUpstream('two')]);
@@ -44,7 +48,15 @@ describe('the file table in a running engine', { timeout: 60_000 }, () => {
             expect(received(reply.body).name).to.equal('one');
         }
 
-        for (const host of ['b.test', 'x.a.test', 'test', 'a', '127.0.0.1', `127.0.0.1:${caddy.settings.httpPort}`, '[::1]']) {
+        for (const host of [
+            'b.test',
+            'x.a.test',
+            'test',
+            'a',
+            '127.0.0.1',
+            `127.0.0.1:${caddy.settings.httpPort}`,
+            '[::1]'
+        ]) {
             const reply = await caddy.ask({ host });
             expect([host, reply.status, reply.body]).to.equal([host, 404, '404 Not Found\n']);
         }
@@ -57,18 +69,57 @@ describe('the file table in a running engine', { timeout: 60_000 }, () => {
     });
 
     it('gives hostile names nothing', async () => {
-        const hosts = ['*', '*.test', '?.test', 'a.tes?', '[a].test', '[a-z].test', '..', '.', '../table/a.test', 'a.test/..', '..%2fa.test', 'a%2etest', 'a.test%00', 'a..test', '.a.test', '-a.test', 'a.test\\', '\\a.test',
-            '+.a.test', '{a.test}', '{env.HOME}', 'a.test,on', `${'a'.repeat(300)}.test`, `${'a.'.repeat(2000)}test`, 'xn--', '_.a.test', 'ä.test', 'a.test a.test', 'on,none'];
+        const hosts = [
+            '*',
+            '*.test',
+            '?.test',
+            'a.tes?',
+            '[a].test',
+            '[a-z].test',
+            '..',
+            '.',
+            '../table/a.test',
+            'a.test/..',
+            '..%2fa.test',
+            'a%2etest',
+            'a.test%00',
+            'a..test',
+            '.a.test',
+            '-a.test',
+            'a.test\\',
+            '\\a.test',
+            '+.a.test',
+            '{a.test}',
+            '{env.HOME}',
+            'a.test,on',
+            `${'a'.repeat(300)}.test`,
+            `${'a.'.repeat(2000)}test`,
+            'xn--',
+            '_.a.test',
+            'ä.test',
+            'a.test a.test',
+            'on,none'
+        ];
         for (const host of hosts) {
-            const answer = await raw(caddy.settings.httpPort, `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+            const answer = await raw(
+                caddy.settings.httpPort,
+                `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
+            );
             const status = Number(answer.slice(9, 12));
             expect([host, [400, 404, 421].includes(status)]).to.equal([host, true]);
             expect(answer).to.not.include('"name"');
         }
 
-        expect(await raw(caddy.settings.httpPort, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n')).to.startWith('HTTP/1.1 400');
+        expect(
+            await raw(caddy.settings.httpPort, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n')
+        ).to.startWith('HTTP/1.1 400');
         expect(await raw(caddy.settings.httpPort, 'GET / HTTP/1.0\r\n\r\n')).to.startWith('HTTP/1.0 404');
-        expect(await raw(caddy.settings.httpPort, 'GET / HTTP/1.1\r\nHost: a.test\r\nHost: b.test\r\nConnection: close\r\n\r\n')).to.startWith('HTTP/1.1 400');
+        expect(
+            await raw(
+                caddy.settings.httpPort,
+                'GET / HTTP/1.1\r\nHost: a.test\r\nHost: b.test\r\nConnection: close\r\n\r\n'
+            )
+        ).to.startWith('HTTP/1.1 400');
     });
 
     it('serves an IDN by its A-label', async () => {
@@ -95,7 +146,9 @@ describe('the file table in a running engine', { timeout: 60_000 }, () => {
     });
 
     it('brings a new host, another upstream, off, on and maintenance without a reload, with a WebSocket open all the time', async () => {
-        const socket = new WebSocket(`ws://127.0.0.1:${caddy.settings.httpPort}/`, { headers: { host: 'a.test' } });
+        const socket = new WebSocket(`ws://127.0.0.1:${caddy.settings.httpPort}/`, {
+            headers: { host: 'a.test' }
+        });
         const said: string[] = [];
         let closed = false;
         socket.on('message', (data) => said.push(String(data)));
@@ -146,7 +199,17 @@ describe('the file table in a running engine', { timeout: 60_000 }, () => {
             }
         });
         for (let turn = 0; turn < 300; turn += 1) {
-            await caddy.apply({ sites: [{ id: 6, site: { ...host.site, upstreams: [{ address: turn % 2 === 0 ? two.address : one.address, weight: 1 }] } }] });
+            await caddy.apply({
+                sites: [
+                    {
+                        id: 6,
+                        site: {
+                            ...host.site,
+                            upstreams: [{ address: turn % 2 === 0 ? two.address : one.address, weight: 1 }]
+                        }
+                    }
+                ]
+            });
             await new Promise((resolve) => setImmediate(resolve));
         }
 
@@ -156,7 +219,11 @@ describe('the file table in a running engine', { timeout: 60_000 }, () => {
     });
 
     it('tells profiles apart when there are more than a linear search should see', async () => {
-        const sites = Array.from({ length: 80 }, (_, index) => site(100 + index, `p${index}.test`, { headers: { request: [{ op: 'set', name: 'X-Profile', value: String(index) }], response: [] } }));
+        const sites = Array.from({ length: 80 }, (_, index) =>
+            site(100 + index, `p${index}.test`, {
+                headers: { request: [{ op: 'set', name: 'X-Profile', value: String(index) }], response: [] }
+            })
+        );
         const step = await caddy.apply({ sites });
         expect(step.needsReload).to.be.true();
         for (const index of [0, 1, 17, 40, 79]) {
@@ -164,7 +231,9 @@ describe('the file table in a running engine', { timeout: 60_000 }, () => {
             expect(received(reply.body).headers['x-profile']).to.equal(String(index));
         }
 
-        expect((await caddy.apply({ sites: sites.map(({ id }) => ({ id, site: null })) })).needsReload).to.be.false();
+        expect(
+            (await caddy.apply({ sites: sites.map(({ id }) => ({ id, site: null })) })).needsReload
+        ).to.be.false();
         expect((await caddy.ask({ host: 'p0.test' })).status).to.equal(404);
         expect((await caddy.ask({ host: 'a.test' })).status).to.equal(200);
     });

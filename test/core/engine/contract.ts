@@ -22,7 +22,11 @@ export interface ContractSubject {
 }
 
 /** What every engine driver keeps to. */
-export const engineContract = (lab: script.Script, name: string, create: () => Promise<ContractSubject>): void => {
+export const engineContract = (
+    lab: script.Script,
+    name: string,
+    create: () => Promise<ContractSubject>
+): void => {
     const { describe, it, beforeEach, afterEach } = lab;
 
     describe(`EngineDriver: ${name}`, { timeout: 60_000 }, () => {
@@ -36,7 +40,12 @@ export const engineContract = (lab: script.Script, name: string, create: () => P
 
         it('is stopped until it is started, then runs the base, and a second start changes nothing', async () => {
             const { driver } = subject;
-            expect(driver.process()).to.include({ state: 'stopped', pid: null, startedAt: null, message: null });
+            expect(driver.process()).to.include({
+                state: 'stopped',
+                pid: null,
+                startedAt: null,
+                message: null
+            });
             expect(await driver.config()).to.be.null();
 
             expect(await driver.start(subject.good('base'))).to.be.true();
@@ -125,7 +134,11 @@ export const engineContract = (lab: script.Script, name: string, create: () => P
 
         it('takes what comes after a stop that was given at the same time as a start', async () => {
             const { driver } = subject;
-            await Promise.all([driver.start(subject.good('base')), driver.stop(), driver.start(subject.good('base'))]);
+            await Promise.all([
+                driver.start(subject.good('base')),
+                driver.stop(),
+                driver.start(subject.good('base'))
+            ]);
             expect(driver.process().state).to.equal('running');
             expect(await subject.serves()).to.equal('base');
         });
@@ -135,7 +148,11 @@ export const engineContract = (lab: script.Script, name: string, create: () => P
             await subject.chat();
             const take = async (lines: number): Promise<string[]> => {
                 const taken: string[] = [];
-                for await (const line of subject.driver.logs({ lines, follow: false, signal: new AbortController().signal })) {
+                for await (const line of subject.driver.logs({
+                    lines,
+                    follow: false,
+                    signal: new AbortController().signal
+                })) {
                     taken.push(line);
                 }
 
@@ -148,7 +165,11 @@ export const engineContract = (lab: script.Script, name: string, create: () => P
             const ending = new AbortController();
             const followed: string[] = [];
             const reading = (async () => {
-                for await (const line of subject.driver.logs({ lines: 1, follow: true, signal: ending.signal })) {
+                for await (const line of subject.driver.logs({
+                    lines: 1,
+                    follow: true,
+                    signal: ending.signal
+                })) {
                     followed.push(line);
                 }
             })();

@@ -7,7 +7,7 @@ export const lab = Lab.script();
 
 engineContract(lab, 'the faulty engine, without a fault', async () => {
     const driver = createFaultyEngine();
-    driver.judge((config) => config['bad'] === true ? 'bad is not a field' : null);
+    driver.judge((config) => (config['bad'] === true ? 'bad is not a field' : null));
     return {
         driver,
         good: (mark) => ({ mark }),

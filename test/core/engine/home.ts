@@ -1,6 +1,18 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+    chmodSync,
+    chownSync,
+    existsSync,
+    lstatSync,
+    mkdirSync,
+    mkdtempSync,
+    readFileSync,
+    readdirSync,
+    rmSync,
+    symlinkSync,
+    writeFileSync
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { engineHome, prepareHome, writeForEngine } from '../../../core/src/engine/files/home.ts';
@@ -21,17 +33,35 @@ describe('engineHome', () => {
         top = mkdtempSync('/tmp/portico-home-');
         data = join(top, 'data');
         mkdirSync(data, { mode: 0o700 });
-        writeFileSync(join(top, 'passwd'), 'root:x:0:0:root:/root:/bin/sh\ncaddy:x:4001:4002:Caddy:/var/lib/caddy:/usr/sbin/nologin\nproxy:x:4003:4004::/:/bin/false\n');
-        machine = { uid: 0, gid: 0, runtimeDir: undefined, temporary: join(top, 'tmp'), users: join(top, 'passwd'), roots: { persistent: join(top, 'lib'), runtime: join(top, 'run') } };
+        writeFileSync(
+            join(top, 'passwd'),
+            'root:x:0:0:root:/root:/bin/sh\ncaddy:x:4001:4002:Caddy:/var/lib/caddy:/usr/sbin/nologin\nproxy:x:4003:4004::/:/bin/false\n'
+        );
+        machine = {
+            uid: 0,
+            gid: 0,
+            runtimeDir: undefined,
+            temporary: join(top, 'tmp'),
+            users: join(top, 'passwd'),
+            roots: { persistent: join(top, 'lib'), runtime: join(top, 'run') }
+        };
         mkdirSync(machine.temporary, { mode: 0o777 });
     });
 
     afterEach(() => rmSync(top, { recursive: true, force: true }));
 
-    it('is outside the data folder for root, as the package\'s user, and the same by every path to the folder', () => {
+    it("is outside the data folder for root, as the package's user, and the same by every path to the folder", () => {
         const home = engineHome(data, null, machine);
         expect(home.owner).to.equal({ name: 'caddy', uid: 4001, gid: 4002, switched: true });
-        for (const path of [home.storage, home.table, home.certificates, home.adminSocket, home.logFile, home.startFile, home.scratch]) {
+        for (const path of [
+            home.storage,
+            home.table,
+            home.certificates,
+            home.adminSocket,
+            home.logFile,
+            home.startFile,
+            home.scratch
+        ]) {
             expect(path.startsWith(`${data}/`)).to.be.false();
         }
 
@@ -51,7 +81,10 @@ describe('engineHome', () => {
         const home = engineHome(data, null, { ...machine, uid: 4003, gid: 4004 });
         expect(home.owner).to.equal({ name: '4003', uid: 4003, gid: 4004, switched: false });
         expect(home.adminSocket).to.equal(join(data, 'engine/admin/admin.sock'));
-        expect(() => engineHome(data, 'caddy', { ...machine, uid: 4003, gid: 4004 })).to.throw(EngineUnavailable, 'the panel is not root and cannot run the engine as caddy: remove PORTICO_ENGINE_USER');
+        expect(() => engineHome(data, 'caddy', { ...machine, uid: 4003, gid: 4004 })).to.throw(
+            EngineUnavailable,
+            'the panel is not root and cannot run the engine as caddy: remove PORTICO_ENGINE_USER'
+        );
         expect(engineHome(data, 'proxy', { ...machine, uid: 4003, gid: 4004 }).owner.switched).to.be.false();
     });
 
@@ -68,16 +101,32 @@ describe('engineHome', () => {
         // As root the folders do not depend on the data folder's length.
         const user = { ...someone, uid: 4003 };
         const short = (path: string): boolean => Buffer.byteLength(path) <= 107;
-        expect(engineHome(deep, null, user).adminSocket.startsWith(`${machine.temporary}/portico-4003-`)).to.be.true();
+        expect(
+            engineHome(deep, null, user).adminSocket.startsWith(`${machine.temporary}/portico-4003-`)
+        ).to.be.true();
 
         const runtimeDir = join(top, 'xdg');
         mkdirSync(runtimeDir, { mode: 0o755 });
-        expect(engineHome(deep, null, { ...user, runtimeDir }).adminSocket.startsWith(machine.temporary)).to.be.true();
+        expect(
+            engineHome(deep, null, { ...user, runtimeDir }).adminSocket.startsWith(machine.temporary)
+        ).to.be.true();
         chmodSync(runtimeDir, 0o700);
-        expect(engineHome(deep, null, { ...user, uid: someone.uid === 0 ? 4003 : someone.uid, runtimeDir }).adminSocket.startsWith(someone.uid === 0 ? machine.temporary : runtimeDir)).to.be.true();
-        expect(engineHome(deep, null, { ...user, runtimeDir: 'relative' }).adminSocket.startsWith(machine.temporary)).to.be.true();
+        expect(
+            engineHome(deep, null, {
+                ...user,
+                uid: someone.uid === 0 ? 4003 : someone.uid,
+                runtimeDir
+            }).adminSocket.startsWith(someone.uid === 0 ? machine.temporary : runtimeDir)
+        ).to.be.true();
+        expect(
+            engineHome(deep, null, { ...user, runtimeDir: 'relative' }).adminSocket.startsWith(
+                machine.temporary
+            )
+        ).to.be.true();
         expect(short(engineHome(deep, null, user).adminSocket)).to.be.true();
-        expect(() => engineHome(deep, null, { ...user, temporary: join(top, 'y'.repeat(100)) })).to.throw(EngineUnavailable);
+        expect(() => engineHome(deep, null, { ...user, temporary: join(top, 'y'.repeat(100)) })).to.throw(
+            EngineUnavailable
+        );
     });
 
     it('refuses a path that the engine would read as a placeholder', () => {
@@ -90,8 +139,24 @@ describe('engineHome', () => {
         const home = engineHome(data, null, machine);
         for (const round of [1, 2]) {
             prepareHome(home);
-            const modes = Object.fromEntries([dirname(home.persistent), dirname(home.runtime), home.persistent, home.runtime, home.storage, home.table, home.certificates, home.scratch, dirname(home.adminSocket), dirname(home.logFile), dirname(home.lockFile)]
-                .map((path) => [path.slice(top.length), (({ mode, uid, gid }) => `${(mode & 0o7777).toString(8)} ${uid}:${gid}`)(lstatSync(path))]));
+            const modes = Object.fromEntries(
+                [
+                    dirname(home.persistent),
+                    dirname(home.runtime),
+                    home.persistent,
+                    home.runtime,
+                    home.storage,
+                    home.table,
+                    home.certificates,
+                    home.scratch,
+                    dirname(home.adminSocket),
+                    dirname(home.logFile),
+                    dirname(home.lockFile)
+                ].map((path) => [
+                    path.slice(top.length),
+                    (({ mode, uid, gid }) => `${(mode & 0o7777).toString(8)} ${uid}:${gid}`)(lstatSync(path))
+                ])
+            );
             const hash = home.runtime.split('/').at(-1);
             const place = readFileSync(join(data, 'engine/place'), 'utf8').trim();
             expect(modes, `round ${round}`).to.equal({
@@ -138,7 +203,7 @@ describe('engineHome', () => {
         prepareHome(engineHome(data, null, someone));
     });
 
-    asRoot('hands over what the former user stored, but not a stranger\'s file', () => {
+    asRoot("hands over what the former user stored, but not a stranger's file", () => {
         prepareHome(engineHome(data, null, machine));
         const { storage } = engineHome(data, null, machine);
         mkdirSync(join(storage, 'certificates'));
@@ -153,7 +218,11 @@ describe('engineHome', () => {
         symlinkSync(join(top, 'outside'), join(storage, 'link'));
 
         prepareHome(engineHome(data, 'proxy', machine));
-        expect(['.', 'certificates', 'certificates/kept', 'strange'].map((path) => lstatSync(join(storage, path)).uid)).to.equal([4003, 4003, 4003, 0]);
+        expect(
+            ['.', 'certificates', 'certificates/kept', 'strange'].map(
+                (path) => lstatSync(join(storage, path)).uid
+            )
+        ).to.equal([4003, 4003, 4003, 0]);
         expect(lstatSync(join(top, 'outside')).uid).to.equal(4001);
     });
 
@@ -164,7 +233,12 @@ describe('engineHome', () => {
         writeForEngine(home, path, 'one');
         writeForEngine(home, path, 'two');
         const stats = lstatSync(path);
-        expect({ text: readFileSync(path, 'utf8'), mode: stats.mode & 0o7777, uid: stats.uid, gid: stats.gid }).to.equal({ text: 'two', mode: 0o600, uid: 4001, gid: 4002 });
+        expect({
+            text: readFileSync(path, 'utf8'),
+            mode: stats.mode & 0o7777,
+            uid: stats.uid,
+            gid: stats.gid
+        }).to.equal({ text: 'two', mode: 0o600, uid: 4001, gid: 4002 });
 
         mkdirSync(join(home.certificates, 'folder'));
         expect(() => writeForEngine(home, join(home.certificates, 'folder'), 'x')).to.throw();

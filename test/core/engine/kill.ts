@@ -18,12 +18,18 @@ const { describe, it } = lab;
 
 const password = 'a quiet harbour at dawn';
 
-const ask = (port: number, host: string): Promise<number> => new Promise((done, failed) => {
-    request({ host: '127.0.0.1', port, path: '/', headers: { host }, agent: false, timeout: 5000 }, (response) => {
-        response.resume();
-        done(response.statusCode ?? 0);
-    }).on('error', failed).end();
-});
+const ask = (port: number, host: string): Promise<number> =>
+    new Promise((done, failed) => {
+        request(
+            { host: '127.0.0.1', port, path: '/', headers: { host }, agent: false, timeout: 5000 },
+            (response) => {
+                response.resume();
+                done(response.statusCode ?? 0);
+            }
+        )
+            .on('error', failed)
+            .end();
+    });
 
 describe('a panel that is killed amid changes', { timeout: 120_000 }, () => {
     it('keeps every change that it acknowledged, and the engine serves what the rows say', async () => {
@@ -35,13 +41,25 @@ describe('a panel that is killed amid changes', { timeout: 120_000 }, () => {
         const client = new Client(port);
         let panel: ChildProcess | null = null;
         const start = async (): Promise<void> => {
-            panel = spawn(process.execPath, ['--conditions=portico-source', '--disable-warning=ExperimentalWarning', 'core/src/main.ts'], {
-                stdio: 'ignore',
-                env: {
-                    PATH: process.env['PATH'] ?? '', HOME: root, PORTICO_HOST: '127.0.0.1', PORTICO_PORT: String(port), PORTICO_DATA_DIR: dataDir, PORTICO_ADMIN_PASSWORD: password,
-                    PORTICO_ENGINE_HTTP_PORT: String(httpPort), PORTICO_ENGINE_HTTPS_PORT: String(httpsPort), PORTICO_LOG_LEVEL: 'error', PORTICO_PLUGIN_DIRS: root
+            panel = spawn(
+                process.execPath,
+                ['--conditions=portico-source', '--disable-warning=ExperimentalWarning', 'core/src/main.ts'],
+                {
+                    stdio: 'ignore',
+                    env: {
+                        PATH: process.env['PATH'] ?? '',
+                        HOME: root,
+                        PORTICO_HOST: '127.0.0.1',
+                        PORTICO_PORT: String(port),
+                        PORTICO_DATA_DIR: dataDir,
+                        PORTICO_ADMIN_PASSWORD: password,
+                        PORTICO_ENGINE_HTTP_PORT: String(httpPort),
+                        PORTICO_ENGINE_HTTPS_PORT: String(httpsPort),
+                        PORTICO_LOG_LEVEL: 'error',
+                        PORTICO_PLUGIN_DIRS: root
+                    }
                 }
-            });
+            );
             await until(async () => (await client.get('/readyz')).status === 200, 'the panel');
         };
         const kill = async (): Promise<void> => {
@@ -55,17 +73,29 @@ describe('a panel that is killed amid changes', { timeout: 120_000 }, () => {
             client.token = String((await client.login('admin', password)).data.token);
             for (let round = 0; round < 4; round += 1) {
                 let killed = false;
-                const writing = Promise.all(Array.from({ length: 3 }, async (_, lane) => {
-                    for (let index = 0; !killed; index += 1) {
-                        const domain = `r${round}l${lane}n${index}.test`;
-                        // Every third one has a behaviour of its own and needs a load.
-                        const more = index % 3 === 0 ? { headers: { request: [], response: [{ op: 'set', name: 'x-own', value: domain }] } } : {};
-                        const answer = await client.post('/api/hosts', { domain, upstream: upstream.address, ...more }).catch(() => null);
-                        if (answer?.status === 201) {
-                            acknowledged.set(domain, answer.data.state === 'applied');
+                const writing = Promise.all(
+                    Array.from({ length: 3 }, async (_, lane) => {
+                        for (let index = 0; !killed; index += 1) {
+                            const domain = `r${round}l${lane}n${index}.test`;
+                            // Every third one has a behaviour of its own and needs a load.
+                            const more =
+                                index % 3 === 0
+                                    ? {
+                                          headers: {
+                                              request: [],
+                                              response: [{ op: 'set', name: 'x-own', value: domain }]
+                                          }
+                                      }
+                                    : {};
+                            const answer = await client
+                                .post('/api/hosts', { domain, upstream: upstream.address, ...more })
+                                .catch(() => null);
+                            if (answer?.status === 201) {
+                                acknowledged.set(domain, answer.data.state === 'applied');
+                            }
                         }
-                    }
-                }));
+                    })
+                );
                 const before = acknowledged.size;
                 await until(() => acknowledged.size > before + 3 + round * 2, 'some changes');
                 await kill();
@@ -87,10 +117,14 @@ describe('a panel that is killed amid changes', { timeout: 120_000 }, () => {
             expect((await client.get('/api/proxyengine/drift')).data.drifted).to.be.false();
             const revisions = await client.get('/api/proxyengine/revisions?limit=200');
             expect(revisions.data.every(({ applied }: { applied: boolean }) => applied)).to.be.true();
-        }
-        finally {
+        } finally {
             await kill();
-            const driver = createCaddyDriver({ binary: null, dataDir, user: null, log: { info: () => undefined, warn: () => undefined, error: () => undefined } });
+            const driver = createCaddyDriver({
+                binary: null,
+                dataDir,
+                user: null,
+                log: { info: () => undefined, warn: () => undefined, error: () => undefined }
+            });
             await driver.stop();
             await driver.close();
             const { persistent, runtime } = engineHome(dataDir, null);

@@ -28,7 +28,7 @@ describe('readLast', () => {
         writeFileSync(lastFile, text);
     };
 
-    it('gives what these folders\' engine last took, and nothing that was cut or is no configuration', () => {
+    it("gives what these folders' engine last took, and nothing that was cut or is no configuration", () => {
         const folders = homeOf('data');
         expect(readLast(folders)).to.be.null();
         const config = { admin: adminConfig(folders), apps: {} };
@@ -40,7 +40,7 @@ describe('readLast', () => {
         }
     });
 
-    it('leaves what came with a copy of another data folder, whose engine would listen at the other\'s socket', () => {
+    it("leaves what came with a copy of another data folder, whose engine would listen at the other's socket", () => {
         const [former, copy] = [homeOf('former'), homeOf('copy')];
         keep(copy, JSON.stringify({ admin: adminConfig(former), apps: {} }));
         expect(readLast(copy)).to.be.null();

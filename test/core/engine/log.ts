@@ -1,7 +1,17 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, linkSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+    appendFileSync,
+    linkSync,
+    mkdtempSync,
+    renameSync,
+    rmSync,
+    symlinkSync,
+    truncateSync,
+    utimesSync,
+    writeFileSync
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -27,14 +37,18 @@ describe('readLog', { timeout: 20_000 }, () => {
 
     const last = async (lines: number, paths = [output, path]): Promise<string[]> => {
         const read: string[] = [];
-        for await (const line of readLog({ paths, uids }, { lines, follow: false, signal: new AbortController().signal })) {
+        for await (const line of readLog(
+            { paths, uids },
+            { lines, follow: false, signal: new AbortController().signal }
+        )) {
             read.push(line);
         }
 
         return read;
     };
 
-    const numbered = (from: number, to: number): string => Array.from({ length: to - from }, (_, index) => `line ${from + index}\n`).join('');
+    const numbered = (from: number, to: number): string =>
+        Array.from({ length: to - from }, (_, index) => `line ${from + index}\n`).join('');
 
     it('gives the last lines, newest last, without the line that is being written', async () => {
         writeFileSync(path, `${numbered(0, 50_000)}half`);
@@ -96,7 +110,10 @@ describe('readLog', { timeout: 20_000 }, () => {
         const ending = new AbortController();
         const seen: string[] = [];
         const reading = (async () => {
-            for await (const line of readLog({ paths: [output, path], uids }, { lines: 5, follow: true, signal: ending.signal, pollMs: 5 })) {
+            for await (const line of readLog(
+                { paths: [output, path], uids },
+                { lines: 5, follow: true, signal: ending.signal, pollMs: 5 }
+            )) {
                 seen.push(line);
             }
         })();
@@ -121,7 +138,10 @@ describe('readLog', { timeout: 20_000 }, () => {
 
     it('lets a reader end in the middle', async () => {
         writeFileSync(path, numbered(0, 100));
-        for await (const line of readLog({ paths: [path], uids }, { lines: 100, follow: true, signal: new AbortController().signal })) {
+        for await (const line of readLog(
+            { paths: [path], uids },
+            { lines: 100, follow: true, signal: new AbortController().signal }
+        )) {
             if (line === 'line 5') {
                 break;
             }

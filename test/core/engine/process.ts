@@ -5,7 +5,13 @@ import { once } from 'node:events';
 import type { ChildProcess } from 'node:child_process';
 
 import { prepareHome } from '../../../core/src/engine/files/home.ts';
-import { endProcess, findEngine, identify, isAlive, startOf } from '../../../core/src/engine/caddy/process.ts';
+import {
+    endProcess,
+    findEngine,
+    identify,
+    isAlive,
+    startOf
+} from '../../../core/src/engine/caddy/process.ts';
 import { createRealEngine, until } from '../../support/real-engine.ts';
 
 export const lab = Lab.script();
@@ -31,7 +37,9 @@ describe('identify', () => {
         expect(identity?.pid).to.equal(child.pid);
         expect(isAlive({ pid: child.pid ?? 0, ticks: identity?.ticks ?? 0 })).to.be.true();
         expect(isAlive({ pid: child.pid ?? 0, ticks: (identity?.ticks ?? 0) - 1 })).to.be.false();
-        expect(Math.abs(startOf({ pid: 0, ticks: identity?.ticks ?? 0 }).getTime() - Date.now())).to.be.below(60_000);
+        expect(Math.abs(startOf({ pid: 0, ticks: identity?.ticks ?? 0 }).getTime() - Date.now())).to.be.below(
+            60_000
+        );
         child.kill('SIGKILL');
         await once(child, 'exit');
         expect(identify(child.pid ?? 0)).to.be.null();
@@ -39,9 +47,11 @@ describe('identify', () => {
 
     it('takes a zombie for dead', async () => {
         // The shell's child ends, and the sleep that the shell becomes never asks for it.
-        const shell = spawn('/bin/sh', ['-c', 'sleep 0.05 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
+        const shell = spawn('/bin/sh', ['-c', 'sleep 0.05 & echo $!; exec sleep 60'], {
+            stdio: ['ignore', 'pipe', 'ignore']
+        });
         children.push(shell);
-        const [chunk] = await once(shell.stdout, 'data') as [Buffer];
+        const [chunk] = (await once(shell.stdout, 'data')) as [Buffer];
         const pid = Number(chunk.toString());
         await until(() => identify(pid) === null, 'it is dead');
         expect(() => process.kill(pid, 0)).to.not.throw();
@@ -50,7 +60,9 @@ describe('identify', () => {
 
 describe('endProcess', { timeout: 20_000 }, () => {
     it('insists when asking does not help', async () => {
-        const child = spawn('/bin/sh', ['-c', 'trap "" TERM; echo ready; while :; do sleep 0.05; done'], { stdio: ['ignore', 'pipe', 'ignore'] });
+        const child = spawn('/bin/sh', ['-c', 'trap "" TERM; echo ready; while :; do sleep 0.05; done'], {
+            stdio: ['ignore', 'pipe', 'ignore']
+        });
         children.push(child);
         await once(child.stdout, 'data');
         const identity = identify(child.pid ?? 0) ?? { pid: 0, ticks: 0 };
@@ -73,7 +85,14 @@ describe('findEngine', { timeout: 20_000 }, () => {
         try {
             prepareHome(engine.folders);
             expect(findEngine(engine.folders)).to.be.null();
-            const impostor = run('/bin/sh', '-c', 'while :; do sleep 0.1; done', 'run', '--config', engine.folders.startFile);
+            const impostor = run(
+                '/bin/sh',
+                '-c',
+                'while :; do sleep 0.1; done',
+                'run',
+                '--config',
+                engine.folders.startFile
+            );
             await until(() => identify(impostor.pid ?? 0), 'it runs');
             if (engine.folders.owner.switched) {
                 expect(findEngine(engine.folders)).to.be.null();
@@ -83,8 +102,7 @@ describe('findEngine', { timeout: 20_000 }, () => {
             const holder = run('flock', '-n', '-F', engine.folders.lockFile, 'sleep', '60');
             await until(() => identify(holder.pid ?? 0), 'it runs');
             expect(findEngine(engine.folders)).to.be.null();
-        }
-        finally {
+        } finally {
             await engine.close();
         }
     });

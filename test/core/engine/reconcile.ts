@@ -16,15 +16,23 @@ const { after, afterEach, before, beforeEach, describe, it } = lab;
 
 const admin = person('admin', ['hosts:write', 'settings:write', 'engine:control']);
 const call = () => callOf(admin);
-const own = (value: string) => ({ headers: { request: [], response: [{ op: 'set' as const, name: 'x-own', value }] } });
+const own = (value: string) => ({
+    headers: { request: [], response: [{ op: 'set' as const, name: 'x-own', value }] }
+});
 
 /** Status and header of what a site answers. */
-const ask = (port: number, host: string): Promise<string> => new Promise((done, failed) => {
-    request({ host: '127.0.0.1', port, path: '/', headers: { host }, agent: false, timeout: 5000 }, (response) => {
-        response.resume();
-        done(`${response.statusCode} ${String(response.headers['x-own'] ?? '-')}`);
-    }).on('error', failed).end();
-});
+const ask = (port: number, host: string): Promise<string> =>
+    new Promise((done, failed) => {
+        request(
+            { host: '127.0.0.1', port, path: '/', headers: { host }, agent: false, timeout: 5000 },
+            (response) => {
+                response.resume();
+                done(`${response.statusCode} ${String(response.headers['x-own'] ?? '-')}`);
+            }
+        )
+            .on('error', failed)
+            .end();
+    });
 
 describe('createEngine on an engine that fails on demand', () => {
     let rig: FaultyRig;
@@ -41,14 +49,26 @@ describe('createEngine on an engine that fails on demand', () => {
     it('boots without an engine, saves what is asked, and says that it waits', async () => {
         await rig.close();
         rig = await faultyRig();
-        rig.driver.process = () => ({ state: 'missing', version: null, pid: null, startedAt: null, message: 'not installed' });
+        rig.driver.process = () => ({
+            state: 'missing',
+            version: null,
+            pid: null,
+            startedAt: null,
+            message: 'not installed'
+        });
         rig.driver.always('start', { unavailable: 'not installed' });
         await rig.reboot();
         const { outcome } = await rig.engine.change(creates({ domain: 'a.test' }));
         expect(outcome).to.equal({ revision: 1, applied: false, reloaded: true });
         expect(rig.rows().get(1)).to.include({ applied: false });
         expect(stateOf(1)).to.equal({ state: 'pending', message: 'The engine is not installed' });
-        expect(await rig.engine.status()).to.include({ state: 'missing', running: false, pending: 1, revision: 1, appliedRevision: 0 });
+        expect(await rig.engine.status()).to.include({
+            state: 'missing',
+            running: false,
+            pending: 1,
+            revision: 1,
+            appliedRevision: 0
+        });
     });
 
     it('does not load again at boot when engine and rows agree', async () => {
@@ -70,7 +90,7 @@ describe('createEngine on an engine that fails on demand', () => {
         expect((await rig.engine.drift()).drifted).to.be.false();
     });
 
-    it('forgets a change whose panel was cut between the engine\'s yes and the commit', async () => {
+    it("forgets a change whose panel was cut between the engine's yes and the commit", async () => {
         await rig.engine.change(creates({ domain: 'a.test' }));
         // What a kill leaves: the engine and its table have the change, the rows have not.
         rig.store.db.write = () => new Promise(() => undefined);
@@ -87,8 +107,16 @@ describe('createEngine on an engine that fails on demand', () => {
         await rig.engine.change(creates({ domain: 'a.test' }));
         rig.state.autoReload = false;
         const count = loads();
-        expect((await rig.engine.change(updates(1, { maintenance: true }))).outcome).to.equal({ revision: 2, applied: false, reloaded: false });
-        expect((await rig.engine.change(creates({ domain: 'b.test', ...own('b') }))).outcome).to.equal({ revision: 3, applied: false, reloaded: true });
+        expect((await rig.engine.change(updates(1, { maintenance: true }))).outcome).to.equal({
+            revision: 2,
+            applied: false,
+            reloaded: false
+        });
+        expect((await rig.engine.change(creates({ domain: 'b.test', ...own('b') }))).outcome).to.equal({
+            revision: 3,
+            applied: false,
+            reloaded: true
+        });
         await rig.engine.change(removes(2));
         await rig.engine.change(creates({ domain: 'c.test', ...own('c') }));
         expect([...rig.engine.pending()].sort()).to.equal([1, 2, 3]);
@@ -106,7 +134,9 @@ describe('createEngine on an engine that fails on demand', () => {
         expect([...(await table()).keys()].sort()).to.equal(['a.test', 'c.test']);
         expect([...rig.rows().values()].every(({ applied }) => applied)).to.be.true();
         expect(stateOf(1).state).to.equal('applied');
-        expect(rig.engine.revisions({ before: null, limit: 10 }).rows.every(({ applied }) => applied)).to.be.true();
+        expect(
+            rig.engine.revisions({ before: null, limit: 10 }).rows.every(({ applied }) => applied)
+        ).to.be.true();
     });
 
     it('starts a dead engine with what was applied last, not with what waits', async () => {
@@ -122,13 +152,17 @@ describe('createEngine on an engine that fails on demand', () => {
 
     it('refuses at once what waits and could never be loaded, and nothing for what waits already', async () => {
         rig.state.autoReload = false;
-        rig.driver.judge((config) => JSON.stringify(config).includes('poison') ? 'poison' : null);
-        const failure = await rig.engine.change(creates({ domain: 'a.test', ...own('poison') })).catch((error: unknown) => error);
+        rig.driver.judge((config) => (JSON.stringify(config).includes('poison') ? 'poison' : null));
+        const failure = await rig.engine
+            .change(creates({ domain: 'a.test', ...own('poison') }))
+            .catch((error: unknown) => error);
         expect(failure).to.include({ code: 42200, reason: 'ENGINE_REJECTED' });
         expect(rig.rows().size).to.equal(0);
         rig.driver.next('validate', { unavailable: 'no verdict' });
         await rig.engine.change(creates({ domain: 'a.test', ...own('poison') }));
-        expect((await rig.engine.change(creates({ domain: 'b.test', ...own('b') }))).outcome.applied).to.be.false();
+        expect(
+            (await rig.engine.change(creates({ domain: 'b.test', ...own('b') }))).outcome.applied
+        ).to.be.false();
         expect(await rig.engine.reload(call()).catch((error: unknown) => error)).to.include({ code: 42200 });
         expect(stateOf(1)).to.equal({ state: 'error', message: 'poison' });
         expect((await table()).size).to.equal(0);
@@ -140,11 +174,15 @@ describe('createEngine on an engine that fails on demand', () => {
 
     it('serves all other hosts at boot when the engine no longer takes one, and says which', async () => {
         for (let index = 0; index < 7; index += 1) {
-            await rig.engine.change(creates({ domain: `h${index}.test`, ...own(index === 3 ? 'poison' : `${index}`) }));
+            await rig.engine.change(
+                creates({ domain: `h${index}.test`, ...own(index === 3 ? 'poison' : `${index}`) })
+            );
         }
 
         await rig.driver.stop();
-        rig.driver.judge((config) => JSON.stringify(config).includes('poison') ? 'unknown module poison' : null);
+        rig.driver.judge((config) =>
+            JSON.stringify(config).includes('poison') ? 'unknown module poison' : null
+        );
         const { start } = rig.driver;
         rig.driver.start = async (base) => {
             const started = await start.call(rig.driver, base);
@@ -191,7 +229,9 @@ describe('createEngine on an engine that fails on demand', () => {
         expect(stateOf(1)).to.equal({ state: 'pending', message: 'The engine is stopped' });
         await rig.reboot();
         expect(rig.engine.process().state).to.equal('stopped');
-        expect((await rig.engine.change(creates({ domain: 'b.test' }))).outcome).to.include({ applied: false });
+        expect((await rig.engine.change(creates({ domain: 'b.test' }))).outcome).to.include({
+            applied: false
+        });
         const started = await rig.engine.start(call());
         expect(started.data).to.equal({ changed: true, state: 'running', pending: 0, error: null });
         expect((await table()).size).to.equal(2);
@@ -225,11 +265,22 @@ describe('createEngine on an engine that fails on demand', () => {
     it('tells where the engine differs, and overwrites it', async () => {
         await rig.engine.change(creates({ domain: 'a.test' }));
         expect(await rig.engine.drift()).to.equal({ drifted: false, config: [], table: [], more: false });
-        rig.driver.drift({ ...rig.driver.running, 'a/b': 1, storage: { module: 'file_system', root: '/elsewhere' } });
-        await createSiteTable(rig.folders).apply([{ name: 'a.test', from: (await table()).get('a.test') ?? null, to: null }]);
+        rig.driver.drift({
+            ...rig.driver.running,
+            'a/b': 1,
+            storage: { module: 'file_system', root: '/elsewhere' }
+        });
+        await createSiteTable(rig.folders).apply([
+            { name: 'a.test', from: (await table()).get('a.test') ?? null, to: null }
+        ]);
         const drift = await rig.engine.drift();
-        expect(drift.config).to.equal([{ path: '/storage/root', wanted: rig.folders.storage, running: '/elsewhere' }, { path: '/a~1b', running: 1 }]);
-        expect(drift.table.map(({ name, running }) => ({ name, running }))).to.equal([{ name: 'a.test', running: null }]);
+        expect(drift.config).to.equal([
+            { path: '/storage/root', wanted: rig.folders.storage, running: '/elsewhere' },
+            { path: '/a~1b', running: 1 }
+        ]);
+        expect(drift.table.map(({ name, running }) => ({ name, running }))).to.equal([
+            { name: 'a.test', running: null }
+        ]);
         await rig.engine.overwriteDrift(call());
         expect((await rig.engine.drift()).drifted).to.be.false();
     });
@@ -238,9 +289,17 @@ describe('createEngine on an engine that fails on demand', () => {
         const fingerprint = 'ab'.repeat(32);
         const pem = { certificate: 'CHAIN', key: 'KEY' };
         const certificate = { id: 7, fingerprint, names: ['a.test'] };
-        rig.state.certificates.set(7, { ...certificate, pem: { certificate: 'from the store', key: 'after the commit' } });
-        await rig.engine.change({ plan: () => ({ certificates: [{ id: 7, certificate, pem }] }), commit: async () => null });
-        await rig.engine.change(creates({ domain: 'a.test', ssl: true, sslMode: 'certificate', certificateId: 7 }));
+        rig.state.certificates.set(7, {
+            ...certificate,
+            pem: { certificate: 'from the store', key: 'after the commit' }
+        });
+        await rig.engine.change({
+            plan: () => ({ certificates: [{ id: 7, certificate, pem }] }),
+            commit: async () => null
+        });
+        await rig.engine.change(
+            creates({ domain: 'a.test', ssl: true, sslMode: 'certificate', certificateId: 7 })
+        );
         const files = () => readdirSync(rig.folders.certificates).sort();
         expect(files()).to.equal([`7-${fingerprint}.crt`, `7-${fingerprint}.key`]);
         writeFileSync(join(rig.folders.certificates, 'stale.key'), 'x');
@@ -249,9 +308,14 @@ describe('createEngine on an engine that fails on demand', () => {
         }
 
         await rig.reboot();
-        expect(readFileSync(join(rig.folders.certificates, `7-${fingerprint}.key`), 'utf8')).to.equal('after the commit');
+        expect(readFileSync(join(rig.folders.certificates, `7-${fingerprint}.key`), 'utf8')).to.equal(
+            'after the commit'
+        );
         await rig.engine.change(removes(1));
-        await rig.engine.change({ plan: () => ({ certificates: [{ id: 7, certificate: null }] }), commit: async () => null });
+        await rig.engine.change({
+            plan: () => ({ certificates: [{ id: 7, certificate: null }] }),
+            commit: async () => null
+        });
         await rig.engine.reload(call());
         expect(files()).to.equal([]);
     });
@@ -271,7 +335,11 @@ describe('createEngine on a real engine', { timeout: 60_000 }, () => {
         await upstream.close();
     });
 
-    const proxied = (domain: string, more = {}) => ({ domain, upstreams: [{ address: upstream.address, weight: 1 }], ...more });
+    const proxied = (domain: string, more = {}) => ({
+        domain,
+        upstreams: [{ address: upstream.address, weight: 1 }],
+        ...more
+    });
 
     it('serves a new host when the change is answered, and outlives the panel', async () => {
         await rig.engine.change(creates(proxied('a.test', own('one'))));
@@ -289,7 +357,9 @@ describe('createEngine on a real engine', { timeout: 60_000 }, () => {
     });
 
     it('refuses what the engine refuses with its own words, and serves on', async () => {
-        const failure = await rig.engine.change(updates(1, { advanced: [{ handler: 'no_such_handler' }] })).catch((error: unknown) => error);
+        const failure = await rig.engine
+            .change(updates(1, { advanced: [{ handler: 'no_such_handler' }] }))
+            .catch((error: unknown) => error);
         expect(failure).to.include({ code: 42200, reason: 'ENGINE_REJECTED' });
         expect((failure as { data: { engine: string } }).data.engine).to.contain('no_such_handler');
         expect(await ask(rig.port, 'a.test')).to.equal('200 two');
@@ -307,17 +377,23 @@ describe('createEngine on a real engine', { timeout: 60_000 }, () => {
     it('never answers wrongly while behaviours change under load', async () => {
         const wrong = new Map<string, number>();
         let done = false;
-        const asking = Promise.all(Array.from({ length: 4 }, async () => {
-            while (!done) {
-                const answer = await ask(rig.port, 'a.test').catch((error: NodeJS.ErrnoException) => error.code ?? 'error');
-                // A new connection may be reset by a load before 2.7; an answer is never wrong.
-                if (!/^200 v?\w+$/.test(answer) && answer !== 'ECONNRESET') {
-                    wrong.set(answer, (wrong.get(answer) ?? 0) + 1);
+        const asking = Promise.all(
+            Array.from({ length: 4 }, async () => {
+                while (!done) {
+                    const answer = await ask(rig.port, 'a.test').catch(
+                        (error: NodeJS.ErrnoException) => error.code ?? 'error'
+                    );
+                    // A new connection may be reset by a load before 2.7; an answer is never wrong.
+                    if (!/^200 v?\w+$/.test(answer) && answer !== 'ECONNRESET') {
+                        wrong.set(answer, (wrong.get(answer) ?? 0) + 1);
+                    }
                 }
-            }
-        }));
+            })
+        );
         for (let index = 0; index < 10; index += 1) {
-            await rig.engine.change(updates(1, index % 2 === 0 ? own(`v${index}`) : { ...own(`v${index}`), compression: true }));
+            await rig.engine.change(
+                updates(1, index % 2 === 0 ? own(`v${index}`) : { ...own(`v${index}`), compression: true })
+            );
         }
 
         done = true;
@@ -328,9 +404,19 @@ describe('createEngine on a real engine', { timeout: 60_000 }, () => {
     it('comes back from a killed engine with everything', async () => {
         const { pid } = rig.engine.process();
         process.kill(pid ?? 0, 'SIGKILL');
-        await until(() => rig.engine.process().state === 'running' && rig.engine.process().pid !== pid, 'the restart');
-        expect(await until(async () => (await ask(rig.port, 'a.test')).startsWith('200'), 'the site')).to.be.true();
-        expect(await until(() => rig.engine.stateOf(rig.engine.draft().hosts.get(1)!).state === 'applied', 'what runs is held against the rows')).to.be.true();
+        await until(
+            () => rig.engine.process().state === 'running' && rig.engine.process().pid !== pid,
+            'the restart'
+        );
+        expect(
+            await until(async () => (await ask(rig.port, 'a.test')).startsWith('200'), 'the site')
+        ).to.be.true();
+        expect(
+            await until(
+                () => rig.engine.stateOf(rig.engine.draft().hosts.get(1)!).state === 'applied',
+                'what runs is held against the rows'
+            )
+        ).to.be.true();
     });
 
     it('stops, starts with what was saved meanwhile, and restarts', async () => {

@@ -24,7 +24,9 @@ interface Input {
 }
 
 const folder = new URL('../../golden/', import.meta.url);
-const files = readdirSync(folder).filter((name) => name.startsWith('engine-') && name.endsWith('.txt')).sort();
+const files = readdirSync(folder)
+    .filter((name) => name.startsWith('engine-') && name.endsWith('.txt'))
+    .sort();
 const line = '-'.repeat(40);
 
 describe('the golden files of the engine', () => {
@@ -33,7 +35,10 @@ describe('the golden files of the engine', () => {
             const file = new URL(name, folder);
             const [above = '', below = ''] = readFileSync(file, 'utf8').split(`\n${line}\n`);
             const input = JSON.parse(above) as Input;
-            const context = { ...testContext(), features: engineFeatures(parseEngineVersion(input.version ?? '2.6.2')) };
+            const context = {
+                ...testContext(),
+                features: engineFeatures(parseEngineVersion(input.version ?? '2.6.2'))
+            };
             const full = { ...context, settings: { ...context.settings, ...input.settings } };
             const sites = input.sites.map((site, index) => testSite({ id: index + 1, ...site }));
             const { config, table } = render({ ...full, sites, certificates: input.certificates ?? [] });
@@ -42,8 +47,7 @@ describe('the golden files of the engine', () => {
             // PORTICO_GOLDEN=write after a change that is meant; the difference is for a human to read.
             if (process.env['PORTICO_GOLDEN'] === 'write') {
                 writeFileSync(file, `${above}\n${line}\n${said}`);
-            }
-            else {
+            } else {
                 expect(said).to.equal(below);
             }
         });
@@ -52,8 +56,27 @@ describe('the golden files of the engine', () => {
 
 describe('render', () => {
     it('says the same for the same rows in another order and with keys in another order', () => {
-        const sites = Array.from({ length: 40 }, (_, index) => testSite({ id: index, domain: `s${index}.test`, securityHeaders: index % 2 === 0, ssl: index % 3 === 0, sslMode: 'internal', advanced: index % 5 === 0 ? [{ handler: 'headers', request: {} }] : [] }));
-        const turned = sites.toReversed().map((site) => ({ ...Object.fromEntries(Object.entries(site).reverse()), advanced: site.advanced.map((handler) => Object.fromEntries(Object.entries(handler).reverse())) }) as unknown as Site);
+        const sites = Array.from({ length: 40 }, (_, index) =>
+            testSite({
+                id: index,
+                domain: `s${index}.test`,
+                securityHeaders: index % 2 === 0,
+                ssl: index % 3 === 0,
+                sslMode: 'internal',
+                advanced: index % 5 === 0 ? [{ handler: 'headers', request: {} }] : []
+            })
+        );
+        const turned = sites
+            .toReversed()
+            .map(
+                (site) =>
+                    ({
+                        ...Object.fromEntries(Object.entries(site).reverse()),
+                        advanced: site.advanced.map((handler) =>
+                            Object.fromEntries(Object.entries(handler).reverse())
+                        )
+                    }) as unknown as Site
+            );
         const one = render({ ...testContext(), sites, certificates: [] });
         const two = render({ ...testContext(), sites: turned, certificates: [] });
         expect([two.configHash, two.tableHash]).to.equal([one.configHash, one.tableHash]);
@@ -61,23 +84,63 @@ describe('render', () => {
     });
 
     it('refuses two sites of one name', () => {
-        expect(() => render({ ...testContext(), sites: [testSite(), testSite({ id: 2, domain: 'b.test', aliases: ['a.test'] })], certificates: [] })).to.throw('two sites have the name a.test');
+        expect(() =>
+            render({
+                ...testContext(),
+                sites: [testSite(), testSite({ id: 2, domain: 'b.test', aliases: ['a.test'] })],
+                certificates: []
+            })
+        ).to.throw('two sites have the name a.test');
     });
 
     it('refuses a folder that the engine would read as a pattern', () => {
         const context = testContext();
-        expect(() => render({ ...context, folders: { ...context.folders, table: '/srv/[x]/table' }, sites: [], certificates: [] })).to.throw(/table/);
+        expect(() =>
+            render({
+                ...context,
+                folders: { ...context.folders, table: '/srv/[x]/table' },
+                sites: [],
+                certificates: []
+            })
+        ).to.throw(/table/);
     });
 
     it('writes an explicit transport on every proxy', () => {
-        const { config } = render({ ...testContext(), certificates: [], sites: [
-            testSite({ locations: [{ path: '/x', upstream: '127.0.0.1:2', stripPrefix: true }], access: { allow: [], deny: [], basicAuth: [], forwardAuth: { url: 'http://auth.test/', copyHeaders: [] } } }),
-            testSite({ id: 2, domain: 'b.test', upstreams: [{ address: '127.0.0.1:1', weight: 1 }, { address: '127.0.0.1:2', weight: 1 }] }),
-            testSite({ id: 3, domain: 'c.test', type: 'php', php: { root: '/srv', fastcgi: '127.0.0.1:9000', index: [] } })
-        ] });
+        const { config } = render({
+            ...testContext(),
+            certificates: [],
+            sites: [
+                testSite({
+                    locations: [{ path: '/x', upstream: '127.0.0.1:2', stripPrefix: true }],
+                    access: {
+                        allow: [],
+                        deny: [],
+                        basicAuth: [],
+                        forwardAuth: { url: 'http://auth.test/', copyHeaders: [] }
+                    }
+                }),
+                testSite({
+                    id: 2,
+                    domain: 'b.test',
+                    upstreams: [
+                        { address: '127.0.0.1:1', weight: 1 },
+                        { address: '127.0.0.1:2', weight: 1 }
+                    ]
+                }),
+                testSite({
+                    id: 3,
+                    domain: 'c.test',
+                    type: 'php',
+                    php: { root: '/srv', fastcgi: '127.0.0.1:9000', index: [] }
+                })
+            ]
+        });
         const found: unknown[] = [];
         JSON.stringify(config, (_, value: unknown) => {
-            const { handler, transport } = (value ?? {}) as { readonly handler?: unknown; readonly transport?: { readonly protocol?: unknown } };
+            const { handler, transport } = (value ?? {}) as {
+                readonly handler?: unknown;
+                readonly transport?: { readonly protocol?: unknown };
+            };
             if (handler === 'reverse_proxy') {
                 found.push(transport?.protocol);
             }
@@ -88,13 +151,26 @@ describe('render', () => {
     });
 
     it('names the same profile for sites that differ in names, state and the one upstream only', () => {
-        const profileOf = (over: Partial<Site>): unknown => (explain(testSite(over), testContext())['profile'] as { readonly id: string }).id;
+        const profileOf = (over: Partial<Site>): unknown =>
+            (explain(testSite(over), testContext())['profile'] as { readonly id: string }).id;
         const plain = profileOf({});
-        for (const over of [{ domain: 'z.test', id: 9, aliases: ['y.test'] }, { enabled: false }, { maintenance: true }, { upstreams: [{ address: 'http://[::1]:1', weight: 7 }] }, { ssl: true, sslMode: 'internal' as const }, { forceHttps: true }]) {
+        for (const over of [
+            { domain: 'z.test', id: 9, aliases: ['y.test'] },
+            { enabled: false },
+            { maintenance: true },
+            { upstreams: [{ address: 'http://[::1]:1', weight: 7 }] },
+            { ssl: true, sslMode: 'internal' as const },
+            { forceHttps: true }
+        ]) {
             expect(profileOf(over)).to.equal(plain);
         }
 
-        for (const over of [{ upstreams: [{ address: 'https://a.b:1', weight: 1 }] }, { ssl: true, forceHttps: true }, { compression: true }, { upstreams: [{ address: `${'a'.repeat(60)}.`.repeat(4) + 'test:1', weight: 1 }] }]) {
+        for (const over of [
+            { upstreams: [{ address: 'https://a.b:1', weight: 1 }] },
+            { ssl: true, forceHttps: true },
+            { compression: true },
+            { upstreams: [{ address: `${'a'.repeat(60)}.`.repeat(4) + 'test:1', weight: 1 }] }
+        ]) {
             expect(profileOf(over)).to.not.equal(plain);
         }
     });

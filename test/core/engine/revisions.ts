@@ -10,19 +10,26 @@ import { callOf, person } from '../../support/store.ts';
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
 
-const own = (value: string) => ({ headers: { request: [], response: [{ op: 'set' as const, name: 'x-own', value }] } });
+const own = (value: string) => ({
+    headers: { request: [], response: [{ op: 'set' as const, name: 'x-own', value }] }
+});
 const admin = person('admin', ['hosts:write', 'settings:write', 'engine:control']);
 
 describe('revisions', () => {
     let rig: FaultyRig;
     const names = (): string[] => [...rig.rows().values()].map(({ row }) => row.site.domain);
-    const caught = (work: Promise<unknown>): Promise<unknown> => work.then(() => null, (error: unknown) => error);
-    const changeSettings = (settings: EngineSettings) => rig.engine.change({
-        plan: () => ({ settings }),
-        commit: async () => {
-            rig.state.settings = settings;
-        }
-    });
+    const caught = (work: Promise<unknown>): Promise<unknown> =>
+        work.then(
+            () => null,
+            (error: unknown) => error
+        );
+    const changeSettings = (settings: EngineSettings) =>
+        rig.engine.change({
+            plan: () => ({ settings }),
+            commit: async () => {
+                rig.state.settings = settings;
+            }
+        });
 
     beforeEach(async () => {
         rig = await faultyRig({ windowMs: 0 });
@@ -39,15 +46,28 @@ describe('revisions', () => {
         const { rows, total } = rig.engine.revisions({ before: null, limit: 2 });
         expect(total).to.equal(4);
         expect(rows.map(({ number }) => number)).to.equal([4, 3]);
-        expect(rig.engine.revisions({ before: 3, limit: 2 }).rows.map(({ number }) => number)).to.equal([2, 1]);
+        expect(rig.engine.revisions({ before: 3, limit: 2 }).rows.map(({ number }) => number)).to.equal([
+            2, 1
+        ]);
         expect(rig.engine.revision(1).by).to.equal([by]);
-        expect(rig.engine.revision(1).hosts.map(({ site, version }) => [site.domain, version])).to.equal([['a.test', 1]]);
-        expect(rig.engine.revision(2).hosts.map(({ site, version }) => [site.domain, version, site.headers.response.length])).to.equal([['a.test', 2, 1]]);
+        expect(rig.engine.revision(1).hosts.map(({ site, version }) => [site.domain, version])).to.equal([
+            ['a.test', 1]
+        ]);
+        expect(
+            rig.engine
+                .revision(2)
+                .hosts.map(({ site, version }) => [site.domain, version, site.headers.response.length])
+        ).to.equal([['a.test', 2, 1]]);
         expect(rig.engine.revision(3).hosts.map(({ site }) => site.domain)).to.equal(['a.test', 'b.test']);
         expect(rig.engine.revision(4).hosts.map(({ site }) => site.domain)).to.equal(['b.test']);
-        expect(rig.engine.revision(4).changes.map(({ id, after }) => ({ id, after }))).to.equal([{ id: 1, after: null }]);
+        expect(rig.engine.revision(4).changes.map(({ id, after }) => ({ id, after }))).to.equal([
+            { id: 1, after: null }
+        ]);
         expect(new Set(rows.map(({ hash }) => hash)).size).to.equal(2);
-        expect(await caught((async () => rig.engine.revision(5))())).to.include({ code: 40400, reason: 'NOT_FOUND' });
+        expect(await caught((async () => rig.engine.revision(5))())).to.include({
+            code: 40400,
+            reason: 'NOT_FOUND'
+        });
     });
 
     it('bring back rows with their ids, as one change that counts versions up and is on record', async () => {
@@ -72,7 +92,12 @@ describe('revisions', () => {
     it('leave alone what is as it was', async () => {
         await rig.engine.change(creates({ domain: 'a.test' }));
         await rig.engine.change(creates({ domain: 'b.test' }));
-        expect((await rig.engine.restore(2, callOf(admin))).data).to.equal({ revision: 2, applied: true, reload: false, changed: 0 });
+        expect((await rig.engine.restore(2, callOf(admin))).data).to.equal({
+            revision: 2,
+            applied: true,
+            reload: false,
+            changed: 0
+        });
         expect(rig.rows().get(1)?.row).to.include({ version: 1 });
     });
 
@@ -80,7 +105,7 @@ describe('revisions', () => {
         await rig.engine.change(creates({ domain: 'a.test', ...own('bad') }));
         await rig.engine.change(removes(1));
         await rig.engine.change(creates({ domain: 'b.test' }));
-        rig.driver.judge((config) => JSON.stringify(config).includes('bad') ? 'no' : null);
+        rig.driver.judge((config) => (JSON.stringify(config).includes('bad') ? 'no' : null));
         const call = callOf(admin);
         // What was dropped may still be loaded: a load without it comes first.
         await rig.engine.change(updates(2, own('other')));
@@ -97,10 +122,17 @@ describe('revisions', () => {
         await changeSettings({ ...first, acmeEmail: 'two@a.test' });
         rig.state.fixed = { httpPort: 8099 };
         expect(rig.engine.revision(1).settings.acmeEab).to.equal(eab);
-        const stored = JSON.stringify(rig.store.db.prepare<[], unknown>('select * from engine_revision').all()) + JSON.stringify(rig.store.db.prepare<[], unknown>('select * from engine_state').all());
+        const stored =
+            JSON.stringify(rig.store.db.prepare<[], unknown>('select * from engine_revision').all()) +
+            JSON.stringify(rig.store.db.prepare<[], unknown>('select * from engine_state').all());
         expect(stored).to.not.contain('a-very-secret');
         await rig.engine.restore(1, callOf(admin));
-        expect(rig.state.settings).to.equal({ ...first, acmeEmail: 'one@a.test', acmeEab: eab, httpPort: 8099 });
+        expect(rig.state.settings).to.equal({
+            ...first,
+            acmeEmail: 'one@a.test',
+            acmeEab: eab,
+            httpPort: 8099
+        });
         expect(rig.engine.draft().settings.acmeEmail).to.equal('one@a.test');
         expect(JSON.stringify(rig.driver.running)).to.contain('one@a.test');
     });
@@ -119,15 +151,28 @@ describe('revisions', () => {
         await rig.engine.change(creates({ domain: 'vetoed.test' }));
         await rig.engine.change(removes(2));
         await rig.engine.change(removes(1));
-        expect(await caught(rig.engine.restore(1, callOf(person('op', ['engine:control']))))).to.include({ code: 40300 });
+        expect(await caught(rig.engine.restore(1, callOf(person('op', ['engine:control']))))).to.include({
+            code: 40300
+        });
         expect(await caught(rig.engine.restore(2, callOf(admin)))).to.be.an.error('vetoed');
         const certificate = { id: 5, fingerprint: 'cd'.repeat(32), names: ['c.test'] };
-        await rig.engine.change({ plan: () => ({ certificates: [{ id: 5, certificate, pem: { certificate: 'C', key: 'K' } }] }), commit: async () => null });
-        await rig.engine.change(creates({ domain: 'c.test', ssl: true, sslMode: 'certificate', certificateId: 5 }));
+        await rig.engine.change({
+            plan: () => ({ certificates: [{ id: 5, certificate, pem: { certificate: 'C', key: 'K' } }] }),
+            commit: async () => null
+        });
+        await rig.engine.change(
+            creates({ domain: 'c.test', ssl: true, sslMode: 'certificate', certificateId: 5 })
+        );
         const with5 = rig.engine.revisions({ before: null, limit: 1 }).rows[0]?.number ?? 0;
         await rig.engine.change(removes(3));
-        await rig.engine.change({ plan: () => ({ certificates: [{ id: 5, certificate: null }] }), commit: async () => null });
-        expect(await caught(rig.engine.restore(with5, callOf(admin)))).to.include({ code: 40900, reason: 'CONFLICT' });
+        await rig.engine.change({
+            plan: () => ({ certificates: [{ id: 5, certificate: null }] }),
+            commit: async () => null
+        });
+        expect(await caught(rig.engine.restore(with5, callOf(admin)))).to.include({
+            code: 40900,
+            reason: 'CONFLICT'
+        });
         expect(names()).to.equal([]);
     });
 

@@ -17,8 +17,10 @@ describe('/api/proxyengine', { timeout: 60_000 }, () => {
     let upstream: TestUpstream;
     let viewer: string;
     let operator: string;
-    const get = (path: string, token?: string): Promise<Answer> => panel.client.get(`/api/proxyengine${path}`, token === undefined ? {} : { token });
-    const post = (path: string, token?: string): Promise<Answer> => panel.client.post(`/api/proxyengine${path}`, undefined, token === undefined ? {} : { token });
+    const get = (path: string, token?: string): Promise<Answer> =>
+        panel.client.get(`/api/proxyengine${path}`, token === undefined ? {} : { token });
+    const post = (path: string, token?: string): Promise<Answer> =>
+        panel.client.post(`/api/proxyengine${path}`, undefined, token === undefined ? {} : { token });
 
     before(async () => {
         upstream = await startUpstream('up');
@@ -28,8 +30,14 @@ describe('/api/proxyengine', { timeout: 60_000 }, () => {
         for (const body of [
             { domain: 'a.test', upstream: upstream.address },
             {
-                domain: 'b.test', upstream: upstream.address, headers: { request: [{ op: 'set', name: 'authorization', value: 'top-secret-header' }], response: [] },
-                access: { basicAuth: [{ username: 'ann', password: 'a long enough password' }] }, advanced: [{ handler: 'headers', response: { set: { 'x-key': ['top-secret-advanced'] } } }]
+                domain: 'b.test',
+                upstream: upstream.address,
+                headers: {
+                    request: [{ op: 'set', name: 'authorization', value: 'top-secret-header' }],
+                    response: []
+                },
+                access: { basicAuth: [{ username: 'ann', password: 'a long enough password' }] },
+                advanced: [{ handler: 'headers', response: { set: { 'x-key': ['top-secret-advanced'] } } }]
             }
         ]) {
             expect((await panel.client.post('/api/hosts', body)).status).to.equal(201);
@@ -44,15 +52,32 @@ describe('/api/proxyengine', { timeout: 60_000 }, () => {
     it('GET /status tells the process, the hashes and the last apply', async () => {
         const { status, data } = await get('/status', viewer);
         expect(status).to.equal(200);
-        expect(data).to.include({ state: 'running', running: true, wanted: 'running', autoReload: true, pending: 0, message: null });
+        expect(data).to.include({
+            state: 'running',
+            running: true,
+            wanted: 'running',
+            autoReload: true,
+            pending: 0,
+            message: null
+        });
         expect(data.configuration.running).to.equal(data.configuration.wanted);
         expect(data.lastApply.result).to.equal('applied');
         expect(data.version).to.be.a.string();
     });
 
     it('answers without a token, or without the permission, with the reason', async () => {
-        expect(await panel.client.get('/api/proxyengine/status', { token: null })).to.include({ status: 401, code: 40100 });
-        for (const path of ['/start', '/stop', '/restart', '/reload', '/drift/overwrite', '/revisions/1/restore']) {
+        expect(await panel.client.get('/api/proxyengine/status', { token: null })).to.include({
+            status: 401,
+            code: 40100
+        });
+        for (const path of [
+            '/start',
+            '/stop',
+            '/restart',
+            '/reload',
+            '/drift/overwrite',
+            '/revisions/1/restore'
+        ]) {
             const refused = await post(path, viewer);
             expect(refused).to.include({ status: 403, code: 40300 });
             expect(refused.data).to.include({ reason: 'FORBIDDEN', permission: 'engine:control' });
@@ -90,7 +115,12 @@ describe('/api/proxyengine', { timeout: 60_000 }, () => {
     });
 
     it('shows drift and overwrites it', async () => {
-        expect((await get('/drift', viewer)).data).to.equal({ drifted: false, config: [], table: [], more: false });
+        expect((await get('/drift', viewer)).data).to.equal({
+            drifted: false,
+            config: [],
+            table: [],
+            more: false
+        });
         expect((await post('/drift/overwrite', operator)).data).to.include({ state: 'running', error: null });
     });
 
@@ -100,16 +130,23 @@ describe('/api/proxyengine', { timeout: 60_000 }, () => {
         expect(stopped.message).to.equal('The engine is stopped');
         expect(stopped.data).to.include({ changed: true, state: 'stopped' });
         expect((await post('/stop', operator)).data).to.include({ changed: false });
-        expect((await post('/reload', operator))).to.include({ status: 503, code: 50301 });
+        expect(await post('/reload', operator)).to.include({ status: 503, code: 50301 });
         expect((await get('/config')).data).to.be.null();
         const host = await panel.client.put('/api/hosts/1', { maintenance: true });
         expect(host.data).to.include({ state: 'pending', maintenance: true });
         await panel.restart();
         expect((await get('/status')).data).to.include({ state: 'stopped', wanted: 'stopped', pending: 1 });
-        expect((await post('/start', operator)).data).to.equal({ changed: true, state: 'running', pending: 0, error: null });
+        expect((await post('/start', operator)).data).to.equal({
+            changed: true,
+            state: 'running',
+            pending: 0,
+            error: null
+        });
         expect((await panel.client.get('/api/hosts/1')).data.state).to.equal('applied');
         const { data } = await panel.client.get('/api/audit?resource=proxyengine&limit=50');
-        const actions = data.filter(({ outcome }: { outcome: string }) => outcome === 'success').map(({ action }: { action: string }) => action);
+        const actions = data
+            .filter(({ outcome }: { outcome: string }) => outcome === 'success')
+            .map(({ action }: { action: string }) => action);
         expect(actions).to.equal(['start', 'stop', 'stop', 'start', 'overwrite']);
     });
 
@@ -121,7 +158,11 @@ describe('/api/proxyengine', { timeout: 60_000 }, () => {
         const { data: host } = await panel.client.get('/api/hosts/2');
         expect(host).to.include({ id: 2, domain: 'b.test', state: 'applied' });
         expect((await panel.client.get('/api/hosts/1')).data).to.include({ maintenance: false });
-        expect((await panel.client.get('/api/audit?action=restore')).data[0]).to.include({ resource: 'proxyengine', resourceId: 2, outcome: 'success' });
+        expect((await panel.client.get('/api/audit?action=restore')).data[0]).to.include({
+            resource: 'proxyengine',
+            resourceId: 2,
+            outcome: 'success'
+        });
     });
 
     it('does not let an operator bring back what only an admin may set', async () => {

@@ -8,7 +8,14 @@ import type { Supervised, Supervisor, SupervisorTiming } from '../../../core/src
 export const lab = Lab.script();
 const { describe, it, afterEach } = lab;
 
-const TIMING: SupervisorTiming = { tickMs: 5, pingEveryMs: 10, pingsMissed: 3, backoffMs: 8, backoffCapMs: 64, stableMs: 200 };
+const TIMING: SupervisorTiming = {
+    tickMs: 5,
+    pingEveryMs: 10,
+    pingsMissed: 3,
+    backoffMs: 8,
+    backoffCapMs: 64,
+    stableMs: 200
+};
 
 describe('createSupervisor', { timeout: 20_000 }, () => {
     const supervisors: Supervisor[] = [];
@@ -16,7 +23,14 @@ describe('createSupervisor', { timeout: 20_000 }, () => {
 
     /** An engine that is alive, answers and recovers as told, and what the supervisor did with it. */
     const scene = (timing: Partial<SupervisorTiming> = {}) => {
-        const state = { alive: true, answers: true, recovers: true, failures: [] as string[], attempts: [] as number[], pings: 0 };
+        const state = {
+            alive: true,
+            answers: true,
+            recovers: true,
+            failures: [] as string[],
+            attempts: [] as number[],
+            pings: 0
+        };
         const supervised: Supervised = {
             alive: () => state.alive,
             answers: async () => {
@@ -33,8 +47,7 @@ describe('createSupervisor', { timeout: 20_000 }, () => {
                     state.alive = true;
                     state.answers = true;
                     supervisor.watch();
-                }
-                else {
+                } else {
                     supervisor.retry();
                 }
             },
@@ -54,7 +67,7 @@ describe('createSupervisor', { timeout: 20_000 }, () => {
             await until(() => state.attempts.length === deaths, 'attempt');
         }
 
-        expect(state.failures).to.equal(Array<string>(3).fill('the engine\'s process ended unexpectedly'));
+        expect(state.failures).to.equal(Array<string>(3).fill("the engine's process ended unexpectedly"));
         expect(supervisor.suspected()).to.be.false();
     });
 
@@ -131,6 +144,11 @@ describe('createSupervisor', { timeout: 20_000 }, () => {
         other.supervisor.want();
         other.supervisor.retry();
         await until(() => other.state.attempts.length === 1, 'the other one acts');
-        expect([state.failures, state.attempts, closed.state.failures, closed.state.attempts]).to.equal([[], [], [], []]);
+        expect([state.failures, state.attempts, closed.state.failures, closed.state.attempts]).to.equal([
+            [],
+            [],
+            [],
+            []
+        ]);
     });
 });

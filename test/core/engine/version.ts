@@ -22,7 +22,18 @@ describe('parseEngineVersion', () => {
     });
 
     it('takes nothing else for a version', () => {
-        for (const output of ['', '\n', '(devel)', 'unknown', '2', 'caddy 2.6.2', '2.6.2.1', '2.6beta', '99999.1.1', 'nginx/1.22.1']) {
+        for (const output of [
+            '',
+            '\n',
+            '(devel)',
+            'unknown',
+            '2',
+            'caddy 2.6.2',
+            '2.6.2.1',
+            '2.6beta',
+            '99999.1.1',
+            'nginx/1.22.1'
+        ]) {
             expect(parseEngineVersion(output), output).to.be.null();
         }
     });
@@ -31,8 +42,19 @@ describe('parseEngineVersion', () => {
 describe('atLeast', () => {
     it('compares by number, and takes an unknown version for the newest', () => {
         const version = parseEngineVersion('2.10.0');
-        expect([[2, 9], [2, 10], [1, 99]].map(([major = 0, minor = 0]) => atLeast(version, major, minor))).to.equal([true, true, true]);
-        expect([[2, 11], [3, 0]].map(([major = 0, minor = 0]) => atLeast(version, major, minor))).to.equal([false, false]);
+        expect(
+            [
+                [2, 9],
+                [2, 10],
+                [1, 99]
+            ].map(([major = 0, minor = 0]) => atLeast(version, major, minor))
+        ).to.equal([true, true, true]);
+        expect(
+            [
+                [2, 11],
+                [3, 0]
+            ].map(([major = 0, minor = 0]) => atLeast(version, major, minor))
+        ).to.equal([false, false]);
         expect(atLeast(null, 9, 9)).to.be.true();
     });
 });

@@ -33,28 +33,72 @@ const handled: string[] = [];
 /** A plugin's server; every answer tells the generation. */
 function generation(word: string, more: readonly Route[] = []): HttpServer {
     const routes = [
-        json({ id: 'say', method: 'GET', path: '/say', access: 'things:read', summary: 'Says', handler: () => ({ word }) }),
-        json({ id: 'slow', method: 'GET', path: '/slow', access: 'things:read', summary: 'Stays', handler: () => stay.promise.then(() => ({ word })) }),
-        json({ id: 'put', method: 'POST', path: '/put', access: 'things:write', summary: 'Takes', maxBytes: 2_000_000, validate: { payload: joi.object({ text: joi.string().required() }) }, handler: ({ payload }) => {
-            handled.push(word);
-            return { word, length: payload.text.length };
-        } }),
-        upload({ id: 'upload', method: 'POST', path: '/upload', access: 'things:write', summary: 'Takes bytes', accepts: ['application/octet-stream'], maxBytes: 10_000_000, async handler({ body }) {
-            let bytes = 0;
-            for await (const chunk of body) {
-                bytes += chunk.length;
+        json({
+            id: 'say',
+            method: 'GET',
+            path: '/say',
+            access: 'things:read',
+            summary: 'Says',
+            handler: () => ({ word })
+        }),
+        json({
+            id: 'slow',
+            method: 'GET',
+            path: '/slow',
+            access: 'things:read',
+            summary: 'Stays',
+            handler: () => stay.promise.then(() => ({ word }))
+        }),
+        json({
+            id: 'put',
+            method: 'POST',
+            path: '/put',
+            access: 'things:write',
+            summary: 'Takes',
+            maxBytes: 2_000_000,
+            validate: { payload: joi.object({ text: joi.string().required() }) },
+            handler: ({ payload }) => {
+                handled.push(word);
+                return { word, length: payload.text.length };
             }
-            return { word, bytes };
-        } }),
-        stream({ id: 'stream', path: '/stream', access: 'things:read', summary: 'Streams', async* handler({ signal }) {
-            yield { data: word };
-            await new Promise((resolve) => signal.addEventListener('abort', resolve));
-        } }),
-        socket({ id: 'socket', path: '/socket', access: 'things:read', summary: 'Talks', async handler(peer: Socket) {
-            for await (const message of peer) {
-                await peer.send(`${word}:${String(message)}`);
+        }),
+        upload({
+            id: 'upload',
+            method: 'POST',
+            path: '/upload',
+            access: 'things:write',
+            summary: 'Takes bytes',
+            accepts: ['application/octet-stream'],
+            maxBytes: 10_000_000,
+            async handler({ body }) {
+                let bytes = 0;
+                for await (const chunk of body) {
+                    bytes += chunk.length;
+                }
+                return { word, bytes };
             }
-        } }),
+        }),
+        stream({
+            id: 'stream',
+            path: '/stream',
+            access: 'things:read',
+            summary: 'Streams',
+            async *handler({ signal }) {
+                yield { data: word };
+                await new Promise((resolve) => signal.addEventListener('abort', resolve));
+            }
+        }),
+        socket({
+            id: 'socket',
+            path: '/socket',
+            access: 'things:read',
+            summary: 'Talks',
+            async handler(peer: Socket) {
+                for await (const message of peer) {
+                    await peer.send(`${word}:${String(message)}`);
+                }
+            }
+        }),
         ...more
     ];
     return createHttpServer({ name: word, prefix: '/api/plugins/hello', ports, routes });
@@ -66,11 +110,27 @@ async function answerOf(sent: ClientRequest): Promise<Answer> {
     for await (const chunk of answer) {
         text += chunk;
     }
-    return { status: answer.statusCode ?? 0, retryAfter: answer.headers['retry-after'], body: JSON.parse(text) as Answer['body'] };
+    return {
+        status: answer.statusCode ?? 0,
+        retryAfter: answer.headers['retry-after'],
+        body: JSON.parse(text) as Answer['body']
+    };
 }
 
-function send(method: string, path: string, headers: Readonly<Record<string, string>> = {}, body?: string): ClientRequest {
-    const sent = request({ host: '127.0.0.1', port, method, path, agent: false, headers: { authorization, ...headers } });
+function send(
+    method: string,
+    path: string,
+    headers: Readonly<Record<string, string>> = {},
+    body?: string
+): ClientRequest {
+    const sent = request({
+        host: '127.0.0.1',
+        port,
+        method,
+        path,
+        agent: false,
+        headers: { authorization, ...headers }
+    });
     sent.on('error', () => undefined);
     if (body !== undefined) {
         sent.end(body);
@@ -78,14 +138,37 @@ function send(method: string, path: string, headers: Readonly<Record<string, str
     return sent;
 }
 const ask = (method: string, path: string, value?: unknown): Promise<Answer> =>
-    answerOf(send(method, path, value === undefined ? {} : { 'content-type': 'application/json' }, value === undefined ? '' : JSON.stringify(value)));
+    answerOf(
+        send(
+            method,
+            path,
+            value === undefined ? {} : { 'content-type': 'application/json' },
+            value === undefined ? '' : JSON.stringify(value)
+        )
+    );
 
 async function open(waiting: Partial<GateLimits> = {}): Promise<void> {
     await gateway?.close();
     ports = createTestPorts();
-    const core = createHttpServer({ name: 'core', prefix: '', ports, routes: [
-        json({ id: 'things.around', method: 'GET', path: '/api/around', access: 'things:read', summary: 'Goes around', handler: async () => JSON.parse((await gateway.inject({ url: '/api/plugins/hello/say', headers: { authorization } })).payload) as object })
-    ] });
+    const core = createHttpServer({
+        name: 'core',
+        prefix: '',
+        ports,
+        routes: [
+            json({
+                id: 'things.around',
+                method: 'GET',
+                path: '/api/around',
+                access: 'things:read',
+                summary: 'Goes around',
+                handler: async () =>
+                    JSON.parse(
+                        (await gateway.inject({ url: '/api/plugins/hello/say', headers: { authorization } }))
+                            .payload
+                    ) as object
+            })
+        ]
+    });
     gateway = await createGateway({ core, log: ports.log, drainMs: 2_000, waiting });
     ({ port } = await gateway.listen('127.0.0.1', 0));
 }
@@ -118,13 +201,20 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
         const text = 'x'.repeat(500_000);
         const plain = ask('POST', '/api/plugins/hello/put', { text });
         const reading = ask('GET', '/api/plugins/hello/say');
-        const chunked = send('POST', '/api/plugins/hello/upload', { 'content-type': 'application/octet-stream', 'transfer-encoding': 'chunked' });
+        const chunked = send('POST', '/api/plugins/hello/upload', {
+            'content-type': 'application/octet-stream',
+            'transfer-encoding': 'chunked'
+        });
         const uploading = answerOf(chunked);
         for (let round = 0; round < 4; round += 1) {
             chunked.write(Buffer.alloc(300_000));
             await wait(1);
         }
-        const expecting = send('POST', '/api/plugins/hello/put', { 'content-type': 'application/json', 'content-length': '15', expect: '100-continue' });
+        const expecting = send('POST', '/api/plugins/hello/put', {
+            'content-type': 'application/json',
+            'content-length': '15',
+            expect: '100-continue'
+        });
         expecting.flushHeaders();
         let continued = false;
         expecting.once('continue', () => {
@@ -137,7 +227,10 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
         expect(await parking.drain(1_000)).to.equal(0);
         expect(await gateway.unmount('hello')).to.equal(0);
         // Between the two the routes are still known: to whoever looks, and to tickets.
-        expect([gateway.servers().length, gateway.resolve('/api/plugins/hello/say')?.id]).to.equal([2, 'say']);
+        expect([gateway.servers().length, gateway.resolve('/api/plugins/hello/say')?.id]).to.equal([
+            2,
+            'say'
+        ]);
         await gateway.mount('hello', generation('new'));
         parking.open();
         chunked.end(Buffer.alloc(1));
@@ -150,7 +243,9 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
 
     it('hands them to the old server when the change is called off, whose streams last again', async () => {
         const parking = gateway.park('hello');
-        const [streaming] = (await once(send('GET', '/api/plugins/hello/stream', {}, ''), 'response', { signal: AbortSignal.timeout(50) }).catch(() => [null])) as [IncomingMessage | null];
+        const [streaming] = (await once(send('GET', '/api/plugins/hello/stream', {}, ''), 'response', {
+            signal: AbortSignal.timeout(50)
+        }).catch(() => [null])) as [IncomingMessage | null];
         expect(streaming).to.be.null();
         const reading = ask('GET', '/api/plugins/hello/say');
         await parking.drain(1_000);
@@ -167,8 +262,12 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
     });
 
     it('ends streams with a hint to come back and sockets with 1012, and says how many stay', async () => {
-        const [events] = (await once(send('GET', '/api/plugins/hello/stream', {}, ''), 'response')) as [IncomingMessage];
-        const peer = new WebSocket(`ws://127.0.0.1:${port}/api/plugins/hello/socket`, { headers: { authorization } });
+        const [events] = (await once(send('GET', '/api/plugins/hello/stream', {}, ''), 'response')) as [
+            IncomingMessage
+        ];
+        const peer = new WebSocket(`ws://127.0.0.1:${port}/api/plugins/hello/socket`, {
+            headers: { authorization }
+        });
         await once(peer, 'open');
         const slow = ask('GET', '/api/plugins/hello/slow');
         await until(() => gateway.gate('hello').pass() !== null);
@@ -193,7 +292,9 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
 
     it('lets an upgrade wait, and what was sent right behind it', async () => {
         const parking = gateway.park('hello');
-        const peer = new WebSocket(`ws://127.0.0.1:${port}/api/plugins/hello/socket`, { headers: { authorization } });
+        const peer = new WebSocket(`ws://127.0.0.1:${port}/api/plugins/hello/socket`, {
+            headers: { authorization }
+        });
         const opened = once(peer, 'open');
         await wait(30);
         await parking.drain(1_000);
@@ -210,16 +311,29 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
         await open({ most: 2, patienceMs: 150 });
         await gateway.mount('hello', generation('old'));
         const parking = gateway.park('hello');
-        const waiting = [ask('GET', '/api/plugins/hello/say'), ask('POST', '/api/plugins/hello/put', { text: 'x' })];
+        const waiting = [
+            ask('GET', '/api/plugins/hello/say'),
+            ask('POST', '/api/plugins/hello/put', { text: 'x' })
+        ];
         await wait(30);
         const third = await ask('GET', '/api/plugins/hello/say');
-        expect([third.status, third.body.code, third.body.data, third.retryAfter]).to.equal([503, 50300, { reason: 'NOT_READY', plugin: 'hello', retryAfterSeconds: 2 }, '2']);
-        const refused = new WebSocket(`ws://127.0.0.1:${port}/api/plugins/hello/socket`, { headers: { authorization } });
+        expect([third.status, third.body.code, third.body.data, third.retryAfter]).to.equal([
+            503,
+            50300,
+            { reason: 'NOT_READY', plugin: 'hello', retryAfterSeconds: 2 },
+            '2'
+        ]);
+        const refused = new WebSocket(`ws://127.0.0.1:${port}/api/plugins/hello/socket`, {
+            headers: { authorization }
+        });
         refused.on('error', () => undefined);
         const [, answer] = (await once(refused, 'unexpected-response')) as [unknown, IncomingMessage];
         expect(answer.statusCode).to.equal(503);
         answer.resume();
-        expect((await Promise.all(waiting)).map(({ status, retryAfter }) => [status, retryAfter])).to.equal([[503, '2'], [503, '2']]);
+        expect((await Promise.all(waiting)).map(({ status, retryAfter }) => [status, retryAfter])).to.equal([
+            [503, '2'],
+            [503, '2']
+        ]);
         expect(handled).to.equal([]);
         parking.open();
         expect((await ask('GET', '/api/plugins/hello/say')).status).to.equal(200);
@@ -227,9 +341,16 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
 
     it('drops a client that goes away while it waits', async () => {
         const parking = gateway.park('hello');
-        const sent = send('POST', '/api/plugins/hello/put', { 'content-type': 'application/json' }, '{"text":"gone"}');
+        const sent = send(
+            'POST',
+            '/api/plugins/hello/put',
+            { 'content-type': 'application/json' },
+            '{"text":"gone"}'
+        );
         const raw = connect(port, '127.0.0.1').on('error', () => undefined);
-        raw.write(`GET /api/plugins/hello/socket HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${Buffer.alloc(16).toString('base64')}\r\nauthorization: ${authorization}\r\n\r\n`);
+        raw.write(
+            `GET /api/plugins/hello/socket HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${Buffer.alloc(16).toString('base64')}\r\nauthorization: ${authorization}\r\n\r\n`
+        );
         await wait(50);
         sent.destroy();
         raw.resetAndDestroy();
@@ -242,10 +363,25 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
 
     it('counts injected calls, lets in what somebody inside causes, and lets everybody else wait', async () => {
         await open();
-        const nested = json({ id: 'nested', method: 'GET', path: '/nested', access: 'things:read', summary: 'Calls on', handler: async () => {
-            await stay.promise;
-            return gateway.gate('hello').within(async () => JSON.parse((await gateway.inject({ url: '/api/around', headers: { authorization } })).payload) as object);
-        } });
+        const nested = json({
+            id: 'nested',
+            method: 'GET',
+            path: '/nested',
+            access: 'things:read',
+            summary: 'Calls on',
+            handler: async () => {
+                await stay.promise;
+                return gateway
+                    .gate('hello')
+                    .within(
+                        async () =>
+                            JSON.parse(
+                                (await gateway.inject({ url: '/api/around', headers: { authorization } }))
+                                    .payload
+                            ) as object
+                    );
+            }
+        });
         await gateway.mount('hello', generation('old', [nested]));
         const inside = gateway.inject({ url: '/api/plugins/hello/nested', headers: { authorization } });
         await wait(20);
@@ -255,7 +391,10 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
         const around = ask('GET', '/api/around');
         await wait(30);
         stay.resolve();
-        expect(JSON.parse((await inside).payload)).to.include({ code: 0, data: { code: 0, message: 'ok', data: { code: 0, message: 'ok', data: { word: 'old' } } } });
+        expect(JSON.parse((await inside).payload)).to.include({
+            code: 0,
+            data: { code: 0, message: 'ok', data: { code: 0, message: 'ok', data: { word: 'old' } } }
+        });
         expect(await parking.drain(1_000)).to.equal(0);
         await gateway.unmount('hello');
         await gateway.mount('hello', generation('new'));
@@ -265,7 +404,10 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
     });
 
     it('cuts those who do not leave, when it is told to', async () => {
-        const slow = answerOf(send('GET', '/api/plugins/hello/slow', {}, '')).then(() => 'answered', () => 'cut');
+        const slow = answerOf(send('GET', '/api/plugins/hello/slow', {}, '')).then(
+            () => 'answered',
+            () => 'cut'
+        );
         await wait(30);
         const parking = gateway.park('hello');
         expect(await parking.drain(30)).to.equal(1);
@@ -283,7 +425,10 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
         let count = 0;
         const client = async (index: number): Promise<void> => {
             while (running) {
-                const answer = index % 2 === 0 ? await ask('GET', '/api/plugins/hello/say') : await ask('POST', '/api/plugins/hello/put', { text: 'x' });
+                const answer =
+                    index % 2 === 0
+                        ? await ask('GET', '/api/plugins/hello/say')
+                        : await ask('POST', '/api/plugins/hello/put', { text: 'x' });
                 count += 1;
                 seen.add(String(answer.body.data['word']));
                 if (answer.status !== 200) {
@@ -352,10 +497,12 @@ describe('createGate', () => {
         const [gate, other] = [createGate('x'), createGate('y')];
         gate.park();
         expect(gate.pass()).to.be.null();
-        const later = await gate.within(() => other.within(async () => {
-            await wait(1);
-            return gate.pass();
-        }));
+        const later = await gate.within(() =>
+            other.within(async () => {
+                await wait(1);
+                return gate.pass();
+            })
+        );
         expect(later).to.be.a.function();
         expect(other.within(() => gate.pass())).to.be.null();
     });

@@ -11,16 +11,36 @@ const { describe, it, before, after } = lab;
 
 let kit: HostKit;
 const admin = () => callOf(person('admin', adminMay));
-const query = (more: object = {}): HostQuery => (hostQuery as unknown as Joi.Schema).validate(more).value as HostQuery;
-const domains = (more: object = {}): string[] => (JSON.parse(kit.hosts.page(query(more)).json()) as HostView[]).map(({ domain }) => domain);
+const query = (more: object = {}): HostQuery =>
+    (hostQuery as unknown as Joi.Schema).validate(more).value as HostQuery;
+const domains = (more: object = {}): string[] =>
+    (JSON.parse(kit.hosts.page(query(more)).json()) as HostView[]).map(({ domain }) => domain);
 
 before(async () => {
     kit = await createHostKit();
-    for (const [at, domain] of ['delta.test', 'bücher.test', 'alpha.test', 'echo.test', 'charlie.test'].entries()) {
+    for (const [at, domain] of [
+        'delta.test',
+        'bücher.test',
+        'alpha.test',
+        'echo.test',
+        'charlie.test'
+    ].entries()) {
         kit.clock.time += 1000;
-        await kit.hosts.create({ domain, upstream: `10.0.0.${at}:80`, tags: at % 2 === 0 ? ['even', 'a%b'] : ['odd'], notes: `Note ${at}`, enabled: at !== 3 }, admin());
+        await kit.hosts.create(
+            {
+                domain,
+                upstream: `10.0.0.${at}:80`,
+                tags: at % 2 === 0 ? ['even', 'a%b'] : ['odd'],
+                notes: `Note ${at}`,
+                enabled: at !== 3
+            },
+            admin()
+        );
     }
-    await kit.hosts.create({ domain: 'old.test', type: 'redirect', redirect: { to: 'https://alpha.test' } }, admin());
+    await kit.hosts.create(
+        { domain: 'old.test', type: 'redirect', redirect: { to: 'https://alpha.test' } },
+        admin()
+    );
 });
 
 after(async () => {
@@ -42,7 +62,14 @@ describe('createHostList', () => {
     });
 
     it('sorts both ways', () => {
-        expect(domains({ sort: 'domain' })).to.equal(['alpha.test', 'charlie.test', 'delta.test', 'echo.test', 'old.test', 'xn--bcher-kva.test']);
+        expect(domains({ sort: 'domain' })).to.equal([
+            'alpha.test',
+            'charlie.test',
+            'delta.test',
+            'echo.test',
+            'old.test',
+            'xn--bcher-kva.test'
+        ]);
         expect(domains({ sort: '-createdAt' })[0]).to.equal('old.test');
         expect(domains({ sort: '-type' })[0]).to.equal('old.test');
     });
@@ -53,7 +80,9 @@ describe('createHostList', () => {
             const seen: string[] = [];
             let cursor: string | null = null;
             do {
-                const page = kit.hosts.page(query({ sort, limit: 2, ...(cursor === null ? {} : { cursor }) }));
+                const page = kit.hosts.page(
+                    query({ sort, limit: 2, ...(cursor === null ? {} : { cursor }) })
+                );
                 expect(page.total).to.equal(whole.length);
                 seen.push(...(JSON.parse(page.json()) as HostView[]).map(({ domain }) => domain));
                 cursor = page.next;
@@ -69,12 +98,16 @@ describe('createHostList', () => {
 
     it('refuses cursors of another order and text that is none', () => {
         const { next } = kit.hosts.page(query({ sort: 'domain', limit: 1 }));
-        for (const bad of [{ sort: 'id', cursor: next }, { cursor: 'x' }, { cursor: Buffer.from('["id","1",2]').toString('base64url') }, { cursor: Buffer.from('null').toString('base64url') }]) {
+        for (const bad of [
+            { sort: 'id', cursor: next },
+            { cursor: 'x' },
+            { cursor: Buffer.from('["id","1",2]').toString('base64url') },
+            { cursor: Buffer.from('null').toString('base64url') }
+        ]) {
             let thrown: unknown;
             try {
                 kit.hosts.page(query(bad));
-            }
-            catch (error) {
+            } catch (error) {
                 thrown = error;
             }
             expect(isFailure(thrown) && thrown.code).to.equal(40001);
@@ -105,7 +138,9 @@ describe('createHostList', () => {
 
     it('loads after a restart what was written', async () => {
         const rows = await kit.rows.load();
-        expect(rows.map(({ site }) => site.id)).to.equal([...kit.engine.draft().hosts.keys()].sort((a, b) => a - b));
+        expect(rows.map(({ site }) => site.id)).to.equal(
+            [...kit.engine.draft().hosts.keys()].sort((a, b) => a - b)
+        );
         expect(rows[0]).to.equal(kit.engine.draft().hosts.get(rows[0]?.site.id ?? 0));
     });
 
@@ -116,8 +151,30 @@ describe('createHostList', () => {
             throw new Error('rows are missing');
         }
         const { store, rows } = kit;
-        await store.db.write((tx) => rows.write(tx, [{ id: 1, row: { ...one, site: { ...one.site, domain: two.site.domain } } }, { id: 3, row: { ...two, site: { ...two.site, domain: one.site.domain } } }], true));
-        expect((await rows.load()).slice(0, 3).map(({ site }) => site.domain)).to.equal([two.site.domain, 'xn--bcher-kva.test', one.site.domain]);
-        await store.db.write((tx) => rows.write(tx, [{ id: 1, row: one }, { id: 3, row: two }], true));
+        await store.db.write((tx) =>
+            rows.write(
+                tx,
+                [
+                    { id: 1, row: { ...one, site: { ...one.site, domain: two.site.domain } } },
+                    { id: 3, row: { ...two, site: { ...two.site, domain: one.site.domain } } }
+                ],
+                true
+            )
+        );
+        expect((await rows.load()).slice(0, 3).map(({ site }) => site.domain)).to.equal([
+            two.site.domain,
+            'xn--bcher-kva.test',
+            one.site.domain
+        ]);
+        await store.db.write((tx) =>
+            rows.write(
+                tx,
+                [
+                    { id: 1, row: one },
+                    { id: 3, row: two }
+                ],
+                true
+            )
+        );
     });
 });

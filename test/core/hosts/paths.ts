@@ -31,7 +31,10 @@ after(async () => {
     rmSync(folder, { recursive: true });
 });
 
-const places = () => ({ folders: [inside('data'), inside('engine')], sockets: [inside('engine/admin.sock')] });
+const places = () => ({
+    folders: [inside('data'), inside('engine')],
+    sockets: [inside('engine/admin.sock')]
+});
 
 describe('resolvePath', () => {
     it('follows links, also before a tail that does not exist', () => {
@@ -48,8 +51,16 @@ describe('resolvePath', () => {
 });
 
 describe('folderFault', () => {
-    it('refuses the panel\'s folders, what leads into them, and what holds them', () => {
-        for (const path of ['data', 'data/keys', 'engine', 'www/link', 'www/link/keys', 'www/relative/x', '.']) {
+    it("refuses the panel's folders, what leads into them, and what holds them", () => {
+        for (const path of [
+            'data',
+            'data/keys',
+            'engine',
+            'www/link',
+            'www/link/keys',
+            'www/relative/x',
+            '.'
+        ]) {
             expect(folderFault(inside(path), places()), path).to.match(/folders of the panel/);
         }
         expect(folderFault('/', places())).to.match(/holds/);
@@ -67,7 +78,9 @@ describe('fileFault', () => {
         expect(fileFault(inside('engine/admin.sock'), places())).to.match(/folders/);
         expect(fileFault(inside('second.sock'), places())).to.match(/admin socket/);
         expect(fileFault(inside('other.sock'), places())).to.be.null();
-        expect(fileFault(inside('www/../not-yet.sock'), { folders: [], sockets: [inside('not-yet.sock')] })).to.match(/admin socket/);
+        expect(
+            fileFault(inside('www/../not-yet.sock'), { folders: [], sockets: [inside('not-yet.sock')] })
+        ).to.match(/admin socket/);
     });
 });
 
@@ -80,7 +93,7 @@ describe('createReadable', () => {
         expect(await me(inside('absent'))).to.match(/is not a folder/);
     });
 
-    it('asks as the engine\'s user', { skip: process.getuid?.() !== 0 }, async () => {
+    it("asks as the engine's user", { skip: process.getuid?.() !== 0 }, async () => {
         const nobody = createReadable({ name: 'nobody', uid: 65534, gid: 65534, switched: true });
         mkdirSync(inside('closed'), { mode: 0o711 });
         const outer = mkdtempSync('/tmp/portico-open-');
@@ -88,8 +101,7 @@ describe('createReadable', () => {
             mkdirSync(join(outer, 'shut'), { mode: 0o700 });
             expect(await nobody('/usr/share')).to.be.null();
             expect(await nobody(join(outer, 'shut'))).to.match(/nobody/);
-        }
-        finally {
+        } finally {
             rmSync(outer, { recursive: true });
         }
     });

@@ -30,18 +30,27 @@ after(async () => {
 /** Status of a site's answer through the engine. */
 function visit(host: string): Promise<number> {
     return new Promise((resolve, reject) => {
-        const sent = request({ host: '127.0.0.1', port: panel.httpPort, path: '/', headers: { host }, agent: false }, (answer) => {
-            answer.resume();
-            answer.once('end', () => resolve(answer.statusCode ?? 0));
-        });
+        const sent = request(
+            { host: '127.0.0.1', port: panel.httpPort, path: '/', headers: { host }, agent: false },
+            (answer) => {
+                answer.resume();
+                answer.once('end', () => resolve(answer.statusCode ?? 0));
+            }
+        );
         sent.once('error', reject);
         sent.end();
     });
 }
 
-const bodyFor = (domain: string, more: object = {}): object => ({ domain, upstream: upstream.address, ...more });
-const audited = async (): Promise<number> => Number((await panel.client.get('/api/audit?limit=1')).data[0].id);
-const paths = (answer: Answer): string[] => (answer.data.errors as { path: string }[]).map(({ path }) => path);
+const bodyFor = (domain: string, more: object = {}): object => ({
+    domain,
+    upstream: upstream.address,
+    ...more
+});
+const audited = async (): Promise<number> =>
+    Number((await panel.client.get('/api/audit?limit=1')).data[0].id);
+const paths = (answer: Answer): string[] =>
+    (answer.data.errors as { path: string }[]).map(({ path }) => path);
 
 describe('POST /api/hosts', () => {
     it('serves the host by the time of the answer, which is what GET then answers', async () => {
@@ -54,25 +63,94 @@ describe('POST /api/hosts', () => {
         expect([read.headers.etag, made.headers.etag]).to.equal(['"1"', '"1"']);
         const { data: entries } = await panel.client.get('/api/audit?resource=hosts&action=create');
         expect(entries[0]).to.include({ resourceId: made.data.id, outcome: 'success', status: 201 });
-        expect((await panel.client.get(made.headers.location ?? '', { headers: { 'if-none-match': '"1"' } })).status).to.equal(304);
+        expect(
+            (await panel.client.get(made.headers.location ?? '', { headers: { 'if-none-match': '"1"' } }))
+                .status
+        ).to.equal(304);
     });
 
     it('acts once for one Idempotency-Key', async () => {
         const headers = { 'idempotency-key': 'same' };
-        const [one, two] = [await panel.client.post('/api/hosts', bodyFor('once.test'), { headers }), await panel.client.post('/api/hosts', bodyFor('once.test'), { headers })];
+        const [one, two] = [
+            await panel.client.post('/api/hosts', bodyFor('once.test'), { headers }),
+            await panel.client.post('/api/hosts', bodyFor('once.test'), { headers })
+        ];
         expect(two.text).to.equal(one.text);
-        expect([one.status, two.status, two.headers['x-engine-reload'], two.headers.location]).to.equal([201, 201, one.headers['x-engine-reload'], one.headers.location]);
-        expect((await panel.client.post('/api/hosts', bodyFor('twice.test'), { headers })).code).to.equal(40902);
+        expect([one.status, two.status, two.headers['x-engine-reload'], two.headers.location]).to.equal([
+            201,
+            201,
+            one.headers['x-engine-reload'],
+            one.headers.location
+        ]);
+        expect((await panel.client.post('/api/hosts', bodyFor('twice.test'), { headers })).code).to.equal(
+            40902
+        );
     });
 
     it('refuses what no field names, what is only read, and every wrong type, with 40001 and no change', async () => {
         const count = (await panel.client.get('/api/hosts')).data.length as number;
-        for (const [field, value] of [['id', 7], ['owner', 'x'], ['version', 1], ['state', 'applied'], ['role', 'admin'], ['constructor', 1], ['site', {}], ['basicAuth', []]] as const) {
+        for (const [field, value] of [
+            ['id', 7],
+            ['owner', 'x'],
+            ['version', 1],
+            ['state', 'applied'],
+            ['role', 'admin'],
+            ['constructor', 1],
+            ['site', {}],
+            ['basicAuth', []]
+        ] as const) {
             const answer = await panel.client.post('/api/hosts', bodyFor('bad.test', { [field]: value }));
             expect([answer.code, ...paths(answer)], field).to.equal([40001, field]);
         }
-        const fields = ['domain', 'aliases', 'type', 'upstream', 'upstreams', 'ssl', 'sslMode', 'certificateId', 'forceHttps', 'hsts', 'loadBalancing', 'healthCheck', 'locations', 'headers', 'access', 'cors', 'securityHeaders', 'compression', 'bodyLimitBytes', 'timeouts', 'errorPages', 'maintenance', 'redirect', 'static', 'php', 'advanced', 'tags', 'notes', 'enabled'];
-        const wrong = ['true', 'x\u0000', -1, 1.5, 1e308, 2 ** 53 + 2, [[]], [{}], [1], { a: 1 }, { __proto__x: 1 }, '{env.HOME}', '\ud800', 'x'.repeat(20_000), [null], Array.from({ length: 1100 }, () => 'a.test')];
+        const fields = [
+            'domain',
+            'aliases',
+            'type',
+            'upstream',
+            'upstreams',
+            'ssl',
+            'sslMode',
+            'certificateId',
+            'forceHttps',
+            'hsts',
+            'loadBalancing',
+            'healthCheck',
+            'locations',
+            'headers',
+            'access',
+            'cors',
+            'securityHeaders',
+            'compression',
+            'bodyLimitBytes',
+            'timeouts',
+            'errorPages',
+            'maintenance',
+            'redirect',
+            'static',
+            'php',
+            'advanced',
+            'tags',
+            'notes',
+            'enabled'
+        ];
+        const wrong = [
+            'true',
+            'x\u0000',
+            -1,
+            1.5,
+            1e308,
+            2 ** 53 + 2,
+            [[]],
+            [{}],
+            [1],
+            { a: 1 },
+            { __proto__x: 1 },
+            '{env.HOME}',
+            '\ud800',
+            'x'.repeat(20_000),
+            [null],
+            Array.from({ length: 1100 }, () => 'a.test')
+        ];
         for (const field of fields) {
             for (const value of wrong) {
                 const body = bodyFor('bad.test', { [field]: value });
@@ -83,15 +161,21 @@ describe('POST /api/hosts', () => {
                     await panel.client.delete(`/api/hosts/${answer.data.id}`);
                     continue;
                 }
-                expect(answer.status, `${field}: ${JSON.stringify(value).slice(0, 60)} ${answer.text.slice(0, 200)}`).to.equal(400);
+                expect(
+                    answer.status,
+                    `${field}: ${JSON.stringify(value).slice(0, 60)} ${answer.text.slice(0, 200)}`
+                ).to.equal(400);
             }
         }
         expect((await panel.client.get('/api/hosts')).data).to.have.length(count);
     });
 
-    it('passes the engine\'s own message on, and keeps serving', async () => {
+    it("passes the engine's own message on, and keeps serving", async () => {
         const last = await audited();
-        const answer = await panel.client.post('/api/hosts', bodyFor('broken.test', { advanced: [{ handler: 'no_such_handler' }] }));
+        const answer = await panel.client.post(
+            '/api/hosts',
+            bodyFor('broken.test', { advanced: [{ handler: 'no_such_handler' }] })
+        );
         expect([answer.status, answer.code, answer.data.reason]).to.equal([422, 42200, 'ENGINE_REJECTED']);
         expect(answer.data.engine).to.contain('no_such_handler');
         expect(await visit('first.test')).to.equal(200);
@@ -104,14 +188,29 @@ describe('POST /api/hosts', () => {
 
 describe('roles', () => {
     it('let a viewer read and try, an operator work, and only an admin reach the machine', async () => {
-        const unsafe = bodyFor('unsafe.test', { advanced: [{ handler: 'headers', response: { set: { 'X-A': ['b'] } } }] });
-        for (const [token, may] of [[viewer, []], [operator, ['hosts:write']]] as const) {
+        const unsafe = bodyFor('unsafe.test', {
+            advanced: [{ handler: 'headers', response: { set: { 'X-A': ['b'] } } }]
+        });
+        for (const [token, may] of [
+            [viewer, []],
+            [operator, ['hosts:write']]
+        ] as const) {
             expect((await panel.client.get('/api/hosts/1', { token })).status).to.equal(200);
-            expect((await panel.client.post('/api/hosts/validate', bodyFor('tried.test'), { token })).data).to.equal({ reload: false });
+            expect(
+                (await panel.client.post('/api/hosts/validate', bodyFor('tried.test'), { token })).data
+            ).to.equal({ reload: false });
             const refused = await panel.client.post('/api/hosts', unsafe, { token });
-            expect([refused.code, refused.data.permission]).to.equal([40300, may.length === 0 ? 'hosts:write' : 'hosts:unsafe']);
-            expect((await panel.client.post('/api/hosts/batch', { ids: [1], action: 'enable' }, { token })).status).to.equal(may.length === 0 ? 403 : 200);
-            expect((await panel.client.put('/api/hosts/1', {}, { token })).status).to.equal(may.length === 0 ? 403 : 200);
+            expect([refused.code, refused.data.permission]).to.equal([
+                40300,
+                may.length === 0 ? 'hosts:write' : 'hosts:unsafe'
+            ]);
+            expect(
+                (await panel.client.post('/api/hosts/batch', { ids: [1], action: 'enable' }, { token }))
+                    .status
+            ).to.equal(may.length === 0 ? 403 : 200);
+            expect((await panel.client.put('/api/hosts/1', {}, { token })).status).to.equal(
+                may.length === 0 ? 403 : 200
+            );
             expect((await panel.client.post('/api/hosts/validate', unsafe, { token })).code).to.equal(40300);
         }
         expect((await panel.client.get('/api/hosts', { token: null })).code).to.equal(40100);
@@ -119,7 +218,11 @@ describe('roles', () => {
     });
 
     it('keep the data folder and the engine from an admin too', async () => {
-        for (const body of [{ domain: 'leak.test', type: 'static', static: { root: panel.config.dataDir } }, { domain: 'leak.test', type: 'static', static: { root: join(panel.config.dataDir, 'keys') } }, { domain: 'leak.test', upstream: `127.0.0.1:${panel.httpPort}` }]) {
+        for (const body of [
+            { domain: 'leak.test', type: 'static', static: { root: panel.config.dataDir } },
+            { domain: 'leak.test', type: 'static', static: { root: join(panel.config.dataDir, 'keys') } },
+            { domain: 'leak.test', upstream: `127.0.0.1:${panel.httpPort}` }
+        ]) {
             expect((await panel.client.post('/api/hosts', body)).code).to.equal(40001);
         }
     });
@@ -133,10 +236,30 @@ describe('GET /api/hosts', () => {
         const next = /<([^>]+)>; rel="next"/.exec(String(first.headers['link']))?.[1] ?? '';
         expect((await panel.client.get(next)).data[0].id).to.not.equal(first.data[0].id);
         const etag = first.headers.etag ?? '';
-        expect((await panel.client.get('/api/hosts?limit=1&sort=-domain', { headers: { 'if-none-match': etag } })).status).to.equal(304);
+        expect(
+            (
+                await panel.client.get('/api/hosts?limit=1&sort=-domain', {
+                    headers: { 'if-none-match': etag }
+                })
+            ).status
+        ).to.equal(304);
         await panel.client.put('/api/hosts/1', { notes: `changed ${Date.now()}` });
-        expect((await panel.client.get('/api/hosts?limit=1&sort=-domain', { headers: { 'if-none-match': etag } })).status).to.equal(200);
-        for (const bad of ['limit=0', 'limit=x', 'sort=secret', 'enabled=maybe', 'cursor=x', 'nope=1', 'state=gone']) {
+        expect(
+            (
+                await panel.client.get('/api/hosts?limit=1&sort=-domain', {
+                    headers: { 'if-none-match': etag }
+                })
+            ).status
+        ).to.equal(200);
+        for (const bad of [
+            'limit=0',
+            'limit=x',
+            'sort=secret',
+            'enabled=maybe',
+            'cursor=x',
+            'nope=1',
+            'state=gone'
+        ]) {
             expect((await panel.client.get(`/api/hosts?${bad}`)).code, bad).to.equal(40001);
         }
     });
@@ -145,23 +268,45 @@ describe('GET /api/hosts', () => {
 describe('PUT /api/hosts/{id}', () => {
     it('lets one of two writers with the same If-Match win', async () => {
         const { data, headers } = await panel.client.post('/api/hosts', bodyFor('race.test'));
-        const answers = await Promise.all(['a', 'b'].map((notes) => panel.client.put(`/api/hosts/${data.id}`, { notes }, { headers: { 'if-match': headers.etag ?? '' } })));
+        const answers = await Promise.all(
+            ['a', 'b'].map((notes) =>
+                panel.client.put(
+                    `/api/hosts/${data.id}`,
+                    { notes },
+                    { headers: { 'if-match': headers.etag ?? '' } }
+                )
+            )
+        );
         expect(answers.map(({ status }) => status).sort()).to.equal([200, 412]);
-        expect(answers.find(({ status }) => status === 412)?.data).to.include({ reason: 'VERSION_STALE', version: 2 });
+        expect(answers.find(({ status }) => status === 412)?.data).to.include({
+            reason: 'VERSION_STALE',
+            version: 2
+        });
     });
 
     it('switches a host off and on without a reload', async () => {
         const { data } = await panel.client.post('/api/hosts', bodyFor('switch.test'));
         const off = await panel.client.put(`/api/hosts/${data.id}`, { enabled: false });
-        expect([off.headers['x-engine-reload'], off.data.state, await visit('switch.test')]).to.equal(['false', 'disabled', 404]);
+        expect([off.headers['x-engine-reload'], off.data.state, await visit('switch.test')]).to.equal([
+            'false',
+            'disabled',
+            404
+        ]);
         const on = await panel.client.post('/api/hosts/batch', { ids: [data.id], action: 'enable' });
-        expect([on.headers['x-engine-reload'], on.data[0].state, await visit('switch.test')]).to.equal(['false', 'applied', 200]);
+        expect([on.headers['x-engine-reload'], on.data[0].state, await visit('switch.test')]).to.equal([
+            'false',
+            'applied',
+            200
+        ]);
     });
 });
 
 describe('GET /api/hosts/{id}/check', () => {
     it('tries the host for real', async () => {
-        const { data: host } = await panel.client.post('/api/hosts', bodyFor('check.test', { ssl: true, sslMode: 'internal' }));
+        const { data: host } = await panel.client.post(
+            '/api/hosts',
+            bodyFor('check.test', { ssl: true, sslMode: 'internal' })
+        );
         const items = (await panel.client.get(`/api/hosts/${host.id}/check`)).data as CheckItem[];
         const found = new Map(items.map((item) => [item.id, item]));
         expect(found.get('engine'), JSON.stringify(items)).to.include({ ok: true });
@@ -169,7 +314,9 @@ describe('GET /api/hosts/{id}/check', () => {
         expect(found.get('certificate')?.evidence).to.match(/Caddy Local Authority.*valid until/);
         expect(found.get('upstream')).to.include({ ok: true });
         await panel.client.put(`/api/hosts/${host.id}`, { upstream: '127.0.0.1:1' });
-        const broken = ((await panel.client.get(`/api/hosts/${host.id}/check`)).data as CheckItem[]).find(({ id }) => id === 'upstream');
+        const broken = ((await panel.client.get(`/api/hosts/${host.id}/check`)).data as CheckItem[]).find(
+            ({ id }) => id === 'upstream'
+        );
         expect(broken).to.include({ ok: false });
         expect((await panel.client.get('/api/hosts/99999/check')).code).to.equal(40400);
     });

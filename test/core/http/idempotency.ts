@@ -11,7 +11,11 @@ const { describe, it, beforeEach, afterEach } = lab;
 
 describe('createIdempotency', () => {
     const admin = person('admin');
-    const answer = { status: 201, headers: { location: '/api/hosts/7' }, body: '{"code":0,"message":"ok","data":{"note":"canary-answer"}}' };
+    const answer = {
+        status: 201,
+        headers: { location: '/api/hosts/7' },
+        body: '{"code":0,"message":"ok","data":{"note":"canary-answer"}}'
+    };
     let store: Store;
     let keys: Idempotency;
     let clock: HandClock;
@@ -23,7 +27,8 @@ describe('createIdempotency', () => {
         }
         return claimed.first;
     };
-    const count = (): number => store.db.prepare<[], { n: number }>('select count(*) as n from idempotency_keys').get()?.n ?? -1;
+    const count = (): number =>
+        store.db.prepare<[], { n: number }>('select count(*) as n from idempotency_keys').get()?.n ?? -1;
 
     beforeEach(async () => {
         store = await openStore({ entities: idempotencyEntities, migrations: idempotencyMigrations });
@@ -42,7 +47,9 @@ describe('createIdempotency', () => {
 
     it('refuses another request with the same key, and keeps the first answer', async () => {
         await (await first('k')).keepAlone(answer);
-        await expect(keys.claim(admin, 'k', 'other')).to.reject('The Idempotency-Key was used with another request');
+        await expect(keys.claim(admin, 'k', 'other')).to.reject(
+            'The Idempotency-Key was used with another request'
+        );
         expect(await keys.claim(admin, 'k', 'print')).to.equal({ replay: answer });
     });
 
@@ -50,15 +57,25 @@ describe('createIdempotency', () => {
         await first('k');
         const failure = await expect(keys.claim(admin, 'k', 'print')).to.reject();
         expect(failure).to.include({ code: 40903, reason: 'IDEMPOTENCY_UNRESOLVED' });
-        await expect(keys.claim(admin, 'k', 'other')).to.reject('The Idempotency-Key was used with another request');
+        await expect(keys.claim(admin, 'k', 'other')).to.reject(
+            'The Idempotency-Key was used with another request'
+        );
         keys = createIdempotency({ db: await store.reopen(), keyring: store.keyring, clock });
-        await expect(keys.claim(admin, 'k', 'print')).to.reject('The first request with this Idempotency-Key has no known end');
+        await expect(keys.claim(admin, 'k', 'print')).to.reject(
+            'The first request with this Idempotency-Key has no known end'
+        );
     });
 
     it('lets one of many requests at once be the first', async () => {
-        const claims = await Promise.allSettled(Array.from({ length: 20 }, () => keys.claim(admin, 'k', 'print')));
+        const claims = await Promise.allSettled(
+            Array.from({ length: 20 }, () => keys.claim(admin, 'k', 'print'))
+        );
         expect(claims.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
-        expect(claims.filter((each) => each.status === 'rejected' && (each.reason as { code: number }).code === 40903)).to.have.length(19);
+        expect(
+            claims.filter(
+                (each) => each.status === 'rejected' && (each.reason as { code: number }).code === 40903
+            )
+        ).to.have.length(19);
     });
 
     it('keeps keys of different accounts and tokens apart', async () => {
@@ -72,11 +89,15 @@ describe('createIdempotency', () => {
 
     it('keeps an answer with its change or not at all', async () => {
         const key = await first('k');
-        await expect(store.db.write(async (tx) => {
-            await key.keep(tx, answer);
-            throw new Error('the change failed');
-        })).to.reject('the change failed');
-        await expect(keys.claim(admin, 'k', 'print')).to.reject('The first request with this Idempotency-Key has no known end');
+        await expect(
+            store.db.write(async (tx) => {
+                await key.keep(tx, answer);
+                throw new Error('the change failed');
+            })
+        ).to.reject('the change failed');
+        await expect(keys.claim(admin, 'k', 'print')).to.reject(
+            'The first request with this Idempotency-Key has no known end'
+        );
         await store.db.write((tx) => key.keep(tx, answer));
         expect(await keys.claim(admin, 'k', 'print')).to.equal({ replay: answer });
     });
@@ -100,7 +121,9 @@ describe('createIdempotency', () => {
         }
         await (await first('k', person('olga'))).keepAlone(answer);
         expect(count()).to.equal(1_001);
-        await expect(keys.claim(admin, 'unresolved', 'print')).to.reject('The first request with this Idempotency-Key has no known end');
+        await expect(keys.claim(admin, 'unresolved', 'print')).to.reject(
+            'The first request with this Idempotency-Key has no known end'
+        );
         expect(await keys.claim(admin, 'k1009', 'print')).to.include('replay');
         expect(await keys.claim(admin, 'k11', 'print')).to.include('replay');
         await first('k10');
@@ -118,14 +141,23 @@ describe('createIdempotency', () => {
         await (await first('a')).keepAlone(answer);
         await (await first('b')).keepAlone({ ...answer, body: '{}' });
         await store.db.write(async (tx) => {
-            await tx.em.execute('update idempotency_keys set answer = (select max(answer) from idempotency_keys)', [], 'run');
+            await tx.em.execute(
+                'update idempotency_keys set answer = (select max(answer) from idempotency_keys)',
+                [],
+                'run'
+            );
         });
-        const outcomes = await Promise.allSettled([keys.claim(admin, 'a', 'print'), keys.claim(admin, 'b', 'print')]);
+        const outcomes = await Promise.allSettled([
+            keys.claim(admin, 'a', 'print'),
+            keys.claim(admin, 'b', 'print')
+        ]);
         expect(outcomes.map(({ status }) => status).sort()).to.equal(['fulfilled', 'rejected']);
     });
 
     it('does not keep an answer beyond 1 MiB', async () => {
         await (await first('k')).keepAlone({ ...answer, body: 'x'.repeat(1024 * 1024 + 1) });
-        await expect(keys.claim(admin, 'k', 'print')).to.reject('The first request with this Idempotency-Key has no known end');
+        await expect(keys.claim(admin, 'k', 'print')).to.reject(
+            'The first request with this Idempotency-Key has no known end'
+        );
     });
 });

@@ -10,8 +10,7 @@ const { describe, it } = lab;
 const messageOf = (bytes: Buffer | string): string => {
     try {
         parseJson(Buffer.from(bytes as string));
-    }
-    catch (error) {
+    } catch (error) {
         return isFailure(error) && error.code === 40000 ? error.message : `not a refusal: ${String(error)}`;
     }
     return 'accepted';
@@ -19,12 +18,15 @@ const messageOf = (bytes: Buffer | string): string => {
 
 describe('parseJson', () => {
     it('reads whatever JSON.stringify writes', () => {
-        fc.assert(fc.property(fc.jsonValue({ maxDepth: 20 }), (value) => {
-            const text = JSON.stringify(value);
-            if (!text.includes('"__proto__"')) {
-                expect(parseJson(Buffer.from(text))).to.equal(JSON.parse(text));
-            }
-        }), { numRuns: 300 });
+        fc.assert(
+            fc.property(fc.jsonValue({ maxDepth: 20 }), (value) => {
+                const text = JSON.stringify(value);
+                if (!text.includes('"__proto__"')) {
+                    expect(parseJson(Buffer.from(text))).to.equal(JSON.parse(text));
+                }
+            }),
+            { numRuns: 300 }
+        );
     });
 
     it('refuses what two readers could understand differently', () => {
@@ -33,7 +35,9 @@ describe('parseJson', () => {
         expect(messageOf('[{"b":{"c":1,"d":{},"c":2}}]')).to.equal('The body has the key "c" twice');
         expect(messageOf('{"__proto__":1}')).to.contain('__proto__');
         expect(messageOf('{"\\u005f_proto__":1}')).to.contain('__proto__');
-        expect(messageOf('{"a":{"x":1},"b":{"x":1},"c":["x","x"],"d":"\\"a\\":1,\\"a\\":2"}')).to.equal('accepted');
+        expect(messageOf('{"a":{"x":1},"b":{"x":1},"c":["x","x"],"d":"\\"a\\":1,\\"a\\":2"}')).to.equal(
+            'accepted'
+        );
     });
 
     it('refuses depth, bytes that are no text, a byte order mark, and what is no JSON', () => {

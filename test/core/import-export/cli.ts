@@ -14,7 +14,8 @@ const passphrase = 'through the quiet harbour';
 describe('portico export and portico import', () => {
     let dataDir: string;
     let panel: RunningPanel;
-    const run = (args: string[], input = ''): ReturnType<typeof portico> => portico([...args, '--data-dir', dataDir], { input });
+    const run = (args: string[], input = ''): ReturnType<typeof portico> =>
+        portico([...args, '--data-dir', dataDir], { input });
 
     before(async () => {
         dataDir = await panelFolder();
@@ -31,20 +32,38 @@ describe('portico export and portico import', () => {
         writeFileSync(caddyfile, 'http://cli.test {\n    reverse_proxy 127.0.0.1:3000\n}\n', { mode: 0o644 });
         const looked = await run(['import', caddyfile, '--dry-run']);
         expect([looked.code, looked.stdout]).to.equal([0, '']);
-        expect(looked.stderr).to.equal('hosts: create 1, update 0, delete 0, unchanged 0\nNothing was changed.\n');
+        expect(looked.stderr).to.equal(
+            'hosts: create 1, update 0, delete 0, unchanged 0\nNothing was changed.\n'
+        );
         const imported = await run(['import', caddyfile, '--json']);
-        expect([imported.code, JSON.parse(imported.stdout).sections.hosts.create]).to.equal([0, ['cli.test']]);
+        expect([imported.code, JSON.parse(imported.stdout).sections.hosts.create]).to.equal([
+            0,
+            ['cli.test']
+        ]);
 
         const file = join(dataDir, 'panel.export');
         const exported = await run(['export', file, '--password-stdin'], `${passphrase}\n`);
-        expect([exported.code, exported.stdout, exported.stderr.trim().endsWith('with the secrets, sealed.')]).to.equal([0, '', true]);
+        expect([
+            exported.code,
+            exported.stdout,
+            exported.stderr.trim().endsWith('with the secrets, sealed.')
+        ]).to.equal([0, '', true]);
         expect(statSync(file).mode & 0o777).to.equal(0o600);
-        expect(readFileSync(file, 'utf8')).to.contain('cli.test').and.not.contain('$argon2id$v=').and.not.contain(passphrase);
+        expect(readFileSync(file, 'utf8'))
+            .to.contain('cli.test')
+            .and.not.contain('$argon2id$v=')
+            .and.not.contain(passphrase);
         expect((await run(['export', file])).code).to.equal(2);
         const wrong = await run(['import', file, '--password-stdin', '--dry-run'], 'something else\n');
         expect([wrong.code, wrong.stderr.includes('passphrase is wrong')]).to.equal([1, true]);
-        const back = await run(['import', file, '--password-stdin', '--replace', '--json'], `${passphrase}\n`);
-        expect([back.code, JSON.parse(back.stdout).sections.hosts.counts]).to.equal([0, { create: 0, update: 0, delete: 0, unchanged: 1 }]);
+        const back = await run(
+            ['import', file, '--password-stdin', '--replace', '--json'],
+            `${passphrase}\n`
+        );
+        expect([back.code, JSON.parse(back.stdout).sections.hosts.counts]).to.equal([
+            0,
+            { create: 0, update: 0, delete: 0, unchanged: 1 }
+        ]);
         writeFileSync(file, readFileSync(file, 'utf8').slice(0, -20));
         const cut = await run(['import', file, '--password-stdin', '--dry-run'], `${passphrase}\n`);
         expect([cut.code, cut.stderr.includes('is damaged')]).to.equal([2, true]);
@@ -57,7 +76,10 @@ describe('portico export and portico import', () => {
         expect([offline.code, offline.stderr]).to.equal([0, '']);
         expect(JSON.parse(offline.stdout).sections).to.equal(online.sections);
         const refused = await run(['import', join(dataDir, 'Caddyfile')]);
-        expect([refused.code, refused.stderr]).to.equal([1, 'portico: The panel does not run: start it, so that the proxy engine can prove what is imported\n']);
+        expect([refused.code, refused.stderr]).to.equal([
+            1,
+            'portico: The panel does not run: start it, so that the proxy engine can prove what is imported\n'
+        ]);
         panel = await startPanel(dataDir);
     });
 });
@@ -68,7 +90,8 @@ describe('portico export and portico import with plugins', { timeout: 120_000 },
         folder.write('journal', journalCode, { manifest: { capabilities: journalCapabilities } });
         const dataDir = await panelFolder();
         const panel = await startPanel(dataDir, { env: { PORTICO_PLUGIN_DIRS: folder.path } });
-        const run = (args: string[], input = ''): ReturnType<typeof portico> => portico([...args, '--data-dir', dataDir], { input });
+        const run = (args: string[], input = ''): ReturnType<typeof portico> =>
+            portico([...args, '--data-dir', dataDir], { input });
         try {
             const sealed = ['export', '--sections', 'plugins', '--password-stdin'];
             let online = await run([...sealed, '--complete'], `${passphrase}\n`);
@@ -78,27 +101,65 @@ describe('portico export and portico import with plugins', { timeout: 120_000 },
             }
             expect([online.code, online.stderr]).to.equal([0, '']);
             const plain = await run(['export', '--sections', 'plugins']);
-            expect([plain.code, plain.stderr]).to.equal([0, 'journal: its own data is left out, since there is no passphrase to seal it under\n']);
+            expect([plain.code, plain.stderr]).to.equal([
+                0,
+                'journal: its own data is left out, since there is no passphrase to seal it under\n'
+            ]);
             const refused = await run(['export', '--sections', 'plugins', '--complete']);
-            expect([refused.code, refused.stdout, refused.stderr.includes('passphrase is required')]).to.equal([1, '', true]);
+            expect([
+                refused.code,
+                refused.stdout,
+                refused.stderr.includes('passphrase is required')
+            ]).to.equal([1, '', true]);
 
             const file = join(dataDir, 'moved.json');
             writeFileSync(file, online.stdout);
             const back = await run(['import', file, '--password-stdin', '--replace'], `${passphrase}\n`);
-            expect([back.code, back.stderr]).to.equal([0, 'plugins: create 0, update 0, delete 0, unchanged 1\nplugin journal: data restored, running\nDone.\n']);
+            expect([back.code, back.stderr]).to.equal([
+                0,
+                'plugins: create 0, update 0, delete 0, unchanged 1\nplugin journal: data restored, running\nDone.\n'
+            ]);
             const document = JSON.parse(plain.stdout) as { sections: { plugins: object[] } };
-            writeFileSync(file, JSON.stringify({ ...document, notes: undefined, sections: { plugins: [{ name: 'nowhere', package: '@acme/portico-plugin-nowhere', version: '9.9.9', enabled: true, settings: {} }] } }));
+            writeFileSync(
+                file,
+                JSON.stringify({
+                    ...document,
+                    notes: undefined,
+                    sections: {
+                        plugins: [
+                            {
+                                name: 'nowhere',
+                                package: '@acme/portico-plugin-nowhere',
+                                version: '9.9.9',
+                                enabled: true,
+                                settings: {}
+                            }
+                        ]
+                    }
+                })
+            );
             const looked = await run(['import', file, '--install-plugins', '--dry-run']);
-            expect([looked.code, looked.stderr]).to.equal([0, [
-                'plugins: create 1, update 0, delete 0, unchanged 0', '  nowhere: not installed: @acme/portico-plugin-nowhere 9.9.9; it is installed from the registry', 'plugin nowhere: install planned', 'Nothing was changed.', ''
-            ].join('\n')]);
+            expect([looked.code, looked.stderr]).to.equal([
+                0,
+                [
+                    'plugins: create 1, update 0, delete 0, unchanged 0',
+                    '  nowhere: not installed: @acme/portico-plugin-nowhere 9.9.9; it is installed from the registry',
+                    'plugin nowhere: install planned',
+                    'Nothing was changed.',
+                    ''
+                ].join('\n')
+            ]);
 
             await panel.stop();
             const offline = await run(sealed, `${passphrase}\n`);
-            expect([offline.code, offline.stderr]).to.equal([0, 'journal: its own data is left out, since it does not run\n']);
-            expect((JSON.parse(offline.stdout) as { sections: object }).sections).to.equal((JSON.parse(online.stdout) as { sections: object }).sections);
-        }
-        finally {
+            expect([offline.code, offline.stderr]).to.equal([
+                0,
+                'journal: its own data is left out, since it does not run\n'
+            ]);
+            expect((JSON.parse(offline.stdout) as { sections: object }).sections).to.equal(
+                (JSON.parse(online.stdout) as { sections: object }).sections
+            );
+        } finally {
             await panel.stop();
             removeFolder(dataDir);
             folder.remove();

@@ -25,11 +25,13 @@ let asked: unknown[];
 function restorerOf(): Restorer {
     const hooks: PluginHooks = {
         givers: () => [],
-        async* give() {},
-        async* restore(plugin, payload, given) {
+        async *give() {},
+        async *restore(plugin, payload, given) {
             asked.push([plugin, payload]);
             const result = await tap(payload, given);
-            yield result instanceof Error ? { plugin, version: '2.1.0', ok: false, reason: 'TAP_FAILED', message: result.message } : { plugin, version: '2.1.0', ok: true, result };
+            yield result instanceof Error
+                ? { plugin, version: '2.1.0', ok: false, reason: 'TAP_FAILED', message: result.message }
+                : { plugin, version: '2.1.0', ok: true, result };
         }
     };
     const record = (entry: AuditEntry): Promise<void> => {
@@ -37,12 +39,19 @@ function restorerOf(): Restorer {
         return Promise.resolve();
     };
     return new Restorer({
-        db: store.db, clock: handClock(), log: store.log, keyring: store.keyring, hooks, running: () => runs, notify: ({ event }) => void notified.push(event),
+        db: store.db,
+        clock: handClock(),
+        log: store.log,
+        keyring: store.keyring,
+        hooks,
+        running: () => runs,
+        notify: ({ event }) => void notified.push(event),
         recorder: { record: (_tx, entry) => record(entry), recordAlone: record, refused: record }
     });
 }
 
-const keep = (restorer: Restorer, more: object = {}): Promise<void> => store.db.write((tx) => restorer.keep(tx, 'one', { ...given, ...more }, 'replace', importer));
+const keep = (restorer: Restorer, more: object = {}): Promise<void> =>
+    store.db.write((tx) => restorer.keep(tx, 'one', { ...given, ...more }, 'replace', importer));
 
 beforeEach(async () => {
     store = await openStore({ entities: importExportEntities as never, migrations: importExportMigrations });
@@ -56,11 +65,22 @@ describe('Restorer', () => {
     it('gives a plugin back what waits for it, once', async () => {
         const restorer = restorerOf();
         await keep(restorer);
-        expect(JSON.stringify(await store.db.read((em) => em.execute('select * from plugin_restores')))).to.not.contain('clear');
+        expect(
+            JSON.stringify(await store.db.read((em) => em.execute('select * from plugin_restores')))
+        ).to.not.contain('clear');
         expect(restorer.waiting().get('one')).to.equal(given);
-        expect(await Promise.all([restorer.restore('one', signal), restorer.restore('one', signal)])).to.equal([{ state: 'restored', notes: [] }, null]);
+        expect(
+            await Promise.all([restorer.restore('one', signal), restorer.restore('one', signal)])
+        ).to.equal([{ state: 'restored', notes: [] }, null]);
         expect(asked).to.equal([['one', { version: '2.0.0', mode: 'replace', items }]]);
-        expect(entries.map(({ outcome, resourceId, actor, requestId }) => [outcome, resourceId, actor.username, requestId])).to.equal([['success', 'one', 'admin', 'r-1']]);
+        expect(
+            entries.map(({ outcome, resourceId, actor, requestId }) => [
+                outcome,
+                resourceId,
+                actor.username,
+                requestId
+            ])
+        ).to.equal([['success', 'one', 'admin', 'r-1']]);
         expect(restorer.waiting().size).to.equal(0);
     });
 
@@ -84,7 +104,10 @@ describe('Restorer', () => {
             runs = { package: '@acme/one', generation: {} };
             return undefined;
         };
-        expect(await restorer.restore('one', signal)).to.equal({ state: 'failed', notes: ['it was cut 3 times while it took its data back'] });
+        expect(await restorer.restore('one', signal)).to.equal({
+            state: 'failed',
+            notes: ['it was cut 3 times while it took its data back']
+        });
         expect([asked.length, restorer.waiting().size, entries[0]?.outcome]).to.equal([3, 0, 'failure']);
     });
 
@@ -107,7 +130,8 @@ describe('Restorer', () => {
     it('leaves what the end of the panel cuts to the next start', async () => {
         const restorer = restorerOf();
         await keep(restorer);
-        tap = (_payload, given) => new Promise((resolve) => given.addEventListener('abort', () => resolve(new Error('aborted'))));
+        tap = (_payload, given) =>
+            new Promise((resolve) => given.addEventListener('abort', () => resolve(new Error('aborted'))));
         const work = restorer.restore('one', signal);
         while (asked.length === 0) {
             await new Promise((resolve) => setImmediate(resolve));
@@ -128,7 +152,10 @@ describe('Restorer', () => {
         while (notified.length === 0) {
             await new Promise((resolve) => setImmediate(resolve));
         }
-        expect([notified, entries.map(({ outcome, after }) => [outcome, (after as { notes: unknown }).notes])]).to.equal([['plugin.restoreFailed'], [['failure', ['it did not say what became of its data']]]]);
+        expect([
+            notified,
+            entries.map(({ outcome, after }) => [outcome, (after as { notes: unknown }).notes])
+        ]).to.equal([['plugin.restoreFailed'], [['failure', ['it did not say what became of its data']]]]);
         restorer.started('one');
         expect(asked.length).to.equal(1);
     });

@@ -27,9 +27,29 @@ beforeEach(async () => {
     receiver = await openReceiver();
     rig = await openNotifying();
     const plain = createTestPorts();
-    const callers = { admin: caller('admin', ['settings:read', 'settings:write']), viewer: caller('viewer', ['settings:read']), nobody: caller('nobody', []) };
-    ports = { ...plain, authenticator: { ...plain.authenticator, bearer: (token, from) => callers[token as keyof typeof callers] ?? plain.authenticator.bearer('', from) } };
-    gateway = await createGateway({ core: createHttpServer({ name: 'core', prefix: '', ports, routes: notificationRoutes(rig.notifications) }), log: rig.store.log, drainMs: 1_000 });
+    const callers = {
+        admin: caller('admin', ['settings:read', 'settings:write']),
+        viewer: caller('viewer', ['settings:read']),
+        nobody: caller('nobody', [])
+    };
+    ports = {
+        ...plain,
+        authenticator: {
+            ...plain.authenticator,
+            bearer: (token, from) =>
+                callers[token as keyof typeof callers] ?? plain.authenticator.bearer('', from)
+        }
+    };
+    gateway = await createGateway({
+        core: createHttpServer({
+            name: 'core',
+            prefix: '',
+            ports,
+            routes: notificationRoutes(rig.notifications)
+        }),
+        log: rig.store.log,
+        drainMs: 1_000
+    });
     client = new Client((await gateway.listen('127.0.0.1', 0)).port);
     client.token = 'admin';
 });
@@ -40,26 +60,52 @@ afterEach(async () => {
     await receiver.close();
 });
 
-const webhook = (more: object = {}): Promise<Answer> => client.post(base, { name: 'ops', type: 'webhook', url: receiver.url, secret, ...more });
+const webhook = (more: object = {}): Promise<Answer> =>
+    client.post(base, { name: 'ops', type: 'webhook', url: receiver.url, secret, ...more });
 const mail = { name: 'box', type: 'email', host: 'mail.example', from: 'a@b.example', to: ['c@d.example'] };
-const paths = (answer: Answer): string[] => (answer.data.errors as { path: string }[]).map(({ path }) => path).sort();
+const paths = (answer: Answer): string[] =>
+    (answer.data.errors as { path: string }[]).map(({ path }) => path).sort();
 
 describe('POST /api/settings/channels', () => {
     it('makes a webhook whose secret nobody reads again', async () => {
         const made = await webhook({ events: ['certificate.*', 'engine.failed'] });
         expect(made.status).to.equal(201);
         expect(made.headers).to.include({ location: `${base}/1`, etag: '"1"' });
-        expect(made.data).to.include({ id: 1, name: 'ops', type: 'webhook', url: receiver.url, events: ['certificate.*', 'engine.failed'], enabled: true, version: 1 });
+        expect(made.data).to.include({
+            id: 1,
+            name: 'ops',
+            type: 'webhook',
+            url: receiver.url,
+            events: ['certificate.*', 'engine.failed'],
+            enabled: true,
+            version: 1
+        });
         expect((await client.get(`${base}/1`)).data).to.equal(made.data);
         expect((await client.get(base)).data).to.equal([made.data]);
-        const texts = [made.text, (await client.get(base)).text, JSON.stringify(ports.recorded), rig.store.lines.join('')];
-        await rig.store.db.write(async (tx) => {
-            await tx.em.execute('pragma wal_checkpoint', [], 'run');
-        }).catch(() => undefined);
-        for (const text of [...texts, readFileSync(rig.store.file, 'latin1'), readFileSync(`${rig.store.file}-wal`, 'latin1')]) {
+        const texts = [
+            made.text,
+            (await client.get(base)).text,
+            JSON.stringify(ports.recorded),
+            rig.store.lines.join('')
+        ];
+        await rig.store.db
+            .write(async (tx) => {
+                await tx.em.execute('pragma wal_checkpoint', [], 'run');
+            })
+            .catch(() => undefined);
+        for (const text of [
+            ...texts,
+            readFileSync(rig.store.file, 'latin1'),
+            readFileSync(`${rig.store.file}-wal`, 'latin1')
+        ]) {
             expect(text).not.to.contain(secret.slice(6));
         }
-        expect(ports.recorded[0]).to.include({ action: 'create', resource: 'channels', resourceId: 1, outcome: 'success' });
+        expect(ports.recorded[0]).to.include({
+            action: 'create',
+            resource: 'channels',
+            resourceId: 1,
+            outcome: 'success'
+        });
     });
 
     it('makes a secret where none is given, and shows it once', async () => {
@@ -74,10 +120,30 @@ describe('POST /api/settings/channels', () => {
 
     it('makes an e-mail channel with the usual ports', async () => {
         const { data } = await client.post(base, mail);
-        expect(data).to.include({ type: 'email', host: 'mail.example', port: 587, security: 'starttls', username: null, passwordSet: false, from: 'a@b.example', to: ['c@d.example'], events: ['*'] });
+        expect(data).to.include({
+            type: 'email',
+            host: 'mail.example',
+            port: 587,
+            security: 'starttls',
+            username: null,
+            passwordSet: false,
+            from: 'a@b.example',
+            to: ['c@d.example'],
+            events: ['*']
+        });
         expect((await client.post(base, { ...mail, security: 'tls' })).data.port).to.equal(465);
         expect((await client.post(base, { ...mail, security: 'none' })).data.port).to.equal(25);
-        expect((await client.post(base, { ...mail, security: 'none', port: 2525, username: 'u', password: 'canary-password' })).data).to.include({ port: 2525, username: 'u', passwordSet: true });
+        expect(
+            (
+                await client.post(base, {
+                    ...mail,
+                    security: 'none',
+                    port: 2525,
+                    username: 'u',
+                    password: 'canary-password'
+                })
+            ).data
+        ).to.include({ port: 2525, username: 'u', passwordSet: true });
         expect((await client.get(base)).text).not.to.contain('canary');
     });
 
@@ -86,13 +152,35 @@ describe('POST /api/settings/channels', () => {
             [{}, ['name', 'type']],
             [{ name: 'a', type: 'pager' }, ['type']],
             [{ name: 'a', type: 'webhook' }, ['url']],
-            [{ name: 'a', type: 'webhook', url: 'ftp://x/', secret: 'short', host: 'h', password: 'p' }, ['host', 'password', 'secret', 'url']],
+            [
+                { name: 'a', type: 'webhook', url: 'ftp://x/', secret: 'short', host: 'h', password: 'p' },
+                ['host', 'password', 'secret', 'url']
+            ],
             [{ name: 'a', type: 'webhook', url: 'https://user:pass@x.example/' }, ['url']],
             [{ name: 'a', type: 'webhook', url: 'nothing' }, ['url']],
-            [{ name: 'a', type: 'webhook', url: receiver.url, secret: `whsec_${Buffer.alloc(23).toString('base64')}` }, ['secret']],
-            [{ name: 'a', type: 'webhook', url: receiver.url, secret: `whsec_${Buffer.alloc(65).toString('base64')}` }, ['secret']],
+            [
+                {
+                    name: 'a',
+                    type: 'webhook',
+                    url: receiver.url,
+                    secret: `whsec_${Buffer.alloc(23).toString('base64')}`
+                },
+                ['secret']
+            ],
+            [
+                {
+                    name: 'a',
+                    type: 'webhook',
+                    url: receiver.url,
+                    secret: `whsec_${Buffer.alloc(65).toString('base64')}`
+                },
+                ['secret']
+            ],
             [{ name: 'a', type: 'webhook', url: receiver.url, events: [] }, ['events']],
-            [{ name: 'a', type: 'webhook', url: receiver.url, events: ['a b', '*.x'] }, ['events.0', 'events.1']],
+            [
+                { name: 'a', type: 'webhook', url: receiver.url, events: ['a b', '*.x'] },
+                ['events.0', 'events.1']
+            ],
             [{ name: 'a', type: 'webhook', url: receiver.url, enabled: 'true' }, ['enabled']],
             [{ name: 'a', type: 'webhook', url: receiver.url, colour: 1 }, ['colour']],
             [{ name: 'a', type: 'email' }, ['from', 'host', 'to']],
@@ -120,7 +208,9 @@ describe('POST /api/settings/channels', () => {
         expect((await client.put(`${base}/1`, {}, { token: 'viewer' })).code).to.equal(40300);
         expect((await client.delete(`${base}/1`, { token: 'viewer' })).code).to.equal(40300);
         expect((await client.post(`${base}/1/test`, undefined, { token: 'viewer' })).code).to.equal(40300);
-        expect((await client.post(`${base}/1/deliveries/1/replay`, undefined, { token: 'viewer' })).code).to.equal(40300);
+        expect(
+            (await client.post(`${base}/1/deliveries/1/replay`, undefined, { token: 'viewer' })).code
+        ).to.equal(40300);
         expect((await client.get(base, { token: 'viewer' })).status).to.equal(200);
         expect((await client.get(base, { token: 'nobody' })).code).to.equal(40300);
         expect((await client.get(`${base}/1/deliveries`, { token: 'nobody' })).code).to.equal(40300);
@@ -141,31 +231,49 @@ describe('PUT /api/settings/channels/{id}', () => {
         expect(data).to.equal({ ...made, name: 'night', version: 2, updatedAt: data.updatedAt });
         expect(headers['etag']).to.equal('"2"');
         expect((await client.put(`${base}/1`, data)).data).to.equal(data);
-        expect((await client.put(`${base}/1`, { enabled: false, events: ['a.b'] })).data).to.include({ enabled: false, events: ['a.b'], name: 'night', version: 3 });
+        expect((await client.put(`${base}/1`, { enabled: false, events: ['a.b'] })).data).to.include({
+            enabled: false,
+            events: ['a.b'],
+            name: 'night',
+            version: 3
+        });
         expect((await client.post(`${base}/1/test`)).data.state).to.equal('delivered');
         expect(await verifies(secret, receiver.received[0] as never)).to.be.true();
         const other = newSecret();
         expect((await client.put(`${base}/1`, { secret: other })).data).to.include({ version: 4 });
         await client.post(`${base}/1/test`);
-        expect([await verifies(secret, receiver.received[1] as never), await verifies(other, receiver.received[1] as never)]).to.equal([false, true]);
+        expect([
+            await verifies(secret, receiver.received[1] as never),
+            await verifies(other, receiver.received[1] as never)
+        ]).to.equal([false, true]);
     });
 
     it('refuses a version that is not the present one', async () => {
         await webhook();
         await client.put(`${base}/1`, { name: 'b' });
-        for (const stale of [{ headers: { 'if-match': '"1"' }, body: { name: 'c' } }, { headers: {}, body: { name: 'c', version: 1 } }]) {
+        for (const stale of [
+            { headers: { 'if-match': '"1"' }, body: { name: 'c' } },
+            { headers: {}, body: { name: 'c', version: 1 } }
+        ]) {
             const answer = await client.put(`${base}/1`, stale.body, { headers: stale.headers });
             expect([answer.code, answer.data.version]).to.equal([41200, 2]);
         }
         expect((await client.delete(`${base}/1`, { headers: { 'if-match': '"1"' } })).code).to.equal(41200);
-        const raced = await Promise.all(Array.from({ length: 8 }, (_, at) => client.put(`${base}/1`, { name: `n${at}` }, { headers: { 'if-match': '"2"' } })));
+        const raced = await Promise.all(
+            Array.from({ length: 8 }, (_, at) =>
+                client.put(`${base}/1`, { name: `n${at}` }, { headers: { 'if-match': '"2"' } })
+            )
+        );
         expect(raced.filter(({ status }) => status === 200)).to.have.length(1);
         expect((await client.get(`${base}/1`)).data.version).to.equal(3);
     });
 
     it('does not change a type, nor take the fields of another', async () => {
         await webhook();
-        expect(paths(await client.put(`${base}/1`, { type: 'email', host: 'h.example' }))).to.equal(['host', 'type']);
+        expect(paths(await client.put(`${base}/1`, { type: 'email', host: 'h.example' }))).to.equal([
+            'host',
+            'type'
+        ]);
         expect(paths(await client.put(`${base}/1`, { url: null, secret: null }))).to.equal(['secret', 'url']);
         expect((await client.get(`${base}/1`)).data.version).to.equal(1);
         expect((await client.put(`${base}/9`, { name: 'x' })).code).to.equal(40400);
@@ -175,9 +283,20 @@ describe('PUT /api/settings/channels/{id}', () => {
         await client.post(base, { ...mail, username: 'u', password: 'canary-password' });
         expect(paths(await client.put(`${base}/1`, { host: 'evil.example' }))).to.equal(['password']);
         expect(paths(await client.put(`${base}/1`, { security: 'none' }))).to.equal(['password']);
-        expect((await client.put(`${base}/1`, { host: 'other.example', password: 'new' })).data).to.include({ host: 'other.example', passwordSet: true });
-        expect((await client.put(`${base}/1`, { security: 'tls' })).data).to.include({ security: 'tls', port: 465, passwordSet: true });
-        expect((await client.put(`${base}/1`, { username: null, host: 'free.example' })).data).to.include({ username: null, passwordSet: false, host: 'free.example' });
+        expect((await client.put(`${base}/1`, { host: 'other.example', password: 'new' })).data).to.include({
+            host: 'other.example',
+            passwordSet: true
+        });
+        expect((await client.put(`${base}/1`, { security: 'tls' })).data).to.include({
+            security: 'tls',
+            port: 465,
+            passwordSet: true
+        });
+        expect((await client.put(`${base}/1`, { username: null, host: 'free.example' })).data).to.include({
+            username: null,
+            passwordSet: false,
+            host: 'free.example'
+        });
     });
 });
 
@@ -188,7 +307,10 @@ describe('DELETE /api/settings/channels/{id}', () => {
         expect((await client.delete(`${base}/1`)).data).to.be.null();
         expect((await client.get(`${base}/1`)).code).to.equal(40400);
         expect((await client.get(`${base}/1/deliveries`)).code).to.equal(40400);
-        expect(rig.store.db.prepare<[], { n: number }>('select count(*) as n from notification_delivery').get()?.n).to.equal(0);
+        expect(
+            rig.store.db.prepare<[], { n: number }>('select count(*) as n from notification_delivery').get()
+                ?.n
+        ).to.equal(0);
         expect((await webhook()).data.id).to.equal(2);
         expect(ports.recorded.map((each) => each.action)).to.equal(['create', 'run', 'delete', 'create']);
     });
@@ -213,12 +335,29 @@ describe('DELETE /api/settings/channels/{id}', () => {
 describe('POST /api/settings/channels/{id}/test', () => {
     it('says how it went, also when it did not go well, and tries once', async () => {
         await webhook({ enabled: false });
-        expect((await client.post(`${base}/1/test`)).data).to.include({ n: 1, event: 'notification.test', state: 'delivered', attempts: 1, status: 204, error: null });
+        expect((await client.post(`${base}/1/test`)).data).to.include({
+            n: 1,
+            event: 'notification.test',
+            state: 'delivered',
+            attempts: 1,
+            status: 204,
+            error: null
+        });
         receiver.answer = (response) => void response.writeHead(500).end('broken');
         const { status, data } = await client.post(`${base}/1/test`);
         expect(status).to.equal(200);
-        expect(data).to.include({ n: 2, state: 'failed', attempts: 1, status: 500, error: 'The receiver answers 500', response: 'broken', nextAttemptAt: null });
-        expect((await client.get(`${base}/1/deliveries`)).data.map(({ n }: { n: number }) => n)).to.equal([2, 1]);
+        expect(data).to.include({
+            n: 2,
+            state: 'failed',
+            attempts: 1,
+            status: 500,
+            error: 'The receiver answers 500',
+            response: 'broken',
+            nextAttemptAt: null
+        });
+        expect((await client.get(`${base}/1/deliveries`)).data.map(({ n }: { n: number }) => n)).to.equal([
+            2, 1
+        ]);
         expect(receiver.received).to.have.length(2);
         expect((await client.post(`${base}/7/test`)).code).to.equal(40400);
     });
@@ -226,15 +365,24 @@ describe('POST /api/settings/channels/{id}/test', () => {
     it('sends a mail', async () => {
         const server = await openMailServer({ security: 'none', account: ['panel', 'right'] });
         try {
-            await client.post(base, { ...mail, host: '127.0.0.1', port: server.port, security: 'none', username: 'panel', password: 'wrong-canary' });
+            await client.post(base, {
+                ...mail,
+                host: '127.0.0.1',
+                port: server.port,
+                security: 'none',
+                username: 'panel',
+                password: 'wrong-canary'
+            });
             const { text, data } = await client.post(`${base}/1/test`);
             expect(data).to.include({ state: 'failed', status: 535 });
             expect(text).not.to.contain('canary');
             await client.put(`${base}/1`, { password: 'right' });
-            expect((await client.post(`${base}/1/test`)).data).to.include({ state: 'delivered', status: 250 });
+            expect((await client.post(`${base}/1/test`)).data).to.include({
+                state: 'delivered',
+                status: 250
+            });
             expect(server.mails[0]?.text).to.contain('Subject: [Portico] Test of the channel box');
-        }
-        finally {
+        } finally {
             await server.close();
         }
     });
@@ -252,7 +400,9 @@ describe('GET /api/settings/channels/{id}/deliveries', () => {
         const next = /<([^>]+)>; rel="next"/.exec(String(first.headers['link']))?.[1] ?? '';
         const second = await client.get(next);
         expect(second.data.map(({ n }: { n: number }) => n)).to.equal([3, 2]);
-        expect((await client.get(`${base}/1/deliveries?state=failed`)).data.map(({ n }: { n: number }) => n)).to.equal([3]);
+        expect(
+            (await client.get(`${base}/1/deliveries?state=failed`)).data.map(({ n }: { n: number }) => n)
+        ).to.equal([3]);
         for (const query of ['limit=0', 'limit=501', 'state=x', 'cursor=x', 'colour=1']) {
             expect((await client.get(`${base}/1/deliveries?${query}`)).code, query).to.equal(40001);
         }
@@ -279,17 +429,31 @@ describe('POST /api/settings/channels/{id}/deliveries/{n}/replay', () => {
     it('sends what waits at once, and finds nothing of another channel', async () => {
         await rig.restart(() => ({ retryMs: [3_600_000] }));
         await gateway.close();
-        gateway = await createGateway({ core: createHttpServer({ name: 'core', prefix: '', ports, routes: notificationRoutes(rig.notifications) }), log: rig.store.log, drainMs: 1_000 });
+        gateway = await createGateway({
+            core: createHttpServer({
+                name: 'core',
+                prefix: '',
+                ports,
+                routes: notificationRoutes(rig.notifications)
+            }),
+            log: rig.store.log,
+            drainMs: 1_000
+        });
         client = new Client((await gateway.listen('127.0.0.1', 0)).port);
         client.token = 'admin';
         await webhook();
         await webhook({ enabled: false });
-        receiver.answer = (response, _received, count) => void response.writeHead(count === 1 ? 500 : 200).end();
+        receiver.answer = (response, _received, count) =>
+            void response.writeHead(count === 1 ? 500 : 200).end();
         rig.notifications.notify({ event: 'a.b', severity: 'info', title: 'T' });
         await until(async () => (await client.get(`${base}/1/deliveries`)).data[0]?.attempts === 1);
         expect((await client.post(`${base}/2/deliveries/1/replay`)).code).to.equal(40400);
         expect((await client.post(`${base}/1/deliveries/9/replay`)).code).to.equal(40400);
-        expect((await client.post(`${base}/1/deliveries/1/replay`)).data).to.include({ n: 1, state: 'pending', replayOf: null });
+        expect((await client.post(`${base}/1/deliveries/1/replay`)).data).to.include({
+            n: 1,
+            state: 'pending',
+            replayOf: null
+        });
         await until(async () => (await client.get(`${base}/1/deliveries`)).data[0]?.state === 'delivered');
         expect((await client.get(`${base}/1/deliveries`)).data).to.have.length(1);
     });
@@ -297,20 +461,29 @@ describe('POST /api/settings/channels/{id}/deliveries/{n}/replay', () => {
 
 describe('readSecret', () => {
     it('takes base64 of 24 to 64 bytes with or without its prefix, and nothing else', () => {
-        fc.assert(fc.property(fc.uint8Array({ minLength: 0, maxLength: 80 }), (bytes) => {
-            const encoded = Buffer.from(bytes).toString('base64');
-            const expected = bytes.length >= 24 && bytes.length <= 64 ? `whsec_${encoded}` : null;
-            expect(readSecret(encoded)).to.equal(expected);
-            expect(readSecret(`whsec_${encoded}`)).to.equal(expected);
-            expect(readSecret(`whsec_${encoded} `)).to.be.null();
-            expect(readSecret(`whsec_whsec_${encoded}`)).to.be.null();
-        }));
+        fc.assert(
+            fc.property(fc.uint8Array({ minLength: 0, maxLength: 80 }), (bytes) => {
+                const encoded = Buffer.from(bytes).toString('base64');
+                const expected = bytes.length >= 24 && bytes.length <= 64 ? `whsec_${encoded}` : null;
+                expect(readSecret(encoded)).to.equal(expected);
+                expect(readSecret(`whsec_${encoded}`)).to.equal(expected);
+                expect(readSecret(`whsec_${encoded} `)).to.be.null();
+                expect(readSecret(`whsec_whsec_${encoded}`)).to.be.null();
+            })
+        );
     });
 });
 
 describe('sign', () => {
     it('agrees with the example of the specification', () => {
         // Secret, id, time stamp, payload and signature as the reference libraries test them.
-        expect(sign('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'msg_p5jXN8AQM9LWM0D4loKWxJek', 1614265330, '{"test": 2432232314}')).to.equal('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
+        expect(
+            sign(
+                'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+                'msg_p5jXN8AQM9LWM0D4loKWxJek',
+                1614265330,
+                '{"test": 2432232314}'
+            )
+        ).to.equal('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
     });
 });

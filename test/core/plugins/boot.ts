@@ -4,7 +4,12 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import type { Client } from '../../support/client.ts';
 import { createPanelProcess, type PanelProcess } from '../../support/panel-process.ts';
-import { createPluginFolder, helloRoute, pluginModule, type PluginFolder } from '../../support/plugin-folder.ts';
+import {
+    createPluginFolder,
+    helloRoute,
+    pluginModule,
+    type PluginFolder
+} from '../../support/plugin-folder.ts';
 import { until } from '../../support/real-engine.ts';
 
 export const lab = Lab.script();
@@ -38,7 +43,12 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
 
     it('opens its door in safe mode after three starts that a plugin blocked, and tries again at the next one', async () => {
         const mark = join(folder.path, 'mark');
-        folder.write('blocker', pluginModule('', { head: `import { existsSync, writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(mark)}, '');\nwhile (!existsSync(${JSON.stringify(`${mark}-free`)})) {}` }));
+        folder.write(
+            'blocker',
+            pluginModule('', {
+                head: `import { existsSync, writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(mark)}, '');\nwhile (!existsSync(${JSON.stringify(`${mark}-free`)})) {}`
+            })
+        );
         folder.write('sound', pluginModule(helloRoute));
         await start();
         for (let attempt = 0; attempt < 3; attempt += 1) {
@@ -53,7 +63,14 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
         const list = await client.get('/api/plugins');
         expect(list.headers['x-portico-safe-mode']).to.equal('1');
         expect(list.message).to.contain('the last three starts');
-        expect(list.data.filter(({ origin }: { origin: string }) => origin === 'folder').map(({ name, state }: { name: string; state: string }) => [name, state])).to.equal([['blocker', 'resolved'], ['sound', 'resolved']]);
+        expect(
+            list.data
+                .filter(({ origin }: { origin: string }) => origin === 'folder')
+                .map(({ name, state }: { name: string; state: string }) => [name, state])
+        ).to.equal([
+            ['blocker', 'resolved'],
+            ['sound', 'resolved']
+        ]);
         const { code, message } = await client.get('/api/plugins/sound/hello');
         expect([code, message]).to.equal([50300, list.message]);
         expect(existsSync(mark)).to.be.false();
@@ -77,20 +94,28 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
             await until(() => !panel.running, 'its end', 30_000);
         }
         await panel.start();
-        expect((await (await panel.login()).get('/api/plugins')).headers['x-portico-safe-mode']).to.equal('1');
+        expect((await (await panel.login()).get('/api/plugins')).headers['x-portico-safe-mode']).to.equal(
+            '1'
+        );
     });
 
     it('takes errors that nobody caught for what they are: the plugin falls, the panel and the others go on', async () => {
         const ways = {
-            timer: 'setTimeout(() => { throw new Error(\'from a timer\'); }, 5);',
-            promise: 'void Promise.reject(new Error(\'from a promise\'));',
-            emitter: 'setTimeout(() => new EventEmitter().emit(\'error\', new Error(\'from an emitter\')), 5);',
+            timer: "setTimeout(() => { throw new Error('from a timer'); }, 5);",
+            promise: "void Promise.reject(new Error('from a promise'));",
+            emitter: "setTimeout(() => new EventEmitter().emit('error', new Error('from an emitter')), 5);",
             nothing: 'setImmediate(() => { throw null; });'
         };
         for (const [name, code] of Object.entries(ways)) {
-            folder.write(name, pluginModule(`ctx.route({ method: 'POST', path: '/crash', access: 'write', handler: () => { ${code} return { ok: true }; } });`, { head: 'import { EventEmitter } from \'node:events\';' }));
+            folder.write(
+                name,
+                pluginModule(
+                    `ctx.route({ method: 'POST', path: '/crash', access: 'write', handler: () => { ${code} return { ok: true }; } });`,
+                    { head: "import { EventEmitter } from 'node:events';" }
+                )
+            );
         }
-        folder.write('early', pluginModule('setTimeout(() => { throw new Error(\'from setup\'); }, 300);'));
+        folder.write('early', pluginModule("setTimeout(() => { throw new Error('from setup'); }, 300);"));
         folder.write('sound', pluginModule(helloRoute));
         await start();
         await panel.start();
@@ -105,7 +130,10 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
             expect(await stateOf(client, name)).to.equal(['failed', 'UNCAUGHT']);
             expect((await client.get(`/api/plugins/${name}/crash`)).code).to.equal(50303);
         }
-        expect((await client.get('/api/plugins/timer')).data.failure).to.include({ stage: 'running', message: 'from a timer' });
+        expect((await client.get('/api/plugins/timer')).data.failure).to.include({
+            stage: 'running',
+            message: 'from a timer'
+        });
         expect((await client.get('/api/plugins/sound/hello')).data).to.equal({ text: 'Hello' });
         expect((await client.put('/api/plugins/timer', { enabled: true })).data.state).to.equal('running');
         expect(panel.running).to.be.true();
@@ -113,7 +141,12 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
 
     it('still ends by an error of its own', async () => {
         folder.write('sound', pluginModule(helloRoute));
-        await start({ node: ['--import', 'data:text/javascript,process.once("SIGUSR2", () => { setImmediate(() => { throw new Error("nobody\'s") }) })'] });
+        await start({
+            node: [
+                '--import',
+                'data:text/javascript,process.once("SIGUSR2", () => { setImmediate(() => { throw new Error("nobody\'s") }) })'
+            ]
+        });
         await panel.start();
         panel.signal('SIGUSR2');
         await until(() => !panel.running, 'its end', 30_000);
@@ -122,7 +155,13 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
 
     it('knows after a kill in the middle of enabling what was decided', async () => {
         const mark = join(folder.path, 'mark');
-        folder.write('slow', pluginModule(`ctx.onStart(async () => { writeFileSync(${JSON.stringify(mark)}, String(Date.now())); await new Promise((resolve) => setTimeout(resolve, existsSync(${JSON.stringify(`${mark}-fast`)}) ? 10 : 20_000)); });\n${helloRoute}`, { head: 'import { existsSync, writeFileSync } from \'node:fs\';' }));
+        folder.write(
+            'slow',
+            pluginModule(
+                `ctx.onStart(async () => { writeFileSync(${JSON.stringify(mark)}, String(Date.now())); await new Promise((resolve) => setTimeout(resolve, existsSync(${JSON.stringify(`${mark}-fast`)}) ? 10 : 20_000)); });\n${helloRoute}`,
+                { head: "import { existsSync, writeFileSync } from 'node:fs';" }
+            )
+        );
         await start();
         await panel.start();
         const client = await panel.login();
@@ -134,7 +173,10 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
         await panel.start();
         const second = await panel.login();
         void second.put('/api/plugins/slow', { enabled: false }).catch(() => undefined);
-        await until(async () => (await second.get('/api/plugins/slow')).data.enabled === false, 'the decision');
+        await until(
+            async () => (await second.get('/api/plugins/slow')).data.enabled === false,
+            'the decision'
+        );
         await reaches(second, 'slow', 'disabled'); // long before its start would have ended
         await panel.end('SIGKILL');
         rmSync(mark, { force: true });
@@ -158,8 +200,15 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
     });
 
     it('loads nothing when it is told so', async () => {
-        folder.write('sound', pluginModule(helloRoute, { head: `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(join(folder.path, 'mark'))}, '');` }));
-        panel = await createPanelProcess({ environment: { PORTICO_PLUGIN_DIRS: folder.path, PORTICO_SAFE_MODE: '1' } });
+        folder.write(
+            'sound',
+            pluginModule(helloRoute, {
+                head: `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(join(folder.path, 'mark'))}, '');`
+            })
+        );
+        panel = await createPanelProcess({
+            environment: { PORTICO_PLUGIN_DIRS: folder.path, PORTICO_SAFE_MODE: '1' }
+        });
         await panel.start();
         const client = await panel.login();
         const list = await client.get('/api/plugins');

@@ -1,4 +1,14 @@
-import { existsSync, mkdtempSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+    existsSync,
+    mkdtempSync,
+    mkdirSync,
+    readdirSync,
+    readFileSync,
+    rmSync,
+    statSync,
+    symlinkSync,
+    writeFileSync
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
@@ -35,7 +45,7 @@ describe('copyData', { timeout: 60_000 }, () => {
         });
         const writing = (async () => {
             while (running) {
-                both(written += 1);
+                both((written += 1));
                 if (written % 20 === 0) {
                     db.pragma('wal_checkpoint(TRUNCATE)');
                 }
@@ -51,8 +61,12 @@ describe('copyData', { timeout: 60_000 }, () => {
             await copyData({ from, to, isOpen: true });
             const copy = new Sqlite(join(to, 'data.db'));
             expect(copy.pragma('integrity_check')).to.equal([{ integrity_check: 'ok' }]);
-            expect(copy.prepare('select count(*) as n from pair where one is not two').get()).to.equal({ n: 0 });
-            const { n, most } = copy.prepare('select count(*) as n, coalesce(max(one), 0) as most from pair').get() as { n: number; most: number };
+            expect(copy.prepare('select count(*) as n from pair where one is not two').get()).to.equal({
+                n: 0
+            });
+            const { n, most } = copy
+                .prepare('select count(*) as n, coalesce(max(one), 0) as most from pair')
+                .get() as { n: number; most: number };
             expect(n).to.equal(most);
             copy.close();
         }
@@ -70,15 +84,26 @@ describe('copyData', { timeout: 60_000 }, () => {
         writeFileSync(join(from, 'run.sh'), '#!', { mode: 0o755 });
         symlinkSync('/etc/passwd', join(from, 'link'));
         await copyData({ from, to: join(root, 'to'), isOpen: false });
-        expect(readdirSync(join(root, 'to'), { recursive: true }).toSorted()).to.equal(readdirSync(from, { recursive: true }).toSorted());
-        expect([readFileSync(join(root, 'to/deep/er/file'), 'utf8'), statSync(join(root, 'to/run.sh')).mode & 0o777, statSync(join(root, 'to/deep/er/file')).mode & 0o777]).to.equal(['x', 0o755, 0o640]);
+        expect(readdirSync(join(root, 'to'), { recursive: true }).toSorted()).to.equal(
+            readdirSync(from, { recursive: true }).toSorted()
+        );
+        expect([
+            readFileSync(join(root, 'to/deep/er/file'), 'utf8'),
+            statSync(join(root, 'to/run.sh')).mode & 0o777,
+            statSync(join(root, 'to/deep/er/file')).mode & 0o777
+        ]).to.equal(['x', 0o755, 0o640]);
     });
 
     it('refuses before it begins when there is no room, and leaves nothing of one that is called off', async () => {
         const from = join(root, 'from');
         mkdirSync(from);
         writeFileSync(join(from, 'big'), Buffer.alloc(5 * 1024 * 1024));
-        const full = await copyData({ from, to: join(root, 'to'), isOpen: false, free: async () => 60 * 1024 * 1024 }).catch((error: unknown) => error);
+        const full = await copyData({
+            from,
+            to: join(root, 'to'),
+            isOpen: false,
+            free: async () => 60 * 1024 * 1024
+        }).catch((error: unknown) => error);
         expect(full).to.include({ code: 50700, reason: 'STORAGE_FULL' });
         expect(readdirSync(root)).to.equal(['from']);
         const stop = new AbortController();
@@ -86,7 +111,9 @@ describe('copyData', { timeout: 60_000 }, () => {
         setTimeout(() => stop.abort(new Error('called off')), 30);
         await expect(copying).to.reject('called off');
         expect(existsSync(join(root, 'to'))).to.be.false();
-        await expect(copyData({ from: join(root, 'nowhere'), to: join(root, 'to'), isOpen: false })).to.reject(/could not be copied/);
+        await expect(
+            copyData({ from: join(root, 'nowhere'), to: join(root, 'to'), isOpen: false })
+        ).to.reject(/could not be copied/);
         expect(readdirSync(root)).to.equal(['from']);
     });
 });
@@ -94,12 +121,39 @@ describe('copyData', { timeout: 60_000 }, () => {
 describe('PluginData', { timeout: 60_000 }, () => {
     let db: Database;
     const owner = { name: 'hello', package: '@acme/hello' };
-    const found = (folder: string): Found => ({ origin: 'lock', folder: `/x/${folder}`, lock: { ...owner, version: '1.0.0', folder, integrity: '', tree: '', signature: 'unsigned', installedAt: '' }, result: { plugin: { package: owner.package, version: '1.0.0', title: '', node: null, manifest: { name: owner.name, sdk: '1' } } } } as unknown as Found);
-    const open = (codes: readonly string[]): Promise<PluginData> => PluginData.open({ dataDir: root, db, clock: { now: () => 1 } }, codes);
+    const found = (folder: string): Found =>
+        ({
+            origin: 'lock',
+            folder: `/x/${folder}`,
+            lock: {
+                ...owner,
+                version: '1.0.0',
+                folder,
+                integrity: '',
+                tree: '',
+                signature: 'unsigned',
+                installedAt: ''
+            },
+            result: {
+                plugin: {
+                    package: owner.package,
+                    version: '1.0.0',
+                    title: '',
+                    node: null,
+                    manifest: { name: owner.name, sdk: '1' }
+                }
+            }
+        }) as unknown as Found;
+    const open = (codes: readonly string[]): Promise<PluginData> =>
+        PluginData.open({ dataDir: root, db, clock: { now: () => 1 } }, codes);
     const shown = (): readonly string[] => readdirSync(join(root, 'plugin-data/hello')).toSorted();
 
     beforeEach(async () => {
-        db = await openDatabase({ file: join(root, 'core.db'), entities: [...pluginEntities] as never, migrations: pluginMigrations });
+        db = await openDatabase({
+            file: join(root, 'core.db'),
+            entities: [...pluginEntities] as never,
+            migrations: pluginMigrations
+        });
     });
     afterEach(() => db.close());
 
@@ -115,7 +169,11 @@ describe('PluginData', { timeout: 60_000 }, () => {
         await next.prepare(null);
         expect(data.rowOf(owner)?.n).to.equal(1);
         await next.commit();
-        expect([data.rowOf(owner)?.n, data.rowOf(owner)?.accepted, data.earlierOf(owner, 'hello/one')?.n]).to.equal([2, true, 1]);
+        expect([
+            data.rowOf(owner)?.n,
+            data.rowOf(owner)?.accepted,
+            data.earlierOf(owner, 'hello/one')?.n
+        ]).to.equal([2, true, 1]);
         expect(readFileSync(join(first, 'note'), 'utf8')).to.equal('old');
         const third = await data.next(owner, data.rowOf(owner), { folder: 'hello/three', version: '3.0.0' });
         await third.prepare(null);
@@ -128,14 +186,21 @@ describe('PluginData', { timeout: 60_000 }, () => {
     });
 
     it('undoes at the next start what was not committed, and finishes what was', async () => {
-        for (const [code, counts] of [['hello/one', 1], ['hello/two', 2]] as const) {
+        for (const [code, counts] of [
+            ['hello/one', 1],
+            ['hello/two', 2]
+        ] as const) {
             const data = await open([]);
             await data.current(found('hello/one'));
             const next = await data.next(owner, data.rowOf(owner), { folder: 'hello/two', version: '2.0.0' });
             mkdirSync(join(root, 'plugin-data/hello/probe-7'));
             await next.prepare({ enabled: true, grants: {}, decided: {}, settings: {} });
             const again = await open([code]);
-            expect([code, again.rowOf(owner)?.n, again.rowOf(owner)?.decision]).to.equal([code, counts, null]);
+            expect([code, again.rowOf(owner)?.n, again.rowOf(owner)?.decision]).to.equal([
+                code,
+                counts,
+                null
+            ]);
             expect([code, shown()]).to.equal([code, counts === 1 ? ['1'] : ['1', '2']]);
         }
     });
@@ -146,6 +211,8 @@ describe('PluginData', { timeout: 60_000 }, () => {
         await data.keep(owner, { enabled: false, grants: {}, decided: {}, settings: { a: 1 } });
         const plugin = { package: owner.package, manifest: { name: owner.name } } as never;
         expect((await open([])).keptSettings(plugin)).to.equal({ a: 1 });
-        expect(data.keptSettings({ package: '@other/hello', manifest: { name: 'hello' } } as never)).to.be.null();
+        expect(
+            data.keptSettings({ package: '@other/hello', manifest: { name: 'hello' } } as never)
+        ).to.be.null();
     });
 });

@@ -13,7 +13,10 @@ import { createPluginRig, type PluginRig, type RigOptions } from '../../support/
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
-const itAsRoot = itUnless(process.getuid?.() === 0 ? undefined : 'only root can run programs as somebody else', it as never);
+const itAsRoot = itUnless(
+    process.getuid?.() === 0 ? undefined : 'only root can run programs as somebody else',
+    it as never
+);
 
 let rig: PluginRig;
 let generation: Generation;
@@ -28,16 +31,27 @@ async function until(what: () => boolean | Promise<boolean>): Promise<void> {
     throw new Error('It did not happen within 4 s');
 }
 
-async function contextWith(capabilities: Capabilities, grants: () => Capabilities = () => capabilities): Promise<Context> {
+async function contextWith(
+    capabilities: Capabilities,
+    grants: () => Capabilities = () => capabilities
+): Promise<Context> {
     let found: Context | null = null;
-    generation = await rig.run(definePlugin({ setup(ctx) {
-        found = ctx;
-    } }), { capabilities, grants });
+    generation = await rig.run(
+        definePlugin({
+            setup(ctx) {
+                found = ctx;
+            }
+        }),
+        { capabilities, grants }
+    );
     return found as unknown as Context;
 }
 
 async function failureOf(work: Promise<unknown>): Promise<FailureError> {
-    const thrown: unknown = await work.then(() => null, (error: unknown) => error);
+    const thrown: unknown = await work.then(
+        () => null,
+        (error: unknown) => error
+    );
     if (thrown === null) {
         throw new Error('It did not fail');
     }
@@ -48,8 +62,7 @@ const isAlive = (pid: number): boolean => {
     try {
         // A process that ended and was not waited for is a zombie.
         return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-    }
-    catch {
+    } catch {
         return false;
     }
 };
@@ -57,12 +70,13 @@ const isAlive = (pid: number): boolean => {
 const nobody = (): number => Number(/^nobody:[^:]*:(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))?.[1]);
 
 /** Ends after the first line, whoever holds the pipe. */
-const firstLine = (): TransformStream<Uint8Array, Uint8Array> => new TransformStream({
-    transform(chunk, controller) {
-        controller.enqueue(chunk);
-        controller.terminate();
-    }
-});
+const firstLine = (): TransformStream<Uint8Array, Uint8Array> =>
+    new TransformStream({
+        transform(chunk, controller) {
+            controller.enqueue(chunk);
+            controller.terminate();
+        }
+    });
 
 async function start(options: RigOptions = {}): Promise<void> {
     rig = await createPluginRig(options);
@@ -74,11 +88,33 @@ describe('ctx.exec and ctx.spawn', () => {
 
     it('run arguments as they are, in an environment made from scratch', async () => {
         const ctx = await contextWith({ exec: ['printf', 'env', 'cat'] });
-        expect(await ctx.exec('printf', ['%s|', '$HOME', '; ls', '*'])).to.equal({ code: 0, signal: null, timedOut: false, stdout: '$HOME|; ls|*|', stderr: '', truncated: false });
+        expect(await ctx.exec('printf', ['%s|', '$HOME', '; ls', '*'])).to.equal({
+            code: 0,
+            signal: null,
+            timedOut: false,
+            stdout: '$HOME|; ls|*|',
+            stderr: '',
+            truncated: false
+        });
         process.env['PORTICO_TEST_SECRET'] = 'must not be seen';
         const { stdout } = await ctx.exec('env', [], { env: { MINE: 'yes' } });
         delete process.env['PORTICO_TEST_SECRET'];
-        expect(stdout.split('\n').map((line) => line.split('=')[0]).filter(Boolean).sort()).to.equal(['HOME', 'LANG', 'MINE', 'PATH', 'PORTICO_CHILD', ...(process.env['TZ'] === undefined ? [] : ['TZ'])].sort());
+        expect(
+            stdout
+                .split('\n')
+                .map((line) => line.split('=')[0])
+                .filter(Boolean)
+                .sort()
+        ).to.equal(
+            [
+                'HOME',
+                'LANG',
+                'MINE',
+                'PATH',
+                'PORTICO_CHILD',
+                ...(process.env['TZ'] === undefined ? [] : ['TZ'])
+            ].sort()
+        );
         expect((await ctx.exec('cat', [], { stdin: 'fed' })).stdout).to.equal('fed');
     });
 
@@ -88,7 +124,9 @@ describe('ctx.exec and ctx.spawn', () => {
         for (const file of ['sh', '/bin/sleep', '../bin/sleep', '']) {
             expect((await failureOf(ctx.exec(file, []))).reason).to.equal('CAPABILITY_MISSING');
         }
-        expect((await failureOf(ctx.exec('sleep', ['1'], { user: 'nobody' }))).reason).to.equal('CAPABILITY_MISSING');
+        expect((await failureOf(ctx.exec('sleep', ['1'], { user: 'nobody' }))).reason).to.equal(
+            'CAPABILITY_MISSING'
+        );
         for (const env of [{ PATH: '/tmp' }, { LD_PRELOAD: 'x' }, { NODE_OPTIONS: 'x' }, { 'A=B': 'x' }]) {
             await expect(ctx.exec('id', [], { env: env as Record<string, string> })).to.reject(TypeError);
         }
@@ -99,28 +137,49 @@ describe('ctx.exec and ctx.spawn', () => {
         expect((await failureOf(ctx.spawn('sleep', ['1']))).reason).to.equal('CAPABILITY_MISSING');
     });
 
-    itAsRoot('run as another account with nothing of the panel\'s: no group, no home, no descriptor', async () => {
-        const ctx = await contextWith({ exec: ['id', 'sh', 'sleep'], users: ['nobody'] });
-        const { stdout } = await ctx.exec('sh', ['-c', 'id -u; id -G; echo $HOME; ls /proc/self/fd | wc -l; cat /etc/shadow 2>&1 | head -c 40'], { user: 'nobody', cwd: '/' });
-        const [uid, groups, home, files, shadow] = stdout.split('\n');
-        expect([uid, groups?.split(' ').length, Number(files) <= 5]).to.equal([String(nobody()), 1, true]);
-        expect(home).to.not.equal(process.env['HOME']);
-        expect(shadow).to.match(/denied/);
-        for (const user of ['root', 'daemon', 'nobody; id', '-x', '']) {
-            expect((await failureOf(ctx.exec('id', [], { user }))).reason, user).to.equal('CAPABILITY_MISSING');
+    itAsRoot(
+        "run as another account with nothing of the panel's: no group, no home, no descriptor",
+        async () => {
+            const ctx = await contextWith({ exec: ['id', 'sh', 'sleep'], users: ['nobody'] });
+            const { stdout } = await ctx.exec(
+                'sh',
+                [
+                    '-c',
+                    'id -u; id -G; echo $HOME; ls /proc/self/fd | wc -l; cat /etc/shadow 2>&1 | head -c 40'
+                ],
+                { user: 'nobody', cwd: '/' }
+            );
+            const [uid, groups, home, files, shadow] = stdout.split('\n');
+            expect([uid, groups?.split(' ').length, Number(files) <= 5]).to.equal([
+                String(nobody()),
+                1,
+                true
+            ]);
+            expect(home).to.not.equal(process.env['HOME']);
+            expect(shadow).to.match(/denied/);
+            for (const user of ['root', 'daemon', 'nobody; id', '-x', '']) {
+                expect((await failureOf(ctx.exec('id', [], { user }))).reason, user).to.equal(
+                    'CAPABILITY_MISSING'
+                );
+            }
+            const child = await ctx.spawn('sleep', ['600'], { user: 'nobody', cwd: '/' });
+            expect(readFileSync(`/proc/${child.pid}/status`, 'utf8')).to.match(
+                new RegExp(`^Uid:\\s+${nobody()}\\s+${nobody()}`, 'm')
+            );
+            await generation.close('test');
+            expect(isAlive(child.pid)).to.be.false();
         }
-        const child = await ctx.spawn('sleep', ['600'], { user: 'nobody', cwd: '/' });
-        expect(readFileSync(`/proc/${child.pid}/status`, 'utf8')).to.match(new RegExp(`^Uid:\\s+${nobody()}\\s+${nobody()}`, 'm'));
-        await generation.close('test');
-        expect(isAlive(child.pid)).to.be.false();
-    });
+    );
 
-    it('stay the plugin\'s when they leave somebody behind, until its end', async () => {
+    it("stay the plugin's when they leave somebody behind, until its end", async () => {
         const ctx = await contextWith({ exec: ['sh'] });
         const child = await ctx.spawn('sh', ['-c', 'setsid sleep 600 & echo $!']);
         const pid = Number(await new Response(child.stdout.pipeThrough(firstLine())).text());
         expect((await child.exited).code).to.equal(0);
-        expect([isAlive(pid), generation.held().some(({ kind }) => kind === 'process')]).to.equal([true, true]);
+        expect([isAlive(pid), generation.held().some(({ kind }) => kind === 'process')]).to.equal([
+            true,
+            true
+        ]);
         expect((await generation.close('test')).leaked).to.equal([]);
         expect(isAlive(pid)).to.be.false();
     });
@@ -128,7 +187,11 @@ describe('ctx.exec and ctx.spawn', () => {
     it('say which program is missing, and do not take an exit code for a failure', async () => {
         const ctx = await contextWith({ exec: ['no-such-program', 'false'] });
         const missing = await failureOf(ctx.exec('no-such-program', []));
-        expect([missing.code, missing.reason, missing.data?.['tool']]).to.equal([50302, 'TOOL_MISSING', 'no-such-program']);
+        expect([missing.code, missing.reason, missing.data?.['tool']]).to.equal([
+            50302,
+            'TOOL_MISSING',
+            'no-such-program'
+        ]);
         expect((await ctx.exec('false', [])).code).to.equal(1);
     });
 
@@ -145,7 +208,9 @@ describe('ctx.exec and ctx.spawn', () => {
         const ctx = await contextWith({ exec: ['sh', 'head'] });
         const big = await ctx.exec('head', ['-c', '3000000', '/dev/zero'], { maxOutputBytes: 1000 });
         expect([big.code, big.stdout.length, big.truncated]).to.equal([0, 1000, true]);
-        const limited = await ctx.exec('sh', ['-c', 'ulimit -n; ulimit -f'], { limits: { openFiles: 20, fileBytes: 1024 } });
+        const limited = await ctx.exec('sh', ['-c', 'ulimit -n; ulimit -f'], {
+            limits: { openFiles: 20, fileBytes: 1024 }
+        });
         expect(limited.stdout.split('\n')[0]).to.equal('20');
     });
 
@@ -171,7 +236,16 @@ describe('ctx.exec and ctx.spawn', () => {
         await Promise.all([1, 2, 3].map(() => ctx.exec('true', ['--', 'x'])));
         await generation.close('test');
         const uses = rig.http.recorded.filter(({ action }) => action === 'exec');
-        expect(uses.map(({ resourceId, after, actor }) => [resourceId, (after as { count: number }).count, actor.plugin])).to.equal([['true', 1, 'probe'], ['true', 2, 'probe']]);
+        expect(
+            uses.map(({ resourceId, after, actor }) => [
+                resourceId,
+                (after as { count: number }).count,
+                actor.plugin
+            ])
+        ).to.equal([
+            ['true', 1, 'probe'],
+            ['true', 2, 'probe']
+        ]);
     });
 });
 
@@ -183,7 +257,9 @@ describe('ctx.files', () => {
         await start();
         folder = join(rig.root, 'root');
         outside = join(rig.root, 'outside');
-        [folder, outside, join(folder, 'sub'), join(rig.root, 'forbidden')].forEach((path) => mkdirSync(path, { recursive: true }));
+        [folder, outside, join(folder, 'sub'), join(rig.root, 'forbidden')].forEach((path) =>
+            mkdirSync(path, { recursive: true })
+        );
         writeFileSync(join(outside, 'secret.txt'), 'secret');
         writeFileSync(join(folder, 'a.txt'), 'inside');
         symlinkSync(outside, join(folder, 'link'));
@@ -193,8 +269,26 @@ describe('ctx.files', () => {
 
     it('never leave their root, by no spelling and no link', async () => {
         const files = (await contextWith({ files: [folder] })).files(folder);
-        for (const path of ['../outside/secret.txt', 'link/secret.txt', 'file-link', 'sub/../../outside/secret.txt', '/etc/passwd', 'a.txt/x', './a.txt', '..', 'sub/..', 'a\0b', 'x'.repeat(5000)]) {
-            for (const work of [() => files.open(path), () => files.open(path, 'w'), () => files.list(path), () => files.chmod(path, 0o777), () => files.remove(`${path}/secret.txt`)]) {
+        for (const path of [
+            '../outside/secret.txt',
+            'link/secret.txt',
+            'file-link',
+            'sub/../../outside/secret.txt',
+            '/etc/passwd',
+            'a.txt/x',
+            './a.txt',
+            '..',
+            'sub/..',
+            'a\0b',
+            'x'.repeat(5000)
+        ]) {
+            for (const work of [
+                () => files.open(path),
+                () => files.open(path, 'w'),
+                () => files.list(path),
+                () => files.chmod(path, 0o777),
+                () => files.remove(`${path}/secret.txt`)
+            ]) {
                 expect((await failureOf(work())).code, path).to.equal(40400);
             }
         }
@@ -218,11 +312,16 @@ describe('ctx.files', () => {
         expect((await failureOf(files.move('a.txt', 'x/y/z/moved.txt'))).code).to.equal(40900);
         await files.move('x/y', 'sub/y');
         expect((await failureOf(files.move('sub', 'sub/y/inside'))).code).to.equal(40400);
-        expect((await files.list('sub/y/z')).map(({ name, type, size }) => [name, type, size])).to.equal([['moved.txt', 'file', 3]]);
+        expect((await files.list('sub/y/z')).map(({ name, type, size }) => [name, type, size])).to.equal([
+            ['moved.txt', 'file', 3]
+        ]);
         expect((await failureOf(files.remove('sub'))).code).to.equal(40900);
         await files.remove('sub', { recursive: true });
         await files.remove('link');
-        expect([existsSync(join(folder, 'sub')), existsSync(join(outside, 'secret.txt'))]).to.equal([false, true]);
+        expect([existsSync(join(folder, 'sub')), existsSync(join(outside, 'secret.txt'))]).to.equal([
+            false,
+            true
+        ]);
         expect((await failureOf(files.remove('', { recursive: true }))).code).to.equal(40400);
     });
 
@@ -253,16 +352,20 @@ describe('ctx.files', () => {
         expect([...texts]).to.equal(['inside']);
     });
 
-    it('open only what is granted, and never the panel\'s own folder', async () => {
+    it("open only what is granted, and never the panel's own folder", async () => {
         const ctx = await contextWith({ files: [folder] });
         expect((await failureOf(ctx.files(outside).list(''))).reason).to.equal('CAPABILITY_MISSING');
-        expect((await failureOf(ctx.files(join(folder, 'link')).list(''))).reason).to.equal('CAPABILITY_MISSING');
-        expect((await ctx.files(join(folder, 'sub')).list(''))).to.equal([]);
+        expect((await failureOf(ctx.files(join(folder, 'link')).list(''))).reason).to.equal(
+            'CAPABILITY_MISSING'
+        );
+        expect(await ctx.files(join(folder, 'sub')).list('')).to.equal([]);
         await ctx.files(ctx.dataDir).createFolder('own');
         await generation.close('test');
         const any = await contextWith({ files: ['*'] });
         expect((await any.files(outside).list('')).map(({ name }) => name)).to.equal(['secret.txt']);
-        expect((await failureOf(any.files(join(rig.root, 'forbidden')).list(''))).reason).to.equal('CAPABILITY_MISSING');
+        expect((await failureOf(any.files(join(rig.root, 'forbidden')).list(''))).reason).to.equal(
+            'CAPABILITY_MISSING'
+        );
         expect((await failureOf(any.files(rig.root).list('forbidden'))).code).to.equal(40400);
     });
 
@@ -302,7 +405,11 @@ describe('ctx.fetch and ctx.dial', () => {
     it('reach what is granted as an address, and check every redirect', async () => {
         const ctx = await contextWith({ network: ['127.0.0.1'] });
         const answer = await ctx.fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: 'hello' });
-        expect([answer.status, answer.headers.get('x-method'), await answer.text()]).to.equal([200, 'POST', 'hello']);
+        expect([answer.status, answer.headers.get('x-method'), await answer.text()]).to.equal([
+            200,
+            'POST',
+            'hello'
+        ]);
         await expect(ctx.fetch(`http://127.0.0.1:${port}/away`)).to.reject(/fetch failed/);
         await expect(ctx.fetch(`http://localhost:${port}/`)).to.reject(/fetch failed/);
         const manual = await ctx.fetch(`http://127.0.0.1:${port}/away`, { redirect: 'manual' });
@@ -311,13 +418,17 @@ describe('ctx.fetch and ctx.dial', () => {
 
     it('do not reach a private address by a granted name, nor anything without a grant', async () => {
         const named = await contextWith({ network: ['*'] });
-        const failed = (await named.fetch(`http://127.0.0.1:${port}/`).catch((error: unknown) => error)) as { cause: { reason: string } };
+        const failed = (await named.fetch(`http://127.0.0.1:${port}/`).catch((error: unknown) => error)) as {
+            cause: { reason: string };
+        };
         expect(failed.cause.reason).to.equal('ADDRESS_FORBIDDEN');
         const [error] = (await once(named.dial({ host: 'localhost', port }), 'error')) as [FailureError];
         expect(error.reason).to.equal('CAPABILITY_MISSING');
         await generation.close('test');
         const none = await contextWith({});
-        const refused = (await none.fetch('http://example.com/').catch((thrown: unknown) => thrown)) as { cause: FailureError };
+        const refused = (await none.fetch('http://example.com/').catch((thrown: unknown) => thrown)) as {
+            cause: FailureError;
+        };
         expect(refused.cause.reason).to.equal('CAPABILITY_MISSING');
     });
 
@@ -372,10 +483,16 @@ describe('ctx.schedule', () => {
     it('finds the next time across a change of the clocks', async () => {
         now = Date.parse('2026-03-29T00:59:00Z');
         const ctx = await contextWith({});
-        await using spring = await ctx.schedule('spring', { cron: '30 2 * * *', timezone: 'Europe/Berlin' }, () => undefined);
+        await using spring = await ctx.schedule(
+            'spring',
+            { cron: '30 2 * * *', timezone: 'Europe/Berlin' },
+            () => undefined
+        );
         expect((await spring.next())?.toISOString()).to.equal('2026-03-29T01:00:00.000Z');
         await expect(ctx.schedule('wrong', { cron: 'every day' }, () => undefined)).to.reject();
-        await expect(ctx.schedule('wrong', { cron: '* * * * *', timezone: 'Europe/Atlantis' }, () => undefined)).to.reject();
+        await expect(
+            ctx.schedule('wrong', { cron: '* * * * *', timezone: 'Europe/Atlantis' }, () => undefined)
+        ).to.reject();
     });
 
     it('makes up once for what was missed while nothing ran', async () => {
@@ -387,7 +504,11 @@ describe('ctx.schedule', () => {
         await generation.close('test');
         now = Date.parse('2026-05-04T12:00:00Z');
         const second = await contextWith({});
-        await second.schedule('nightly', when, ({ at, missed }) => void runs.push([at.toISOString(), missed]));
+        await second.schedule(
+            'nightly',
+            when,
+            ({ at, missed }) => void runs.push([at.toISOString(), missed])
+        );
         await until(() => runs.length === 1);
         expect(runs).to.equal([['2026-05-02T03:00:00.000Z', true]]);
     });

@@ -63,7 +63,7 @@ const expected: Readonly<Record<string, readonly unknown[]>> = {
     'hook-throws': ['running'],
     'stop-hangs': ['running'],
     'stop-throws': ['running'],
-    'sound': ['running']
+    sound: ['running']
 };
 
 interface Row {
@@ -84,8 +84,10 @@ describe('createPlugins', { timeout: 120_000 }, () => {
     });
     after({ timeout: 60_000 }, () => panel.close());
 
-    const rows = async (): Promise<readonly Row[]> => (await panel.client.get('/api/plugins')).data as readonly Row[];
-    const own = async (): Promise<readonly Row[]> => (await rows()).filter((row) => row.package === null || row.package.startsWith('@portico-fixture/'));
+    const rows = async (): Promise<readonly Row[]> =>
+        (await panel.client.get('/api/plugins')).data as readonly Row[];
+    const own = async (): Promise<readonly Row[]> =>
+        (await rows()).filter((row) => row.package === null || row.package.startsWith('@portico-fixture/'));
     const put = (name: string, body: object) => panel.client.put(`/api/plugins/${name}`, body);
 
     it('has a login and a list in time, whatever hangs meanwhile', async () => {
@@ -96,36 +98,62 @@ describe('createPlugins', { timeout: 120_000 }, () => {
 
     it('leaves each broken package where it broke, with stage, code and a sentence', async () => {
         await panel.panel.settled();
-        const found = Object.fromEntries((await own()).map((row) => [(row.package ?? row.name).replace('@portico-fixture/', ''), row]));
-        const ended = Object.fromEntries(Object.entries(found).map(([name, { state, failure }]) => [name, failure === null ? [state] : [state, failure.stage, failure.code]]));
+        const found = Object.fromEntries(
+            (await own()).map((row) => [(row.package ?? row.name).replace('@portico-fixture/', ''), row])
+        );
+        const ended = Object.fromEntries(
+            Object.entries(found).map(([name, { state, failure }]) => [
+                name,
+                failure === null ? [state] : [state, failure.stage, failure.code]
+            ])
+        );
         expect(ended).to.equal(expected as typeof ended);
-        expect(Object.values(found).filter(({ failure }) => failure !== null && failure.message.length < 10)).to.equal([]);
+        expect(
+            Object.values(found).filter(({ failure }) => failure !== null && failure.message.length < 10)
+        ).to.equal([]);
     });
 
     it('serves what is sound, and answers for the others by what is wrong with them', async () => {
         expect((await panel.client.get('/api/plugins/sound/hello')).data).to.equal({ text: 'Hello' });
         const { status, code, data } = await panel.client.get('/api/plugins/setup-half/hello');
-        expect([status, code, data]).to.equal([503, 50303, { reason: 'PLUGIN_FAILED', plugin: 'setup-half', stage: 'mounted', cause: 'SETUP_FAILED' }]);
+        expect([status, code, data]).to.equal([
+            503,
+            50303,
+            { reason: 'PLUGIN_FAILED', plugin: 'setup-half', stage: 'mounted', cause: 'SETUP_FAILED' }
+        ]);
         expect((await panel.client.get('/api/plugins/nobody/hello')).code).to.equal(40410);
     });
 
     it('goes on when handlers and taps throw or hang, and no plugin fails by that', async () => {
         expect((await panel.client.get('/api/plugins/handler-throws/boom')).code).to.equal(50000);
         expect((await panel.client.get('/api/plugins/handler-hangs/hang')).code).to.equal(50300);
-        const { code, data } = await panel.client.post('/api/hosts', { domain: 'guarded.example', upstream: '127.0.0.1:1' });
+        const { code, data } = await panel.client.post('/api/hosts', {
+            domain: 'guarded.example',
+            upstream: '127.0.0.1:1'
+        });
         expect([code, data.reason]).to.equal([40920, 'REFUSED_BY_PLUGIN']); // a guard that fails refuses
-        expect((await rows()).filter(({ name }) => /^(handler|hook)-/.test(name)).map(({ state }) => state)).to.equal(['running', 'running', 'running', 'running']);
+        expect(
+            (await rows()).filter(({ name }) => /^(handler|hook)-/.test(name)).map(({ state }) => state)
+        ).to.equal(['running', 'running', 'running', 'running']);
         for (const name of ['hook-throws', 'hook-hangs']) {
-            expect((await put(name, { enabled: false })).data).to.include({ state: 'disabled', enabled: false });
+            expect((await put(name, { enabled: false })).data).to.include({
+                state: 'disabled',
+                enabled: false
+            });
         }
-        expect((await panel.client.post('/api/hosts', { domain: 'guarded.example', upstream: '127.0.0.1:1' })).status).to.equal(201);
+        expect(
+            (await panel.client.post('/api/hosts', { domain: 'guarded.example', upstream: '127.0.0.1:1' }))
+                .status
+        ).to.equal(201);
     });
 
     it('says what a plugin that does not stop leaves behind, and takes it away all the same', async () => {
         const hangs = await put('stop-hangs', { enabled: false });
         expect(hangs.data.state).to.equal('disabled');
         expect(hangs.data.released.failures).to.have.length(1);
-        expect((await put('stop-throws', { enabled: false })).data.released.failures).to.equal(['The device does not let go']);
+        expect((await put('stop-throws', { enabled: false })).data.released.failures).to.equal([
+            'The device does not let go'
+        ]);
         expect((await put('stop-throws', { enabled: true })).data.state).to.equal('running');
     });
 
@@ -136,10 +164,18 @@ describe('createPlugins', { timeout: 120_000 }, () => {
             states.push([data.state, data.failure.code]);
         }
         // One fall at boot, the second and third by hand; the fourth attempt frees it, and it falls for the first time.
-        expect(states).to.equal([['failed', 'SETUP_FAILED'], ['quarantined', 'SETUP_FAILED'], ['failed', 'SETUP_FAILED'], ['failed', 'SETUP_FAILED']]);
+        expect(states).to.equal([
+            ['failed', 'SETUP_FAILED'],
+            ['quarantined', 'SETUP_FAILED'],
+            ['failed', 'SETUP_FAILED'],
+            ['failed', 'SETUP_FAILED']
+        ]);
         expect((await put('setup-throws', { enabled: true })).data).to.include({ state: 'quarantined' });
         expect((await panel.client.get('/api/plugins/setup-throws')).data.quarantinedAt).to.be.a.string();
-        expect((await panel.client.get('/api/plugins/setup-throws/x')).data).to.include({ reason: 'PLUGIN_FAILED', cause: 'SETUP_FAILED' });
+        expect((await panel.client.get('/api/plugins/setup-throws/x')).data).to.include({
+            reason: 'PLUGIN_FAILED',
+            cause: 'SETUP_FAILED'
+        });
     });
 
     it('tries again what lacked a setting when the setting is saved, and never counts that', async () => {
@@ -150,20 +186,38 @@ describe('createPlugins', { timeout: 120_000 }, () => {
         expect([wrong.code, wrong.data.errors[0].path]).to.equal([40001, 'token']);
         const { data } = await put('settings-required', { settings: { token: 'four' } });
         expect([data.state, data.failure, data.settings]).to.equal(['running', null, { token: 'four' }]);
-        expect((await panel.client.get('/api/plugins/settings-required/length')).data).to.equal({ length: 4 });
+        expect((await panel.client.get('/api/plugins/settings-required/length')).data).to.equal({
+            length: 4
+        });
         await put('settings-required', { settings: { token: 'longer' } });
-        expect((await panel.client.get('/api/plugins/settings-required/length')).data).to.equal({ length: 6 });
+        expect((await panel.client.get('/api/plugins/settings-required/length')).data).to.equal({
+            length: 6
+        });
     });
 
     it('tells that a plugin failed', async () => {
-        await until(() => panel.lines.some((line) => line.includes('"plugin":"setup-throws"') && line.includes('"quarantined":true')), 'the log');
+        await until(
+            () =>
+                panel.lines.some(
+                    (line) => line.includes('"plugin":"setup-throws"') && line.includes('"quarantined":true')
+                ),
+            'the log'
+        );
         const { data } = await panel.client.get('/api/audit?resource=plugins&action=disable');
-        expect(data.map(({ resourceId }: { resourceId: string }) => resourceId)).to.include(['hook-throws', 'hook-hangs', 'stop-hangs']);
+        expect(data.map(({ resourceId }: { resourceId: string }) => resourceId)).to.include([
+            'hook-throws',
+            'hook-hangs',
+            'stop-hangs'
+        ]);
     });
 
     it('keeps every route in the document of the API, those of plugins included', async () => {
         const { text } = await panel.client.get('/api/openapi.json');
         const { paths } = JSON.parse(text) as { paths: Record<string, unknown> };
-        expect(Object.keys(paths)).to.include(['/api/plugins', '/api/plugins/{name}', '/api/plugins/sound/hello']);
+        expect(Object.keys(paths)).to.include([
+            '/api/plugins',
+            '/api/plugins/{name}',
+            '/api/plugins/sound/hello'
+        ]);
     });
 });

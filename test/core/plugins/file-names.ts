@@ -1,4 +1,13 @@
-import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+    existsSync,
+    linkSync,
+    mkdirSync,
+    readdirSync,
+    readFileSync,
+    renameSync,
+    symlinkSync,
+    writeFileSync
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -14,37 +23,75 @@ let rig: PluginRig;
 let folder: string;
 let files: Files;
 
-const raw = (...parts: (string | number)[]): Buffer => Buffer.concat(parts.map((part) => (typeof part === 'number' ? Buffer.from([part]) : Buffer.from(part))));
+const raw = (...parts: (string | number)[]): Buffer =>
+    Buffer.concat(parts.map((part) => (typeof part === 'number' ? Buffer.from([part]) : Buffer.from(part))));
 const below = (name: Buffer): Buffer => Buffer.concat([Buffer.from(`${folder}/`), name]);
-const codeOf = (work: Promise<unknown>): Promise<number> => work.then(() => 0, (error: FailureError) => error.code);
+const codeOf = (work: Promise<unknown>): Promise<number> =>
+    work.then(
+        () => 0,
+        (error: FailureError) => error.code
+    );
 
 beforeEach(async () => {
     rig = await createPluginRig();
     folder = join(rig.root, 'root');
     mkdirSync(folder);
     let found: Context | null = null;
-    await rig.run(definePlugin({ setup(ctx) {
-        found = ctx;
-    } }), { capabilities: { files: [folder] } });
+    await rig.run(
+        definePlugin({
+            setup(ctx) {
+                found = ctx;
+            }
+        }),
+        { capabilities: { files: [folder] } }
+    );
     files = (found as unknown as Context).files(folder);
 });
 afterEach(() => rig.close());
 
 describe('nameOf and bytesOf', () => {
     it('give back every name as it was, and one text only for each', () => {
-        const names = [raw('plain'), raw('é ☃ 😀'), raw('caf', 0xe9), raw(0xff), raw(0xc3), raw(0xe2, 0x98), raw(0xf0, 0x9f, 0x98), raw(0xed, 0xa0, 0x80), raw(0xc0, 0xaf), raw(0xf5, 0x80, 0x80, 0x80), raw('\uef80'), raw('a\uefffb', 0xff), raw('\ufffd'), raw('\ufeffbom')];
+        const names = [
+            raw('plain'),
+            raw('é ☃ 😀'),
+            raw('caf', 0xe9),
+            raw(0xff),
+            raw(0xc3),
+            raw(0xe2, 0x98),
+            raw(0xf0, 0x9f, 0x98),
+            raw(0xed, 0xa0, 0x80),
+            raw(0xc0, 0xaf),
+            raw(0xf5, 0x80, 0x80, 0x80),
+            raw('\uef80'),
+            raw('a\uefffb', 0xff),
+            raw('\ufffd'),
+            raw('\ufeffbom')
+        ];
         const texts = names.map(nameOf);
         expect(new Set(texts).size).to.equal(names.length);
-        expect(texts.map((text) => bytesOf(text)?.toString('hex'))).to.equal(names.map((name) => name.toString('hex')));
-        expect(texts.every((text) => text.isWellFormed() && decodeURIComponent(encodeURIComponent(text)) === text)).to.be.true();
+        expect(texts.map((text) => bytesOf(text)?.toString('hex'))).to.equal(
+            names.map((name) => name.toString('hex'))
+        );
+        expect(
+            texts.every(
+                (text) => text.isWellFormed() && decodeURIComponent(encodeURIComponent(text)) === text
+            )
+        ).to.be.true();
         for (let tries = 0; tries < 20_000; tries += 1) {
-            const name = Buffer.from(Array.from({ length: 1 + tries % 7 }, () => Math.floor(Math.random() * 256)));
+            const name = Buffer.from(
+                Array.from({ length: 1 + (tries % 7) }, () => Math.floor(Math.random() * 256))
+            );
             expect(bytesOf(nameOf(name))?.equals(name)).to.be.true();
         }
     });
 
     it('know no text that would be another name in disguise', () => {
-        for (const text of ['\uefc3\uefa9', 'x\ud800', '\udcff', '\uefee\uefbe\uef85'.replace('\uef85', '\uef85\uef80').slice(0, 2) + '\u0085']) {
+        for (const text of [
+            '\uefc3\uefa9',
+            'x\ud800',
+            '\udcff',
+            '\uefee\uefbe\uef85'.replace('\uef85', '\uef85\uef80').slice(0, 2) + '\u0085'
+        ]) {
             const bytes = bytesOf(text);
             expect(bytes === null || nameOf(bytes) === text).to.be.true();
         }
@@ -62,7 +109,11 @@ describe('ctx.files with names that are no UTF-8', () => {
         writeFileSync(Buffer.concat([below(raw('dir', 0xff)), raw('/', 0xfe)]), 'deep');
         symlinkSync(raw('to', 0xfd), below(raw('link')));
         const names = (await files.list('')).map(({ name, type }) => [name, type]).sort();
-        expect(names).to.equal([['caf\uefe9.txt', 'file'], ['dir\uefff', 'folder'], ['link', 'link']]);
+        expect(names).to.equal([
+            ['caf\uefe9.txt', 'file'],
+            ['dir\uefff', 'folder'],
+            ['link', 'link']
+        ]);
         expect(await files.readLink('link')).to.equal('to\ueffd');
         const handle = await files.open('caf\uefe9.txt');
         expect(await handle.readFile('utf8')).to.equal('coffee');
@@ -72,7 +123,9 @@ describe('ctx.files with names that are no UTF-8', () => {
         expect(existsSync(Buffer.concat([below(raw('dir', 0xff)), raw('/moved', 0x80)]))).to.be.true();
         const made = await files.open('new\uefc0', 'wx');
         await made.close();
-        expect(readdirSync(folder, { encoding: 'buffer' }).some((name) => name.equals(raw('new', 0xc0)))).to.be.true();
+        expect(
+            readdirSync(folder, { encoding: 'buffer' }).some((name) => name.equals(raw('new', 0xc0)))
+        ).to.be.true();
         await files.remove('dir\uefff', { recursive: true });
         await files.remove('new\uefc0');
         expect(readdirSync(folder)).to.equal(['link']);
@@ -90,29 +143,47 @@ describe('ctx.files with names that are no UTF-8', () => {
 
     it('can be seen and deleted in the file manager', async () => {
         writeFileSync(below(odd), 'coffee');
-        rig.user('root', ['read', 'content', 'write'].map((verb) => `filemanager:${verb}`), { role: 'admin' });
-        const { portico } = JSON.parse(readFileSync(new URL('../../../extensions/filemanager/package.json', import.meta.url), 'utf8')) as { portico: { capabilities: object } };
-        await rig.run(filemanager, { name: 'filemanager', capabilities: portico.capabilities, manifest: portico as never, settings: { roots: [{ name: 'main', path: folder, roles: [] }] } });
+        rig.user(
+            'root',
+            ['read', 'content', 'write'].map((verb) => `filemanager:${verb}`),
+            { role: 'admin' }
+        );
+        const { portico } = JSON.parse(
+            readFileSync(new URL('../../../extensions/filemanager/package.json', import.meta.url), 'utf8')
+        ) as { portico: { capabilities: object } };
+        await rig.run(filemanager, {
+            name: 'filemanager',
+            capabilities: portico.capabilities,
+            manifest: portico as never,
+            settings: { roots: [{ name: 'main', path: folder, roles: [] }] }
+        });
         const base = '/api/plugins/filemanager';
         const list = await rig.ask('root', 'GET', `${base}/files?root=main`);
         expect(list.data.map(({ path }: { path: string }) => path)).to.equal(['caf\uefe9.txt']);
         const path = encodeURIComponent('caf\uefe9.txt');
-        expect((await rig.ask('root', 'GET', `${base}/content?root=main&path=${path}`)).text).to.equal('coffee');
+        expect((await rig.ask('root', 'GET', `${base}/content?root=main&path=${path}`)).text).to.equal(
+            'coffee'
+        );
         const removed = await rig.ask('root', 'DELETE', `${base}/files?root=main&path=${path}`);
         expect(removed.code, removed.message).to.equal(0);
         expect(readdirSync(folder).filter((name) => !name.startsWith('.'))).to.equal([]);
     });
 });
 
-describe('ctx.files of the plugin\'s own folder', () => {
-    it('opens all of it where a link leads to the panel\'s folder, and nothing beside it', async () => {
+describe("ctx.files of the plugin's own folder", () => {
+    it("opens all of it where a link leads to the panel's folder, and nothing beside it", async () => {
         mkdirSync(join(rig.root, 'forbidden', 'own', 'sub'), { recursive: true });
         mkdirSync(join(rig.root, 'forbidden', 'keys'));
         symlinkSync(join(rig.root, 'forbidden'), join(rig.root, 'alias'));
         let found: Context | null = null;
-        await rig.run(definePlugin({ setup(ctx) {
-            found = ctx;
-        } }), { name: 'other', capabilities: { files: ['*'] }, dataDir: join(rig.root, 'alias', 'own') });
+        await rig.run(
+            definePlugin({
+                setup(ctx) {
+                    found = ctx;
+                }
+            }),
+            { name: 'other', capabilities: { files: ['*'] }, dataDir: join(rig.root, 'alias', 'own') }
+        );
         const ctx = found as unknown as Context;
         await ctx.files(ctx.dataDir).createFolder('sub/deeper/still', { parents: true });
         expect((await ctx.files(ctx.dataDir).list('sub')).map(({ name }) => name)).to.equal(['deeper']);
@@ -127,7 +198,9 @@ describe('ctx.files with many at once, and very deep', () => {
         for (let number = 0; number < count; number += 1) {
             writeFileSync(join(folder, `from-${number}`), String(number));
         }
-        const codes = await Promise.all(Array.from({ length: count }, (_each, number) => codeOf(files.move(`from-${number}`, 'to'))));
+        const codes = await Promise.all(
+            Array.from({ length: count }, (_each, number) => codeOf(files.move(`from-${number}`, 'to')))
+        );
         expect(codes.filter((code) => code === 0).length).to.equal(1);
         expect(codes.filter((code) => code === 40900).length).to.equal(count - 1);
         expect(readFileSync(join(folder, 'to'), 'utf8')).to.equal(String(codes.indexOf(0)));
@@ -139,7 +212,19 @@ describe('ctx.files with many at once, and very deep', () => {
         writeFileSync(join(folder, 'b', 'kept'), '');
         writeFileSync(join(folder, 'file'), 'file');
         linkSync(join(folder, 'file'), join(folder, 'same'));
-        expect(await Promise.all([files.move('a', 'b'), files.move('a', 'c'), files.move('a', 'file'), files.move('file', 'a'), files.move('file', 'file'), files.move('file', 'same'), files.move('a', 'a')].map(codeOf))).to.equal([40900, 40900, 40900, 40900, 40900, 40900, 40900]);
+        expect(
+            await Promise.all(
+                [
+                    files.move('a', 'b'),
+                    files.move('a', 'c'),
+                    files.move('a', 'file'),
+                    files.move('file', 'a'),
+                    files.move('file', 'file'),
+                    files.move('file', 'same'),
+                    files.move('a', 'a')
+                ].map(codeOf)
+            )
+        ).to.equal([40900, 40900, 40900, 40900, 40900, 40900, 40900]);
         expect(readdirSync(folder).sort()).to.equal(['a', 'b', 'c', 'file', 'same']);
         expect(readdirSync(join(folder, 'b'))).to.equal(['kept']);
     });
@@ -168,7 +253,11 @@ describe('ctx.files with many at once, and very deep', () => {
 
     it('refuses a path that is deeper than the machine takes', async () => {
         expect(await codeOf(files.createFolder('a/'.repeat(2049), { parents: true }))).to.equal(40400);
-        expect(await codeOf(files.createFolder(Array.from({ length: 2000 }, () => 'a').join('/'), { parents: true }))).to.equal(0);
+        expect(
+            await codeOf(
+                files.createFolder(Array.from({ length: 2000 }, () => 'a').join('/'), { parents: true })
+            )
+        ).to.equal(0);
         expect((await files.stat(Array.from({ length: 2000 }, () => 'a').join('/'))).type).to.equal('folder');
         await files.remove('a', { recursive: true });
         expect(readdirSync(folder)).to.equal([]);

@@ -8,7 +8,10 @@ export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
 interface Math {
-    add(input: { readonly one: number; readonly two: number }): Promise<{ readonly sum: number; readonly by: string }>;
+    add(input: {
+        readonly one: number;
+        readonly two: number;
+    }): Promise<{ readonly sum: number; readonly by: string }>;
     count(input: null): AsyncIterable<number>;
 }
 
@@ -28,8 +31,14 @@ function provider(word: string, { refuses = false, taps = true } = {}): PluginDe
                     await stay;
                     return refuses ? { refuse: `${word} refuses` } : undefined;
                 });
-                ctx.hooks.tap('host.beforeSave', ({ host, ...rest }) => ({ ...rest, host: { ...host, notes: `${String((host as { notes?: string }).notes ?? '')}${word}` } }));
-                ctx.hooks.tap('host.beforeSave', ({ host, ...rest }) => ({ ...rest, host: { ...host, notes: `${String((host as { notes?: string }).notes ?? '')}!` } }));
+                ctx.hooks.tap('host.beforeSave', ({ host, ...rest }) => ({
+                    ...rest,
+                    host: { ...host, notes: `${String((host as { notes?: string }).notes ?? '')}${word}` }
+                }));
+                ctx.hooks.tap('host.beforeSave', ({ host, ...rest }) => ({
+                    ...rest,
+                    host: { ...host, notes: `${String((host as { notes?: string }).notes ?? '')}!` }
+                }));
                 ctx.hooks.tap('host.afterChange', () => void asked.push(`${word} hears`));
             }
             return {
@@ -37,7 +46,7 @@ function provider(word: string, { refuses = false, taps = true } = {}): PluginDe
                     await stay;
                     return { sum: one + two, by: word };
                 },
-                async* count() {
+                async *count() {
                     asked.push(`${word} counts`);
                     yield 1;
                     await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve));
@@ -51,17 +60,29 @@ const consumer = definePlugin({
     optional: { math: contract<Math>() },
     setup(ctx) {
         ctx.onPartner('math', (partner) => void notices.push(partner === undefined ? 'gone' : 'here'));
-        ctx.route({ method: 'GET', path: '/sum', access: 'read', handler: async () => ctx.plugins.math === undefined ? { by: 'nobody' } : ctx.plugins.math.add({ one: 1, two: 2 }) });
-        ctx.route({ method: 'GET', path: '/count', access: 'read', handler: async () => {
-            const seen: number[] = [];
-            try {
-                for await (const each of ctx.plugins.math?.count(null) ?? []) {
-                    seen.push(each);
+        ctx.route({
+            method: 'GET',
+            path: '/sum',
+            access: 'read',
+            handler: async () =>
+                ctx.plugins.math === undefined ? { by: 'nobody' } : ctx.plugins.math.add({ one: 1, two: 2 })
+        });
+        ctx.route({
+            method: 'GET',
+            path: '/count',
+            access: 'read',
+            handler: async () => {
+                const seen: number[] = [];
+                try {
+                    for await (const each of ctx.plugins.math?.count(null) ?? []) {
+                        seen.push(each);
+                    }
+                } catch {
+                    /* it ends with its generation */
                 }
+                return { seen };
             }
-            catch { /* it ends with its generation */ }
-            return { seen };
-        } });
+        });
     }
 });
 
@@ -70,7 +91,11 @@ const saved = { before: null, host: { domain: 'a.example' } } as const;
 const asks = { action: 'create', before: null, after: { domain: 'a.example' } } as const;
 
 /** Swaps by hand, as the swap does; `meanwhile` runs while there is neither the one nor the other. */
-async function swap(old: Generation, definition: PluginDefinition, meanwhile: () => void | Promise<void> = () => undefined): Promise<Generation> {
+async function swap(
+    old: Generation,
+    definition: PluginDefinition,
+    meanwhile: () => void | Promise<void> = () => undefined
+): Promise<Generation> {
     const parking = rig.gateway.park('math');
     expect(await parking.drain(2_000)).to.equal(0);
     await old.close('it is swapped');
@@ -100,10 +125,14 @@ describe('Contracts and taps of a plugin that is being swapped', { timeout: 60_0
         }
         let waiting: Promise<unknown>[] = [];
         running = await swap(running, provider('second'), () => {
-            waiting = Array.from({ length: 5 }, () => rig.ask('admin', 'GET', '/api/plugins/other/sum').then(({ data }) => data));
+            waiting = Array.from({ length: 5 }, () =>
+                rig.ask('admin', 'GET', '/api/plugins/other/sum').then(({ data }) => data)
+            );
             return new Promise((resolve) => setTimeout(resolve, 60));
         });
-        expect(await Promise.all(waiting)).to.equal(Array.from({ length: 5 }, () => ({ sum: 3, by: 'second' })));
+        expect(await Promise.all(waiting)).to.equal(
+            Array.from({ length: 5 }, () => ({ sum: 3, by: 'second' }))
+        );
         expect((await counting).data).to.equal({ seen: [1] });
         expect(notices).to.equal(['here']);
     });
@@ -125,16 +154,29 @@ describe('Contracts and taps of a plugin that is being swapped', { timeout: 60_0
         asked.length = 0;
         let runs: Promise<unknown>[] = [];
         running = await swap(running, provider('third', { refuses: true }), () => {
-            expect([rig.hooks.hostGuard.used, rig.hooks.host.taps().some(({ plugin }) => plugin === 'math')]).to.equal([true, false]);
-            runs = [rig.hooks.hostGuard.run(asks).catch((error: Error) => error.message), rig.hooks.hostBeforeSave.run(saved), rig.hooks.hostAfterChange.run({ action: 'create', host: { domain: 'a' } } as never)];
+            expect([
+                rig.hooks.hostGuard.used,
+                rig.hooks.host.taps().some(({ plugin }) => plugin === 'math')
+            ]).to.equal([true, false]);
+            runs = [
+                rig.hooks.hostGuard.run(asks).catch((error: Error) => error.message),
+                rig.hooks.hostBeforeSave.run(saved),
+                rig.hooks.hostAfterChange.run({ action: 'create', host: { domain: 'a' } } as never)
+            ];
         });
-        expect(await Promise.all(runs)).to.equal(['third refuses', { before: null, host: { domain: 'a.example', notes: 'third!' } }, undefined]);
+        expect(await Promise.all(runs)).to.equal([
+            'third refuses',
+            { before: null, host: { domain: 'a.example', notes: 'third!' } },
+            undefined
+        ]);
         expect(asked.toSorted()).to.equal(['third guards', 'third hears']);
     });
 
     it('asks the new one also in a run that began before the swap, and each of its taps once', async () => {
         const held = Promise.withResolvers<void>();
-        rig.hooks.host.tap({ plugin: 'early', version: '1.0.0' }, 'host.beforeSave', () => held.promise, { stage: -10 });
+        rig.hooks.host.tap({ plugin: 'early', version: '1.0.0' }, 'host.beforeSave', () => held.promise, {
+            stage: -10
+        });
         const run = rig.hooks.hostBeforeSave.run(saved);
         running = await swap(running, provider('fourth'));
         held.resolve();
@@ -173,9 +215,14 @@ describe('Contracts and taps of a plugin that is being swapped', { timeout: 60_0
         const gate = rig.gateway.gate('math');
         const wait = gate.wait.bind(gate);
         Object.assign(gate, { wait: () => wait({ patienceMs: 30 }) });
-        const refused = await rig.hooks.hostGuard.run(asks).catch((error: Error & { code?: number }) => error);
+        const refused = await rig.hooks.hostGuard
+            .run(asks)
+            .catch((error: Error & { code?: number }) => error);
         Object.assign(gate, { wait });
-        expect([(refused as { code?: number }).code, (refused as { data?: unknown }).data]).to.equal([40920, { plugin: 'math', hook: 'host.guard' }]);
+        expect([(refused as { code?: number }).code, (refused as { data?: unknown }).data]).to.equal([
+            40920,
+            { plugin: 'math', hook: 'host.guard' }
+        ]);
         parking.open();
         running = await swap(running, provider('sixth', { taps: false }));
         await rig.hooks.hostGuard.run(asks);
@@ -203,31 +250,67 @@ describe('Generation: accepted', { timeout: 30_000 }, () => {
             let accepted = 0;
             const right = definePlugin({
                 setup(ctx) {
-                    const write = (): Promise<unknown> => ctx.db.write((em) => em.execute('create table if not exists t (x int)'));
-                    ctx.onStart(async () => void await write());
-                    ctx.route({ method: 'GET', path: '/read', access: 'read', handler: () => ({ accepted }) });
-                    ctx.route({ method: 'POST', path: '/write', access: 'write', handler: () => ({ accepted }) });
-                    ctx.route({ method: 'GET', path: '/late', access: 'read', handler: async () => {
-                        await write();
-                        return { accepted };
-                    } });
+                    const write = (): Promise<unknown> =>
+                        ctx.db.write((em) => em.execute('create table if not exists t (x int)'));
+                    ctx.onStart(async () => void (await write()));
+                    ctx.route({
+                        method: 'GET',
+                        path: '/read',
+                        access: 'read',
+                        handler: () => ({ accepted })
+                    });
+                    ctx.route({
+                        method: 'POST',
+                        path: '/write',
+                        access: 'write',
+                        handler: () => ({ accepted })
+                    });
+                    ctx.route({
+                        method: 'GET',
+                        path: '/late',
+                        access: 'read',
+                        handler: async () => {
+                            await write();
+                            return { accepted };
+                        }
+                    });
                 }
             });
-            for (const [method, path] of [['POST', 'write'], ['GET', 'late']] as const) {
+            for (const [method, path] of [
+                ['POST', 'write'],
+                ['GET', 'late']
+            ] as const) {
                 accepted = 0;
                 const generation = await own.run(right, { accepted: async () => void (accepted += 1) });
-                expect((await own.ask('admin', 'GET', '/api/plugins/probe/read')).data).to.equal({ accepted: 0 });
-                expect((await own.ask('admin', method, `/api/plugins/probe/${path}`, method === 'POST' ? {} : undefined)).data).to.equal({ accepted: 1 });
-                expect((await own.ask('admin', 'POST', '/api/plugins/probe/write', {})).data).to.equal({ accepted: 1 });
+                expect((await own.ask('admin', 'GET', '/api/plugins/probe/read')).data).to.equal({
+                    accepted: 0
+                });
+                expect(
+                    (
+                        await own.ask(
+                            'admin',
+                            method,
+                            `/api/plugins/probe/${path}`,
+                            method === 'POST' ? {} : undefined
+                        )
+                    ).data
+                ).to.equal({ accepted: 1 });
+                expect((await own.ask('admin', 'POST', '/api/plugins/probe/write', {})).data).to.equal({
+                    accepted: 1
+                });
                 await generation.close('the round ends');
             }
-            const failing = await own.run(right, { accepted: () => (accepted += 1) < 9 ? Promise.reject(new Error('the disk is full')) : Promise.resolve() });
+            const failing = await own.run(right, {
+                accepted: () =>
+                    (accepted += 1) < 9 ? Promise.reject(new Error('the disk is full')) : Promise.resolve()
+            });
             accepted = 7;
             expect((await own.ask('admin', 'POST', '/api/plugins/probe/write', {})).code).to.equal(50000);
-            expect((await own.ask('admin', 'POST', '/api/plugins/probe/write', {})).data).to.equal({ accepted: 9 });
+            expect((await own.ask('admin', 'POST', '/api/plugins/probe/write', {})).data).to.equal({
+                accepted: 9
+            });
             await failing.close('the test ends');
-        }
-        finally {
+        } finally {
             await own.close();
         }
     });

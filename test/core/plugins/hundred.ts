@@ -20,9 +20,15 @@ describe('A sound plugin that is disabled and enabled a hundred times', { timeou
             const { client } = panel;
             await panel.panel.settled();
             for (const name of ['rows', 'other']) {
-                const answer = await fetch(`http://127.0.0.1:${panel.port}/api/plugins`, { method: 'POST', headers: { authorization: `Bearer ${client.token}`, 'content-type': 'application/gzip' }, body: packageArchive(...versionedPackage('1.0.0', { name })) as never });
+                const answer = await fetch(`http://127.0.0.1:${panel.port}/api/plugins`, {
+                    method: 'POST',
+                    headers: { authorization: `Bearer ${client.token}`, 'content-type': 'application/gzip' },
+                    body: packageArchive(...versionedPackage('1.0.0', { name })) as never
+                });
                 const body = JSON.parse(await answer.text()) as { data: { id: number } };
-                expect((await ended(client, { status: answer.status, data: body.data } as never)).result.state).to.equal('running');
+                expect(
+                    (await ended(client, { status: answer.status, data: body.data } as never)).result.state
+                ).to.equal('running');
             }
             let running = true;
             const failures: string[] = [];
@@ -46,13 +52,17 @@ describe('A sound plugin that is disabled and enabled a hundred times', { timeou
                             expect([data.released.leaked, data.released.failures]).to.equal([[], []]);
                         }
                     }
-                    expect((await client.post('/api/plugins/rows/rows', { text: String(round) })).status).to.equal(200);
+                    expect(
+                        (await client.post('/api/plugins/rows/rows', { text: String(round) })).status
+                    ).to.equal(200);
                 }
             };
             await turn(10);
             panel.lines.length = 0;
             const before = await held();
-            const clients = ['/api/plugins/other/rows', '/api/settings', '/api/plugins/other/word'].map(traffic);
+            const clients = ['/api/plugins/other/rows', '/api/settings', '/api/plugins/other/word'].map(
+                traffic
+            );
             await turn(rounds);
             running = false;
             await Promise.all(clients);
@@ -61,9 +71,10 @@ describe('A sound plugin that is disabled and enabled a hundred times', { timeou
             expect(failures).to.equal([]);
             expect(asked).to.be.above(rounds);
             expectNoMore(before, after);
-            console.log(`      ${asked} requests elsewhere, none failed; files ${before.files} and ${after.files}, heap ${Math.round((after.heap - before.heap) / 1024)} KiB more`);
-        }
-        finally {
+            console.log(
+                `      ${asked} requests elsewhere, none failed; files ${before.files} and ${after.files}, heap ${Math.round((after.heap - before.heap) / 1024)} KiB more`
+            );
+        } finally {
             await panel.close();
         }
     });

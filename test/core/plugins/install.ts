@@ -16,16 +16,28 @@ let npm: NpmRegistry;
 let panel: TestPanel;
 let client: TestPanel['client'];
 
-const install = async (body: object): ReturnType<typeof ended> => ended(client, await client.post('/api/plugins', body));
+const install = async (body: object): ReturnType<typeof ended> =>
+    ended(client, await client.post('/api/plugins', body));
 const upload = async (archive: Uint8Array, query = ''): ReturnType<typeof ended> => {
-    const answer = await fetch(`http://127.0.0.1:${panel.port}/api/plugins${query}`, { method: 'POST', headers: { authorization: `Bearer ${client.token}`, 'content-type': 'application/gzip' }, body: archive as never });
+    const answer = await fetch(`http://127.0.0.1:${panel.port}/api/plugins${query}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${client.token}`, 'content-type': 'application/gzip' },
+        body: archive as never
+    });
     const text = await answer.text();
-    return ended(client, { status: answer.status, headers: {}, text, ...JSON.parse(text) as { code: number; message: string; data: unknown } } as never);
+    return ended(client, {
+        status: answer.status,
+        headers: {},
+        text,
+        ...(JSON.parse(text) as { code: number; message: string; data: unknown })
+    } as never);
 };
 /** Nothing of it is there. */
 const isAbsent = async (name: string): Promise<void> => {
     expect((await client.get(`/api/plugins/${name}`)).code).to.equal(40410);
-    expect((await client.get('/api/plugins')).data.some((each: { name: string }) => each.name === name)).to.be.false();
+    expect(
+        (await client.get('/api/plugins')).data.some((each: { name: string }) => each.name === name)
+    ).to.be.false();
     expect(readdirSync(join(panel.config.dataDir, 'plugins')).filter((each) => each === name)).to.equal([]);
 };
 
@@ -48,8 +60,19 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
         expect([accepted.status, accepted.data.kind]).to.equal([202, 'plugin.install']);
         const task = await ended(client, accepted);
         expect(task).to.include({ state: 'succeeded', error: null });
-        expect(task.result).to.include({ plugin: 'rows', package: rows, version: '1.1.0', from: null, state: 'running' });
-        expect((await client.get('/api/plugins/rows')).data).to.include({ state: 'running', enabled: true, version: '1.1.0', origin: 'lock' });
+        expect(task.result).to.include({
+            plugin: 'rows',
+            package: rows,
+            version: '1.1.0',
+            from: null,
+            state: 'running'
+        });
+        expect((await client.get('/api/plugins/rows')).data).to.include({
+            state: 'running',
+            enabled: true,
+            version: '1.1.0',
+            origin: 'lock'
+        });
         expect((await client.get('/api/plugins/rows/word')).data).to.equal({ word: '1.1.0', greeting: null });
         const events = await client.get('/api/audit?resource=plugins&action=install');
         expect(events.data[0]).to.include({ resourceId: 'rows', outcome: 'success' });
@@ -64,9 +87,15 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
         expect(removed.message).to.match(/\d+ released, 0 leaked, 0 cut/);
         await isAbsent('rows');
         expect((await client.get('/api/plugins/rows/word')).code).to.equal(40410);
-        expect((await install({ package: rows, version: '1.0.0' })).result).to.include({ version: '1.0.0', state: 'running' });
+        expect((await install({ package: rows, version: '1.0.0' })).result).to.include({
+            version: '1.0.0',
+            state: 'running'
+        });
         expect((await client.get('/api/plugins/rows/rows')).data).to.equal({ word: '1.0.0', rows: ['kept'] });
-        expect((await client.get('/api/plugins/rows/word')).data).to.equal({ word: '1.0.0', greeting: 'Ahoy' });
+        expect((await client.get('/api/plugins/rows/word')).data).to.equal({
+            word: '1.0.0',
+            greeting: 'Ahoy'
+        });
         expect((await client.delete('/api/plugins/rows?purge=true')).code).to.equal(0);
         await isAbsent('rows');
         expect(readdirSync(join(panel.config.dataDir, 'plugin-data', 'rows'))).to.equal([]);
@@ -82,22 +111,42 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
         const task = await upload(archive, '?enabled=false');
         expect(task.result).to.include({ plugin: 'sent', state: 'disabled' });
         expect((await client.get('/api/plugins/sent/word')).code).to.equal(40411);
-        expect((await client.put('/api/plugins/sent', { enabled: true })).data).to.include({ state: 'running' });
+        expect((await client.put('/api/plugins/sent', { enabled: true })).data).to.include({
+            state: 'running'
+        });
         await client.delete('/api/plugins/sent?purge=true');
         const wrong = await upload(archive, '?integrity=sha512-AAAA');
-        expect([wrong.state, wrong.error.code, wrong.error.data.cause]).to.equal(['failed', 42201, 'INTEGRITY_MISMATCH']);
+        expect([wrong.state, wrong.error.code, wrong.error.data.cause]).to.equal([
+            'failed',
+            42201,
+            'INTEGRITY_MISMATCH'
+        ]);
         await isAbsent('sent');
     });
 
     it('keeps what asks for more than it is granted disabled, and tells what is missing', async () => {
-        await publishVersion(npm, '1.0.0', { name: 'greedy', manifest: { capabilities: { network: ['api.example.org'], hosts: 'read' } } });
+        await publishVersion(npm, '1.0.0', {
+            name: 'greedy',
+            manifest: { capabilities: { network: ['api.example.org'], hosts: 'read' } }
+        });
         const task = await install({ package: '@acme/portico-plugin-greedy' });
-        expect([task.state, task.result.missing, task.result.state]).to.equal(['succeeded', { network: ['api.example.org'], hosts: 'read' }, 'disabled']);
+        expect([task.state, task.result.missing, task.result.state]).to.equal([
+            'succeeded',
+            { network: ['api.example.org'], hosts: 'read' },
+            'disabled'
+        ]);
         const { data } = await client.get('/api/plugins/greedy');
-        expect([data.state, data.enabled, data.capabilities.missing]).to.equal(['disabled', false, { network: ['api.example.org'], hosts: 'read' }]);
+        expect([data.state, data.enabled, data.capabilities.missing]).to.equal([
+            'disabled',
+            false,
+            { network: ['api.example.org'], hosts: 'read' }
+        ]);
         expect((await client.put('/api/plugins/greedy', { enabled: true })).code).to.equal(40910);
         await client.delete('/api/plugins/greedy?purge=true');
-        const granted = await install({ package: '@acme/portico-plugin-greedy', grants: { network: ['api.example.org'], hosts: 'read' } });
+        const granted = await install({
+            package: '@acme/portico-plugin-greedy',
+            grants: { network: ['api.example.org'], hosts: 'read' }
+        });
         expect([granted.state, granted.result.state]).to.equal(['succeeded', 'running']);
         await client.delete('/api/plugins/greedy?purge=true');
     });
@@ -105,8 +154,14 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
     it('installs what needs settings first, and does not count that', async () => {
         await publishVersion(npm, '1.0.0', { name: 'needy', fault: 'settings' });
         const task = await install({ package: '@acme/portico-plugin-needy' });
-        expect([task.state, task.result.state, task.result.failure.code]).to.equal(['succeeded', 'failed', 'SETTINGS_REQUIRED']);
-        expect((await client.put('/api/plugins/needy', { settings: { greeting: 'Hi' } })).data).to.include({ state: 'running' });
+        expect([task.state, task.result.state, task.result.failure.code]).to.equal([
+            'succeeded',
+            'failed',
+            'SETTINGS_REQUIRED'
+        ]);
+        expect((await client.put('/api/plugins/needy', { settings: { greeting: 'Hi' } })).data).to.include({
+            state: 'running'
+        });
         await client.delete('/api/plugins/needy?purge=true');
     });
 
@@ -114,10 +169,22 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
         it(`leaves nothing of a plugin whose ${fault} fails`, async () => {
             await publishVersion(npm, '1.0.0', { name: `bad-${fault}`, fault });
             const task = await install({ package: `@acme/portico-plugin-bad-${fault}` });
-            const cause = { import: 'IMPORT_FAILED', migration: 'MIGRATION_FAILED', setup: 'SETUP_FAILED', health: 'HEALTH_FAILED', start: 'START_FAILED' }[fault];
-            expect([task.state, task.error.code, task.error.reason, task.error.data.cause]).to.equal(['failed', 50303, 'PLUGIN_FAILED', cause]);
+            const cause = {
+                import: 'IMPORT_FAILED',
+                migration: 'MIGRATION_FAILED',
+                setup: 'SETUP_FAILED',
+                health: 'HEALTH_FAILED',
+                start: 'START_FAILED'
+            }[fault];
+            expect([task.state, task.error.code, task.error.reason, task.error.data.cause]).to.equal([
+                'failed',
+                50303,
+                'PLUGIN_FAILED',
+                cause
+            ]);
             await isAbsent(`bad-${fault}`);
-            const [entry] = (await client.get('/api/audit?resource=plugins&action=install&outcome=failure')).data;
+            const [entry] = (await client.get('/api/audit?resource=plugins&action=install&outcome=failure'))
+                .data;
             expect(entry).to.include({ resourceId: `bad-${fault}`, code: 50303 });
         });
     }
@@ -133,7 +200,12 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
             const [packageJson, files] = versionedPackage(version, { name: 'evil' });
             const archive = packageArchive(packageJson, files, entries);
             const task = await upload(archive);
-            expect([version, task.state, task.error.code, task.error.data.cause]).to.equal([version, 'failed', 42201, cause]);
+            expect([version, task.state, task.error.code, task.error.data.cause]).to.equal([
+                version,
+                'failed',
+                42201,
+                cause
+            ]);
         }
         await publishVersion(npm, '1.0.0', { name: 'evil' });
         npm.intercept = (request, response) => {
@@ -145,7 +217,11 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
         };
         const tampered = await install({ package: evil });
         npm.intercept = null;
-        expect([tampered.state, tampered.error.code, tampered.error.data.cause]).to.equal(['failed', 42201, 'INTEGRITY_MISMATCH']);
+        expect([tampered.state, tampered.error.code, tampered.error.data.cause]).to.equal([
+            'failed',
+            42201,
+            'INTEGRITY_MISMATCH'
+        ]);
         const unknown = await install({ package: '@acme/nothing-of-that-name' });
         expect([unknown.error.code, unknown.error.reason]).to.equal([40400, 'NOT_FOUND']);
         const spec = await install({ package: 'https://example.org/x.tgz' });
@@ -169,7 +245,12 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
             return true;
         };
         const broken = await install({ package: rows });
-        expect([broken.state, broken.error.code, broken.error.data.cause, gone > 0]).to.equal(['failed', 50300, 'REGISTRY_UNREACHABLE', true]);
+        expect([broken.state, broken.error.code, broken.error.data.cause, gone > 0]).to.equal([
+            'failed',
+            50300,
+            'REGISTRY_UNREACHABLE',
+            true
+        ]);
         const { promise: asked, resolve: ask } = Promise.withResolvers<void>();
         npm.intercept = (request) => {
             if (request.url?.endsWith('.tgz') !== true) {
@@ -187,25 +268,46 @@ describe('POST /api/plugins', { timeout: 240_000 }, () => {
     });
 
     it('takes JSON and archives, within their limits, and nothing else', async () => {
-        const send = (type: string, body: Uint8Array): Promise<number> => fetch(`http://127.0.0.1:${panel.port}/api/plugins`, { method: 'POST', headers: { authorization: `Bearer ${client.token}`, 'content-type': type }, body: body as never }).then(async (answer) => (JSON.parse(await answer.text()) as { code: number }).code);
+        const send = (type: string, body: Uint8Array): Promise<number> =>
+            fetch(`http://127.0.0.1:${panel.port}/api/plugins`, {
+                method: 'POST',
+                headers: { authorization: `Bearer ${client.token}`, 'content-type': type },
+                body: body as never
+            }).then(async (answer) => (JSON.parse(await answer.text()) as { code: number }).code);
         expect(await send('text/plain', Buffer.from('x'))).to.equal(41500);
-        expect(await send('application/json', Buffer.from(`{"package":"${'x'.repeat(1_100_000)}"}`))).to.equal(41300);
+        expect(
+            await send('application/json', Buffer.from(`{"package":"${'x'.repeat(1_100_000)}"}`))
+        ).to.equal(41300);
         expect((await client.post('/api/plugins', {})).code).to.equal(40001);
         expect((await client.post('/api/plugins', { package: rows, surprise: 1 })).code).to.equal(40001);
         const viewer = await panel.tokenOf('operator');
-        expect((await client.post('/api/plugins', { package: rows }, { token: viewer })).code).to.equal(40300);
+        expect((await client.post('/api/plugins', { package: rows }, { token: viewer })).code).to.equal(
+            40300
+        );
     });
 
     it('does not give a name to another package while somebody uses it', async () => {
         expect((await install({ package: rows })).result.state).to.equal('running');
-        await npm.publish({ ...versionedPackage('1.0.0')[0], name: '@other/rows' }, { 'index.js': versionedPackage('1.0.0', { word: 'other' })[1]['index.js'] ?? '' });
+        await npm.publish(
+            { ...versionedPackage('1.0.0')[0], name: '@other/rows' },
+            { 'index.js': versionedPackage('1.0.0', { word: 'other' })[1]['index.js'] ?? '' }
+        );
         const taken = await install({ package: '@other/rows' });
-        expect([taken.state, taken.error.code, taken.error.reason, taken.error.data]).to.equal(['failed', 40900, 'CONFLICT', { field: 'name', by: rows }]);
+        expect([taken.state, taken.error.code, taken.error.reason, taken.error.data]).to.equal([
+            'failed',
+            40900,
+            'CONFLICT',
+            { field: 'name', by: rows }
+        ]);
         expect((await client.get('/api/plugins/rows/word')).data.word).to.equal('1.1.0');
         await client.put('/api/plugins/rows', { enabled: false });
         const stranger = await install({ package: '@other/rows' });
         expect(stranger.result).to.include({ state: 'disabled' });
-        expect((await client.get('/api/plugins/rows')).data).to.include({ package: '@other/rows', enabled: false, adoptable: rows });
+        expect((await client.get('/api/plugins/rows')).data).to.include({
+            package: '@other/rows',
+            enabled: false,
+            adoptable: rows
+        });
         await client.delete('/api/plugins/rows?purge=true');
     });
 });

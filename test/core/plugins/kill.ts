@@ -38,12 +38,18 @@ describe('kill -9 of the panel in every phase of a swap', { timeout: 480_000 }, 
     const acknowledged: string[] = [];
 
     const start = async (phase: string): Promise<Running> => {
-        const child = spawn(process.execPath, [...process.execArgv, join(import.meta.dirname, '../../support/swap-process.ts'), phase], { stdio: ['ignore', 'pipe', 'inherit'], env: environment });
+        const child = spawn(
+            process.execPath,
+            [...process.execArgv, join(import.meta.dirname, '../../support/swap-process.ts'), phase],
+            { stdio: ['ignore', 'pipe', 'inherit'], env: environment }
+        );
         children.add(child);
-        const end = new Promise<NodeJS.Signals | number | null>((resolve) => child.once('close', (code, signal) => {
-            children.delete(child);
-            resolve(signal ?? code);
-        }));
+        const end = new Promise<NodeJS.Signals | number | null>((resolve) =>
+            child.once('close', (code, signal) => {
+                children.delete(child);
+                resolve(signal ?? code);
+            })
+        );
         const late = setTimeout(() => child.kill('SIGKILL'), startMs);
         for await (const line of createInterface({ input: child.stdout })) {
             const port = /^port (\d+)$/.exec(line)?.[1];
@@ -84,22 +90,48 @@ describe('kill -9 of the panel in every phase of a swap', { timeout: 480_000 }, 
         expect([phase, data.state, data.version]).to.equal([phase, 'running', version]);
         const { data: found } = await client.get(`${path}/rows`);
         expect([phase, found.word]).to.equal([phase, version]);
-        expect([phase, acknowledged.filter((text) => !(found.rows as string[]).includes(text))]).to.equal([phase, []]);
-        const tasks = (await client.get('/api/tasks')).data as { kind: string; state: string; error: { reason: string } | null }[];
+        expect([phase, acknowledged.filter((text) => !(found.rows as string[]).includes(text))]).to.equal([
+            phase,
+            []
+        ]);
+        const tasks = (await client.get('/api/tasks')).data as {
+            kind: string;
+            state: string;
+            error: { reason: string } | null;
+        }[];
         expect([phase, tasks[0]?.state, tasks[0]?.error?.reason]).to.equal([phase, 'failed', 'INTERRUPTED']);
         const db = new Sqlite(join(root, 'data', 'portico.db'), { readonly: true });
-        const kept = db.prepare<[], { n: number; pending: number; current: number; version: string }>('select n, pending, current, version from plugin_data order by n').all();
+        const kept = db
+            .prepare<[], { n: number; pending: number; current: number; version: string }>(
+                'select n, pending, current, version from plugin_data order by n'
+            )
+            .all();
         db.close();
-        expect([phase, kept.filter(({ pending }) => pending === 1), kept.filter(({ current }) => current === 1).map((each) => each.version)]).to.equal([phase, [], [version]]);
-        expect([phase, readdirSync(join(root, 'data', 'plugin-data', 'rows')).toSorted()]).to.equal([phase, kept.map(({ n }) => String(n)).toSorted()]);
+        expect([
+            phase,
+            kept.filter(({ pending }) => pending === 1),
+            kept.filter(({ current }) => current === 1).map((each) => each.version)
+        ]).to.equal([phase, [], [version]]);
+        expect([phase, readdirSync(join(root, 'data', 'plugin-data', 'rows')).toSorted()]).to.equal([
+            phase,
+            kept.map(({ n }) => String(n)).toSorted()
+        ]);
     };
 
     before(async () => {
         npm = await startNpmRegistry();
         root = mkdtempSync(join(tmpdir(), 'portico-kill-'));
         environment = {
-            PATH: process.env['PATH'], HOME: root, PORTICO_HOST: '127.0.0.1', PORTICO_PORT: '0', PORTICO_DATA_DIR: join(root, 'data'), PORTICO_ADMIN_PASSWORD: password, PORTICO_PLUGIN_DIRS: '', PORTICO_NPM_REGISTRY: npm.url,
-            PORTICO_ENGINE_HTTP_PORT: String(await freePort()), PORTICO_ENGINE_HTTPS_PORT: String(await freePort())
+            PATH: process.env['PATH'],
+            HOME: root,
+            PORTICO_HOST: '127.0.0.1',
+            PORTICO_PORT: '0',
+            PORTICO_DATA_DIR: join(root, 'data'),
+            PORTICO_ADMIN_PASSWORD: password,
+            PORTICO_PLUGIN_DIRS: '',
+            PORTICO_NPM_REGISTRY: npm.url,
+            PORTICO_ENGINE_HTTP_PORT: String(await freePort()),
+            PORTICO_ENGINE_HTTPS_PORT: String(await freePort())
         };
         await publishVersion(npm, '1.0.0');
         await publishVersion(npm, '2.0.0', { migrations: 2 });
@@ -107,13 +139,23 @@ describe('kill -9 of the panel in every phase of a swap', { timeout: 480_000 }, 
     after(async () => {
         children.forEach((child) => child.kill('SIGKILL'));
         await npm?.stop();
-        const { persistent, runtime } = engineHome(join(root, 'data'), readConfig(environment, root).engineUser);
+        const { persistent, runtime } = engineHome(
+            join(root, 'data'),
+            readConfig(environment, root).engineUser
+        );
         [root, persistent, runtime].forEach((folder) => rmSync(folder, { recursive: true, force: true }));
     });
 
     it('leaves it running in exactly one of the two versions, with every acknowledged row', async () => {
         let running = await start('');
-        expect((await ended(running.client, await running.client.post('/api/plugins', { package: rows, version: '1.0.0' }))).result.state).to.equal('running');
+        expect(
+            (
+                await ended(
+                    running.client,
+                    await running.client.post('/api/plugins', { package: rows, version: '1.0.0' })
+                )
+            ).result.state
+        ).to.equal('running');
         await stop(running);
         for (const phase of swapPhases) {
             running = await start(phase);
@@ -129,7 +171,9 @@ describe('kill -9 of the panel in every phase of a swap', { timeout: 480_000 }, 
     it('does so on the way back, too, where the data of then are wanted', async () => {
         for (const phase of ['stopped', 'copied', 'started'] as const) {
             const killed = await start(phase);
-            await killed.client.post(`${path}/rows`, { text: `back ${phase}` }).then(() => acknowledged.push(`back ${phase}`));
+            await killed.client
+                .post(`${path}/rows`, { text: `back ${phase}` })
+                .then(() => acknowledged.push(`back ${phase}`));
             await changeUntilDead(killed, phase, { version: '1.0.0', restoreData: true });
             const running = await start('');
             await check(running, phase, '2.0.0');
@@ -137,7 +181,11 @@ describe('kill -9 of the panel in every phase of a swap', { timeout: 480_000 }, 
         }
         const killed = await start('committed');
         await changeUntilDead(killed, 'committed', { version: '1.0.0', restoreData: true });
-        acknowledged.splice(0, acknowledged.length, ...acknowledged.filter((text) => !text.startsWith('back')));
+        acknowledged.splice(
+            0,
+            acknowledged.length,
+            ...acknowledged.filter((text) => !text.startsWith('back'))
+        );
         const running = await start('');
         await check(running, 'committed', '1.0.0');
         await stop(running);

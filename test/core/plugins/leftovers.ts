@@ -17,15 +17,32 @@ const { afterEach, beforeEach, describe, it } = lab;
 
 let rig: PluginRig;
 
-const kinds = (leaked: readonly { readonly kind: string }[]): string[] => leaked.map(({ kind }) => kind).sort();
-const closed = async (start: (ctx: Context) => unknown, handle: (ctx: Context) => unknown = () => null, options: RunOptions = {}): Promise<readonly { readonly kind: string; readonly name: string; readonly error: string }[]> => {
-    const generation = await rig.run(definePlugin({ settings: joi.object({ n: joi.number().default(1) }), setup(ctx) {
-        ctx.onStart(async () => void await start(ctx as unknown as Context));
-        ctx.route({ method: 'POST', path: '/do', access: 'write', audit: false, async handler() {
-            await handle(ctx as unknown as Context);
-            return null;
-        } });
-    } }), options);
+const kinds = (leaked: readonly { readonly kind: string }[]): string[] =>
+    leaked.map(({ kind }) => kind).sort();
+const closed = async (
+    start: (ctx: Context) => unknown,
+    handle: (ctx: Context) => unknown = () => null,
+    options: RunOptions = {}
+): Promise<readonly { readonly kind: string; readonly name: string; readonly error: string }[]> => {
+    const generation = await rig.run(
+        definePlugin({
+            settings: joi.object({ n: joi.number().default(1) }),
+            setup(ctx) {
+                ctx.onStart(async () => void (await start(ctx as unknown as Context)));
+                ctx.route({
+                    method: 'POST',
+                    path: '/do',
+                    access: 'write',
+                    audit: false,
+                    async handler() {
+                        await handle(ctx as unknown as Context);
+                        return null;
+                    }
+                });
+            }
+        }),
+        options
+    );
     expect((await rig.ask('admin', 'POST', '/api/plugins/probe/do')).code).to.equal(0);
     return (await generation.close('test')).leaked;
 };
@@ -49,8 +66,18 @@ describe('what a plugin leaves behind past its context', () => {
             watch(join(rig.root, 'watched'), () => undefined);
             process.on('SIGUSR2', () => undefined);
         });
-        expect(kinds(leaked)).to.equal(['listener for SIGUSR2 of the process', 'timer', 'timer', 'watcher of files']);
-        expect(leaked.every(({ name, error }) => /plugins\/leftovers\.ts:\d+$/.test(name) && /ended/.test(error)), JSON.stringify(leaked)).to.be.true();
+        expect(kinds(leaked)).to.equal([
+            'listener for SIGUSR2 of the process',
+            'timer',
+            'timer',
+            'watcher of files'
+        ]);
+        expect(
+            leaked.every(
+                ({ name, error }) => /plugins\/leftovers\.ts:\d+$/.test(name) && /ended/.test(error)
+            ),
+            JSON.stringify(leaked)
+        ).to.be.true();
         expect(process.listenerCount('SIGUSR2')).to.equal(before);
         const then = ticks;
         await wait(30);
@@ -63,14 +90,17 @@ describe('what a plugin leaves behind past its context', () => {
         let pid = 0;
         const outer = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
         await new Promise((resolve) => outer.once('listening', resolve));
-        const leaked = await closed(() => undefined, async () => {
-            server = createHttp().listen(0, '127.0.0.1');
-            await new Promise((resolve) => server?.once('listening', resolve));
-            connect((outer.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined);
-            createSocket('udp4').bind(0, '127.0.0.1');
-            pid = spawn('sleep', ['600']).pid ?? 0;
-            void new Worker('setInterval(() => undefined, 1000)', { eval: true });
-        });
+        const leaked = await closed(
+            () => undefined,
+            async () => {
+                server = createHttp().listen(0, '127.0.0.1');
+                await new Promise((resolve) => server?.once('listening', resolve));
+                connect((outer.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined);
+                createSocket('udp4').bind(0, '127.0.0.1');
+                pid = spawn('sleep', ['600']).pid ?? 0;
+                void new Worker('setInterval(() => undefined, 1000)', { eval: true });
+            }
+        );
         outer.close();
         expect(kinds(leaked)).to.equal(['child process', 'connection', 'server', 'socket', 'thread']);
         expect((server as unknown as Server).listening).to.be.false();
@@ -78,8 +108,7 @@ describe('what a plugin leaves behind past its context', () => {
             try {
                 process.kill(pid, 0);
                 await wait(10);
-            }
-            catch {
+            } catch {
                 return;
             }
         }
@@ -87,37 +116,52 @@ describe('what a plugin leaves behind past its context', () => {
     });
 
     it('is nothing where all was ended, or came through the context', async () => {
-        const leaked = await closed(async (ctx) => {
-            const timer = setInterval(() => undefined, 1000);
-            clearInterval(timer);
-            await wait(2);
-            const server = createHttp().listen(0, '127.0.0.1');
-            await new Promise((resolve) => server.once('listening', resolve));
-            await new Promise((resolve) => server.close(resolve));
-            await ctx.exec('true', []);
-            await ctx.spawn('sleep', ['600']);
-            await ctx.spawn('sleep', ['600'], { pty: { columns: 80, rows: 24 } });
-            await ctx.schedule('often', { everySeconds: 60 }, async () => undefined);
-            await ctx.db.read(async () => null);
-            AbortSignal.timeout(100_000);
-        }, async (ctx) => {
-            await ctx.exec('true', []);
-        }, { capabilities: { exec: ['true', 'sleep'] } });
+        const leaked = await closed(
+            async (ctx) => {
+                const timer = setInterval(() => undefined, 1000);
+                clearInterval(timer);
+                await wait(2);
+                const server = createHttp().listen(0, '127.0.0.1');
+                await new Promise((resolve) => server.once('listening', resolve));
+                await new Promise((resolve) => server.close(resolve));
+                await ctx.exec('true', []);
+                await ctx.spawn('sleep', ['600']);
+                await ctx.spawn('sleep', ['600'], { pty: { columns: 80, rows: 24 } });
+                await ctx.schedule('often', { everySeconds: 60 }, async () => undefined);
+                await ctx.db.read(async () => null);
+                AbortSignal.timeout(100_000);
+            },
+            async (ctx) => {
+                await ctx.exec('true', []);
+            },
+            { capabilities: { exec: ['true', 'sleep'] } }
+        );
         expect(leaked).to.equal([]);
     });
 
     it('is not what the panel, or another plugin, started meanwhile', async () => {
         const stop = Promise.withResolvers<void>();
-        const other = await rig.run(definePlugin({ setup(ctx) {
-            ctx.onStart(() => {
-                const timer = setInterval(() => undefined, 1000);
-                void stop.promise.then(() => clearInterval(timer));
-            });
-        } }), { name: 'other' });
+        const other = await rig.run(
+            definePlugin({
+                setup(ctx) {
+                    ctx.onStart(() => {
+                        const timer = setInterval(() => undefined, 1000);
+                        void stop.promise.then(() => clearInterval(timer));
+                    });
+                }
+            }),
+            { name: 'other' }
+        );
         const own = setInterval(() => undefined, 1000);
-        const leaked = await closed(async () => new Promise<void>((resolve) => {
-            get(`${rig.url}/api/things`, (answer) => answer.resume().once('end', resolve)).on('error', () => resolve());
-        }));
+        const leaked = await closed(
+            async () =>
+                new Promise<void>((resolve) => {
+                    get(`${rig.url}/api/things`, (answer) => answer.resume().once('end', resolve)).on(
+                        'error',
+                        () => resolve()
+                    );
+                })
+        );
         clearInterval(own);
         expect(kinds(leaked).filter((kind) => kind !== 'connection')).to.equal([]);
         stop.resolve();
@@ -135,10 +179,12 @@ describe('what a plugin leaves behind past its context', () => {
         expect((await always.end()).length).to.equal(1);
         expect(await always.end()).to.equal([]);
         const third = new Leftovers(false);
-        await third.looking(async () => third.enter(async () => {
-            setInterval(() => undefined, 1000);
-            third.leave(() => setTimeout(() => undefined, 1));
-        }));
+        await third.looking(async () =>
+            third.enter(async () => {
+                setInterval(() => undefined, 1000);
+                third.leave(() => setTimeout(() => undefined, 1));
+            })
+        );
         expect((await third.end()).map(({ kind }) => kind)).to.equal(['timer']);
     });
 

@@ -15,16 +15,40 @@ let rig: PluginRig;
 let generation: Generation;
 let ctx: Context;
 
-const quietly = (work: () => unknown): Promise<void> => (async () => work())().then(() => undefined, () => undefined);
-const told = (): (readonly unknown[])[] => entriesOf(rig).filter(({ code }) => code === 50305).map(({ actor, action, resource, resourceId, outcome, after }) => [actor.plugin, action, resource, resourceId, outcome, (after as { count: number }).count]);
+const quietly = (work: () => unknown): Promise<void> =>
+    (async () => work())().then(
+        () => undefined,
+        () => undefined
+    );
+const told = (): (readonly unknown[])[] =>
+    entriesOf(rig)
+        .filter(({ code }) => code === 50305)
+        .map(({ actor, action, resource, resourceId, outcome, after }) => [
+            actor.plugin,
+            action,
+            resource,
+            resourceId,
+            outcome,
+            (after as { count: number }).count
+        ]);
 
 describe('capabilities that a plugin does not have', () => {
     beforeEach(async () => {
         rig = await createPluginRig();
-        generation = await rig.run(definePlugin({ setup(given) {
-            ctx = given as Context;
-            given.route({ method: 'POST', path: '/call', access: 'write', audit: false, handler: ({ actor }) => given.api.call(actor, { id: 'things.list' }) });
-        } }));
+        generation = await rig.run(
+            definePlugin({
+                setup(given) {
+                    ctx = given as Context;
+                    given.route({
+                        method: 'POST',
+                        path: '/call',
+                        access: 'write',
+                        audit: false,
+                        handler: ({ actor }) => given.api.call(actor, { id: 'things.list' })
+                    });
+                }
+            })
+        );
     });
     afterEach(() => rig.close());
 
@@ -38,9 +62,21 @@ describe('capabilities that a plugin does not have', () => {
         await new Promise((resolve) => socket.once('error', resolve));
         expect((await rig.ask('admin', 'POST', '/api/plugins/probe/call')).data.code).to.equal(40300);
         await wait(0);
-        const capabilities = ['exec: git', 'network: example.test', 'files: /etc', 'hosts', 'certificates', 'sockets: /run/other.sock', 'api: things.list'];
-        expect(told()).to.equal(capabilities.map((capability) => ['probe', 'use', 'probe.capability', capability, 'failure', 1]));
-        expect(generation.refused().map(({ capability, count }) => [capability, count])).to.equal(capabilities.map((capability) => [capability, 1]));
+        const capabilities = [
+            'exec: git',
+            'network: example.test',
+            'files: /etc',
+            'hosts',
+            'certificates',
+            'sockets: /run/other.sock',
+            'api: things.list'
+        ];
+        expect(told()).to.equal(
+            capabilities.map((capability) => ['probe', 'use', 'probe.capability', capability, 'failure', 1])
+        );
+        expect(generation.refused().map(({ capability, count }) => [capability, count])).to.equal(
+            capabilities.map((capability) => [capability, 1])
+        );
     });
 
     it('are counted, and written again once a minute or at the end', async () => {
@@ -76,18 +112,33 @@ describe('capabilities that a plugin does not have', () => {
 
 describe('GET /api/plugins/{name}', () => {
     it('shows what the plugin was refused', { timeout: 60_000 }, async () => {
-        const panel = await startPanel({ environment: { PORTICO_PLUGIN_DIRS: realpathSync(join(import.meta.dirname, '../../fixtures/puppets')) } });
+        const panel = await startPanel({
+            environment: {
+                PORTICO_PLUGIN_DIRS: realpathSync(join(import.meta.dirname, '../../fixtures/puppets'))
+            }
+        });
         try {
             await panel.panel.settled();
             await panel.client.post('/api/plugins/puppet-nobody/do', { door: 'hosts.list' });
             await panel.client.post('/api/plugins/puppet-nobody/do', { door: 'hosts.list' });
             const { data } = await panel.client.get('/api/plugins/puppet-nobody');
-            expect(data.refused.map(({ capability, count }: { capability: string; count: number }) => [capability, count])).to.equal([['hosts', 2]]);
+            expect(
+                data.refused.map(({ capability, count }: { capability: string; count: number }) => [
+                    capability,
+                    count
+                ])
+            ).to.equal([['hosts', 2]]);
             expect(Date.parse(data.refused[0].at) > 0).to.be.true();
-            const { data: [entry] } = await panel.client.get('/api/audit?resource=puppet-nobody.capability');
-            expect([entry.outcome, entry.code, entry.resourceId, entry.actor.plugin]).to.equal(['failure', 50305, 'hosts', 'puppet-nobody']);
-        }
-        finally {
+            const {
+                data: [entry]
+            } = await panel.client.get('/api/audit?resource=puppet-nobody.capability');
+            expect([entry.outcome, entry.code, entry.resourceId, entry.actor.plugin]).to.equal([
+                'failure',
+                50305,
+                'hosts',
+                'puppet-nobody'
+            ]);
+        } finally {
             await panel.close();
         }
     });

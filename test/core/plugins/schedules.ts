@@ -22,13 +22,28 @@ let ports: TestPorts;
 let now: number;
 let ending: AbortController;
 
-const schedules = (): Schedules => new Schedules({ plugin: 'probe', clock: { now: () => now }, db, log: ports.log, signal: ending.signal, lookMs: 5 });
-const kept = async (): Promise<readonly string[]> => (await db.read((em) => em.execute<{ name: string }[]>('select name from plugin_schedules'))).map(({ name }) => name);
+const schedules = (): Schedules =>
+    new Schedules({
+        plugin: 'probe',
+        clock: { now: () => now },
+        db,
+        log: ports.log,
+        signal: ending.signal,
+        lookMs: 5
+    });
+const kept = async (): Promise<readonly string[]> =>
+    (await db.read((em) => em.execute<{ name: string }[]>('select name from plugin_schedules'))).map(
+        ({ name }) => name
+    );
 
 describe('Schedules', () => {
     beforeEach(async () => {
         root = mkdtempSync(join(tmpdir(), 'portico-schedules-'));
-        db = await openDatabase({ file: join(root, 'core.db'), entities: [...pluginHostEntities] as unknown as EntitySchema[], migrations: [...pluginHostMigrations] });
+        db = await openDatabase({
+            file: join(root, 'core.db'),
+            entities: [...pluginHostEntities] as unknown as EntitySchema[],
+            migrations: [...pluginHostMigrations]
+        });
         ports = createTestPorts();
         now = Date.UTC(2026, 0, 1);
         ending = new AbortController();
@@ -41,7 +56,10 @@ describe('Schedules', () => {
 
     it('makes good for what passed between two generations, and not for what was taken away', async () => {
         const runs: string[] = [];
-        const run = (name: string) => async ({ missed }: { missed: boolean }): Promise<void> => void runs.push(`${name} ${missed ? 'missed' : 'due'}`);
+        const run =
+            (name: string) =>
+            async ({ missed }: { missed: boolean }): Promise<void> =>
+                void runs.push(`${name} ${missed ? 'missed' : 'due'}`);
         const first = schedules();
         await first.add('stays', once, run('stays'));
         await first.add('goes', once, run('goes'));
@@ -67,7 +85,13 @@ describe('Schedules', () => {
         const own = schedules();
         await own.add('hourly', { everySeconds: 3600 }, async ({ at }) => void runs.push(at));
         now += 90 * minute;
-        await until(async () => ports.lines.some((line) => JSON.stringify(line).includes('A schedule was missed, and is skipped')), 'the line');
+        await until(
+            async () =>
+                ports.lines.some((line) =>
+                    JSON.stringify(line).includes('A schedule was missed, and is skipped')
+                ),
+            'the line'
+        );
         expect([runs, own.next('hourly')?.toISOString()]).to.equal([[], '2026-01-01T02:00:00.000Z']);
         await own.stop('hourly');
     });
@@ -83,7 +107,10 @@ describe('Schedules', () => {
             });
         });
         now += minute;
-        await until(async () => runs.length === 1 && own.next('self')?.getTime() === now + minute, 'the first run');
+        await until(
+            async () => runs.length === 1 && own.next('self')?.getTime() === now + minute,
+            'the first run'
+        );
         now += minute;
         await until(async () => runs.length === 2 && own.names().length === 0, 'the second run');
         now += 5 * minute;
@@ -93,7 +120,11 @@ describe('Schedules', () => {
     it('runs once for one name, however many add it at once', async () => {
         const runs: string[] = [];
         const own = schedules();
-        await Promise.all(['a', 'b', 'c'].map((mark) => own.add('one', { everySeconds: 60 }, async () => void runs.push(mark))));
+        await Promise.all(
+            ['a', 'b', 'c'].map((mark) =>
+                own.add('one', { everySeconds: 60 }, async () => void runs.push(mark))
+            )
+        );
         expect(own.names()).to.equal(['one']);
         now += minute;
         await until(async () => runs.length > 0, 'a run');

@@ -23,8 +23,10 @@ let npm: NpmRegistry;
 let panel: TestPanel;
 let client: TestPanel['client'];
 
-const install = async (version: string, more: object = {}): Promise<Ended> => ended(client, await client.post('/api/plugins', { package: rows, version, ...more }));
-const change = async (version: string, more: object = {}): Promise<Ended> => ended(client, await client.put(path, { version, ...more }));
+const install = async (version: string, more: object = {}): Promise<Ended> =>
+    ended(client, await client.post('/api/plugins', { package: rows, version, ...more }));
+const change = async (version: string, more: object = {}): Promise<Ended> =>
+    ended(client, await client.put(path, { version, ...more }));
 const view = async (): Promise<{ state: string; version: string }> => (await client.get(path)).data;
 const kept = async (): Promise<readonly string[]> => (await client.get(`${path}/rows`)).data.rows;
 const put = (text: string): Promise<Answer> => client.post(`${path}/rows`, { text });
@@ -40,17 +42,28 @@ interface DataRow {
 function dataRows(): readonly DataRow[] {
     const db = new Sqlite(join(panel.config.dataDir, 'portico.db'), { readonly: true });
     try {
-        return db.prepare<[], DataRow>('select n, version, current, pending, accepted from plugin_data where name = \'rows\' order by n').all();
-    }
-    finally {
+        return db
+            .prepare<[], DataRow>(
+                "select n, version, current, pending, accepted from plugin_data where name = 'rows' order by n"
+            )
+            .all();
+    } finally {
         db.close();
     }
 }
 
 /** The folder of the data that count. */
-const dataFolder = (): string => join(panel.config.dataDir, 'plugin-data', 'rows', String(dataRows().find(({ current }) => current === 1)?.n));
+const dataFolder = (): string =>
+    join(
+        panel.config.dataDir,
+        'plugin-data',
+        'rows',
+        String(dataRows().find(({ current }) => current === 1)?.n)
+    );
 const codeFolder = (): string => {
-    const lock = JSON.parse(readFileSync(join(panel.config.dataDir, 'plugins.lock.json'), 'utf8')) as { plugins: Record<string, { current: { folder: string } }> };
+    const lock = JSON.parse(readFileSync(join(panel.config.dataDir, 'plugins.lock.json'), 'utf8')) as {
+        plugins: Record<string, { current: { folder: string } }>;
+    };
     return join(panel.config.dataDir, 'plugins', lock.plugins['rows']?.current.folder ?? '');
 };
 
@@ -66,7 +79,13 @@ interface Traffic {
 function startTraffic(): Traffic {
     let running = true;
     let made = 0;
-    const traffic: Traffic = { acknowledged: [], failures: [], words: new Set(), reads: 0, end: () => Promise.resolve() };
+    const traffic: Traffic = {
+        acknowledged: [],
+        failures: [],
+        words: new Set(),
+        reads: 0,
+        end: () => Promise.resolve()
+    };
     const judge = (answer: Answer, what: string): void => {
         if (answer.status !== 200) {
             traffic.failures.push(`${what}: ${answer.status} ${answer.text}`);
@@ -75,7 +94,7 @@ function startTraffic(): Traffic {
     };
     const writer = async (): Promise<void> => {
         while (running) {
-            const text = `row ${made += 1}`;
+            const text = `row ${(made += 1)}`;
             const answer = await put(text);
             judge(answer, text);
             if (answer.status === 200) {
@@ -139,19 +158,38 @@ describe('PUT /api/plugins/{name}: version', { timeout: 300_000 }, () => {
 
     it('upgrades under steady reads and writes without one failure, and keeps every acknowledged row', async () => {
         const traffic = startTraffic();
-        const [events] = (await once(request({ host: '127.0.0.1', port: panel.port, path: `${path}/events`, headers: { authorization: `Bearer ${client.token}` } }).end(), 'response')) as [IncomingMessage];
+        const [events] = (await once(
+            request({
+                host: '127.0.0.1',
+                port: panel.port,
+                path: `${path}/events`,
+                headers: { authorization: `Bearer ${client.token}` }
+            }).end(),
+            'response'
+        )) as [IncomingMessage];
         let heard = '';
         events.on('data', (chunk) => (heard += chunk));
-        const peer = new WebSocket(`ws://127.0.0.1:${panel.port}${path}/talk`, { headers: { authorization: `Bearer ${client.token}` } });
+        const peer = new WebSocket(`ws://127.0.0.1:${panel.port}${path}/talk`, {
+            headers: { authorization: `Bearer ${client.token}` }
+        });
         await once(peer, 'open');
         const closed = once(peer, 'close') as Promise<[number]>;
         await until(() => traffic.acknowledged.length > 10 && heard.includes('"1.0.0"'));
         const task = await change('2.0.0');
         expect([task.kind, task.state, task.error]).to.equal(['plugin.upgrade', 'succeeded', null]);
-        expect(task.result).to.include({ plugin: 'rows', version: '2.0.0', from: '1.0.0', state: 'running', cut: 0 });
+        expect(task.result).to.include({
+            plugin: 'rows',
+            version: '2.0.0',
+            from: '1.0.0',
+            state: 'running',
+            cut: 0
+        });
         const atUpgrade = traffic.acknowledged.length;
         await until(() => traffic.acknowledged.length > atUpgrade + 10);
-        const back = await ended(client, await client.post('/api/plugins', { package: rows, version: '2.0.0' }));
+        const back = await ended(
+            client,
+            await client.post('/api/plugins', { package: rows, version: '2.0.0' })
+        );
         expect(back.result).to.include({ version: '2.0.0', from: '2.0.0' });
         await traffic.end();
         expect(traffic.failures).to.equal([]);
@@ -159,14 +197,20 @@ describe('PUT /api/plugins/{name}: version', { timeout: 300_000 }, () => {
         expect((await kept()).toSorted()).to.equal(['first', ...traffic.acknowledged].toSorted());
         expect(heard.trimEnd()).to.endWith('retry: 1000');
         expect((await closed)[0]).to.equal(1012);
-        console.log(`      ${traffic.acknowledged.length} rows and ${traffic.reads} reads over two swaps, parked for ${task.result.parkedMs} and ${back.result.parkedMs} ms`);
+        console.log(
+            `      ${traffic.acknowledged.length} rows and ${traffic.reads} reads over two swaps, parked for ${task.result.parkedMs} and ${back.result.parkedMs} ms`
+        );
     });
 
     for (const fault of ['import', 'migration', 'setup', 'health', 'start', 'settings'] as const) {
         it(`leaves code and data as they were, byte for byte, when its ${fault} fails`, async () => {
             await publish(`3.0.0-${fault}`, { fault, migrations: 3 });
             await client.put(path, { enabled: false });
-            const [code, data, lock] = [hashesOf(codeFolder()), hashesOf(dataFolder()), readFileSync(join(panel.config.dataDir, 'plugins.lock.json'), 'utf8')];
+            const [code, data, lock] = [
+                hashesOf(codeFolder()),
+                hashesOf(dataFolder()),
+                readFileSync(join(panel.config.dataDir, 'plugins.lock.json'), 'utf8')
+            ];
             await client.put(path, { enabled: true });
             const traffic = startTraffic();
             await until(() => traffic.reads > 3);
@@ -180,8 +224,12 @@ describe('PUT /api/plugins/{name}: version', { timeout: 300_000 }, () => {
             expect((await kept()).toSorted()).to.equal(['first', ...traffic.acknowledged].toSorted());
             // What was written meanwhile is taken out again, and nothing else differs.
             expect(hashesOf(codeFolder())).to.equal(code);
-            expect(JSON.parse(readFileSync(join(panel.config.dataDir, 'plugins.lock.json'), 'utf8')).plugins).to.equal(JSON.parse(lock).plugins);
-            expect(Object.keys(hashesOf(dataFolder())).filter((name) => !name.startsWith('data.db'))).to.equal(Object.keys(data).filter((name) => !name.startsWith('data.db')));
+            expect(
+                JSON.parse(readFileSync(join(panel.config.dataDir, 'plugins.lock.json'), 'utf8')).plugins
+            ).to.equal(JSON.parse(lock).plugins);
+            expect(
+                Object.keys(hashesOf(dataFolder())).filter((name) => !name.startsWith('data.db'))
+            ).to.equal(Object.keys(data).filter((name) => !name.startsWith('data.db')));
             expect(readdirSync(join(panel.config.dataDir, 'plugin-data', 'rows'))).to.have.length(1);
             expect(readdirSync(join(panel.config.dataDir, 'plugins', 'rows'))).to.have.length(1);
         });
@@ -210,11 +258,22 @@ describe('PUT /api/plugins/{name}: version', { timeout: 300_000 }, () => {
         await until(async () => (await client.get('/api/tasks')).data[0].progress >= 0.75);
         during.push(client.get(`${path}/word`), put('meanwhile'));
         const task = await changing;
-        expect([task.state, task.error.code, task.error.reason, task.error.data.inside]).to.equal(['failed', 40904, 'BUSY', 1]);
-        expect((await Promise.all(during)).map(({ status, data }) => [status, data.word])).to.equal([[200, '1.0.0'], [200, '1.0.0']]);
+        expect([task.state, task.error.code, task.error.reason, task.error.data.inside]).to.equal([
+            'failed',
+            40904,
+            'BUSY',
+            1
+        ]);
+        expect((await Promise.all(during)).map(({ status, data }) => [status, data.word])).to.equal([
+            [200, '1.0.0'],
+            [200, '1.0.0']
+        ]);
         expect((await slow).data).to.equal({ word: '1.0.0' });
         expect(await view()).to.include({ state: 'running', version: '1.0.0' });
-        const cut = client.get(`${path}/slow?ms=60000`).then(() => 'answered', () => 'cut');
+        const cut = client.get(`${path}/slow?ms=60000`).then(
+            () => 'answered',
+            () => 'cut'
+        );
         await wait(200);
         const forced = await change('1.1.0', { force: true });
         expect([forced.state, forced.result.cut, await cut]).to.equal(['succeeded', 1, 'cut']);
@@ -226,20 +285,35 @@ describe('PUT /api/plugins/{name}: version', { timeout: 300_000 }, () => {
         await change('1.1.0');
         await put('second');
         const task = await change('1.0.0');
-        expect([task.kind, task.state, task.result.version]).to.equal(['plugin.rollback', 'succeeded', '1.0.0']);
-        expect([await view().then(({ version }) => version), await kept()]).to.equal(['1.0.0', ['first', 'second']]);
+        expect([task.kind, task.state, task.result.version]).to.equal([
+            'plugin.rollback',
+            'succeeded',
+            '1.0.0'
+        ]);
+        expect([await view().then(({ version }) => version), await kept()]).to.equal([
+            '1.0.0',
+            ['first', 'second']
+        ]);
     });
 
     it('goes back to the data of then while no change was accepted, and asks when one was', async () => {
         await change('2.0.0');
-        expect(dataRows().map(({ version, current, accepted }) => [version, current, accepted])).to.equal([['1.0.0', 0, 1], ['2.0.0', 1, 0]]);
+        expect(dataRows().map(({ version, current, accepted }) => [version, current, accepted])).to.equal([
+            ['1.0.0', 0, 1],
+            ['2.0.0', 1, 0]
+        ]);
         await kept();
         expect((await change('1.0.0')).state).to.equal('succeeded');
         expect([(await view()).version, await kept()]).to.equal(['1.0.0', ['first']]);
         await change('2.0.0');
         await put('second');
         const refused = await client.put(path, { version: '1.0.0' });
-        expect([refused.status, refused.code, refused.data.reason, refused.data.migrations]).to.equal([409, 40911, 'DATA_AHEAD', ['0002']]);
+        expect([refused.status, refused.code, refused.data.reason, refused.data.migrations]).to.equal([
+            409,
+            40911,
+            'DATA_AHEAD',
+            ['0002']
+        ]);
         expect(await view()).to.include({ version: '2.0.0', state: 'running' });
         const task = await change('1.0.0', { restoreData: true });
         expect(task.state).to.equal('succeeded');
@@ -259,7 +333,11 @@ describe('PUT /api/plugins/{name}: version', { timeout: 300_000 }, () => {
         await until(() => traffic.words.has('repaired'));
         await traffic.end();
         expect([task.state, task.result.version, task.result.from]).to.equal(['succeeded', '1.0.0', '1.0.0']);
-        expect([traffic.failures, [...traffic.words].toSorted(), codeFolder() !== before]).to.equal([[], ['1.0.0', 'repaired'], true]);
+        expect([traffic.failures, [...traffic.words].toSorted(), codeFolder() !== before]).to.equal([
+            [],
+            ['1.0.0', 'repaired'],
+            true
+        ]);
         expect((await kept()).toSorted()).to.equal(['first', ...traffic.acknowledged].toSorted());
         await fetch(new URL(`${rows.replace('/', '%2f')}/-rev/1`, npm.url), { method: 'DELETE' });
         published.clear();
@@ -271,19 +349,33 @@ describe('PUT /api/plugins/{name}: version', { timeout: 300_000 }, () => {
     it('asks for consent to what the new version asks for beyond, and takes it in the same request', async () => {
         await publish('4.0.0', { manifest: { capabilities: { network: ['api.example.org'] } } });
         const task = await change('4.0.0');
-        expect([task.state, task.error.code, task.error.data.missing]).to.equal(['failed', 40910, { network: ['api.example.org'] }]);
+        expect([task.state, task.error.code, task.error.data.missing]).to.equal([
+            'failed',
+            40910,
+            { network: ['api.example.org'] }
+        ]);
         expect(await view()).to.include({ version: '1.0.0', state: 'running' });
         const granted = await change('4.0.0', { grants: { network: ['api.example.org'] } });
         expect([granted.state, (await view()).version]).to.equal(['succeeded', '4.0.0']);
     });
 
     it('keeps out what would break a plugin that requires it, and leaves that running through an upgrade', async () => {
-        const needs = pluginPackage('needs', '1.0.0', { portico: { name: 'needs', sdk: '^1.0.0', requires: { rows: '^1.0.0' } } });
-        await npm.publish(needs, { 'index.js': `import { contract, definePlugin } from '@portico/sdk';
-export default definePlugin({ requires: { rows: contract() }, setup(ctx) { ctx.route({ method: 'GET', path: '/asked', access: 'read', handler: () => ctx.plugins.rows.word(null) }); } });` });
-        expect((await ended(client, await client.post('/api/plugins', { package: needs.name }))).result.state).to.equal('running');
+        const needs = pluginPackage('needs', '1.0.0', {
+            portico: { name: 'needs', sdk: '^1.0.0', requires: { rows: '^1.0.0' } }
+        });
+        await npm.publish(needs, {
+            'index.js': `import { contract, definePlugin } from '@portico/sdk';
+export default definePlugin({ requires: { rows: contract() }, setup(ctx) { ctx.route({ method: 'GET', path: '/asked', access: 'read', handler: () => ctx.plugins.rows.word(null) }); } });`
+        });
+        expect(
+            (await ended(client, await client.post('/api/plugins', { package: needs.name }))).result.state
+        ).to.equal('running');
         const broken = await change('2.0.0');
-        expect([broken.state, broken.error.code, broken.error.data.by]).to.equal(['failed', 40901, ['needs']]);
+        expect([broken.state, broken.error.code, broken.error.data.by]).to.equal([
+            'failed',
+            40901,
+            ['needs']
+        ]);
         let running = true;
         const failures: string[] = [];
         const words = new Set<string>();
@@ -310,7 +402,10 @@ export default definePlugin({ requires: { rows: contract() }, setup(ctx) { ctx.r
         await client.put(path, { enabled: false });
         const task = await change('2.0.0');
         expect([task.state, task.result.state]).to.equal(['succeeded', 'disabled']);
-        expect((await client.put(path, { enabled: true })).data).to.include({ state: 'running', version: '2.0.0' });
+        expect((await client.put(path, { enabled: true })).data).to.include({
+            state: 'running',
+            version: '2.0.0'
+        });
         expect(await kept()).to.equal(['first']);
     });
 
@@ -329,7 +424,9 @@ export default definePlugin({ requires: { rows: contract() }, setup(ctx) { ctx.r
     it('takes the version that is there, sent back, for no wish, and knows stale and unknown ones', async () => {
         const same = await client.put(path, { version: '1.0.0', enabled: true });
         expect([same.status, same.data.state]).to.equal([200, 'running']);
-        expect((await client.put(path, { version: '1.1.0' }, { headers: { 'if-match': '"999"' } })).code).to.equal(41200);
+        expect(
+            (await client.put(path, { version: '1.1.0' }, { headers: { 'if-match': '"999"' } })).code
+        ).to.equal(41200);
         expect((await client.put('/api/plugins/nobody', { version: '1.1.0' })).code).to.equal(40410);
         expect((await client.put(path, { version: '1.1.0', enabled: false })).code).to.equal(40001);
         const unknown = await change('9.9.9');
@@ -346,7 +443,13 @@ export default definePlugin({ requires: { rows: contract() }, setup(ctx) { ctx.r
     it('puts the swap on record with who wished it', async () => {
         await change('1.1.0');
         const [entry] = (await client.get('/api/audit?resource=plugins&action=upgrade')).data;
-        expect([entry.outcome, entry.resourceId, entry.actor.username, entry.changes.before.version, entry.changes.after.version]).to.equal(['success', 'rows', 'admin', '1.0.0', '1.1.0']);
+        expect([
+            entry.outcome,
+            entry.resourceId,
+            entry.actor.username,
+            entry.changes.before.version,
+            entry.changes.after.version
+        ]).to.equal(['success', 'rows', 'admin', '1.0.0', '1.1.0']);
         expect(versionedPackage('1.1.0')[0].name).to.equal(entry.changes.after.package);
     });
 });

@@ -45,11 +45,19 @@ describe('an outsider', () => {
             expect(spent, path).to.be.below(1_500);
         }
         const small = await at.client.post('/api/auth/login', { a: 1, b: 2, username: 3 }, { token: null });
-        expect((small.data.errors as { path: string }[]).map(({ path }) => path).sort()).to.equal(['a', 'b', 'password', 'username']);
+        expect((small.data.errors as { path: string }[]).map(({ path }) => path).sort()).to.equal([
+            'a',
+            'b',
+            'password',
+            'username'
+        ]);
     });
 
     it('is not answered with a fault for lists that are too long to be wrong one by one', async () => {
-        for (const body of [{ domain: 'a.test', aliases: Array.from({ length: 200_000 }, () => 1) }, { domain: 'a.test', access: { allow: Array.from({ length: 100_000 }, () => null) } }]) {
+        for (const body of [
+            { domain: 'a.test', aliases: Array.from({ length: 200_000 }, () => 1) },
+            { domain: 'a.test', access: { allow: Array.from({ length: 100_000 }, () => null) } }
+        ]) {
             const answer = await at.client.post('/api/hosts/validate', body);
             expect([answer.code, answer.text.length < 20_000]).to.equal([40001, true]);
         }
@@ -59,8 +67,13 @@ describe('an outsider', () => {
 describe('liftTicket', () => {
     it('leaves none of several tickets in the address', () => {
         for (const [url, rest, ticket] of [
-            ['/a?ticket=one&ticket=two', '/a', 'one'], ['/a?x=1&ticket=one&ticket=two&y=2', '/a?x=1&y=2', 'one'], ['/a?ticket=one&x=1&ticket=two', '/a?x=1', 'one'],
-            ['/a?x=1', '/a?x=1', null], ['/a?xticket=1', '/a?xticket=1', null], ['/a&ticket=1', '/a&ticket=1', null], ['/a?ticket=', '/a', '']
+            ['/a?ticket=one&ticket=two', '/a', 'one'],
+            ['/a?x=1&ticket=one&ticket=two&y=2', '/a?x=1&y=2', 'one'],
+            ['/a?ticket=one&x=1&ticket=two', '/a?x=1', 'one'],
+            ['/a?x=1', '/a?x=1', null],
+            ['/a?xticket=1', '/a?xticket=1', null],
+            ['/a&ticket=1', '/a&ticket=1', null],
+            ['/a?ticket=', '/a', '']
         ] as const) {
             const request = new IncomingMessage(new Socket());
             request.url = url;
@@ -75,16 +88,27 @@ describe('an event stream', () => {
         let signal: AbortSignal | null = null;
         let sent = 0;
         const ports = createTestPorts();
-        const core = createHttpServer({ name: 'core', prefix: '', ports, routes: [stream({
-            id: 'flood', path: '/api/flood', access: { public: 'The test looks at the stream alone' }, summary: 'Floods', async *handler(request) {
-                ({ signal } = request);
-                for (; sent < 2_000; sent += 1) {
-                    yield { data: sent };
-                }
-                expect(getEventListeners(request.signal, 'abort').length).to.be.below(10);
-                yield { event: 'checked', data: null };
-            }
-        })] });
+        const core = createHttpServer({
+            name: 'core',
+            prefix: '',
+            ports,
+            routes: [
+                stream({
+                    id: 'flood',
+                    path: '/api/flood',
+                    access: { public: 'The test looks at the stream alone' },
+                    summary: 'Floods',
+                    async *handler(request) {
+                        ({ signal } = request);
+                        for (; sent < 2_000; sent += 1) {
+                            yield { data: sent };
+                        }
+                        expect(getEventListeners(request.signal, 'abort').length).to.be.below(10);
+                        yield { event: 'checked', data: null };
+                    }
+                })
+            ]
+        });
         const gateway = await createGateway({ core, log: ports.log });
         try {
             const { port } = await gateway.listen('127.0.0.1', 0);
@@ -92,8 +116,7 @@ describe('an event stream', () => {
             expect([status, sent, text.match(/^data: \d+$/gm)?.length]).to.equal([200, 2_000, 2_000]);
             expect(text).to.contain('event: checked').and.to.not.contain('event: error');
             expect(getEventListeners(signal as unknown as AbortSignal, 'abort').length).to.be.below(10);
-        }
-        finally {
+        } finally {
             await gateway.close();
         }
     });

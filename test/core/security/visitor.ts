@@ -43,32 +43,60 @@ describe('a visitor of a site', () => {
         rmSync(root, { recursive: true });
     });
 
-    const visit = (host: string, path: string, headers: Readonly<Record<string, string>> = {}): Promise<Seen> => new Promise((resolve, reject) => {
-        const sent = request({ host: '127.0.0.1', port: at.httpPort, path, headers: { host, ...headers }, agent: false }, (answer) => {
-            let body = '';
-            answer.setEncoding('utf8').on('data', (part: string) => {
-                body += part;
-            });
-            answer.once('end', () => resolve({ status: answer.statusCode ?? 0, body }));
+    const visit = (
+        host: string,
+        path: string,
+        headers: Readonly<Record<string, string>> = {}
+    ): Promise<Seen> =>
+        new Promise((resolve, reject) => {
+            const sent = request(
+                { host: '127.0.0.1', port: at.httpPort, path, headers: { host, ...headers }, agent: false },
+                (answer) => {
+                    let body = '';
+                    answer.setEncoding('utf8').on('data', (part: string) => {
+                        body += part;
+                    });
+                    answer.once('end', () => resolve({ status: answer.statusCode ?? 0, body }));
+                }
+            );
+            sent.once('error', reject);
+            sent.end();
         });
-        sent.once('error', reject);
-        sent.end();
-    });
 
-    it('does not name who it is past the server that is asked for that, in any spelling that an application takes for the header\'s', async () => {
-        const access = { forwardAuth: { url: `http://${judge.address}/`, copyHeaders: ['X-Auth-User', 'X-Auth-Groups'] } };
-        for (const body of [{ domain: 'proxied.test', upstream: upstream.address, access }, { domain: 'php.test', type: 'php', php: { root: join(root, 'www'), fastcgi: php.address }, access }]) {
+    it("does not name who it is past the server that is asked for that, in any spelling that an application takes for the header's", async () => {
+        const access = {
+            forwardAuth: { url: `http://${judge.address}/`, copyHeaders: ['X-Auth-User', 'X-Auth-Groups'] }
+        };
+        for (const body of [
+            { domain: 'proxied.test', upstream: upstream.address, access },
+            {
+                domain: 'php.test',
+                type: 'php',
+                php: { root: join(root, 'www'), fastcgi: php.address },
+                access
+            }
+        ]) {
             expect((await at.client.post('/api/hosts', body)).status).to.equal(201);
         }
         for (const separators of ['--', '-_', '_-', '__']) {
-            for (const [first, last] of [['X', 'User'], ['x', 'user'], ['X', 'Groups']]) {
+            for (const [first, last] of [
+                ['X', 'User'],
+                ['x', 'user'],
+                ['X', 'Groups']
+            ]) {
                 const name = `${first}${separators[0]}Auth${separators[1]}${last}`;
                 for (let tries = 0; tries < 8; tries += 1) {
                     const { headers } = received((await visit('proxied.test', '/', { [name]: 'root' })).body);
-                    const spelled = Object.entries(headers).filter(([header]) => /^x[-_]auth[-_]/.test(header));
+                    const spelled = Object.entries(headers).filter(([header]) =>
+                        /^x[-_]auth[-_]/.test(header)
+                    );
                     expect(spelled, name).to.equal([['x-auth-user', 'alice']]);
-                    const parameters = JSON.parse((await visit('php.test', '/', { [name]: 'root' })).body) as Record<string, string>;
-                    expect([parameters['HTTP_X_AUTH_USER'], parameters['HTTP_X_AUTH_GROUPS']], name).to.equal(['alice', undefined]);
+                    const parameters = JSON.parse(
+                        (await visit('php.test', '/', { [name]: 'root' })).body
+                    ) as Record<string, string>;
+                    expect([parameters['HTTP_X_AUTH_USER'], parameters['HTTP_X_AUTH_GROUPS']], name).to.equal(
+                        ['alice', undefined]
+                    );
                 }
             }
         }

@@ -43,7 +43,17 @@ describe('clientAddress', () => {
 
 describe('plainAddress', () => {
     it('is null for what is no address', () => {
-        for (const text of ['', 'localhost', '1.2.3', '1.2.3.4.5', '[::1', '::1]', '1.2.3.4:x', '999.1.1.1', ':::']) {
+        for (const text of [
+            '',
+            'localhost',
+            '1.2.3',
+            '1.2.3.4.5',
+            '[::1',
+            '::1]',
+            '1.2.3.4:x',
+            '999.1.1.1',
+            ':::'
+        ]) {
             expect(plainAddress(text), text).to.be.null();
         }
     });

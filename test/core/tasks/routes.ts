@@ -25,7 +25,10 @@ describe('GET /api/tasks', () => {
 
     it('refuses what is no filter', async () => {
         for (const query of ['limit=0', 'state=done', 'cursor=x', 'unknown=1']) {
-            expect(await test.client.get(`/api/tasks?${query}`), query).to.include({ status: 400, code: 40001 });
+            expect(await test.client.get(`/api/tasks?${query}`), query).to.include({
+                status: 400,
+                code: 40001
+            });
         }
     });
 });

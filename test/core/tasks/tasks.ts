@@ -11,17 +11,29 @@ export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
 
 /** Work that a test ends by hand. */
-function work(): { run: TaskRun; done: (result?: unknown) => void; failed: (error: Error) => void; begun: Promise<void>; start: Pick<TaskStart, 'work'> } {
+function work(): {
+    run: TaskRun;
+    done: (result?: unknown) => void;
+    failed: (error: Error) => void;
+    begun: Promise<void>;
+    start: Pick<TaskStart, 'work'>;
+} {
     const begun = Promise.withResolvers<void>();
     const end = Promise.withResolvers<unknown>();
-    const made = { run: null as unknown as TaskRun, done: (result?: unknown) => end.resolve(result), failed: (error: Error) => end.reject(error), begun: begun.promise, start: {
-        work: (run: TaskRun) => {
-            made.run = run;
-            run.signal.addEventListener('abort', () => end.reject(run.signal.reason as Error));
-            begun.resolve();
-            return end.promise;
+    const made = {
+        run: null as unknown as TaskRun,
+        done: (result?: unknown) => end.resolve(result),
+        failed: (error: Error) => end.reject(error),
+        begun: begun.promise,
+        start: {
+            work: (run: TaskRun) => {
+                made.run = run;
+                run.signal.addEventListener('abort', () => end.reject(run.signal.reason as Error));
+                begun.resolve();
+                return end.promise;
+            }
         }
-    } };
+    };
     return made;
 }
 
@@ -37,7 +49,10 @@ describe('createTasks', () => {
     const open = async (): Promise<void> => {
         tasks = await createTasks({ db: store.db, log: store.log, clock: handClock(), timing });
     };
-    const start = (more: Partial<TaskStart> & Pick<TaskStart, 'work'>, who: Caller = admin): ReturnType<Tasks['start']> =>
+    const start = (
+        more: Partial<TaskStart> & Pick<TaskStart, 'work'>,
+        who: Caller = admin
+    ): ReturnType<Tasks['start']> =>
         tasks.start({ kind: 'certificate.issue', access: 'certificates:write', call: callOf(who), ...more });
     const ended = async (id: number, who: Caller = admin): Promise<StreamEvent[]> => {
         const events: StreamEvent[] = [];
@@ -60,8 +75,24 @@ describe('createTasks', () => {
     it('runs work and keeps its result, also after a restart', async () => {
         const call = callOf(admin);
         const one = work();
-        const view = await start({ ...one.start, call, title: 'Issue a certificate', audit: { action: 'issue', resource: 'certificates', resourceId: 3 } });
-        expect(view).to.equal({ id: 1, kind: 'certificate.issue', title: 'Issue a certificate', state: 'queued', progress: null, startedAt: null, finishedAt: null, result: null, error: null, version: 1 });
+        const view = await start({
+            ...one.start,
+            call,
+            title: 'Issue a certificate',
+            audit: { action: 'issue', resource: 'certificates', resourceId: 3 }
+        });
+        expect(view).to.equal({
+            id: 1,
+            kind: 'certificate.issue',
+            title: 'Issue a certificate',
+            state: 'queued',
+            progress: null,
+            startedAt: null,
+            finishedAt: null,
+            result: null,
+            error: null,
+            version: 1
+        });
         expect(call.done[0]).to.include({ action: 'issue', resource: 'certificates', resourceId: 3 });
         expect((call.done[0] as { reply: unknown }).reply).to.include({ status: 202, data: view });
         await one.begun;
@@ -70,7 +101,12 @@ describe('createTasks', () => {
         one.done({ certificateId: 3 });
         await ended(1);
         const done = tasks.get(1, admin);
-        expect(done).to.include({ state: 'succeeded', progress: 1, result: { certificateId: 3 }, error: null });
+        expect(done).to.include({
+            state: 'succeeded',
+            progress: 1,
+            result: { certificateId: 3 },
+            error: null
+        });
         expect(done.startedAt).to.be.a.string();
         expect(done.finishedAt).to.be.a.string();
         await store.reopen();
@@ -89,17 +125,30 @@ describe('createTasks', () => {
     });
 
     it('keeps a failure with its reason, and says nothing of the inside of a bug', async () => {
-        const first = await start({ work: async () => Promise.reject(fail.TOOL_MISSING({ tool: 'git', install: 'apt install git' })) });
+        const first = await start({
+            work: async () => Promise.reject(fail.TOOL_MISSING({ tool: 'git', install: 'apt install git' }))
+        });
         await ended(first.id);
-        expect(tasks.get(first.id, admin)).to.include({ state: 'failed', result: null, error: { code: 50302, reason: 'TOOL_MISSING', message: 'git is not installed', data: { tool: 'git', install: 'apt install git' } } });
+        expect(tasks.get(first.id, admin)).to.include({
+            state: 'failed',
+            result: null,
+            error: {
+                code: 50302,
+                reason: 'TOOL_MISSING',
+                message: 'git is not installed',
+                data: { tool: 'git', install: 'apt install git' }
+            }
+        });
         const second = await start({ work: () => Promise.reject(new Error('canary of the inside')) });
         await ended(second.id);
         expect(JSON.stringify(tasks.get(second.id, admin))).not.to.contain('canary');
         expect(tasks.get(second.id, admin).error).to.include({ code: 50000, reason: 'INTERNAL' });
         expect(store.lines.some((line) => line.includes('canary of the inside'))).to.be.true();
-        const third = await start({ work: () => {
-            throw new Error('thrown at once');
-        } });
+        const third = await start({
+            work: () => {
+                throw new Error('thrown at once');
+            }
+        });
         await ended(third.id);
         expect(tasks.get(third.id, admin)).to.include({ state: 'failed' });
     });
@@ -112,7 +161,10 @@ describe('createTasks', () => {
         await one.begun;
         one.done();
         await ended(id);
-        const again = await Promise.allSettled([start({ work: async () => null, key: 'certificate:3' }), start({ work: async () => null, key: 'certificate:3' })]);
+        const again = await Promise.allSettled([
+            start({ work: async () => null, key: 'certificate:3' }),
+            start({ work: async () => null, key: 'certificate:3' })
+        ]);
         expect(again.map(({ status }) => status)).to.equal(['fulfilled', 'rejected']);
     });
 
@@ -122,10 +174,14 @@ describe('createTasks', () => {
             await start(each.start);
         }
         await works[3]?.begun;
-        expect(tasks.list(admin, { state: 'queued' }, { limit: 10, before: null }).tasks.map(({ id }) => id)).to.equal([6, 5]);
+        expect(
+            tasks.list(admin, { state: 'queued' }, { limit: 10, before: null }).tasks.map(({ id }) => id)
+        ).to.equal([6, 5]);
         works[1]?.done();
         await works[4]?.begun;
-        expect(tasks.list(admin, { state: 'running' }, { limit: 10, before: null }).tasks.map(({ id }) => id)).to.equal([5, 4, 3, 1]);
+        expect(
+            tasks.list(admin, { state: 'running' }, { limit: 10, before: null }).tasks.map(({ id }) => id)
+        ).to.equal([5, 4, 3, 1]);
         await tasks.cancel(6, callOf(admin));
         works.forEach((each) => each.done());
         await ended(5);
@@ -136,7 +192,9 @@ describe('createTasks', () => {
         const one = work();
         const { id } = await start(one.start);
         await one.begun;
-        await expect(tasks.cancel(id, callOf(admin, { complete: () => Promise.reject(new Error('no entry')) }))).to.reject('no entry');
+        await expect(
+            tasks.cancel(id, callOf(admin, { complete: () => Promise.reject(new Error('no entry')) }))
+        ).to.reject('no entry');
         expect(tasks.get(id, admin).state).to.equal('running');
         const call = callOf(admin);
         expect(await tasks.cancel(id, call)).to.include({ state: 'cancelled', error: null });
@@ -147,10 +205,12 @@ describe('createTasks', () => {
 
     it('tells the truth about work that does not heed its signal', async () => {
         const end = Promise.withResolvers<void>();
-        const { id } = await start({ work: async () => {
-            await end.promise;
-            return 'done all the same';
-        } });
+        const { id } = await start({
+            work: async () => {
+                await end.promise;
+                return 'done all the same';
+            }
+        });
         expect((await tasks.cancel(id, callOf(admin))).state).to.equal('running');
         end.resolve();
         await ended(id);
@@ -163,7 +223,10 @@ describe('createTasks', () => {
         await one.begun;
         one.run.progress(0.3, 'a line before the crash');
         const saved = store.db.prepare<[number], { log: string }>('select log from tasks where id = ?');
-        for (const deadline = Date.now() + 5_000; Date.now() < deadline && saved.get(id)?.log.includes('before the crash') !== true;) {
+        for (
+            const deadline = Date.now() + 5_000;
+            Date.now() < deadline && saved.get(id)?.log.includes('before the crash') !== true;
+        ) {
             await new Promise((resolve) => setTimeout(resolve, 5));
         }
         const before = tasks;
@@ -171,7 +234,9 @@ describe('createTasks', () => {
         const view = tasks.get(id, admin);
         expect(view).to.include({ state: 'failed', progress: 0.3, result: null });
         expect(view.error).to.include({ reason: 'INTERRUPTED' });
-        expect((await ended(id)).find(({ event }) => event === 'log')?.data).to.equal({ line: 'a line before the crash' });
+        expect((await ended(id)).find(({ event }) => event === 'log')?.data).to.equal({
+            line: 'a line before the crash'
+        });
         await before.close();
     });
 
@@ -190,17 +255,24 @@ describe('createTasks', () => {
     });
 
     it('shows a task to its starter and to those who have its permission, and log and result only to these', async () => {
-        const { id } = await start({ work: async (run) => {
-            run.log('canary line');
-            return 'canary result';
-        } }, starter);
+        const { id } = await start(
+            {
+                work: async (run) => {
+                    run.log('canary line');
+                    return 'canary result';
+                }
+            },
+            starter
+        );
         await ended(id, operator);
         expect(tasks.get(id, operator).result).to.equal('canary result');
         const own = tasks.get(id, starter);
         expect(own).to.include({ id, state: 'succeeded', result: null });
         expect(JSON.stringify(await ended(id, starter))).not.to.contain('canary');
         expect(() => tasks.get(id, viewer)).to.throw('There is nothing of that name here');
-        expect(() => tasks.events(id, viewer, { signal: AbortSignal.abort() })).to.throw('There is nothing of that name here');
+        expect(() => tasks.events(id, viewer, { signal: AbortSignal.abort() })).to.throw(
+            'There is nothing of that name here'
+        );
         await expect(tasks.cancel(id, callOf(viewer))).to.reject('There is nothing of that name here');
         expect(tasks.list(viewer, {}, { limit: 10, before: null }).tasks).to.equal([]);
         expect(tasks.list(starter, {}, { limit: 10, before: null }).tasks).to.equal([own]);
@@ -213,14 +285,25 @@ describe('createTasks', () => {
 
     it('pages and filters the list', async () => {
         for (let index = 0; index < 7; index += 1) {
-            const { id } = await start({ kind: index % 2 === 0 ? 'even' : 'odd', work: async () => (index === 6 ? Promise.reject(fail.NOT_FOUND()) : index) });
+            const { id } = await start({
+                kind: index % 2 === 0 ? 'even' : 'odd',
+                work: async () => (index === 6 ? Promise.reject(fail.NOT_FOUND()) : index)
+            });
             await ended(id);
         }
         const first = tasks.list(admin, {}, { limit: 3, before: null });
         expect(first.tasks.map(({ id }) => id)).to.equal([7, 6, 5]);
-        expect(tasks.list(admin, {}, { limit: 3, before: first.next }).tasks.map(({ id }) => id)).to.equal([4, 3, 2]);
-        expect(tasks.list(admin, { kind: 'even' }, { limit: 9, before: null }).tasks.map(({ id }) => id)).to.equal([7, 5, 3, 1]);
-        expect(tasks.list(admin, { state: 'failed' }, { limit: 9, before: null })).to.include({ next: null }).and.to.satisfy(({ tasks: found }: { tasks: { id: number }[] }) => found.length === 1 && found[0]?.id === 7);
+        expect(tasks.list(admin, {}, { limit: 3, before: first.next }).tasks.map(({ id }) => id)).to.equal([
+            4, 3, 2
+        ]);
+        expect(
+            tasks.list(admin, { kind: 'even' }, { limit: 9, before: null }).tasks.map(({ id }) => id)
+        ).to.equal([7, 5, 3, 1]);
+        expect(tasks.list(admin, { state: 'failed' }, { limit: 9, before: null }))
+            .to.include({ next: null })
+            .and.to.satisfy(
+                ({ tasks: found }: { tasks: { id: number }[] }) => found.length === 1 && found[0]?.id === 7
+            );
     });
 
     it('streams progress and log as they come, and goes on after a line that the reader has', async () => {
@@ -230,12 +313,18 @@ describe('createTasks', () => {
         one.run.log('first\nsecond');
         const controller = new AbortController();
         const stream = tasks.events(id, admin, { signal: controller.signal });
-        expect((await stream.next()).value).to.equal({ event: 'progress', data: { state: 'running', progress: null } });
+        expect((await stream.next()).value).to.equal({
+            event: 'progress',
+            data: { state: 'running', progress: null }
+        });
         expect((await stream.next()).value).to.equal({ event: 'log', id: '0', data: { line: 'first' } });
         expect((await stream.next()).value).to.equal({ event: 'log', id: '1', data: { line: 'second' } });
         const waiting = stream.next();
         one.run.progress(0.25);
-        expect((await waiting).value).to.equal({ event: 'progress', data: { state: 'running', progress: 0.25 } });
+        expect((await waiting).value).to.equal({
+            event: 'progress',
+            data: { state: 'running', progress: 0.25 }
+        });
         const resumed = tasks.events(id, admin, { from: 1, signal: controller.signal });
         await resumed.next();
         expect((await resumed.next()).value).to.include({ id: '1' });
@@ -246,18 +335,24 @@ describe('createTasks', () => {
     });
 
     it('keeps the last thousand lines, without what a terminal would do with them', async () => {
-        const { id } = await start({ work: async (run) => {
-            run.log('\u001b[31mred\u001b[0m\u0007 and \u001b]0;title\u0007plain\r\n');
-            for (let index = 0; index < 1_500; index += 1) {
-                run.log(`line ${index}`);
+        const { id } = await start({
+            work: async (run) => {
+                run.log('\u001b[31mred\u001b[0m\u0007 and \u001b]0;title\u0007plain\r\n');
+                for (let index = 0; index < 1_500; index += 1) {
+                    run.log(`line ${index}`);
+                }
+                run.log('x'.repeat(1_000_000));
             }
-            run.log('x'.repeat(1_000_000));
-        } });
+        });
         const lines = (await ended(id)).filter(({ event }) => event === 'log');
         expect(lines.length).to.be.at.most(1_000);
         expect(lines.at(-1)).to.equal({ event: 'log', id: '1501', data: { line: 'x'.repeat(4_096) } });
-        const other = await start({ work: async (run) => run.log('\u001b[31mred\u001b[0m\u0007 and \u001b]0;title\u0007plain\r\n') });
-        expect((await ended(other.id)).find(({ event }) => event === 'log')?.data).to.equal({ line: 'red and plain' });
+        const other = await start({
+            work: async (run) => run.log('\u001b[31mred\u001b[0m\u0007 and \u001b]0;title\u0007plain\r\n')
+        });
+        expect((await ended(other.id)).find(({ event }) => event === 'log')?.data).to.equal({
+            line: 'red and plain'
+        });
     });
 
     it('does not keep a result that is too large or no plain data, and still succeeded', async () => {
@@ -278,10 +373,18 @@ describe('createTasks', () => {
 
     it('keeps at most 1,000 tasks', async () => {
         await store.db.write(async (tx) => {
-            await tx.em.execute(`insert into tasks (kind, title, state, access, starter, created_at, finished_at, log, version)
-                with recursive n (i) as (select 1 union all select i + 1 from n where i < 1200) select 'old', 'old', 'succeeded', 'certificates:write', 'x', 0, 1, '{"first":0,"lines":[]}', 1 from n`, [], 'run');
+            await tx.em.execute(
+                `insert into tasks (kind, title, state, access, starter, created_at, finished_at, log, version)
+                with recursive n (i) as (select 1 union all select i + 1 from n where i < 1200) select 'old', 'old', 'succeeded', 'certificates:write', 'x', 0, 1, '{"first":0,"lines":[]}', 1 from n`,
+                [],
+                'run'
+            );
         });
         await ended((await start({ work: async () => null })).id);
-        expect(store.db.prepare<[], { n: number; low: number }>('select count(*) as n, min(id) as low from tasks').get()).to.equal({ n: 1_000, low: 202 });
+        expect(
+            store.db
+                .prepare<[], { n: number; low: number }>('select count(*) as n, min(id) as low from tasks')
+                .get()
+        ).to.equal({ n: 1_000, low: 202 });
     });
 });

@@ -34,7 +34,9 @@ describe('createPasswords', () => {
         const hash = await passwords.hash('correct');
         const [, kind, , parameters = ''] = hash.split('$');
         expect(kind).to.equal('argon2id');
-        const [memory = 0, passes = 0, lanes = 0] = parameters.split(',').map((each) => Number(each.slice(2)));
+        const [memory = 0, passes = 0, lanes = 0] = parameters
+            .split(',')
+            .map((each) => Number(each.slice(2)));
         expect(memory).to.be.at.least(19_456);
         expect([passes, lanes]).to.equal([2, 1]);
         expect(await passwords.verify(hash, 'correct')).to.be.true();
@@ -59,9 +61,16 @@ describe('createPasswords', () => {
     it('computes a few at a time, lets a bounded number wait, and turns the rest away', async () => {
         const gate = held();
         const passwords = createPasswords({ hasher: gate, inFlight: 2, queue: 3 });
-        const results = Array.from({ length: 8 }, () => passwords.hash('x').then(() => 'done', (error: { reason: string; data: object }) => error));
+        const results = Array.from({ length: 8 }, () =>
+            passwords.hash('x').then(
+                () => 'done',
+                (error: { reason: string; data: object }) => error
+            )
+        );
         const refused = (await Promise.all(results.slice(5))) as { reason: string; data: object }[];
-        expect(refused.map(({ reason, data }) => [reason, data])).to.equal(Array.from({ length: 3 }, () => ['RATE_LIMITED', { retryAfterSeconds: 1 }]));
+        expect(refused.map(({ reason, data }) => [reason, data])).to.equal(
+            Array.from({ length: 3 }, () => ['RATE_LIMITED', { retryAfterSeconds: 1 }])
+        );
         for (let left = 0; left < 5; left += 1) {
             gate.release();
             await new Promise((resolve) => setImmediate(resolve));
@@ -76,16 +85,60 @@ describe('createPasswords', () => {
 
 describe('faultOf', () => {
     it('takes what is long enough and nobody would try first', () => {
-        for (const good of ['a mild breeze on tuesday night', 'correct-horse-lantern', 'zebra quarry 7 moss', 'ünïcödé ist schön', '🦦🌲🪨🌊🔥🧊🍄🌙⭐🌧', 'test-password-for-the-panel', 'Xk9#mPq2vL', 'x'.repeat(4) + 'abcdWXYZ0987!', 'hunter2-and-friends']) {
+        for (const good of [
+            'a mild breeze on tuesday night',
+            'correct-horse-lantern',
+            'zebra quarry 7 moss',
+            'ünïcödé ist schön',
+            '🦦🌲🪨🌊🔥🧊🍄🌙⭐🌧',
+            'test-password-for-the-panel',
+            'Xk9#mPq2vL',
+            'x'.repeat(4) + 'abcdWXYZ0987!',
+            'hunter2-and-friends'
+        ]) {
             expect(faultOf(good, ['owner', 'portico']), good).to.be.null();
         }
     });
 
-    it('refuses what is short, common, a walk over the keys, or made of the user\'s or the panel\'s name', () => {
+    it("refuses what is short, common, a walk over the keys, or made of the user's or the panel's name", () => {
         for (const bad of [
-            '', 'ninechars', '🦦🌲🪨🌊🔥🧊🍄🌙⭐', 'password123', 'Password1234', 'P@ssw0rd123', 'passwordpassword', '1234567890', '12345678901', '0987654321', 'qwertyuiop', 'QWERTYUIOP1', '1q2w3e4r5t', '1qaz2wsx3edc', 'zaq12wsx!@',
-            'aaaaaaaaaa', 'abcabcabcabc', 'abcdefghij', 'iloveyou123', 'iloveyou2024!', 'administrator', 'admin12345', 'adminadmin1', 'letmein1234', 'welcome2026', 'football2024', '2024-01-01', '01/01/1990', 'michael1987', 'changeme123',
-            'summer2026', 'Portico123', 'portico-2026', 'alice.smith1', 'alice12345', 'asdfghjkl;', 'secret\ud800secret'
+            '',
+            'ninechars',
+            '🦦🌲🪨🌊🔥🧊🍄🌙⭐',
+            'password123',
+            'Password1234',
+            'P@ssw0rd123',
+            'passwordpassword',
+            '1234567890',
+            '12345678901',
+            '0987654321',
+            'qwertyuiop',
+            'QWERTYUIOP1',
+            '1q2w3e4r5t',
+            '1qaz2wsx3edc',
+            'zaq12wsx!@',
+            'aaaaaaaaaa',
+            'abcabcabcabc',
+            'abcdefghij',
+            'iloveyou123',
+            'iloveyou2024!',
+            'administrator',
+            'admin12345',
+            'adminadmin1',
+            'letmein1234',
+            'welcome2026',
+            'football2024',
+            '2024-01-01',
+            '01/01/1990',
+            'michael1987',
+            'changeme123',
+            'summer2026',
+            'Portico123',
+            'portico-2026',
+            'alice.smith1',
+            'alice12345',
+            'asdfghjkl;',
+            'secret\ud800secret'
         ]) {
             expect(faultOf(bad, ['alice.smith', 'alice', 'smith', 'portico']), bad).not.to.be.null();
         }

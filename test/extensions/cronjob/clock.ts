@@ -28,10 +28,14 @@ describe('the clock of cronjob', () => {
     const move = (milliseconds: number): void => {
         cron.at = (cron.at ?? 0) + milliseconds;
     };
-    const count = async (id: number, wanted: number): Promise<{ trigger: string; state: string; dueAt: string }[]> => until(`${wanted} runs`, async () => {
-        const all = await cron.runs(id);
-        return all.length === wanted && all.every(({ finishedAt }) => finishedAt !== null) && all;
-    });
+    const count = async (
+        id: number,
+        wanted: number
+    ): Promise<{ trigger: string; state: string; dueAt: string }[]> =>
+        until(`${wanted} runs`, async () => {
+            const all = await cron.runs(id);
+            return all.length === wanted && all.every(({ finishedAt }) => finishedAt !== null) && all;
+        });
     /** Time for a look or two at the clock, which is what must not start anything. */
     const looks = async (): Promise<void> => {
         const probe = await cron.task({ schedule: '* * * * * *', command: ['true'], overlap: 'allow' });
@@ -47,7 +51,11 @@ describe('the clock of cronjob', () => {
         expect(await cron.runs(id)).to.equal([]);
         cron.at = Date.parse('2026-06-01T00:10:00Z');
         const [run] = await count(id, 1);
-        expect(run).to.include({ trigger: 'schedule', state: 'succeeded', dueAt: '2026-06-01T00:10:00.000Z' });
+        expect(run).to.include({
+            trigger: 'schedule',
+            state: 'succeeded',
+            dueAt: '2026-06-01T00:10:00.000Z'
+        });
         expect((await cron.ask('GET', `/tasks/${id}`)).data.nextRunAt).to.equal('2026-06-01T00:20:00.000Z');
         await looks();
         expect(await cron.runs(id)).to.have.length(1);
@@ -58,14 +66,20 @@ describe('the clock of cronjob', () => {
     it('follows the wall clock through the nights in which it is turned', async () => {
         cron = await Harness.start({ at: '2026-03-29T00:00:00Z' });
         const gap = await cron.task({ schedule: '30 2 * * *', timezone: 'Europe/Berlin', command: ['true'] });
-        const overlap = await cron.task({ schedule: '30 1 * * *', timezone: 'America/New_York', command: ['true'] });
+        const overlap = await cron.task({
+            schedule: '30 1 * * *',
+            timezone: 'America/New_York',
+            command: ['true']
+        });
         cron.at = Date.parse('2026-03-29T01:00:00Z');
         expect((await count(gap, 1))[0]?.dueAt).to.equal('2026-03-29T01:00:00.000Z');
         expect((await cron.ask('GET', `/tasks/${gap}`)).data.nextRunAt).to.equal('2026-03-30T00:30:00.000Z');
         await cron.ask('PUT', `/tasks/${gap}`, { enabled: false });
         cron.at = Date.parse('2026-11-01T05:30:00Z');
         await count(overlap, 1);
-        expect((await cron.ask('GET', `/tasks/${overlap}`)).data.nextRunAt).to.equal('2026-11-02T06:30:00.000Z');
+        expect((await cron.ask('GET', `/tasks/${overlap}`)).data.nextRunAt).to.equal(
+            '2026-11-02T06:30:00.000Z'
+        );
     });
 
     it('leaves out what was missed by a jump forward, or runs it once', async () => {
@@ -81,8 +95,14 @@ describe('the clock of cronjob', () => {
         expect((await cron.ask('GET', `/tasks/${skip}`)).data.nextRunAt).to.equal('2026-06-01T06:00:00.000Z');
         // What is due now makes up for what was missed before.
         cron.at = Date.parse('2026-06-02T00:00:10Z');
-        expect((await count(once, 2))[1]).to.include({ trigger: 'schedule', dueAt: '2026-06-02T00:00:00.000Z' });
-        expect((await count(skip, 1))[0]).to.include({ trigger: 'schedule', dueAt: '2026-06-02T00:00:00.000Z' });
+        expect((await count(once, 2))[1]).to.include({
+            trigger: 'schedule',
+            dueAt: '2026-06-02T00:00:00.000Z'
+        });
+        expect((await count(skip, 1))[0]).to.include({
+            trigger: 'schedule',
+            dueAt: '2026-06-02T00:00:00.000Z'
+        });
     });
 
     it('runs nothing twice when the clock is set back a little, and plans anew when it was far off', async () => {
@@ -96,7 +116,10 @@ describe('the clock of cronjob', () => {
         await looks();
         expect(await cron.runs(id)).to.have.length(1);
         cron.at = Date.parse('2026-05-20T12:00:00Z');
-        await until('a new plan', async () => (await cron.ask('GET', `/tasks/${id}`)).data.nextRunAt === '2026-05-21T03:00:00.000Z');
+        await until(
+            'a new plan',
+            async () => (await cron.ask('GET', `/tasks/${id}`)).data.nextRunAt === '2026-05-21T03:00:00.000Z'
+        );
         expect(await cron.runs(id)).to.have.length(1);
     });
 
@@ -114,11 +137,19 @@ describe('the clock of cronjob', () => {
         cron = await Harness.start({ at: '2026-06-01T00:00:30Z' });
         const skip = await cron.task({ schedule: '0 * * * *', command: ['true'] });
         const once = await cron.task({ schedule: '0 * * * *', command: ['true'], missed: 'run-once' });
-        const disabled = await cron.task({ schedule: '0 * * * *', command: ['true'], missed: 'run-once', enabled: false });
+        const disabled = await cron.task({
+            schedule: '0 * * * *',
+            command: ['true'],
+            missed: 'run-once',
+            enabled: false
+        });
         await cron.generation.close('test');
         move(3 * day + 10 * minute);
         await cron.begin();
-        expect((await count(once, 1))[0]).to.include({ trigger: 'missed', dueAt: '2026-06-01T01:00:00.000Z' });
+        expect((await count(once, 1))[0]).to.include({
+            trigger: 'missed',
+            dueAt: '2026-06-01T01:00:00.000Z'
+        });
         await cron.generation.close('test');
         await cron.begin();
         await looks();
@@ -134,7 +165,10 @@ describe('the clock of cronjob', () => {
         await cron.generation.close('test');
         move(40_000);
         await cron.begin();
-        expect((await count(id, 1))[0]).to.include({ trigger: 'schedule', dueAt: '2026-06-01T01:00:00.000Z' });
+        expect((await count(id, 1))[0]).to.include({
+            trigger: 'schedule',
+            dueAt: '2026-06-01T01:00:00.000Z'
+        });
     });
 
     it('runs @reboot after each boot of the machine, once', async () => {
@@ -145,7 +179,9 @@ describe('the clock of cronjob', () => {
             cron.boot = boot;
             await cron.begin();
             await looks();
-            await until('its runs to end', async () => (await cron.runs(id)).every(({ finishedAt }) => finishedAt !== null));
+            await until('its runs to end', async () =>
+                (await cron.runs(id)).every(({ finishedAt }) => finishedAt !== null)
+            );
         };
         await restart('boot-1');
         expect(await cron.runs(id)).to.equal([]);
@@ -157,8 +193,19 @@ describe('the clock of cronjob', () => {
     it('tells when nothing succeeded in time, once, and when it does again', async () => {
         cron = await Harness.start({ at: '2026-06-01T00:00:00Z' });
         const marker = join(scratch, 'ok');
-        const id = await cron.task({ name: 'vital', schedule: '0 0 1 1 *', command: ['test', '-e', marker], notifyOn: 'never', deadManSeconds: 3_600 });
-        const quiet = await cron.task({ name: 'quiet', command: ['true'], deadManSeconds: 3_600, enabled: false });
+        const id = await cron.task({
+            name: 'vital',
+            schedule: '0 0 1 1 *',
+            command: ['test', '-e', marker],
+            notifyOn: 'never',
+            deadManSeconds: 3_600
+        });
+        const quiet = await cron.task({
+            name: 'quiet',
+            command: ['true'],
+            deadManSeconds: 3_600,
+            enabled: false
+        });
         move(50 * minute);
         await cron.finish(id);
         move(5 * minute);
@@ -166,14 +213,19 @@ describe('the clock of cronjob', () => {
         expect(cron.rig.notified).to.equal([]);
         move(10 * minute);
         await until('the alert', async () => cron.rig.notified.length === 1);
-        expect((await cron.ask('GET', `/tasks/${id}`)).data.overdueSince).to.equal(new Date(cron.at ?? 0).toISOString());
+        expect((await cron.ask('GET', `/tasks/${id}`)).data.overdueSince).to.equal(
+            new Date(cron.at ?? 0).toISOString()
+        );
         expect((await cron.generation.health())[0]).to.include({ state: 'degraded' });
         move(2 * hour);
         await looks();
         writeFileSync(marker, '');
         await cron.finish(id);
         await until('the news', async () => cron.rig.notified.length === 2);
-        expect(cron.rig.notified).to.equal([{ event: 'cronjob.task-overdue', title: 'The task vital has not succeeded in time' }, { event: 'cronjob.task-recovered', title: 'The overdue task vital succeeded' }]);
+        expect(cron.rig.notified).to.equal([
+            { event: 'cronjob.task-overdue', title: 'The task vital has not succeeded in time' },
+            { event: 'cronjob.task-recovered', title: 'The overdue task vital succeeded' }
+        ]);
         expect((await cron.ask('GET', `/tasks/${id}`)).data.overdueSince).to.be.null();
         expect((await cron.ask('GET', `/tasks/${quiet}`)).data.overdueSince).to.be.null();
     });
@@ -197,12 +249,22 @@ describe('the clock of cronjob', () => {
     it('counts due times that a long run kept from starting in one line', async () => {
         cron = await Harness.start({ at: '2026-06-01T00:00:00Z' });
         const gate = join(scratch, 'gate');
-        const id = await cron.task({ schedule: '0 * * * *', command: ['sh', '-c', `while [ ! -e ${gate} ]; do sleep 0.05; done`] });
+        const id = await cron.task({
+            schedule: '0 * * * *',
+            command: ['sh', '-c', `while [ ! -e ${gate} ]; do sleep 0.05; done`]
+        });
         for (let index = 1; index <= 4; index += 1) {
             cron.at = Date.parse('2026-06-01T00:00:00Z') + index * hour;
-            await until(`hour ${index}`, async () => (await cron.runs(id)).reduce((sum, { times }) => sum + (times as number), 0) === index);
+            await until(
+                `hour ${index}`,
+                async () =>
+                    (await cron.runs(id)).reduce((sum, { times }) => sum + (times as number), 0) === index
+            );
         }
-        expect((await cron.runs(id)).map(({ state, times, reason }) => [state, times, reason])).to.equal([['running', 1, null], ['skipped', 3, 'OVERLAP']]);
+        expect((await cron.runs(id)).map(({ state, times, reason }) => [state, times, reason])).to.equal([
+            ['running', 1, null],
+            ['skipped', 3, 'OVERLAP']
+        ]);
     });
 
     it('keeps as many runs as the settings say, and for as long', async () => {

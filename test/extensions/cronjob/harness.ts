@@ -8,7 +8,9 @@ import { createCronjob } from '../../../extensions/cronjob/src/plugin.ts';
 import type { Generation } from '../../../core/src/plugins/host/generation.ts';
 import { createPluginRig, type Asked, type PluginRig } from '../../support/plugin-host.ts';
 
-const { portico: manifest } = JSON.parse(readFileSync(new URL('../../../extensions/cronjob/package.json', import.meta.url), 'utf8')) as { portico: Manifest };
+const { portico: manifest } = JSON.parse(
+    readFileSync(new URL('../../../extensions/cronjob/package.json', import.meta.url), 'utf8')
+) as { portico: Manifest };
 
 /** Why tests that run as somebody else cannot run here; undefined where they can. */
 export const notRoot = process.getuid?.() === 0 ? undefined : 'only root runs programs as others';
@@ -27,14 +29,20 @@ export class Harness {
         this.#clock = clock;
     }
 
-    static async start({ at = null, settings = {} }: { at?: string | null; settings?: object } = {}): Promise<Harness> {
+    static async start({
+        at = null,
+        settings = {}
+    }: { at?: string | null; settings?: object } = {}): Promise<Harness> {
         const time: { harness: Harness | null } = { harness: null };
         const clock = { now: () => time.harness?.at ?? Date.now() };
         const rig = await createPluginRig({ clock });
-        const harness = time.harness = new Harness(rig, clock, at === null ? null : Date.parse(at));
+        const harness = (time.harness = new Harness(rig, clock, at === null ? null : Date.parse(at)));
         const all = ['read', 'output', 'run', 'write'].map((verb) => `cronjob:${verb}`);
         rig.user('admin', all);
-        rig.user('operator', all.filter((permission) => permission !== 'cronjob:write'));
+        rig.user(
+            'operator',
+            all.filter((permission) => permission !== 'cronjob:write')
+        );
         rig.user('viewer', ['cronjob:read']);
         await harness.begin(settings);
         return harness;
@@ -42,21 +50,41 @@ export class Harness {
 
     /** A new generation on the same data. */
     async begin(settings: object = {}): Promise<void> {
-        const machine: Machine = { now: () => this.#clock.now(), lookMs: this.at === null ? 20_000 : 20, boot: async () => this.boot };
-        this.generation = await this.rig.run(createCronjob(machine), { name: 'cronjob', manifest, capabilities: manifest.capabilities ?? {}, settings: settings as Record<string, unknown>, dataDir: this.folder });
+        const machine: Machine = {
+            now: () => this.#clock.now(),
+            lookMs: this.at === null ? 20_000 : 20,
+            boot: async () => this.boot
+        };
+        this.generation = await this.rig.run(createCronjob(machine), {
+            name: 'cronjob',
+            manifest,
+            capabilities: manifest.capabilities ?? {},
+            settings: settings as Record<string, unknown>,
+            dataDir: this.folder
+        });
     }
 
     get folder(): string {
         return join(this.rig.root, 'data', 'cronjob');
     }
 
-    async ask(method: string, path: string, body?: unknown, { as = 'admin', ...headers }: Record<string, string> = {}): Promise<Asked> {
+    async ask(
+        method: string,
+        path: string,
+        body?: unknown,
+        { as = 'admin', ...headers }: Record<string, string> = {}
+    ): Promise<Asked> {
         return this.rig.ask(as, method, `/api/plugins/cronjob${path}`, body, headers);
     }
 
     /** Makes a task that no clock starts soon. */
     async task(task: object): Promise<number> {
-        const made = await this.ask('POST', '/tasks', { name: 'task', schedule: '0 0 1 1 *', timezone: 'UTC', ...task });
+        const made = await this.ask('POST', '/tasks', {
+            name: 'task',
+            schedule: '0 0 1 1 *',
+            timezone: 'UTC',
+            ...task
+        });
         if (made.status !== 201) {
             throw new Error(`${made.status} ${made.text}`);
         }
@@ -102,17 +130,21 @@ export async function until<T>(what: string, look: () => Promise<T | null | unde
 
 /** Whether a process is there and no zombie. */
 export function lives(pid: number): boolean {
-    return existsSync(`/proc/${pid}/stat`) && !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    return (
+        existsSync(`/proc/${pid}/stat`) && !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    );
 }
 
 /** Processes whose environment has a text. */
 export function processesWith(text: string): number[] {
-    return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {
-        try {
-            return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(text) && lives(pid);
-        }
-        catch {
-            return false;
-        }
-    });
+    return readdirSync('/proc')
+        .filter((name) => /^\d+$/.test(name))
+        .map(Number)
+        .filter((pid) => {
+            try {
+                return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(text) && lives(pid);
+            } catch {
+                return false;
+            }
+        });
 }

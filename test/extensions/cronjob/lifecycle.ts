@@ -28,19 +28,29 @@ describe('a generation of cronjob', () => {
 
     it('ends all that runs, with every descendant, and says so of each run', async () => {
         const pids = join(scratch, 'pids');
-        const id = await cron.task({ script: `trap '' TERM\nsh -c 'trap "" TERM; echo $$ >> ${pids}; while :; do sleep 1; done' &\nsetsid sh -c 'echo $$ >> ${pids}; exec sleep 600' &\necho $$ >> ${pids}\necho begun\nwhile :; do sleep 1; done\n`, overlap: 'allow' });
+        const id = await cron.task({
+            script: `trap '' TERM\nsh -c 'trap "" TERM; echo $$ >> ${pids}; while :; do sleep 1; done' &\nsetsid sh -c 'echo $$ >> ${pids}; exec sleep 600' &\necho $$ >> ${pids}\necho begun\nwhile :; do sleep 1; done\n`,
+            overlap: 'allow'
+        });
         const queue = await cron.task({ command: ['sleep', '600'], overlap: 'queue' });
         const runs: number[] = [];
         for (const task of [id, id, queue, queue]) {
             runs.push((await cron.ask('POST', `/tasks/${task}/run`)).data.id);
         }
-        await until('all processes', async () => existsSync(pids) && readFileSync(pids, 'utf8').trim().split('\n').length === 6);
+        await until(
+            'all processes',
+            async () => existsSync(pids) && readFileSync(pids, 'utf8').trim().split('\n').length === 6
+        );
         const report = await cron.generation.close('disabled');
         expect([report.leaked, report.failures]).to.equal([[], []]);
         expect(readFileSync(pids, 'utf8').trim().split('\n').map(Number).filter(lives)).to.equal([]);
         await cron.begin();
-        const ended = await Promise.all(runs.map(async (run) => (await cron.ask('GET', `/runs/${run}`)).data));
-        expect(ended.map(({ state, reason }) => [state, reason])).to.equal(Array.from({ length: 4 }, () => ['stopped', 'PLUGIN_STOPPED']));
+        const ended = await Promise.all(
+            runs.map(async (run) => (await cron.ask('GET', `/runs/${run}`)).data)
+        );
+        expect(ended.map(({ state, reason }) => [state, reason])).to.equal(
+            Array.from({ length: 4 }, () => ['stopped', 'PLUGIN_STOPPED'])
+        );
         expect(ended[0].output).to.equal('begun\n');
         expect(readdirSync(join(cron.folder, 'scripts'))).to.equal([]);
     });
@@ -57,10 +67,16 @@ describe('a generation of cronjob', () => {
     });
 
     it('leaves nothing behind, a hundred times', { timeout: 120_000 }, async () => {
-        const id = await cron.task({ schedule: '* * * * * *', command: ['sleep', '600'], env: { TELLTALE: scratch }, overlap: 'allow' });
+        const id = await cron.task({
+            schedule: '* * * * * *',
+            command: ['sleep', '600'],
+            env: { TELLTALE: scratch },
+            overlap: 'allow'
+        });
         await cron.task({ name: 'quiet', command: ['true'], deadManSeconds: 1_000, retries: 1 });
         const open = (): number => readdirSync('/proc/self/fd').length;
-        const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+        const timers = (): number =>
+            process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
         await cron.ask('PUT', `/tasks/${id}`, { schedule: '@yearly' });
         await cron.generation.close('warm up');
         const [files, clocks] = [open(), timers()];
@@ -80,49 +96,82 @@ describe('a generation of cronjob', () => {
         await cron.begin();
     });
 
-    const killed = async (task: object): Promise<{ root: string; folder: string; task: number; run: number }> => {
-        const child = spawn(process.execPath, ['--conditions=portico-source', '--disable-warning=ExperimentalWarning', new URL('panel.mjs', import.meta.url).pathname, JSON.stringify(task)], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const killed = async (
+        task: object
+    ): Promise<{ root: string; folder: string; task: number; run: number }> => {
+        const child = spawn(
+            process.execPath,
+            [
+                '--conditions=portico-source',
+                '--disable-warning=ExperimentalWarning',
+                new URL('panel.mjs', import.meta.url).pathname,
+                JSON.stringify(task)
+            ],
+            { stdio: ['ignore', 'pipe', 'inherit'] }
+        );
         try {
-            const [line] = await once(createInterface(child.stdout), 'line') as [string];
+            const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
             await until('the processes', async () => processesWith(`TELLTALE=${scratch}`).length >= 3);
             return JSON.parse(line) as Awaited<ReturnType<typeof killed>>;
-        }
-        finally {
+        } finally {
             child.kill('SIGKILL');
             await once(child, 'exit');
         }
     };
 
-    it('ends what a killed panel left running, writes its run down as cut, and tries it again where the task asks for it', { timeout: 60_000 }, async () => {
-        const before = await killed({ name: 'cut', command: ['sh', '-c', 'setsid sleep 600 & sleep 600; true'], env: { TELLTALE: scratch }, retries: 1, backoffSeconds: 3_600 });
-        await cron.generation.close('another panel takes over');
-        rmSync(cron.folder, { recursive: true });
-        cpSync(before.folder, cron.folder, { recursive: true });
-        rmSync(before.root, { recursive: true, force: true });
-        expect(processesWith(`TELLTALE=${scratch}`)).to.have.length(3);
-        await cron.begin();
-        expect(processesWith(`TELLTALE=${scratch}`)).to.equal([]);
-        const { data: run } = await cron.ask('GET', `/runs/${before.run}`);
-        expect(run).to.include({ state: 'failed', reason: 'PANEL_DIED', exitCode: null });
-        const { data: task } = await cron.ask('GET', `/tasks/${before.task}`);
-        expect(Date.parse(task.retryAt)).to.be.above(Date.now());
-        expect(await cron.runs(before.task)).to.have.length(1);
-        expect(cron.rig.notified).to.equal([]);
-    });
+    it(
+        'ends what a killed panel left running, writes its run down as cut, and tries it again where the task asks for it',
+        { timeout: 60_000 },
+        async () => {
+            const before = await killed({
+                name: 'cut',
+                command: ['sh', '-c', 'setsid sleep 600 & sleep 600; true'],
+                env: { TELLTALE: scratch },
+                retries: 1,
+                backoffSeconds: 3_600
+            });
+            await cron.generation.close('another panel takes over');
+            rmSync(cron.folder, { recursive: true });
+            cpSync(before.folder, cron.folder, { recursive: true });
+            rmSync(before.root, { recursive: true, force: true });
+            expect(processesWith(`TELLTALE=${scratch}`)).to.have.length(3);
+            await cron.begin();
+            expect(processesWith(`TELLTALE=${scratch}`)).to.equal([]);
+            const { data: run } = await cron.ask('GET', `/runs/${before.run}`);
+            expect(run).to.include({ state: 'failed', reason: 'PANEL_DIED', exitCode: null });
+            const { data: task } = await cron.ask('GET', `/tasks/${before.task}`);
+            expect(Date.parse(task.retryAt)).to.be.above(Date.now());
+            expect(await cron.runs(before.task)).to.have.length(1);
+            expect(cron.rig.notified).to.equal([]);
+        }
+    );
 
-    itUnless(notRoot, it)('removes the script of another account that a killed panel left, and tells of the failure', async () => {
-        const before = await killed({ name: 'cut', script: 'sleep 600 & sleep 600\ntrue\n', user: 'nobody', env: { TELLTALE: scratch } });
-        const folder = '/run/portico-cronjob';
-        const left = readdirSync(folder);
-        expect(left.length).to.be.above(0);
-        await cron.generation.close('another panel takes over');
-        rmSync(cron.folder, { recursive: true });
-        cpSync(before.folder, cron.folder, { recursive: true });
-        rmSync(before.root, { recursive: true, force: true });
-        await cron.begin();
-        expect((await cron.ask('GET', `/runs/${before.run}`)).data).to.include({ state: 'failed', reason: 'PANEL_DIED' });
-        expect(readdirSync(folder).filter((name) => left.includes(name))).to.have.length(left.length - 1);
-        await until('the notice', async () => cron.rig.notified.length === 1);
-        expect(cron.rig.notified).to.equal([{ event: 'cronjob.task-failed', title: 'The task cut failed' }]);
-    });
+    itUnless(notRoot, it)(
+        'removes the script of another account that a killed panel left, and tells of the failure',
+        async () => {
+            const before = await killed({
+                name: 'cut',
+                script: 'sleep 600 & sleep 600\ntrue\n',
+                user: 'nobody',
+                env: { TELLTALE: scratch }
+            });
+            const folder = '/run/portico-cronjob';
+            const left = readdirSync(folder);
+            expect(left.length).to.be.above(0);
+            await cron.generation.close('another panel takes over');
+            rmSync(cron.folder, { recursive: true });
+            cpSync(before.folder, cron.folder, { recursive: true });
+            rmSync(before.root, { recursive: true, force: true });
+            await cron.begin();
+            expect((await cron.ask('GET', `/runs/${before.run}`)).data).to.include({
+                state: 'failed',
+                reason: 'PANEL_DIED'
+            });
+            expect(readdirSync(folder).filter((name) => left.includes(name))).to.have.length(left.length - 1);
+            await until('the notice', async () => cron.rig.notified.length === 1);
+            expect(cron.rig.notified).to.equal([
+                { event: 'cronjob.task-failed', title: 'The task cut failed' }
+            ]);
+        }
+    );
 });

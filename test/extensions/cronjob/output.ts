@@ -17,9 +17,23 @@ interface Event {
 }
 
 /** Reads server-sent events until `enough`, or to the end. */
-async function events(cron: Harness, path: string, { as = 'admin', lastEventId, enough = () => false }: { as?: string; lastEventId?: string; enough?: (seen: readonly Event[]) => boolean } = {}): Promise<Event[]> {
+async function events(
+    cron: Harness,
+    path: string,
+    {
+        as = 'admin',
+        lastEventId,
+        enough = () => false
+    }: { as?: string; lastEventId?: string; enough?: (seen: readonly Event[]) => boolean } = {}
+): Promise<Event[]> {
     const leaving = new AbortController();
-    const answer = await fetch(`${cron.rig.url}/api/plugins/cronjob${path}`, { signal: leaving.signal, headers: { authorization: `Bearer ${as}`, ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) } });
+    const answer = await fetch(`${cron.rig.url}/api/plugins/cronjob${path}`, {
+        signal: leaving.signal,
+        headers: {
+            authorization: `Bearer ${as}`,
+            ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId })
+        }
+    });
     expect(answer.headers.get('content-type') ?? '').to.startWith('text/event-stream');
     const seen: Event[] = [];
     let text = '';
@@ -29,9 +43,20 @@ async function events(cron: Harness, path: string, { as = 'admin', lastEventId, 
             const blocks = text.split('\n\n');
             text = blocks.pop() ?? '';
             for (const block of blocks) {
-                const fields = new Map(block.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]));
+                const fields = new Map(
+                    block
+                        .split('\n')
+                        .map((line) => [
+                            line.slice(0, line.indexOf(':')),
+                            line.slice(line.indexOf(':') + 1).trim()
+                        ])
+                );
                 if (fields.has('data')) {
-                    seen.push({ event: fields.get('event') ?? 'message', id: fields.get('id') ?? null, data: JSON.parse(fields.get('data') ?? '') });
+                    seen.push({
+                        event: fields.get('event') ?? 'message',
+                        id: fields.get('id') ?? null,
+                        data: JSON.parse(fields.get('data') ?? '')
+                    });
                 }
             }
             if (enough(seen)) {
@@ -39,13 +64,16 @@ async function events(cron: Harness, path: string, { as = 'admin', lastEventId, 
             }
         }
         return seen;
-    }
-    finally {
+    } finally {
         leaving.abort();
     }
 }
 
-const textIn = (seen: readonly Event[]): string => seen.filter(({ event }) => event === 'output').map(({ data }) => data.text).join('');
+const textIn = (seen: readonly Event[]): string =>
+    seen
+        .filter(({ event }) => event === 'output')
+        .map(({ data }) => data.text)
+        .join('');
 
 describe('GET /api/plugins/cronjob/runs/{id}/output', () => {
     let cron: Harness;
@@ -63,9 +91,14 @@ describe('GET /api/plugins/cronjob/runs/{id}/output', () => {
 
     it('streams what a run prints as it comes, goes on after a break, ends with the run, and replays all of it later', async () => {
         const gate = join(scratch, 'gate');
-        const id = await cron.task({ script: `echo "fïrst"; while [ ! -e ${gate} ]; do sleep 0.05; done; echo second >&2; exit 4` });
+        const id = await cron.task({
+            script: `echo "fïrst"; while [ ! -e ${gate} ]; do sleep 0.05; done; echo second >&2; exit 4`
+        });
         const { data: run } = await cron.ask('POST', `/tasks/${id}/run`);
-        const early = await events(cron, `/runs/${run.id}/output`, { enough: (seen) => textIn(seen) === 'fïrst\n', as: 'operator' });
+        const early = await events(cron, `/runs/${run.id}/output`, {
+            enough: (seen) => textIn(seen) === 'fïrst\n',
+            as: 'operator'
+        });
         expect(early.at(-1)).to.equal({ event: 'output', id: '7', data: { text: 'fïrst\n' } });
         const later = events(cron, `/runs/${run.id}/output`, { lastEventId: '7' });
         writeFileSync(gate, '');
@@ -77,13 +110,20 @@ describe('GET /api/plugins/cronjob/runs/{id}/output', () => {
         const replay = await events(cron, `/runs/${run.id}/output`);
         expect(textIn(replay)).to.equal('fïrst\nsecond\n');
         expect(replay.at(-1)).to.equal(rest.at(-1));
-        expect((await events(cron, `/runs/${run.id}/output`, { lastEventId: '14' })).map(({ event }) => event)).to.equal(['end']);
-        expect(textIn(await events(cron, `/runs/${run.id}/output`, { lastEventId: 'nonsense' }))).to.equal('fïrst\nsecond\n');
+        expect(
+            (await events(cron, `/runs/${run.id}/output`, { lastEventId: '14' })).map(({ event }) => event)
+        ).to.equal(['end']);
+        expect(textIn(await events(cron, `/runs/${run.id}/output`, { lastEventId: 'nonsense' }))).to.equal(
+            'fïrst\nsecond\n'
+        );
     });
 
     it('shows a run that waits once it begins', async () => {
         const gate = join(scratch, 'second-gate');
-        const id = await cron.task({ script: `echo turn; while [ ! -e ${gate} ]; do sleep 0.05; done`, overlap: 'queue' });
+        const id = await cron.task({
+            script: `echo turn; while [ ! -e ${gate} ]; do sleep 0.05; done`,
+            overlap: 'queue'
+        });
         await cron.ask('POST', `/tasks/${id}/run`);
         const { data: waiting } = await cron.ask('POST', `/tasks/${id}/run`);
         expect(waiting.state).to.equal('queued');
@@ -97,15 +137,22 @@ describe('GET /api/plugins/cronjob/runs/{id}/output', () => {
             await cron.ask('DELETE', `/runs/${first.id}`);
             return second;
         })();
-        expect((await events(cron, `/runs/${skipped.id}/output`)).map(({ event, data }) => [event, data.state])).to.equal([['end', 'skipped']]);
+        expect(
+            (await events(cron, `/runs/${skipped.id}/output`)).map(({ event, data }) => [event, data.state])
+        ).to.equal([['end', 'skipped']]);
     });
 
     it('lets go of a reader who leaves, and of all when the plugin ends', async () => {
         const id = await cron.task({ command: ['sh', '-c', 'echo here; sleep 600'] });
         const { data: run } = await cron.ask('POST', `/tasks/${id}/run`);
-        await Promise.all([1, 2, 3].map(() => events(cron, `/runs/${run.id}/output`, { enough: (seen) => seen.length > 0 })));
+        await Promise.all(
+            [1, 2, 3].map(() => events(cron, `/runs/${run.id}/output`, { enough: (seen) => seen.length > 0 }))
+        );
         const last = events(cron, `/runs/${run.id}/output`).catch(() => []);
-        await until('the run', async () => (await cron.ask('GET', `/runs/${run.id}`)).data.output === 'here\n');
+        await until(
+            'the run',
+            async () => (await cron.ask('GET', `/runs/${run.id}`)).data.output === 'here\n'
+        );
         const report = await cron.generation.close('test');
         expect(report.leaked).to.equal([]);
         expect(report.failures).to.equal([]);
@@ -128,7 +175,9 @@ describe('Output', () => {
             let [at, left, text] = [offset, 0, ''];
             for (let part = partAt(kept, at); part !== null; part = partAt(kept, at)) {
                 expect(part.end > at).to.be.true();
-                expect(all.subarray(part.end - Buffer.byteLength(part.text), part.end).toString()).to.equal(part.text);
+                expect(all.subarray(part.end - Buffer.byteLength(part.text), part.end).toString()).to.equal(
+                    part.text
+                );
                 [at, left, text] = [part.end, left + part.leftOut, text + part.text];
             }
             expect(at).to.equal(all.length);

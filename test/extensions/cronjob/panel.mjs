@@ -5,4 +5,6 @@ const [task] = process.argv.slice(2);
 const cron = await Harness.start();
 const id = await cron.task(JSON.parse(task ?? '{}'));
 const { data } = await cron.ask('POST', `/tasks/${id}/run`);
-process.stdout.write(`${JSON.stringify({ root: cron.rig.root, folder: cron.folder, task: id, run: data.id })}\n`);
+process.stdout.write(
+    `${JSON.stringify({ root: cron.rig.root, folder: cron.folder, task: id, run: data.id })}\n`
+);

@@ -26,10 +26,23 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
     it('answers 202 with the run, and keeps what it printed and how it ended', async () => {
         const id = await cron.task({ command: ['sh', '-c', 'echo out; echo err >&2; exit 3'] });
         const begun = await cron.ask('POST', `/tasks/${id}/run`);
-        expect([begun.status, begun.code, begun.data.state, begun.data.trigger, begun.data.taskId]).to.equal([202, 0, 'running', 'manual', id]);
+        expect([begun.status, begun.code, begun.data.state, begun.data.trigger, begun.data.taskId]).to.equal([
+            202,
+            0,
+            'running',
+            'manual',
+            id
+        ]);
         expect(begun.headers.get('location')).to.equal(`/api/plugins/cronjob/runs/${begun.data.id}`);
         const run = await cron.over(begun.data.id);
-        expect(run).to.include({ state: 'failed', exitCode: 3, signal: null, reason: 'EXIT_CODE', truncated: false, attempt: 1 });
+        expect(run).to.include({
+            state: 'failed',
+            exitCode: 3,
+            signal: null,
+            reason: 'EXIT_CODE',
+            truncated: false,
+            attempt: 1
+        });
         expect(run.output.split('\n').sort()).to.equal(['', 'err', 'out']);
         const { data: task } = await cron.ask('GET', `/tasks/${id}`);
         expect(task.lastRun).to.include({ id: run.id, state: 'failed', exitCode: 3 });
@@ -37,15 +50,23 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
     });
 
     it('hands arguments over as they are, and never through a shell', async () => {
-        const id = await cron.task({ command: ['printf', '%s|', '$HOME', '`id`', '; echo no', '', '-x', 'ü\n'] });
+        const id = await cron.task({
+            command: ['printf', '%s|', '$HOME', '`id`', '; echo no', '', '-x', 'ü\n']
+        });
         expect((await cron.finish(id)).output).to.equal('$HOME|`id`|; echo no||-x|ü\n|');
     });
 
     it('runs scripts by their first line, from a file that is gone afterwards', async () => {
-        const plain = await cron.finish(await cron.task({ script: 'echo "plain $0"\nread line || echo "no input"\n' }));
+        const plain = await cron.finish(
+            await cron.task({ script: 'echo "plain $0"\nread line || echo "no input"\n' })
+        );
         expect(plain).to.include({ state: 'succeeded', exitCode: 0 });
         expect(plain.output).to.match(/^plain .*\/scripts\/[0-9a-f-]{36}\nno input\n$/);
-        const node = await cron.finish(await cron.task({ script: `#!${process.execPath} --no-warnings\nconsole.log('node', process.execArgv.join());\n` }));
+        const node = await cron.finish(
+            await cron.task({
+                script: `#!${process.execPath} --no-warnings\nconsole.log('node', process.execArgv.join());\n`
+            })
+        );
         expect(node.output).to.equal('node --no-warnings\n');
         const env = await cron.finish(await cron.task({ script: '#!/usr/bin/env sh\necho "by env"\n' }));
         expect(env.output).to.equal('by env\n');
@@ -55,25 +76,63 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
     it('sets the environment and the folder that a task names, and little else', async () => {
         const id = await cron.task({ command: ['env'], cwd: '/usr', env: { GREETING: 'hello', EMPTY: '' } });
         const { output } = await cron.finish(id);
-        const names = output.trim().split('\n').map((line: string) => line.split('=')[0]).sort();
+        const names = output
+            .trim()
+            .split('\n')
+            .map((line: string) => line.split('=')[0])
+            .sort();
         expect(output).to.contain('GREETING=hello\n').and.to.contain('EMPTY=\n');
-        expect(names.filter((name: string) => !['CRONJOB_MARK', 'CRONJOB_RUN', 'CRONJOB_TASK', 'EMPTY', 'GREETING', 'HOME', 'LANG', 'LOGNAME', 'PATH', 'PORTICO_CHILD', 'SHELL', 'TZ', 'USER'].includes(name))).to.equal([]);
-        expect((await cron.finish(await cron.task({ command: ['pwd'], cwd: '/usr' }))).output).to.equal('/usr\n');
+        expect(
+            names.filter(
+                (name: string) =>
+                    ![
+                        'CRONJOB_MARK',
+                        'CRONJOB_RUN',
+                        'CRONJOB_TASK',
+                        'EMPTY',
+                        'GREETING',
+                        'HOME',
+                        'LANG',
+                        'LOGNAME',
+                        'PATH',
+                        'PORTICO_CHILD',
+                        'SHELL',
+                        'TZ',
+                        'USER'
+                    ].includes(name)
+            )
+        ).to.equal([]);
+        expect((await cron.finish(await cron.task({ command: ['pwd'], cwd: '/usr' }))).output).to.equal(
+            '/usr\n'
+        );
     });
 
-    itUnless(notRoot, it)('runs as the account that a task names, with its own groups only, and hides a script from all others', async () => {
-        const command = await cron.finish(await cron.task({ command: ['sh', '-c', 'id -un; id -G; pwd; echo $HOME $USER'], user: 'nobody' }));
-        const [name, groups, folder, home] = command.output.split('\n');
-        expect(command.state).to.equal('succeeded');
-        expect(name).to.equal('nobody');
-        expect(groups).to.match(/^\d+$/);
-        expect(folder).to.match(/^\//);
-        expect(home).to.match(/ nobody$/);
-        const script = await cron.finish(await cron.task({ script: '#!/bin/sh\nid -un\nstat -c "%a %U" "$0" "$(dirname "$0")"\nls "$(dirname "$0")" 2>&1 | grep -c denied\necho "$0"\n', user: 'nobody' }));
-        const lines = script.output.trim().split('\n');
-        expect(lines.slice(0, 4)).to.equal(['nobody', '400 nobody', '711 root', '1']);
-        expect(existsSync(lines[4])).to.be.false();
-    });
+    itUnless(notRoot, it)(
+        'runs as the account that a task names, with its own groups only, and hides a script from all others',
+        async () => {
+            const command = await cron.finish(
+                await cron.task({
+                    command: ['sh', '-c', 'id -un; id -G; pwd; echo $HOME $USER'],
+                    user: 'nobody'
+                })
+            );
+            const [name, groups, folder, home] = command.output.split('\n');
+            expect(command.state).to.equal('succeeded');
+            expect(name).to.equal('nobody');
+            expect(groups).to.match(/^\d+$/);
+            expect(folder).to.match(/^\//);
+            expect(home).to.match(/ nobody$/);
+            const script = await cron.finish(
+                await cron.task({
+                    script: '#!/bin/sh\nid -un\nstat -c "%a %U" "$0" "$(dirname "$0")"\nls "$(dirname "$0")" 2>&1 | grep -c denied\necho "$0"\n',
+                    user: 'nobody'
+                })
+            );
+            const lines = script.output.trim().split('\n');
+            expect(lines.slice(0, 4)).to.equal(['nobody', '400 nobody', '711 root', '1']);
+            expect(existsSync(lines[4])).to.be.false();
+        }
+    );
 
     it('says why a run could not begin', async () => {
         const missing = await cron.finish(await cron.task({ command: ['no-such-program-here'] }));
@@ -87,7 +146,10 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
 
     it('ends what takes too long with all of its descendants, also those that ignore being asked and those that left the group', async () => {
         const pids = join(scratch, 'pids');
-        const id = await cron.task({ script: `trap '' TERM\nsh -c 'trap "" TERM; echo $$ >> ${pids}; while :; do sleep 1; done' &\nsetsid sh -c 'echo $$ >> ${pids}; exec sleep 600' &\necho $$ >> ${pids}\nwhile :; do sleep 1; done\n`, timeoutSeconds: 1 });
+        const id = await cron.task({
+            script: `trap '' TERM\nsh -c 'trap "" TERM; echo $$ >> ${pids}; while :; do sleep 1; done' &\nsetsid sh -c 'echo $$ >> ${pids}; exec sleep 600' &\necho $$ >> ${pids}\nwhile :; do sleep 1; done\n`,
+            timeoutSeconds: 1
+        });
         const run = await cron.finish(id);
         expect(run).to.include({ state: 'timeout', reason: 'TIMEOUT' });
         const started = readFileSync(pids, 'utf8').trim().split('\n').map(Number);
@@ -102,18 +164,30 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
     });
 
     it('says by which signal a run ended', async () => {
-        expect(await cron.finish(await cron.task({ command: ['sh', '-c', 'kill -SEGV $$'] }))).to.include({ state: 'failed', exitCode: null, signal: 'SIGSEGV', reason: 'SIGNAL' });
+        expect(await cron.finish(await cron.task({ command: ['sh', '-c', 'kill -SEGV $$'] }))).to.include({
+            state: 'failed',
+            exitCode: null,
+            signal: 'SIGSEGV',
+            reason: 'SIGNAL'
+        });
     });
 
     it('keeps the beginning and the end of much output, in whole characters', async () => {
         const small = await Harness.start({ settings: { outputBytes: 4_096 } });
         try {
-            const run = await small.finish(await small.task({ script: 'i=0; while [ $i -lt 3000 ]; do echo "ü line $i"; i=$((i+1)); done' }));
+            const run = await small.finish(
+                await small.task({
+                    script: 'i=0; while [ $i -lt 3000 ]; do echo "ü line $i"; i=$((i+1)); done'
+                })
+            );
             expect(run.truncated).to.be.true();
-            expect(run.output as string).to.startWith('ü line 0\n').and.to.endWith('ü line 2999\n').and.to.contain('bytes were left out]').and.not.to.contain('\uFFFD');
+            expect(run.output as string)
+                .to.startWith('ü line 0\n')
+                .and.to.endWith('ü line 2999\n')
+                .and.to.contain('bytes were left out]')
+                .and.not.to.contain('\uFFFD');
             expect(Buffer.byteLength(run.output)).to.be.between(3_900, 4_200);
-        }
-        finally {
+        } finally {
             await small.close();
         }
     });
@@ -128,13 +202,21 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
             }
             return answers;
         };
-        const [skip, queue, allow] = [await cron.task({ command, overlap: 'skip' }), await cron.task({ command, overlap: 'queue' }), await cron.task({ command, overlap: 'allow' })];
+        const [skip, queue, allow] = [
+            await cron.task({ command, overlap: 'skip' }),
+            await cron.task({ command, overlap: 'queue' }),
+            await cron.task({ command, overlap: 'allow' })
+        ];
         expect(await states(skip, 3)).to.equal(['running', 'skipped', 'skipped']);
         expect(await states(queue, 3)).to.equal(['running', 'queued', 'queued']);
         expect(await states(allow, 3)).to.equal(['running', 'running', 'running']);
         writeFileSync(gate, '');
         const all = ['succeeded', 'succeeded', 'succeeded'];
-        for (const [id, expected] of [[skip, ['succeeded', 'skipped', 'skipped']], [queue, all], [allow, all]] as [number, string[]][]) {
+        for (const [id, expected] of [
+            [skip, ['succeeded', 'skipped', 'skipped']],
+            [queue, all],
+            [allow, all]
+        ] as [number, string[]][]) {
             const runs = await until('all runs to end', async () => {
                 const seen = await cron.runs(id);
                 return seen.every(({ finishedAt }) => finishedAt !== null) && seen;
@@ -142,7 +224,9 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
             expect(runs.map(({ state }) => state)).to.equal(expected);
         }
         const queued = await cron.runs(queue);
-        expect(queued[1].startedAt >= queued[0].finishedAt && queued[2].startedAt >= queued[1].finishedAt).to.be.true();
+        expect(
+            queued[1].startedAt >= queued[0].finishedAt && queued[2].startedAt >= queued[1].finishedAt
+        ).to.be.true();
     });
 
     it('runs no more at once than the settings allow', async () => {
@@ -154,16 +238,26 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
                 const { state, reason } = (await few.ask('POST', `/tasks/${id}/run`)).data;
                 states.push([state, reason]);
             }
-            expect(states).to.equal([['running', null], ['running', null], ['queued', null]]);
+            expect(states).to.equal([
+                ['running', null],
+                ['running', null],
+                ['queued', null]
+            ]);
             const other = await few.task({ command: ['true'], overlap: 'skip' });
             const { data: waits } = await few.ask('POST', `/tasks/${other}/run`);
-            expect([waits.state, (await few.ask('POST', `/tasks/${other}/run`)).data.state]).to.equal(['queued', 'skipped']);
+            expect([waits.state, (await few.ask('POST', `/tasks/${other}/run`)).data.state]).to.equal([
+                'queued',
+                'skipped'
+            ]);
             await few.ask('DELETE', `/runs/${(await few.runs(id))[0].id}`);
-            expect((await few.runs(id)).map(({ state }) => state)).to.equal(['stopped', 'running', 'running']);
+            expect((await few.runs(id)).map(({ state }) => state)).to.equal([
+                'stopped',
+                'running',
+                'running'
+            ]);
             await few.ask('DELETE', `/runs/${(await few.runs(id))[2].id}`);
             expect((await few.over(waits.id)).state).to.equal('succeeded');
-        }
-        finally {
+        } finally {
             await few.close();
         }
     });
@@ -176,11 +270,19 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
             const all = await cron.runs(id);
             return all.length === 3 && all.every(({ finishedAt }) => finishedAt !== null) && all;
         });
-        expect(runs.map(({ trigger, attempt, state }) => [trigger, attempt, state])).to.equal([['manual', 1, 'failed'], ['retry', 2, 'failed'], ['retry', 3, 'failed']]);
-        const pauses = [1, 2].map((index) => Date.parse(runs[index].startedAt) - Date.parse(runs[index - 1].finishedAt));
+        expect(runs.map(({ trigger, attempt, state }) => [trigger, attempt, state])).to.equal([
+            ['manual', 1, 'failed'],
+            ['retry', 2, 'failed'],
+            ['retry', 3, 'failed']
+        ]);
+        const pauses = [1, 2].map(
+            (index) => Date.parse(runs[index].startedAt) - Date.parse(runs[index - 1].finishedAt)
+        );
         expect(pauses.map((pause, index) => pause >= 1_000 * 2 ** index)).to.equal([true, true]);
         await until('the notice', async () => cron.rig.notified.length > told);
-        expect(cron.rig.notified.slice(told)).to.equal([{ event: 'cronjob.task-failed', title: 'The task flaky failed' }]);
+        expect(cron.rig.notified.slice(told)).to.equal([
+            { event: 'cronjob.task-failed', title: 'The task flaky failed' }
+        ]);
         expect((await cron.ask('GET', `/tasks/${id}`)).data.retryAt).to.be.null();
     });
 
@@ -198,9 +300,18 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
                 await cron.finish(id);
             }
         }
-        const events = (name: string): string[] => cron.rig.notified.slice(told).filter(({ title }) => title.includes(` ${name} `)).map(({ event }) => event.replace('cronjob.task-', ''));
+        const events = (name: string): string[] =>
+            cron.rig.notified
+                .slice(told)
+                .filter(({ title }) => title.includes(` ${name} `))
+                .map(({ event }) => event.replace('cronjob.task-', ''));
         await until('the last notice', async () => events('always').length === 4);
-        expect(['never', 'failure', 'change', 'always'].map(events)).to.equal([[], ['failed', 'failed'], ['failed', 'recovered'], ['failed', 'failed', 'recovered', 'succeeded']]);
+        expect(['never', 'failure', 'change', 'always'].map(events)).to.equal([
+            [],
+            ['failed', 'failed'],
+            ['failed', 'recovered'],
+            ['failed', 'failed', 'recovered', 'succeeded']
+        ]);
     });
 });
 
@@ -214,11 +325,22 @@ describe('DELETE /api/plugins/cronjob/runs/{id}', () => {
     after(async () => cron.close());
 
     it('ends a run with its descendants, does not try again, and may be asked twice', async () => {
-        const id = await cron.task({ command: ['sh', '-c', 'sleep 600 & echo $!; wait'], retries: 3, backoffSeconds: 1 });
+        const id = await cron.task({
+            command: ['sh', '-c', 'sleep 600 & echo $!; wait'],
+            retries: 3,
+            backoffSeconds: 1
+        });
         const { data: begun } = await cron.ask('POST', `/tasks/${id}/run`);
-        await until('its output', async () => (await cron.ask('GET', `/runs/${begun.id}`)).data.output !== '');
+        await until(
+            'its output',
+            async () => (await cron.ask('GET', `/runs/${begun.id}`)).data.output !== ''
+        );
         const stopped = await cron.ask('DELETE', `/runs/${begun.id}`, undefined, { as: 'operator' });
-        expect([stopped.status, stopped.data.state, stopped.data.reason]).to.equal([200, 'stopped', 'STOPPED']);
+        expect([stopped.status, stopped.data.state, stopped.data.reason]).to.equal([
+            200,
+            'stopped',
+            'STOPPED'
+        ]);
         expect(lives(Number(stopped.data.output))).to.be.false();
         const again = await cron.ask('DELETE', `/runs/${begun.id}`);
         expect(again.data).to.equal(stopped.data);
@@ -229,8 +351,14 @@ describe('DELETE /api/plugins/cronjob/runs/{id}', () => {
 
     it('takes one that waits out of the queue', async () => {
         const id = await cron.task({ command: ['sleep', '600'], overlap: 'queue' });
-        const [first, second] = [(await cron.ask('POST', `/tasks/${id}/run`)).data, (await cron.ask('POST', `/tasks/${id}/run`)).data];
-        expect((await cron.ask('DELETE', `/runs/${second.id}`)).data).to.include({ state: 'stopped', startedAt: null });
+        const [first, second] = [
+            (await cron.ask('POST', `/tasks/${id}/run`)).data,
+            (await cron.ask('POST', `/tasks/${id}/run`)).data
+        ];
+        expect((await cron.ask('DELETE', `/runs/${second.id}`)).data).to.include({
+            state: 'stopped',
+            startedAt: null
+        });
         expect((await cron.ask('DELETE', `/runs/${first.id}`)).data.state).to.equal('stopped');
         expect((await cron.runs(id)).map(({ state }) => state)).to.equal(['stopped', 'stopped']);
     });

@@ -1,4 +1,15 @@
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync, chmodSync } from 'node:fs';
+import {
+    existsSync,
+    lstatSync,
+    mkdirSync,
+    readdirSync,
+    readFileSync,
+    readlinkSync,
+    statSync,
+    symlinkSync,
+    writeFileSync,
+    chmodSync
+} from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
@@ -11,7 +22,10 @@ let files: Harness;
 const start = async (): Promise<void> => {
     files = await Harness.start();
 };
-const names = (...folder: string[]): string[] => readdirSync(files.at(...folder)).filter((name) => name !== '.portico').sort();
+const names = (...folder: string[]): string[] =>
+    readdirSync(files.at(...folder))
+        .filter((name) => name !== '.portico')
+        .sort();
 
 describe('POST /api/plugins/filemanager/move', () => {
     beforeEach(start);
@@ -21,8 +35,13 @@ describe('POST /api/plugins/filemanager/move', () => {
         mkdirSync(files.at('a/b'), { recursive: true });
         writeFileSync(files.at('a/b/file'), 'content');
         symlinkSync('/etc/passwd', files.at('link'));
-        expect((await files.post('/move', { root: 'main', from: 'a/b', to: 'c' })).data).to.include({ path: 'c', type: 'folder' });
-        expect((await files.post('/move', { root: 'main', from: 'link', to: 'a/link' })).data.type).to.equal('link');
+        expect((await files.post('/move', { root: 'main', from: 'a/b', to: 'c' })).data).to.include({
+            path: 'c',
+            type: 'folder'
+        });
+        expect((await files.post('/move', { root: 'main', from: 'link', to: 'a/link' })).data.type).to.equal(
+            'link'
+        );
         expect(readlinkSync(files.at('a/link'))).to.equal('/etc/passwd');
         writeFileSync(files.at('taken'), 'mine');
         const taken = await files.post('/move', { root: 'main', from: 'c/file', to: 'taken' });
@@ -35,10 +54,16 @@ describe('POST /api/plugins/filemanager/move', () => {
         mkdirSync(files.at('a'));
         expect((await files.post('/move', { root: 'main', from: '', to: 'x' })).code).to.equal(40001);
         expect((await files.post('/move', { root: 'main', from: 'none', to: 'x' })).code).to.equal(40400);
-        expect((await files.post('/move', { root: 'main', from: 'a', to: 'a/b' })).reason).to.equal('INSIDE_ITSELF');
+        expect((await files.post('/move', { root: 'main', from: 'a', to: 'a/b' })).reason).to.equal(
+            'INSIDE_ITSELF'
+        );
         expect((await files.post('/move', { root: 'main', from: 'a', to: 'none/b' })).code).to.equal(40400);
-        expect((await files.post('/move', { root: 'main', from: 'a', to: '../b' })).reason).to.equal('OUTSIDE_ROOT');
-        expect((await files.post('/move', { root: 'main', from: 'a', to: '.portico/trash/x' })).code).to.equal(40400);
+        expect((await files.post('/move', { root: 'main', from: 'a', to: '../b' })).reason).to.equal(
+            'OUTSIDE_ROOT'
+        );
+        expect(
+            (await files.post('/move', { root: 'main', from: 'a', to: '.portico/trash/x' })).code
+        ).to.equal(40400);
         expect(names()).to.equal(['a']);
     });
 });
@@ -57,16 +82,25 @@ describe('POST /api/plugins/filemanager/copy', () => {
         expect([status, data.path, data.type]).to.equal([201, 'copy', 'folder']);
         expect(names('copy')).to.equal(['css']);
         expect(readFileSync(files.at('copy/css/a.css'), 'utf8')).to.equal('a{}');
-        expect([statSync(files.at('copy/css/a.css')).mode & 0o777, statSync(files.at('copy/css')).mode & 0o777]).to.equal([0o604, 0o555]);
+        expect([
+            statSync(files.at('copy/css/a.css')).mode & 0o777,
+            statSync(files.at('copy/css')).mode & 0o777
+        ]).to.equal([0o604, 0o555]);
         expect((await files.post('/copy', { root: 'main', from: 'site', to: 'copy' })).code).to.equal(40900);
-        expect((await files.post('/copy', { root: 'main', from: 'site', to: 'site/in' })).reason).to.equal('INSIDE_ITSELF');
-        expect((await files.post('/copy', { root: 'main', from: 'site/door', to: 'door' })).reason).to.equal('WRONG_TYPE');
+        expect((await files.post('/copy', { root: 'main', from: 'site', to: 'site/in' })).reason).to.equal(
+            'INSIDE_ITSELF'
+        );
+        expect((await files.post('/copy', { root: 'main', from: 'site/door', to: 'door' })).reason).to.equal(
+            'WRONG_TYPE'
+        );
         expect(names()).to.equal(['copy', 'site']);
     });
 
     it('makes a task of a large tree, and leaves nothing of one that was cancelled', async () => {
         mkdirSync(files.at('many'));
-        Array.from({ length: 700 }, (_, index) => writeFileSync(files.at('many', `file${index}`), `${index}`));
+        Array.from({ length: 700 }, (_, index) =>
+            writeFileSync(files.at('many', `file${index}`), `${index}`)
+        );
         const answer = await files.post('/copy', { root: 'main', from: 'many', to: 'all' });
         expect(answer.status).to.equal(202);
         const task = await files.task(answer);
@@ -84,13 +118,19 @@ describe('POST /api/plugins/filemanager/mode', () => {
     beforeEach(start);
     afterEach(async () => files.close());
 
-    it('sets bits from a number or an octal text, and lends nobody\'s rights', async () => {
+    it("sets bits from a number or an octal text, and lends nobody's rights", async () => {
         writeFileSync(files.at('file'), '');
         mkdirSync(files.at('shared'));
         chmodSync(files.at('shared'), 0o2750);
-        expect((await files.post('/mode', { root: 'main', path: 'file', mode: 0o600 })).data.mode).to.equal(0o600);
-        expect((await files.post('/mode', { root: 'main', path: 'file', mode: '0755' })).data.mode).to.equal(0o755);
-        expect((await files.post('/mode', { root: 'main', path: 'shared', mode: '770' })).data.mode).to.equal(0o2770);
+        expect((await files.post('/mode', { root: 'main', path: 'file', mode: 0o600 })).data.mode).to.equal(
+            0o600
+        );
+        expect((await files.post('/mode', { root: 'main', path: 'file', mode: '0755' })).data.mode).to.equal(
+            0o755
+        );
+        expect((await files.post('/mode', { root: 'main', path: 'shared', mode: '770' })).data.mode).to.equal(
+            0o2770
+        );
         for (const mode of [0o4755, '4755', '2755', '8', '', 'rwx', -1, 1.5]) {
             expect((await files.post('/mode', { root: 'main', path: 'file', mode })).code).to.equal(40001);
         }
@@ -101,7 +141,9 @@ describe('POST /api/plugins/filemanager/mode', () => {
         writeFileSync(`${files.outside}/target`, '');
         chmodSync(`${files.outside}/target`, 0o600);
         symlinkSync(`${files.outside}/target`, files.at('link'));
-        expect((await files.post('/mode', { root: 'main', path: 'link', mode: 0o777 })).reason).to.equal('WRONG_TYPE');
+        expect((await files.post('/mode', { root: 'main', path: 'link', mode: 0o777 })).reason).to.equal(
+            'WRONG_TYPE'
+        );
         expect(statSync(`${files.outside}/target`).mode & 0o777).to.equal(0o600);
     });
 });
@@ -114,20 +156,39 @@ describe('DELETE /api/plugins/filemanager/files', () => {
         mkdirSync(files.at('docs/deep'), { recursive: true });
         writeFileSync(files.at('docs/deep/a'), 'a');
         symlinkSync('/etc/passwd', files.at('link'));
-        expect((await files.remove('/files', { root: 'main', path: 'docs/deep/a' }, { user: 'ann' })).data).to.be.null();
+        expect(
+            (await files.remove('/files', { root: 'main', path: 'docs/deep/a' }, { user: 'ann' })).data
+        ).to.be.null();
         await files.remove('/files', { root: 'main', path: 'docs' });
         await files.remove('/files', { root: 'main', path: 'link' });
         expect(names()).to.equal([]);
         expect(statSync(files.at('.portico')).mode & 0o777).to.equal(0o700);
         const { data } = await files.get('/trash', { root: 'main' }, { role: 'viewer' });
-        expect(data.map(({ path, type, root }: { path: string; type: string; root: string }) => [root, path, type])).to.equal([['main', 'link', 'link'], ['main', 'docs', 'folder'], ['main', 'docs/deep/a', 'file']]);
+        expect(
+            data.map(({ path, type, root }: { path: string; type: string; root: string }) => [
+                root,
+                path,
+                type
+            ])
+        ).to.equal([
+            ['main', 'link', 'link'],
+            ['main', 'docs', 'folder'],
+            ['main', 'docs/deep/a', 'file']
+        ]);
         expect(data[2].deletedBy).to.equal('ann');
-        expect((await files.post('/trash', { id: data[2].id })).data).to.include({ path: 'docs/deep/a', size: 1 });
+        expect((await files.post('/trash', { id: data[2].id })).data).to.include({
+            path: 'docs/deep/a',
+            size: 1
+        });
         expect(readFileSync(files.at('docs/deep/a'), 'utf8')).to.equal('a');
         expect((await files.post('/trash', { id: data[1].id })).reason).to.equal('CONFLICT');
         expect((await files.post('/trash', { id: data[1].id, to: 'docs2' })).status).to.equal(200);
         expect((await files.post('/trash', { id: data[1].id })).code).to.equal(40400);
-        expect((await files.get('/files', { root: 'main', path: '' })).data.map(({ name }: { name: string }) => name)).to.equal(['docs', 'docs2']);
+        expect(
+            (await files.get('/files', { root: 'main', path: '' })).data.map(
+                ({ name }: { name: string }) => name
+            )
+        ).to.equal(['docs', 'docs2']);
         await files.remove('/trash', { root: 'main' });
         expect((await files.get('/trash')).data).to.equal([]);
         expect(readdirSync(files.at('.portico/trash'))).to.equal([]);
@@ -152,7 +213,9 @@ describe('DELETE /api/plugins/filemanager/files', () => {
         const answer = await files.remove('/files', { root: 'main', path: 'large', permanent: 'true' });
         expect((await files.task(answer)).state).to.equal('succeeded');
         symlinkSync(files.outside, files.at('door'));
-        expect((await files.remove('/files', { root: 'main', path: 'door', permanent: 'true' })).data).to.be.null();
+        expect(
+            (await files.remove('/files', { root: 'main', path: 'door', permanent: 'true' })).data
+        ).to.be.null();
         expect(names()).to.equal([]);
         expect(readdirSync(files.outside)).to.equal(['kept']);
     });
@@ -160,13 +223,19 @@ describe('DELETE /api/plugins/filemanager/files', () => {
     it('refuses a stale version, the root, and a private folder that somebody prepared', async () => {
         const { data } = await files.put('a', 'one');
         await files.put('a', 'two');
-        expect((await files.remove('/files', { root: 'main', path: 'a' }, { ifMatch: data.version })).code).to.equal(41200);
+        expect(
+            (await files.remove('/files', { root: 'main', path: 'a' }, { ifMatch: data.version })).code
+        ).to.equal(41200);
         expect((await files.remove('/files', { root: 'main', path: '' })).code).to.equal(40001);
         mkdirSync(files.at('.portico'), { mode: 0o755 });
-        expect((await files.remove('/files', { root: 'main', path: 'a' })).reason).to.equal('PRIVATE_FOLDER_UNSAFE');
+        expect((await files.remove('/files', { root: 'main', path: 'a' })).reason).to.equal(
+            'PRIVATE_FOLDER_UNSAFE'
+        );
         execFileSync('rmdir', [files.at('.portico')]);
         symlinkSync(files.outside, files.at('.portico'));
-        expect((await files.remove('/files', { root: 'main', path: 'a' })).reason).to.equal('PRIVATE_FOLDER_UNSAFE');
+        expect((await files.remove('/files', { root: 'main', path: 'a' })).reason).to.equal(
+            'PRIVATE_FOLDER_UNSAFE'
+        );
         expect(readFileSync(files.at('a'), 'utf8')).to.equal('two');
         expect(readdirSync(files.outside)).to.equal([]);
         expect((await files.get('/trash')).data).to.equal([]);
@@ -177,14 +246,19 @@ describe('DELETE /api/plugins/filemanager/files', () => {
         execFileSync('mount', ['-t', 'tmpfs', 'none', files.at('mounted')]);
         try {
             writeFileSync(files.at('mounted/a'), 'a');
-            expect((await files.remove('/files', { root: 'main', path: 'mounted/a' })).reason).to.equal('OTHER_DEVICE');
-            expect((await files.post('/move', { root: 'main', from: 'mounted/a', to: 'a' })).reason).to.equal('OTHER_DEVICE');
+            expect((await files.remove('/files', { root: 'main', path: 'mounted/a' })).reason).to.equal(
+                'OTHER_DEVICE'
+            );
+            expect((await files.post('/move', { root: 'main', from: 'mounted/a', to: 'a' })).reason).to.equal(
+                'OTHER_DEVICE'
+            );
             expect((await files.put('mounted/b', 'b')).status).to.equal(201);
-            expect((await files.post('/copy', { root: 'main', from: 'mounted/a', to: 'a' })).status).to.equal(201);
+            expect((await files.post('/copy', { root: 'main', from: 'mounted/a', to: 'a' })).status).to.equal(
+                201
+            );
             expect(names('mounted')).to.equal(['a', 'b']);
             expect((await files.get('/trash')).data).to.equal([]);
-        }
-        finally {
+        } finally {
             execFileSync('umount', [files.at('mounted')]);
         }
     });
@@ -194,7 +268,9 @@ describe('DELETE /api/plugins/filemanager/files', () => {
         await files.put('lost', 'lost');
         await files.remove('/files', { root: 'main', path: 'old' });
         await files.remove('/files', { root: 'main', path: 'lost' });
-        const [lost] = readdirSync(files.at('.portico/trash')).filter((key) => readFileSync(files.at('.portico/trash', key), 'utf8') === 'lost');
+        const [lost] = readdirSync(files.at('.portico/trash')).filter(
+            (key) => readFileSync(files.at('.portico/trash', key), 'utf8') === 'lost'
+        );
         execFileSync('rm', [files.at('.portico/trash', lost ?? '')]);
         await files.end();
         await files.begin();
@@ -202,14 +278,25 @@ describe('DELETE /api/plugins/filemanager/files', () => {
         expect((await files.get('/trash')).data.map(({ path }: { path: string }) => path)).to.equal(['old']);
         await files.guest.end({});
         await files.begin();
-        await files.guest.settings({ values: { ...(await files.guest.readSettings({ values: { roots: [{ name: 'main', path: files.folder, roles: [] }], trashDays: 1 } })).values } });
+        await files.guest.settings({
+            values: {
+                ...(
+                    await files.guest.readSettings({
+                        values: { roots: [{ name: 'main', path: files.folder, roles: [] }], trashDays: 1 }
+                    })
+                ).values
+            }
+        });
         const later = Date.now() + 2 * 86_400_000;
         const real = Date.now;
         Date.now = () => later;
         try {
-            await files.schedules.get('expire')?.({ at: new Date(), missed: false, signal: new AbortController().signal });
-        }
-        finally {
+            await files.schedules.get('expire')?.({
+                at: new Date(),
+                missed: false,
+                signal: new AbortController().signal
+            });
+        } finally {
             Date.now = real;
         }
         expect((await files.get('/trash')).data).to.equal([]);
@@ -223,17 +310,24 @@ describe('GET /api/plugins/filemanager/search', () => {
 
     it('finds names by a part or a pattern, never through a link or in its own folders', async () => {
         mkdirSync(files.at('a/b'), { recursive: true });
-        ['a/Report.PDF', 'a/b/report-2.pdf', 'a/b/other.txt'].forEach((path) => writeFileSync(files.at(path), ''));
+        ['a/Report.PDF', 'a/b/report-2.pdf', 'a/b/other.txt'].forEach((path) =>
+            writeFileSync(files.at(path), '')
+        );
         writeFileSync(`${files.outside}/report-outside.pdf`, '');
         symlinkSync(files.outside, files.at('a/door'));
         await files.put('report-gone.pdf', '');
         await files.remove('/files', { root: 'main', path: 'report-gone.pdf' });
-        const found = async (q: string, path = ''): Promise<string[]> => (await files.get('/search', { root: 'main', path, q }, { role: 'viewer' })).data.map((one: { path: string }) => one.path);
+        const found = async (q: string, path = ''): Promise<string[]> =>
+            (await files.get('/search', { root: 'main', path, q }, { role: 'viewer' })).data.map(
+                (one: { path: string }) => one.path
+            );
         expect(await found('report')).to.equal(['a/Report.PDF', 'a/b/report-2.pdf']);
         expect(await found('report', 'a/b')).to.equal(['a/b/report-2.pdf']);
         expect(await found('*.pdf')).to.equal(['a/Report.PDF', 'a/b/report-2.pdf']);
         expect(await found('report-?.pdf')).to.equal(['a/b/report-2.pdf']);
-        expect((await files.get('/search', { root: 'main', q: 'report', limit: '1' })).headers['x-truncated']).to.equal('results');
+        expect(
+            (await files.get('/search', { root: 'main', q: 'report', limit: '1' })).headers['x-truncated']
+        ).to.equal('results');
         expect(lstatSync(files.at('a/door')).isSymbolicLink()).to.be.true();
     });
 

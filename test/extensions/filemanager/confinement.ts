@@ -1,6 +1,16 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+    chmodSync,
+    existsSync,
+    lstatSync,
+    mkdirSync,
+    readdirSync,
+    readFileSync,
+    statSync,
+    symlinkSync,
+    writeFileSync
+} from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
@@ -16,14 +26,19 @@ const secret = 'the secret outside';
 /** Everything outside of the root, as bytes, bits and names. */
 function outsideOf(files: Harness): string {
     const seen: string[] = [];
-    const look = (folder: string): void => readdirSync(folder).sort().forEach((name) => {
-        const path = join(folder, name);
-        const { mode, uid, gid } = statSync(path);
-        seen.push(`${path} ${mode.toString(8)} ${uid}:${gid} ${statSync(path).isDirectory() ? '' : readFileSync(path, 'utf8')}`);
-        if (statSync(path).isDirectory()) {
-            look(path);
-        }
-    });
+    const look = (folder: string): void =>
+        readdirSync(folder)
+            .sort()
+            .forEach((name) => {
+                const path = join(folder, name);
+                const { mode, uid, gid } = statSync(path);
+                seen.push(
+                    `${path} ${mode.toString(8)} ${uid}:${gid} ${statSync(path).isDirectory() ? '' : readFileSync(path, 'utf8')}`
+                );
+                if (statSync(path).isDirectory()) {
+                    look(path);
+                }
+            });
     look(files.outside);
     return seen.join('\n');
 }
@@ -41,14 +56,27 @@ async function everything(files: Harness, path: string, other: string): Promise<
         await files.post('/move', { root: 'main', from: other, to: path }),
         await files.get('/search', { root: 'main', path, q: 'file' })
     ];
-    for (const answer of [await files.post('/archives', { root: 'main', paths: [path], to: 'packed.tar' }), await files.post('/archives/extract', { root: 'main', path: 'small.tar', to: path })]) {
+    for (const answer of [
+        await files.post('/archives', { root: 'main', paths: [path], to: 'packed.tar' }),
+        await files.post('/archives/extract', { root: 'main', path: 'small.tar', to: path })
+    ]) {
         answers.push(answer);
         if (answer.status === 202) {
             answers.push({ ...answer, data: await files.task(answer) });
         }
     }
-    const upload = await files.tus('POST', 'uploads', { headers: { 'upload-length': '3', 'content-type': 'application/offset+octet-stream', 'upload-metadata': `root ${Buffer.from('main').toString('base64')},path ${Buffer.from(path).toString('base64')},replace ${Buffer.from('true').toString('base64')}` }, body: 'abc' });
-    answers.push(await files.remove('/files', { root: 'main', path, permanent: 'true' }), await files.remove('/files', { root: 'main', path: other }));
+    const upload = await files.tus('POST', 'uploads', {
+        headers: {
+            'upload-length': '3',
+            'content-type': 'application/offset+octet-stream',
+            'upload-metadata': `root ${Buffer.from('main').toString('base64')},path ${Buffer.from(path).toString('base64')},replace ${Buffer.from('true').toString('base64')}`
+        },
+        body: 'abc'
+    });
+    answers.push(
+        await files.remove('/files', { root: 'main', path, permanent: 'true' }),
+        await files.remove('/files', { root: 'main', path: other })
+    );
     const packed = files.at('packed.tar');
     const inside = existsSync(packed) ? readFileSync(packed, 'latin1') : '';
     await files.remove('/files', { root: 'main', path: 'packed.tar', permanent: 'true' });
@@ -66,63 +94,147 @@ describe('filemanager roots', () => {
         writeFileSync(join(files.outside, 'in/file'), secret);
         chmodSync(join(files.outside, 'in/file'), 0o600);
         before = outsideOf(files);
-        writeFileSync(files.at('small.tar'), Buffer.concat([tarHeader('in/file', 5), Buffer.from('small'.padEnd(512, '\0')), Buffer.alloc(1024)]));
+        writeFileSync(
+            files.at('small.tar'),
+            Buffer.concat([
+                tarHeader('in/file', 5),
+                Buffer.from('small'.padEnd(512, '\0')),
+                Buffer.alloc(1024)
+            ])
+        );
     });
 
     afterEach(async () => files.close());
 
     it('hold whatever path is asked for', { timeout: 120_000 }, async () => {
         const piece = fc.oneof(
-            fc.constantFrom('..', '.', '', 'door', 'in', 'file', 'deep', 'loop', '.portico', '.portico-x', '~', '-rf', '*', '%2e%2e', '..%2f', '…', '\u2025', '..\\', 'C:', '\n', '\u0000', '/etc/passwd', 'proc', 'self', 'root'),
-            fc.string({ unit: 'binary', maxLength: 12 }), fc.string({ minLength: 250, maxLength: 300 })
+            fc.constantFrom(
+                '..',
+                '.',
+                '',
+                'door',
+                'in',
+                'file',
+                'deep',
+                'loop',
+                '.portico',
+                '.portico-x',
+                '~',
+                '-rf',
+                '*',
+                '%2e%2e',
+                '..%2f',
+                '…',
+                '\u2025',
+                '..\\',
+                'C:',
+                '\n',
+                '\u0000',
+                '/etc/passwd',
+                'proc',
+                'self',
+                'root'
+            ),
+            fc.string({ unit: 'binary', maxLength: 12 }),
+            fc.string({ minLength: 250, maxLength: 300 })
         );
-        const path = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join('/')).chain((text) => fc.constantFrom(text, `/${text}`, `${text}/`, `../${text}`, `${files.outside}/${text}`));
-        await fc.assert(fc.asyncProperty(path, async (hostile) => {
-            mkdirSync(files.at('deep'), { recursive: true });
-            for (const [name, target] of [['door', files.outside], ['deep/door', '../../outside'], ['loop', 'loop'], ['file-door', join(files.outside, 'in/file')]] as const) {
-                if (lstatSync(files.at(name), { throwIfNoEntry: false }) === undefined) {
-                    symlinkSync(target, files.at(name));
+        const path = fc
+            .array(piece, { maxLength: 8 })
+            .map((pieces) => pieces.join('/'))
+            .chain((text) =>
+                fc.constantFrom(text, `/${text}`, `${text}/`, `../${text}`, `${files.outside}/${text}`)
+            );
+        await fc.assert(
+            fc.asyncProperty(path, async (hostile) => {
+                mkdirSync(files.at('deep'), { recursive: true });
+                for (const [name, target] of [
+                    ['door', files.outside],
+                    ['deep/door', '../../outside'],
+                    ['loop', 'loop'],
+                    ['file-door', join(files.outside, 'in/file')]
+                ] as const) {
+                    if (lstatSync(files.at(name), { throwIfNoEntry: false }) === undefined) {
+                        symlinkSync(target, files.at(name));
+                    }
                 }
+                expect(await everything(files, hostile, 'other')).to.not.contain(secret);
+                expect(outsideOf(files)).to.equal(before);
+            }),
+            {
+                numRuns: 60,
+                examples: [
+                    ['door/file'],
+                    ['door/in/file'],
+                    ['deep/door/in/file'],
+                    ['file-door'],
+                    ['../outside/file'],
+                    ['door/../file'],
+                    ['deep/../../outside/file']
+                ]
             }
-            expect(await everything(files, hostile, 'other')).to.not.contain(secret);
-            expect(outsideOf(files)).to.equal(before);
-        }), { numRuns: 60, examples: [['door/file'], ['door/in/file'], ['deep/door/in/file'], ['file-door'], ['../outside/file'], ['door/../file'], ['deep/../../outside/file']] });
+        );
         expect(files.scope.held()).to.equal([]);
     });
 
-    it('hold while somebody swaps folders with links under every operation', { timeout: 120_000 }, async () => {
-        const swapper: ChildProcess = fork(fileURLToPath(new URL('swapper.mjs', import.meta.url)), [files.folder, files.outside], { execArgv: [] });
-        const gone = once(swapper, 'exit');
-        await once(swapper, 'message');
-        try {
-            const until = Date.now() + 15_000;
-            const statuses = new Map<number, number>();
-            while (Date.now() < until) {
-                for (const path of ['swap/in/file', 'swap/file', 'swap', 'swap/in', 'swap/new']) {
-                    expect(await everything(files, path, 'swap/other')).to.not.contain(secret);
-                    const { status } = await files.read(path);
-                    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    it(
+        'hold while somebody swaps folders with links under every operation',
+        { timeout: 120_000 },
+        async () => {
+            const swapper: ChildProcess = fork(
+                fileURLToPath(new URL('swapper.mjs', import.meta.url)),
+                [files.folder, files.outside],
+                { execArgv: [] }
+            );
+            const gone = once(swapper, 'exit');
+            await once(swapper, 'message');
+            try {
+                const until = Date.now() + 15_000;
+                const statuses = new Map<number, number>();
+                while (Date.now() < until) {
+                    for (const path of ['swap/in/file', 'swap/file', 'swap', 'swap/in', 'swap/new']) {
+                        expect(await everything(files, path, 'swap/other')).to.not.contain(secret);
+                        const { status } = await files.read(path);
+                        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+                    }
                 }
+                expect(outsideOf(files)).to.equal(before);
+                // Not all of it may have been refused, or nothing was raced.
+                expect([...statuses.keys()].length).to.be.above(1);
+            } finally {
+                swapper.disconnect();
+                await gone;
             }
             expect(outsideOf(files)).to.equal(before);
-            // Not all of it may have been refused, or nothing was raced.
-            expect([...statuses.keys()].length).to.be.above(1);
+            expect(files.scope.held()).to.equal([]);
         }
-        finally {
-            swapper.disconnect();
-            await gone;
-        }
-        expect(outsideOf(files)).to.equal(before);
-        expect(files.scope.held()).to.equal([]);
-    });
+    );
 
     it('show a viewer names and nothing else', () => {
         const access = Object.fromEntries(files.routes.map(({ id, access: permission }) => [id, permission]));
         expect(access).to.equal({
-            roots: 'read', list: 'read', search: 'read', trash: 'read', read: 'content', write: 'write', makeFolder: 'write', move: 'write', copy: 'write', mode: 'write', remove: 'write', restore: 'write', emptyTrash: 'write',
-            pack: 'write', extract: 'write', upload: 'write', uploadPart: 'write', openTerminal: 'terminal', terminal: { ticket: 'ticket', permission: 'terminal' }
+            roots: 'read',
+            list: 'read',
+            search: 'read',
+            trash: 'read',
+            read: 'content',
+            write: 'write',
+            makeFolder: 'write',
+            move: 'write',
+            copy: 'write',
+            mode: 'write',
+            remove: 'write',
+            restore: 'write',
+            emptyTrash: 'write',
+            pack: 'write',
+            extract: 'write',
+            upload: 'write',
+            uploadPart: 'write',
+            openTerminal: 'terminal',
+            terminal: { ticket: 'ticket', permission: 'terminal' }
         });
-        const { portico } = JSON.parse(readFileSync(new URL('../../../extensions/filemanager/package.json', import.meta.url), 'utf8')) as { portico: { permissions: Record<string, unknown> } };
+        const { portico } = JSON.parse(
+            readFileSync(new URL('../../../extensions/filemanager/package.json', import.meta.url), 'utf8')
+        ) as { portico: { permissions: Record<string, unknown> } };
         for (const permission of ['content', 'write', 'terminal']) {
             expect(JSON.stringify(portico.permissions[permission])).to.not.contain('viewer');
         }
@@ -138,6 +250,12 @@ function tarHeader(name: string, size: number): Buffer {
     header.write('        ', 148);
     header.write('0', 156);
     header.write('ustar\x0000', 257);
-    header.write(`${header.reduce((sum, byte) => sum + byte, 0).toString(8).padStart(6, '0')}\0 `, 148);
+    header.write(
+        `${header
+            .reduce((sum, byte) => sum + byte, 0)
+            .toString(8)
+            .padStart(6, '0')}\0 `,
+        148
+    );
     return header;
 }

@@ -1,4 +1,14 @@
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+    chmodSync,
+    existsSync,
+    lstatSync,
+    mkdirSync,
+    readdirSync,
+    readFileSync,
+    statSync,
+    symlinkSync,
+    writeFileSync
+} from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
@@ -17,7 +27,9 @@ describe('GET /api/plugins/filemanager/files', () => {
     after(async () => files.close());
 
     it('names the roots that the role reaches, and says of the others nothing', async () => {
-        expect((await files.get('/roots')).data).to.equal([{ name: 'main', path: files.folder, available: true }]);
+        expect((await files.get('/roots')).data).to.equal([
+            { name: 'main', path: files.folder, available: true }
+        ]);
         expect((await files.get('/roots', {}, { role: 'viewer' })).data).to.have.length(1);
         expect((await files.get('/roots', {}, { role: 'guests' })).data).to.equal([]);
         const refused = await files.get('/files', { root: 'main', path: '' }, { role: 'guests' });
@@ -27,20 +39,46 @@ describe('GET /api/plugins/filemanager/files', () => {
     });
 
     it('lists names of any kind with type, size, bits, owner and version', async () => {
-        const names = ['plain.txt', 'new\nline', '-rf', ' leading', 'ümläut', '"quoted" & <b>', '\\back', 'percent%2e%2e'];
+        const names = [
+            'plain.txt',
+            'new\nline',
+            '-rf',
+            ' leading',
+            'ümläut',
+            '"quoted" & <b>',
+            '\\back',
+            'percent%2e%2e'
+        ];
         mkdirSync(files.at('list'));
         names.forEach((name) => writeFileSync(files.at('list', name), 'four'));
         mkdirSync(files.at('list', 'folder'));
         symlinkSync('/etc/passwd', files.at('list', 'link'));
         execFileSync('mkfifo', [files.at('list', 'pipe')]);
         chmodSync(files.at('list', 'plain.txt'), 0o604);
-        const { data, headers } = await files.get('/files', { root: 'main', path: 'list' }, { role: 'viewer' });
-        expect(data.map(({ name }: { name: string }) => name)).to.equal([...names, 'folder', 'link', 'pipe'].sort());
+        const { data, headers } = await files.get(
+            '/files',
+            { root: 'main', path: 'list' },
+            { role: 'viewer' }
+        );
+        expect(data.map(({ name }: { name: string }) => name)).to.equal(
+            [...names, 'folder', 'link', 'pipe'].sort()
+        );
         expect(headers['x-total-count']).to.equal('11');
         const plain = data.find(({ name }: { name: string }) => name === 'plain.txt');
-        expect(plain).to.include({ path: 'list/plain.txt', type: 'file', size: 4, mode: 0o604, owner: 'root', group: 'root' });
-        expect(plain.modifiedAt).to.equal(new Date(Math.floor(statSync(files.at('list', 'plain.txt')).mtimeMs)).toISOString());
-        expect(Object.fromEntries(data.map(({ name, type }: { name: string; type: string }) => [name, type]))).to.include({ folder: 'folder', link: 'link', pipe: 'other' });
+        expect(plain).to.include({
+            path: 'list/plain.txt',
+            type: 'file',
+            size: 4,
+            mode: 0o604,
+            owner: 'root',
+            group: 'root'
+        });
+        expect(plain.modifiedAt).to.equal(
+            new Date(Math.floor(statSync(files.at('list', 'plain.txt')).mtimeMs)).toISOString()
+        );
+        expect(
+            Object.fromEntries(data.map(({ name, type }: { name: string; type: string }) => [name, type]))
+        ).to.include({ folder: 'folder', link: 'link', pipe: 'other' });
         for (const name of names) {
             expect((await files.read(`list/${name}`)).data).to.equal('four');
         }
@@ -62,7 +100,10 @@ describe('GET /api/plugins/filemanager/files', () => {
         writeFileSync(files.at('stranger'), '');
         execFileSync('chown', ['54321:54322', files.at('stranger')]);
         const { data } = await files.get('/files', { root: 'main', path: '' });
-        expect(data.find(({ name }: { name: string }) => name === 'stranger')).to.include({ owner: '54321', group: '54322' });
+        expect(data.find(({ name }: { name: string }) => name === 'stranger')).to.include({
+            owner: '54321',
+            group: '54322'
+        });
     });
 });
 
@@ -111,7 +152,9 @@ describe('PUT /api/plugins/filemanager/content', () => {
         const stale = await files.put('edit.txt', 'three', { ifMatch: data.version });
         expect([stale.code, stale.reason]).to.equal([41200, 'VERSION_STALE']);
         expect(stale.data.version).to.equal((await files.read('edit.txt')).headers['etag']);
-        expect((await files.put('edit.txt', 'x', { headers: { 'if-none-match': '*' } })).code).to.equal(41200);
+        expect((await files.put('edit.txt', 'x', { headers: { 'if-none-match': '*' } })).code).to.equal(
+            41200
+        );
         expect((await files.put('never.txt', 'x', { ifMatch: 'any' })).code).to.equal(41200);
         expect(readFileSync(files.at('edit.txt'), 'utf8')).to.equal('two');
         expect(existsSync(files.at('never.txt'))).to.be.false();
@@ -119,10 +162,16 @@ describe('PUT /api/plugins/filemanager/content', () => {
 
     it('lets one of many edits of the same version win', async () => {
         const { data } = await files.put('raced.txt', 'start');
-        const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => files.put('raced.txt', `writer ${index}`, { ifMatch: data.version })));
+        const answers = await Promise.all(
+            Array.from({ length: 10 }, (_, index) =>
+                files.put('raced.txt', `writer ${index}`, { ifMatch: data.version })
+            )
+        );
         expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
         expect(answers.filter(({ code }) => code === 41200)).to.have.length(9);
-        expect(readFileSync(files.at('raced.txt'), 'utf8')).to.equal(`writer ${answers.findIndex(({ status }) => status === 200)}`);
+        expect(readFileSync(files.at('raced.txt'), 'utf8')).to.equal(
+            `writer ${answers.findIndex(({ status }) => status === 200)}`
+        );
         expect(readdirSync(files.folder).filter((name) => name.startsWith('.portico'))).to.equal([]);
     });
 
@@ -130,10 +179,14 @@ describe('PUT /api/plugins/filemanager/content', () => {
         await files.put('whole.txt', 'whole');
         const short = await files.put('whole.txt', 'sho', { length: 100 });
         expect([short.code, short.reason]).to.equal([40050, 'PARTIAL_BODY']);
-        const broken = await files.put('whole.txt', (async function* () {
-            yield Buffer.from('sho');
-            throw new Error('the connection broke');
-        })(), { length: null });
+        const broken = await files.put(
+            'whole.txt',
+            (async function* () {
+                yield Buffer.from('sho');
+                throw new Error('the connection broke');
+            })(),
+            { length: null }
+        );
         expect(broken.code).to.equal(40050);
         expect(readFileSync(files.at('whole.txt'), 'utf8')).to.equal('whole');
         expect(readdirSync(files.folder).filter((name) => name.startsWith('.portico'))).to.equal([]);
@@ -154,11 +207,15 @@ describe('PUT /api/plugins/filemanager/content', () => {
     it('removes at the next start what a killed panel had half written', async () => {
         const hanging = new AbortController();
         const never = Promise.withResolvers<void>();
-        const cut = files.put('half.txt', (async function* () {
-            yield Buffer.from('half');
-            await never.promise;
-            yield Buffer.from('end');
-        })(), { length: null, signal: hanging.signal });
+        const cut = files.put(
+            'half.txt',
+            (async function* () {
+                yield Buffer.from('half');
+                await never.promise;
+                yield Buffer.from('end');
+            })(),
+            { length: null, signal: hanging.signal }
+        );
         while (!readdirSync(files.folder).some((name) => name.startsWith('.portico-'))) {
             await new Promise((resolve) => setImmediate(resolve));
         }
@@ -169,7 +226,9 @@ describe('PUT /api/plugins/filemanager/content', () => {
         writeFileSync(files.at('.portico-of-nobody'), '');
         await files.begin();
         await files.guest.stop({ signal: new AbortController().signal });
-        expect(readdirSync(files.folder).filter((name) => name.startsWith('.portico'))).to.equal(['.portico-of-nobody']);
+        expect(readdirSync(files.folder).filter((name) => name.startsWith('.portico'))).to.equal([
+            '.portico-of-nobody'
+        ]);
         await files.guest.end({});
         await files.begin();
     });
@@ -189,7 +248,9 @@ describe('GET /api/plugins/filemanager/content', () => {
         const whole = await files.read('digits.txt');
         expect(whole).to.include({ status: 200, data: '0123456789' });
         expect(whole.headers).to.include({ type: 'text/plain', size: '10' });
-        expect(whole.headers['etag']).to.equal((await files.get('/files', { root: 'main', path: '' })).data[0].version);
+        expect(whole.headers['etag']).to.equal(
+            (await files.get('/files', { root: 'main', path: '' })).data[0].version
+        );
         expect((await files.read('digits.txt', { range: { start: 3, end: 6 } })).data).to.equal('345');
         expect((await files.read('digits.txt', { range: { start: 8, end: null } })).data).to.equal('89');
         writeFileSync(files.at('empty'), '');
@@ -205,8 +266,30 @@ describe('GET /api/plugins/filemanager/content', () => {
         execFileSync('mkfifo', [files.at('pipe')]);
         mkdirSync(files.at('.portico'), { mode: 0o700 });
         writeFileSync(files.at('.portico', 'hidden'), 'hidden');
-        const reasons = await Promise.all(['folder', 'link', 'door/secret', 'pipe', 'none', '.portico/hidden', 'folder/../digits.txt', '/../outside/secret', 'a\0b'].map(async (path) => (await files.read(path)).reason));
-        expect(reasons).to.equal(['WRONG_TYPE', 'NOT_FOUND', 'NOT_FOUND', 'WRONG_TYPE', 'NOT_FOUND', 'NOT_FOUND', 'OUTSIDE_ROOT', 'OUTSIDE_ROOT', 'VALIDATION_FAILED']);
+        const reasons = await Promise.all(
+            [
+                'folder',
+                'link',
+                'door/secret',
+                'pipe',
+                'none',
+                '.portico/hidden',
+                'folder/../digits.txt',
+                '/../outside/secret',
+                'a\0b'
+            ].map(async (path) => (await files.read(path)).reason)
+        );
+        expect(reasons).to.equal([
+            'WRONG_TYPE',
+            'NOT_FOUND',
+            'NOT_FOUND',
+            'WRONG_TYPE',
+            'NOT_FOUND',
+            'NOT_FOUND',
+            'OUTSIDE_ROOT',
+            'OUTSIDE_ROOT',
+            'VALIDATION_FAILED'
+        ]);
         expect(files.scope.held()).to.equal([]);
     });
 });

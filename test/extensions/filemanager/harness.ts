@@ -7,7 +7,14 @@ import { openPluginDatabase } from '../../../core/src/plugins/host/database.ts';
 import { Grants } from '../../../core/src/plugins/host/grants.ts';
 import { Programs } from '../../../core/src/plugins/host/programs.ts';
 import definition from '../../../extensions/filemanager/src/index.ts';
-import { createGuest, Scope, type Guest, type HostDoors, type PlainRequest, type RouteDocument } from '../../../sdk/src/host.ts';
+import {
+    createGuest,
+    Scope,
+    type Guest,
+    type HostDoors,
+    type PlainRequest,
+    type RouteDocument
+} from '../../../sdk/src/host.ts';
 import { isFailure, type Child, type SpawnOptions, type TaskView } from '../../../sdk/src/index.ts';
 
 export interface Answer {
@@ -51,8 +58,18 @@ export class Harness {
     scope = new Scope();
     readonly #base: string;
     readonly #options: HarnessOptions;
-    readonly #tasks = new Map<number, { view: TaskView; readonly done: Promise<void>; readonly abort: AbortController }>();
-    readonly schedules = new Map<string, (input: { readonly at: Date; readonly missed: boolean; readonly signal: AbortSignal }) => Promise<void>>();
+    readonly #tasks = new Map<
+        number,
+        { view: TaskView; readonly done: Promise<void>; readonly abort: AbortController }
+    >();
+    readonly schedules = new Map<
+        string,
+        (input: {
+            readonly at: Date;
+            readonly missed: boolean;
+            readonly signal: AbortSignal;
+        }) => Promise<void>
+    >();
 
     private constructor(base: string, options: HarnessOptions) {
         this.#base = base;
@@ -71,27 +88,58 @@ export class Harness {
 
     /** A new generation on the same data. */
     async begin(): Promise<void> {
-        const scope = this.scope = new Scope();
-        const grants = new Grants('filemanager', { files: ['*'], exec: ['*'], users: ['*'] }, () => ({ files: ['*'], exec: ['*'], users: ['*'] }));
+        const scope = (this.scope = new Scope());
+        const grants = new Grants('filemanager', { files: ['*'], exec: ['*'], users: ['*'] }, () => ({
+            files: ['*'],
+            exec: ['*'],
+            users: ['*']
+        }));
         const data = join(this.#base, 'data');
-        const db = await openPluginDatabase({ dataDir: data, entities: definition.entities, migrations: definition.migrations });
+        const db = await openPluginDatabase({
+            dataDir: data,
+            entities: definition.entities,
+            migrations: definition.migrations
+        });
         const programs = new Programs({ grants, scope, folder: data, used: () => undefined });
         const local = {
-            db, fetch: globalThis.fetch,
+            db,
+            fetch: globalThis.fetch,
             files: (root: string) => createFiles(root, { grants, scope, own: data, forbidden: () => [] }),
             dial: () => {
                 throw new Error('not here');
             },
             exec: (file: string, args: readonly string[], options = {}) => programs.exec(file, args, options),
-            spawn: (file: string, args: readonly string[], options: SpawnOptions = {}) => (options.pty !== undefined && this.#options.pty !== undefined ? this.#options.pty(args, options) : programs.spawn(file, args, options)),
+            spawn: (file: string, args: readonly string[], options: SpawnOptions = {}) =>
+                options.pty !== undefined && this.#options.pty !== undefined
+                    ? this.#options.pty(args, options)
+                    : programs.spawn(file, args, options),
             release: async () => {
                 const release = await scope.release();
                 await db.close();
                 return release;
             }
         };
-        this.guest = createGuest({ name: 'filemanager', version: '1.0.0', dataDir: data, definition, doors: this.#doors(), local: local as never, checkReturns: true });
-        const { values } = await this.guest.readSettings({ values: { roots: [{ name: 'main', path: this.folder, roles: [...this.#options.roles ?? ['operator', 'viewer']] }], ...this.#options.settings } });
+        this.guest = createGuest({
+            name: 'filemanager',
+            version: '1.0.0',
+            dataDir: data,
+            definition,
+            doors: this.#doors(),
+            local: local as never,
+            checkReturns: true
+        });
+        const { values } = await this.guest.readSettings({
+            values: {
+                roots: [
+                    {
+                        name: 'main',
+                        path: this.folder,
+                        roles: [...(this.#options.roles ?? ['operator', 'viewer'])]
+                    }
+                ],
+                ...this.#options.settings
+            }
+        });
         this.routes = (await this.guest.setup({ settings: values, partners: [] })).routes;
         await this.guest.start({ signal: new AbortController().signal });
     }
@@ -135,43 +183,85 @@ export class Harness {
             throw new Error(`No route ${method} ${path}`);
         }
         return this.#answering(async () => {
-            const input = { route: route.id, request: this.#request(ask), signal: ask.signal ?? new AbortController().signal };
-            const { status, headers, json } = route.kind === 'upload'
-                ? await this.guest.upload({ ...input, request: { ...input.request, type: 'application/octet-stream', length: lengthOf(ask) }, body: ReadableStream.from(chunks(ask.body ?? '')) as never })
-                : await this.guest.json(input);
+            const input = {
+                route: route.id,
+                request: this.#request(ask),
+                signal: ask.signal ?? new AbortController().signal
+            };
+            const { status, headers, json } =
+                route.kind === 'upload'
+                    ? await this.guest.upload({
+                          ...input,
+                          request: {
+                              ...input.request,
+                              type: 'application/octet-stream',
+                              length: lengthOf(ask)
+                          },
+                          body: ReadableStream.from(chunks(ask.body ?? '')) as never
+                      })
+                    : await this.guest.json(input);
             return { status, code: 0, reason: null, headers, data: JSON.parse(json) as unknown };
         });
     }
 
     /** Reads a file, or a part of it. */
-    async read(path: string, ask: Ask & { readonly range?: { readonly start: number; readonly end: number | null } } = {}): Promise<Answer> {
+    async read(
+        path: string,
+        ask: Ask & { readonly range?: { readonly start: number; readonly end: number | null } } = {}
+    ): Promise<Answer> {
         return this.#answering(async () => {
-            const file = await this.guest.download({ route: 'read', request: this.#request({ query: { root: 'main', path }, ...ask }), signal: new AbortController().signal });
+            const file = await this.guest.download({
+                route: 'read',
+                request: this.#request({ query: { root: 'main', path }, ...ask }),
+                signal: new AbortController().signal
+            });
             try {
                 const parts: Uint8Array[] = [];
                 for await (const chunk of (await file.open(ask.range ?? { start: 0, end: null })).body) {
                     parts.push(chunk);
                 }
-                return { status: 200, code: 0, reason: null, headers: { etag: file.version ?? '', type: file.type, size: String(file.size) }, data: Buffer.concat(parts).toString('utf8') };
-            }
-            finally {
+                return {
+                    status: 200,
+                    code: 0,
+                    reason: null,
+                    headers: { etag: file.version ?? '', type: file.type, size: String(file.size) },
+                    data: Buffer.concat(parts).toString('utf8')
+                };
+            } finally {
                 await file.close();
             }
         });
     }
 
     /** Speaks tus. */
-    async tus(method: string, path: string, { headers = {}, body, ...ask }: Ask = {}): Promise<{ readonly status: number; readonly headers: Headers; readonly reason: string | null }> {
+    async tus(
+        method: string,
+        path: string,
+        { headers = {}, body, ...ask }: Ask = {}
+    ): Promise<{ readonly status: number; readonly headers: Headers; readonly reason: string | null }> {
         const [base = '', id] = path.split('?')[0]?.replace(/^\//, '').split('/') ?? [];
-        const route = this.routes.find((one) => one.kind === 'http' && one.path === (id === undefined ? `/${base}` : `/${base}/{id}`));
+        const route = this.routes.find(
+            (one) => one.kind === 'http' && one.path === (id === undefined ? `/${base}` : `/${base}/{id}`)
+        );
         const url = new URL(path, 'http://panel/api/plugins/filemanager/');
         const sent = { ...(method === 'OPTIONS' ? {} : { 'tus-resumable': '1.0.0' }), ...headers };
         const answer = await this.guest.http({
-            route: route?.id ?? '', method, url: url.href, body: body === undefined ? null : ReadableStream.from(chunks(body)) as never, signal: ask.signal ?? new AbortController().signal,
-            request: { ...this.#request({ ...ask, query: Object.fromEntries(url.searchParams), headers: sent }), params: id === undefined ? {} : { id } }
+            route: route?.id ?? '',
+            method,
+            url: url.href,
+            body: body === undefined ? null : (ReadableStream.from(chunks(body)) as never),
+            signal: ask.signal ?? new AbortController().signal,
+            request: {
+                ...this.#request({ ...ask, query: Object.fromEntries(url.searchParams), headers: sent }),
+                params: id === undefined ? {} : { id }
+            }
         });
         const text = answer.body === null ? '' : await new Response(answer.body).text();
-        return { status: answer.status, headers: new Headers(answer.headers.map(([name, value]) => [name, value])), reason: text === '' ? null : (JSON.parse(text) as { data: { reason: string } }).data.reason };
+        return {
+            status: answer.status,
+            headers: new Headers(answer.headers.map(([name, value]) => [name, value])),
+            reason: text === '' ? null : (JSON.parse(text) as { data: { reason: string } }).data.reason
+        };
     }
 
     /** Waits for the task of an answer and gives how it ended. */
@@ -193,28 +283,56 @@ export class Harness {
     }
 
     #request({ role = 'admin', user = role, query = {}, payload, headers = {}, ifMatch }: Ask): PlainRequest {
-        const permissions = { admin: ['read', 'content', 'write', 'terminal'], operator: ['read', 'content', 'write'] }[role] ?? ['read'];
+        const permissions = {
+            admin: ['read', 'content', 'write', 'terminal'],
+            operator: ['read', 'content', 'write']
+        }[role] ?? ['read'];
         return {
-            handle: 1, actor: { kind: 'user', id: 1, username: user, role, tokenId: null, permissions: permissions.map((name) => `filemanager:${name}`), key: `user:${user}`, all: false },
-            id: 'test', params: {}, query, payload, headers, ip: '127.0.0.1', ifMatch: ifMatch ?? null, idempotencyKey: null, lastEventId: null, ticket: null
+            handle: 1,
+            actor: {
+                kind: 'user',
+                id: 1,
+                username: user,
+                role,
+                tokenId: null,
+                permissions: permissions.map((name) => `filemanager:${name}`),
+                key: `user:${user}`,
+                all: false
+            },
+            id: 'test',
+            params: {},
+            query,
+            payload,
+            headers,
+            ip: '127.0.0.1',
+            ifMatch: ifMatch ?? null,
+            idempotencyKey: null,
+            lastEventId: null,
+            ticket: null
         };
     }
 
     async #answering(work: () => Promise<Answer>): Promise<Answer> {
         try {
             return await work();
-        }
-        catch (error) {
+        } catch (error) {
             if (!isFailure(error)) {
                 throw error;
             }
-            return { status: Math.floor(error.code / 100), code: error.code, reason: error.reason, headers: {}, data: error.data };
+            return {
+                status: Math.floor(error.code / 100),
+                code: error.code,
+                reason: error.reason,
+                headers: {},
+                data: error.data
+            };
         }
     }
 
     #doors(): HostDoors {
         const doors: Partial<HostDoors> = {
-            log: async ({ level, message, fields }) => void this.logged.push(`${level} ${message} ${JSON.stringify(fields)}`),
+            log: async ({ level, message, fields }) =>
+                void this.logged.push(`${level} ${message} ${JSON.stringify(fields)}`),
             detail: async () => undefined,
             audit: async (entry) => void this.audited.push(entry),
             schedule: async ({ name, run }) => void this.schedules.set(name, run),
@@ -223,14 +341,45 @@ export class Harness {
                 const id = this.#tasks.size + 1;
                 const abort = new AbortController();
                 const now = new Date().toISOString();
-                const entry = { view: { id, kind: options.kind, state: 'running', progress: null, startedAt: now, finishedAt: null, result: null, error: null } as TaskView, abort, done: Promise.resolve() };
-                const work = run({ id, signal: abort.signal, asker: null, progress: async () => undefined, log: async () => undefined });
-                const done = work.then(({ result }) => {
-                    entry.view = { ...entry.view, state: 'succeeded', result };
-                }, (error: unknown) => {
-                    const { code, reason, message, data } = error as { code: number; reason: string; message: string; data: unknown };
-                    entry.view = { ...entry.view, state: abort.signal.aborted ? 'cancelled' : 'failed', error: { code, reason, message, data } };
+                const entry = {
+                    view: {
+                        id,
+                        kind: options.kind,
+                        state: 'running',
+                        progress: null,
+                        startedAt: now,
+                        finishedAt: null,
+                        result: null,
+                        error: null
+                    } as TaskView,
+                    abort,
+                    done: Promise.resolve()
+                };
+                const work = run({
+                    id,
+                    signal: abort.signal,
+                    asker: null,
+                    progress: async () => undefined,
+                    log: async () => undefined
                 });
+                const done = work.then(
+                    ({ result }) => {
+                        entry.view = { ...entry.view, state: 'succeeded', result };
+                    },
+                    (error: unknown) => {
+                        const { code, reason, message, data } = error as {
+                            code: number;
+                            reason: string;
+                            message: string;
+                            data: unknown;
+                        };
+                        entry.view = {
+                            ...entry.view,
+                            state: abort.signal.aborted ? 'cancelled' : 'failed',
+                            error: { code, reason, message, data }
+                        };
+                    }
+                );
                 entry.done = done;
                 this.#tasks.set(id, entry);
                 return { ...entry.view };
@@ -241,14 +390,19 @@ export class Harness {
 }
 
 function lengthOf({ body = '', length }: Ask): number | null {
-    return length !== undefined ? length : typeof body === 'string' ? Buffer.byteLength(body) : body instanceof Uint8Array ? body.byteLength : null;
+    return length !== undefined
+        ? length
+        : typeof body === 'string'
+          ? Buffer.byteLength(body)
+          : body instanceof Uint8Array
+            ? body.byteLength
+            : null;
 }
 
 async function* chunks(body: NonNullable<Ask['body']>): AsyncGenerator<Uint8Array> {
     if (typeof body === 'string' || body instanceof Uint8Array) {
         yield Buffer.from(body as string);
-    }
-    else {
+    } else {
         yield* body;
     }
 }

@@ -14,7 +14,9 @@ export const lab = Lab.script();
 const { describe, it, before, after } = lab;
 
 const base = '/api/plugins/filemanager';
-const { portico: manifest } = JSON.parse(readFileSync(new URL('../../../extensions/filemanager/package.json', import.meta.url), 'utf8')) as { portico: { capabilities: object } };
+const { portico: manifest } = JSON.parse(
+    readFileSync(new URL('../../../extensions/filemanager/package.json', import.meta.url), 'utf8')
+) as { portico: { capabilities: object } };
 
 async function until(what: () => boolean): Promise<void> {
     for (let tries = 0; tries < 1000; tries += 1) {
@@ -26,8 +28,12 @@ async function until(what: () => boolean): Promise<void> {
     throw new Error('It did not happen within 10 s');
 }
 
-const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-const open = (): readonly [number, number] => [readdirSync('/proc/self/fd').length, readdirSync('/dev/pts').length];
+const isAlive = (pid: number): boolean =>
+    existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+const open = (): readonly [number, number] => [
+    readdirSync('/proc/self/fd').length,
+    readdirSync('/dev/pts').length
+];
 
 /** The client's side of one terminal. */
 class Window {
@@ -44,8 +50,7 @@ class Window {
         this.socket.on('message', (data: Buffer, isBinary: boolean) => {
             if (isBinary) {
                 this.text += data.toString();
-            }
-            else {
+            } else {
                 this.last = JSON.parse(data.toString()) as Window['last'];
             }
         });
@@ -80,7 +85,12 @@ describe('GET /api/plugins/filemanager/terminals/{ticket}', () => {
         mkdirSync(folder);
         rig.user('root', ['filemanager:terminal'], { role: 'admin', fresh: true });
         rig.user('tired', ['filemanager:terminal'], { role: 'admin', fresh: false });
-        generation = await rig.run(definition, { name: 'filemanager', capabilities: manifest.capabilities, manifest: manifest as never, settings: { roots: [{ name: 'main', path: folder, roles: [] }], terminals: 100 } });
+        generation = await rig.run(definition, {
+            name: 'filemanager',
+            capabilities: manifest.capabilities,
+            manifest: manifest as never,
+            settings: { roots: [{ name: 'main', path: folder, roles: [] }], terminals: 100 }
+        });
     });
 
     after(() => rig.close());
@@ -111,31 +121,40 @@ describe('GET /api/plugins/filemanager/terminals/{ticket}', () => {
     });
 
     it('ends the shell and its jobs when the window closes, is torn off, or the plugin ends', async () => {
-        for (const leave of [(shell: Window) => shell.socket.close(), (shell: Window) => shell.socket.terminate()]) {
+        for (const leave of [
+            (shell: Window) => shell.socket.close(),
+            (shell: Window) => shell.socket.terminate()
+        ]) {
             const shell = await window();
             const [, pid = ''] = await shell.ask('sleep 600 & echo job $! of $$', /job (\d+) of (\d+)/);
             leave(shell);
             await until(() => !isAlive(Number(pid)));
             await until(() => generation.held().every(({ kind }) => kind !== 'process'));
         }
-        expect(entriesOf(rig).filter(({ resource }) => resource.endsWith('terminal')).map(({ action }) => action)).to.include(['start', 'stop']);
+        expect(
+            entriesOf(rig)
+                .filter(({ resource }) => resource.endsWith('terminal'))
+                .map(({ action }) => action)
+        ).to.include(['start', 'stop']);
     });
 
     it('leaves nothing behind after a hundred windows', { timeout: 180_000 }, async () => {
         const [files, lines] = open();
         for (let round = 0; round < 20; round += 1) {
-            await Promise.all([0, 1, 2, 3, 4].map(async (number) => {
-                const shell = await window();
-                await shell.ask(`echo here-$((${number}+40))`, new RegExp(`here-${number + 40}`));
-                if (number === 0) {
-                    shell.socket.send(Buffer.from('exit 3\n'));
+            await Promise.all(
+                [0, 1, 2, 3, 4].map(async (number) => {
+                    const shell = await window();
+                    await shell.ask(`echo here-$((${number}+40))`, new RegExp(`here-${number + 40}`));
+                    if (number === 0) {
+                        shell.socket.send(Buffer.from('exit 3\n'));
+                        await shell.closed;
+                        expect(shell.last).to.equal({ exitCode: 3 });
+                        return;
+                    }
+                    shell.socket[number % 2 === 0 ? 'close' : 'terminate']();
                     await shell.closed;
-                    expect(shell.last).to.equal({ exitCode: 3 });
-                    return;
-                }
-                shell.socket[number % 2 === 0 ? 'close' : 'terminate']();
-                await shell.closed;
-            }));
+                })
+            );
         }
         await until(() => generation.held().every(({ kind }) => kind !== 'process'));
         // The connections of the client's own pool may be a few more.
@@ -144,7 +163,9 @@ describe('GET /api/plugins/filemanager/terminals/{ticket}', () => {
 
     it('closes every window with the plugin', async () => {
         const shells = [await window(), await window(), await window()];
-        const pids = await Promise.all(shells.map(async (shell) => Number((await shell.ask('echo pid $$', /pid (\d+)/))[1])));
+        const pids = await Promise.all(
+            shells.map(async (shell) => Number((await shell.ask('echo pid $$', /pid (\d+)/))[1]))
+        );
         const { leaked } = await generation.close('the test ends it');
         expect(leaked).to.equal([]);
         await Promise.all(shells.map(({ closed }) => closed));

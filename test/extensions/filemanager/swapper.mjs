@@ -9,8 +9,9 @@ let round = 0;
 const attempt = (work) => {
     try {
         work();
+    } catch {
+        /* the panel was first: the next round tries again */
     }
-    catch { /* the panel was first: the next round tries again */ }
 };
 const turn = () => {
     for (let times = 0; times < 20; times += 1) {

@@ -8,8 +8,7 @@ const burn = () => {
     for (let turns = 0; turns < 5_000_000; turns += 1);
     if (Date.now() < until && process.connected) {
         setImmediate(burn);
-    }
-    else {
+    } else {
         process.exit();
     }
 };

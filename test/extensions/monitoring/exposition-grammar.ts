@@ -22,14 +22,17 @@ export function readExposition(text: string): Family[] {
     if (text !== '' && !text.endsWith('\n')) {
         throw new Error('The last line has no end');
     }
-    const families = new Map<string, { name: string; type: string | null; help: string | null; samples: Sample[] }>();
+    const families = new Map<
+        string,
+        { name: string; type: string | null; help: string | null; samples: Sample[] }
+    >();
     const seen = new Set<string>();
     let current: string | null = null;
     for (const [index, line] of text.split('\n').slice(0, -1).entries()) {
         const fail = (what: string): never => {
             throw new Error(`Line ${index + 1}: ${what}: ${line}`);
         };
-        const name = line.startsWith('#') ? line.split(' ')[2] ?? '' : /^[^{ ]*/.exec(line)?.[0] ?? '';
+        const name = line.startsWith('#') ? (line.split(' ')[2] ?? '') : (/^[^{ ]*/.exec(line)?.[0] ?? '');
         if (!nameForm.test(name)) {
             fail('no metric name');
         }
@@ -45,18 +48,15 @@ export function readExposition(text: string): Family[] {
                 fail('a second HELP, or one after samples');
             }
             family.help = unescape(line.slice(`# HELP ${name} `.length), false, fail);
-        }
-        else if (line.startsWith('# TYPE ')) {
+        } else if (line.startsWith('# TYPE ')) {
             const type = line.slice(`# TYPE ${name} `.length);
             if (family.type !== null || family.samples.length > 0 || !types.has(type)) {
                 fail('a second TYPE, one after samples, or an unknown one');
             }
             family.type = type;
-        }
-        else if (line.startsWith('#')) {
+        } else if (line.startsWith('#')) {
             fail('a comment that is none of the two');
-        }
-        else {
+        } else {
             const sample = readSample(line, name, fail);
             const key = `${name} ${JSON.stringify([...sample.labels].sort())}`;
             if (seen.has(key)) {
@@ -91,7 +91,12 @@ function readSample(line: string, name: string, fail: (what: string) => never): 
         at += 1;
         for (;;) {
             const label = /^[^=]*/.exec(line.slice(at))?.[0] ?? '';
-            if (!labelForm.test(label) || label.startsWith('__') || labels.has(label) || line.slice(at + label.length, at + label.length + 2) !== '="') {
+            if (
+                !labelForm.test(label) ||
+                label.startsWith('__') ||
+                labels.has(label) ||
+                line.slice(at + label.length, at + label.length + 2) !== '="'
+            ) {
                 fail('a bad label');
             }
             at += label.length + 2;
@@ -117,5 +122,7 @@ function readSample(line: string, name: string, fail: (what: string) => never): 
 }
 
 function unescape(text: string, quoted: boolean, fail: (what: string) => never): string {
-    return text.replace(/\\(.?)/g, (_all, what: string) => (what === '\\' ? '\\' : what === 'n' ? '\n' : quoted && what === '"' ? '"' : fail('an unknown escape')));
+    return text.replace(/\\(.?)/g, (_all, what: string) =>
+        what === '\\' ? '\\' : what === 'n' ? '\n' : quoted && what === '"' ? '"' : fail('an unknown escape')
+    );
 }

@@ -17,7 +17,15 @@ const bounds = { retentionDays: 365, maxSeries: 400 };
 type Sampled = readonly [at: number, value: number];
 
 /** A history on a real database, in a folder that goes away. */
-async function withHistory(work: (rig: { open(more?: Partial<typeof bounds>): Promise<History>; again(at: number): Promise<History>; crash(at: number): Promise<History>; bytes(): number; db(): PluginDatabase }) => Promise<void>): Promise<void> {
+async function withHistory(
+    work: (rig: {
+        open(more?: Partial<typeof bounds>): Promise<History>;
+        again(at: number): Promise<History>;
+        crash(at: number): Promise<History>;
+        bytes(): number;
+        db(): PluginDatabase;
+    }) => Promise<void>
+): Promise<void> {
     const folder = mkdtempSync(join(tmpdir(), 'portico-history-'));
     let db: PluginDatabase | null = null;
     let history: History | null = null;
@@ -36,88 +44,151 @@ async function withHistory(work: (rig: { open(more?: Partial<typeof bounds>): Pr
                 return open(at);
             },
             crash: (at) => open(at),
-            bytes: () => ['data.db', 'data.db-wal'].reduce((sum, name) => sum + (statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0), 0),
+            bytes: () =>
+                ['data.db', 'data.db-wal'].reduce(
+                    (sum, name) => sum + (statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0),
+                    0
+                ),
             db: () => db as PluginDatabase
         });
-    }
-    finally {
+    } finally {
         await (db as PluginDatabase | null)?.close();
         rmSync(folder, { recursive: true, force: true });
     }
 }
 
 /** What the points must be, added up without any of the plugin's code. */
-function bruteForce(samples: readonly Sampled[], { from, to, step }: { readonly from: number; readonly to: number; readonly step: number }): (Pick<Point, 'min' | 'avg' | 'max'> & { readonly at: string })[] {
+function bruteForce(
+    samples: readonly Sampled[],
+    { from, to, step }: { readonly from: number; readonly to: number; readonly step: number }
+): (Pick<Point, 'min' | 'avg' | 'max'> & { readonly at: string })[] {
     const points = [];
     for (let at = from; at < to; at += step) {
         const values = samples.filter(([when]) => when >= at && when < at + step).map(([, value]) => value);
         points.push({
-            at: new Date(at).toISOString(), min: values.length === 0 ? null : Math.min(...values), avg: values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length, max: values.length === 0 ? null : Math.max(...values)
+            at: new Date(at).toISOString(),
+            min: values.length === 0 ? null : Math.min(...values),
+            avg: values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length,
+            max: values.length === 0 ? null : Math.max(...values)
         });
     }
     return points;
 }
 
 function agree(points: readonly Point[], expected: readonly Point[]): void {
-    expect(points.map(({ at, min, max }) => [at, min, max])).to.equal(expected.map(({ at, min, max }) => [at, min, max]));
+    expect(points.map(({ at, min, max }) => [at, min, max])).to.equal(
+        expected.map(({ at, min, max }) => [at, min, max])
+    );
     points.forEach(({ avg }, index) => {
         const other = expected[index]?.avg ?? null;
-        expect(avg === null || other === null ? avg === other : Math.abs(avg - other) <= 1e-9 * Math.max(1, Math.abs(other))).to.be.true();
+        expect(
+            avg === null || other === null
+                ? avg === other
+                : Math.abs(avg - other) <= 1e-9 * Math.max(1, Math.abs(other))
+        ).to.be.true();
     });
 }
 
-const asked = (now: number, from: number, step: number | null, interval = 10 * second) => ({ now, from, to: now, step, interval });
+const asked = (now: number, from: number, step: number | null, interval = 10 * second) => ({
+    now,
+    from,
+    to: now,
+    step,
+    interval
+});
 
 describe('History', () => {
-    it('keeps a year in constant space, and every step of it adds up to what was measured', { timeout: 240_000 }, async () => {
-        await withHistory(async ({ open, bytes }) => {
-            const history = await open();
-            const samples: Sampled[] = [];
-            const end = start + 400 * day;
-            let value = 50;
-            let seed = 7;
-            const random = (): number => {
-                seed = seed * 48_271 % 2_147_483_647;
-                return seed / 2_147_483_647;
-            };
-            // The finer the younger: everything that a tier will hold is measured at that tier's step at least.
-            for (let at = start + 50; at < end;) {
-                const left = end - at;
-                value = Math.max(0, Math.min(100, value + random() * 10 - 5));
-                // A day's outage each month.
-                if (Math.floor((at - start) / day) % 30 !== 17 || left < 2 * day) {
-                    samples.push([at, value]);
-                    await history.record(at, new Map([['cpu.usage', value], ...Array.from({ length: 19 }, (_none, index) => [`disk.used:/${index}`, value * index] as const)]));
-                    if (samples.length % 20 === 0 || left < 2 * hour) {
-                        await history.save();
+    it(
+        'keeps a year in constant space, and every step of it adds up to what was measured',
+        { timeout: 240_000 },
+        async () => {
+            await withHistory(async ({ open, bytes }) => {
+                const history = await open();
+                const samples: Sampled[] = [];
+                const end = start + 400 * day;
+                let value = 50;
+                let seed = 7;
+                const random = (): number => {
+                    seed = (seed * 48_271) % 2_147_483_647;
+                    return seed / 2_147_483_647;
+                };
+                // The finer the younger: everything that a tier will hold is measured at that tier's step at least.
+                for (let at = start + 50; at < end;) {
+                    const left = end - at;
+                    value = Math.max(0, Math.min(100, value + random() * 10 - 5));
+                    // A day's outage each month.
+                    if (Math.floor((at - start) / day) % 30 !== 17 || left < 2 * day) {
+                        samples.push([at, value]);
+                        await history.record(
+                            at,
+                            new Map([
+                                ['cpu.usage', value],
+                                ...Array.from(
+                                    { length: 19 },
+                                    (_none, index) => [`disk.used:/${index}`, value * index] as const
+                                )
+                            ])
+                        );
+                        if (samples.length % 20 === 0 || left < 2 * hour) {
+                            await history.save();
+                        }
                     }
+                    at +=
+                        left <= 1.2 * hour
+                            ? 10 * second
+                            : left <= 26 * hour
+                              ? minute
+                              : left <= 31 * day
+                                ? 20 * minute
+                                : 2 * hour;
                 }
-                at += left <= 1.2 * hour ? 10 * second : left <= 26 * hour ? minute : left <= 31 * day ? 20 * minute : 2 * hour;
-            }
-            await history.save();
-            for (const [from, step] of [[end - hour, 10 * second], [end - 50 * minute, 30 * second], [end - 24 * hour, minute], [end - 20 * hour, 5 * minute], [end - 29 * day, 20 * minute], [end - 25 * day, 6 * hour], [end - 364 * day, 2 * hour], [end - 300 * day, day]] as const) {
-                const plan = history.plan(asked(end, from, step));
-                expect(plan.step).to.equal(step);
-                const points = await history.points('cpu.usage', plan);
-                agree(points, bruteForce(samples, plan));
-                expect(points.filter(({ avg }) => avg !== null).length).to.be.above(10);
-            }
-            const plan = history.plan(asked(end, end - 364 * day, day));
-            const outage = await history.points('cpu.usage', plan);
-            expect(outage.some(({ avg }) => avg === null)).to.be.true();
-            expect((await history.points('disk.used:/3', plan)).map(({ max }) => max)).to.equal(outage.map(({ max }) => (max === null ? null : max * 3)));
-            expect(await history.points('network.rx:none', plan)).to.equal(outage.map(({ at }) => ({ at, min: null, avg: null, max: null })));
-            // 10,560 slots of 20 series, 32 bytes each, is 6.8 MB: with pages and the journal, not twice as much.
-            expect(bytes()).to.be.below(14_000_000);
-            // One more week of samples finds its slots there already.
-            const before = bytes();
-            for (let at = end; at < end + 7 * day; at += 20 * minute) {
-                await history.record(at, new Map([['cpu.usage', 1], ...Array.from({ length: 19 }, (_none, index) => [`disk.used:/${index}`, index] as const)]));
                 await history.save();
-            }
-            expect(bytes()).to.be.below(before + 1_000_000);
-        });
-    });
+                for (const [from, step] of [
+                    [end - hour, 10 * second],
+                    [end - 50 * minute, 30 * second],
+                    [end - 24 * hour, minute],
+                    [end - 20 * hour, 5 * minute],
+                    [end - 29 * day, 20 * minute],
+                    [end - 25 * day, 6 * hour],
+                    [end - 364 * day, 2 * hour],
+                    [end - 300 * day, day]
+                ] as const) {
+                    const plan = history.plan(asked(end, from, step));
+                    expect(plan.step).to.equal(step);
+                    const points = await history.points('cpu.usage', plan);
+                    agree(points, bruteForce(samples, plan));
+                    expect(points.filter(({ avg }) => avg !== null).length).to.be.above(10);
+                }
+                const plan = history.plan(asked(end, end - 364 * day, day));
+                const outage = await history.points('cpu.usage', plan);
+                expect(outage.some(({ avg }) => avg === null)).to.be.true();
+                expect((await history.points('disk.used:/3', plan)).map(({ max }) => max)).to.equal(
+                    outage.map(({ max }) => (max === null ? null : max * 3))
+                );
+                expect(await history.points('network.rx:none', plan)).to.equal(
+                    outage.map(({ at }) => ({ at, min: null, avg: null, max: null }))
+                );
+                // 10,560 slots of 20 series, 32 bytes each, is 6.8 MB: with pages and the journal, not twice as much.
+                expect(bytes()).to.be.below(14_000_000);
+                // One more week of samples finds its slots there already.
+                const before = bytes();
+                for (let at = end; at < end + 7 * day; at += 20 * minute) {
+                    await history.record(
+                        at,
+                        new Map([
+                            ['cpu.usage', 1],
+                            ...Array.from(
+                                { length: 19 },
+                                (_none, index) => [`disk.used:/${index}`, index] as const
+                            )
+                        ])
+                    );
+                    await history.save();
+                }
+                expect(bytes()).to.be.below(before + 1_000_000);
+            });
+        }
+    );
 
     it('goes on where an earlier generation ended, and adds up what it had not written', async () => {
         await withHistory(async ({ open, again, crash }) => {
@@ -141,7 +212,12 @@ describe('History', () => {
             history = await crash(start + 5 * hour + 34 * minute);
             await measure(start + 5 * hour + 34 * minute, start + 5 * hour + 50 * minute);
             const now = start + 5 * hour + 50 * minute;
-            for (const [from, step] of [[now - 45 * minute, 10 * second], [start, minute], [start, 10 * minute], [start, 2 * hour]] as const) {
+            for (const [from, step] of [
+                [now - 45 * minute, 10 * second],
+                [start, minute],
+                [start, 10 * minute],
+                [start, 2 * hour]
+            ] as const) {
                 const plan = history.plan(asked(now, from, step));
                 expect(plan.step).to.equal(step);
                 agree(await history.points('cpu.usage', plan), bruteForce(samples, plan));
@@ -171,7 +247,9 @@ describe('History', () => {
                 const plan = history.plan(asked(now, start + 45 * minute, step));
                 agree(await history.points('cpu.usage', plan), bruteForce(past, plan));
             }
-            expect((await history.points('cpu.usage', history.plan(asked(far + minute, far, minute))))[0]).to.include({ min: 1_000, max: 1_002 });
+            expect(
+                (await history.points('cpu.usage', history.plan(asked(far + minute, far, minute))))[0]
+            ).to.include({ min: 1_000, max: 1_002 });
         });
     });
 
@@ -194,11 +272,13 @@ describe('History', () => {
             await history.resize({ retentionDays: 100, maxSeries: 400 }, now);
             agree(await history.points('cpu.usage', kept), bruteForce(samples, kept));
             const gone = history.plan(asked(now, now - 19 * day, 2 * hour));
-            expect((await history.points('cpu.usage', gone)).slice(0, 12 * 8).every(({ avg }) => avg === null)).to.be.true();
+            expect(
+                (await history.points('cpu.usage', gone)).slice(0, 12 * 8).every(({ avg }) => avg === null)
+            ).to.be.true();
         });
     });
 
-    it('bounds the number of series: one that was not seen for a day makes room, and its id is never another\'s', async () => {
+    it("bounds the number of series: one that was not seen for a day makes room, and its id is never another's", async () => {
         await withHistory(async ({ open, again }) => {
             let history = await open({ maxSeries: 3 });
             const record = async (at: number, ...names: readonly string[]): Promise<void> => {
@@ -206,15 +286,24 @@ describe('History', () => {
                 await history.save({ seen: true });
             };
             await record(start, 'cpu.usage', 'disk.used:/a', 'disk.used:/b', 'disk.used:/c');
-            expect([history.series.names(), [...history.series.refused]]).to.equal([['cpu.usage', 'disk.used:/a', 'disk.used:/b'], ['disk.used:/c']]);
+            expect([history.series.names(), [...history.series.refused]]).to.equal([
+                ['cpu.usage', 'disk.used:/a', 'disk.used:/b'],
+                ['disk.used:/c']
+            ]);
             await record(start + 2 * hour, 'cpu.usage', 'disk.used:/b', 'disk.used:/c');
             expect(history.series.id('disk.used:/c')).to.be.null();
             await record(start + 25 * hour, 'cpu.usage', 'disk.used:/b', 'disk.used:/c');
-            expect([history.series.id('disk.used:/a'), history.series.id('disk.used:/c'), history.series.refused.size]).to.equal([null, 4, 0]);
+            expect([
+                history.series.id('disk.used:/a'),
+                history.series.id('disk.used:/c'),
+                history.series.refused.size
+            ]).to.equal([null, 4, 0]);
             history = await again(start + 26 * hour);
             expect(history.series.names()).to.have.length(3);
             const plan = history.plan(asked(start + 26 * hour, start, 2 * hour));
-            expect((await history.points('disk.used:/c', plan)).filter(({ avg }) => avg !== null)).to.have.length(1);
+            expect(
+                (await history.points('disk.used:/c', plan)).filter(({ avg }) => avg !== null)
+            ).to.have.length(1);
             history.expire(start + 800 * day);
             await history.save();
             history = await again(start + 800 * day);
@@ -234,7 +323,9 @@ describe('History', () => {
             };
             await measure(start);
             await measure(start + 10 * second);
-            await expect(history.save({ write: () => Promise.reject(new Error('no room')) })).to.reject('no room');
+            await expect(history.save({ write: () => Promise.reject(new Error('no room')) })).to.reject(
+                'no room'
+            );
             await measure(start + 20 * second);
             const plan = history.plan(asked(start + 30 * second, start, 10 * second));
             agree(await history.points('cpu.usage', plan), bruteForce(samples, plan));
@@ -249,15 +340,37 @@ describe('History', () => {
 describe('planOf', () => {
     const tiers = tiersOf(365);
     const now = start + 400 * day;
-    const plan = (ago: number, step: number | null, interval = 10 * second) => planOf(tiers, { from: now - ago, to: now, step, now, interval });
+    const plan = (ago: number, step: number | null, interval = 10 * second) =>
+        planOf(tiers, { from: now - ago, to: now, step, now, interval });
 
     it('takes the finest tier that reaches back, and about 500 points, unless a step is asked for', () => {
-        expect([hour, 6 * hour, day, 7 * day, 30 * day, 365 * day].map((ago) => [plan(ago, null).tier, plan(ago, null).step / second])).to.equal([[0, 10], [1, 60], [1, 180], [2, 1_800], [2, 5_400], [3, 64_800]]);
-        expect([plan(hour, hour).tier, plan(hour, 45 * second).step, plan(2 * hour, second).step, plan(40 * day, minute).step, plan(900 * day, minute).tier]).to.equal([2, 50 * second, minute, 2 * hour, 3]);
+        expect(
+            [hour, 6 * hour, day, 7 * day, 30 * day, 365 * day].map((ago) => [
+                plan(ago, null).tier,
+                plan(ago, null).step / second
+            ])
+        ).to.equal([
+            [0, 10],
+            [1, 60],
+            [1, 180],
+            [2, 1_800],
+            [2, 5_400],
+            [3, 64_800]
+        ]);
+        expect([
+            plan(hour, hour).tier,
+            plan(hour, 45 * second).step,
+            plan(2 * hour, second).step,
+            plan(40 * day, minute).step,
+            plan(900 * day, minute).tier
+        ]).to.equal([2, 50 * second, minute, 2 * hour, 3]);
     });
 
     it('never has a step shorter than what lies between two samples', () => {
-        expect([plan(hour, null, 5 * minute).step, plan(hour, second, 25 * second).step]).to.equal([5 * minute, 30 * second]);
+        expect([plan(hour, null, 5 * minute).step, plan(hour, second, 25 * second).step]).to.equal([
+            5 * minute,
+            30 * second
+        ]);
     });
 
     it('has no more slots than the retention needs', () => {

@@ -1,9 +1,14 @@
 /** A machine whose clocks and files a test turns. */
 import { fileURLToPath } from 'node:url';
-import { createMachine, type Machine, type Space } from '../../../extensions/monitoring/src/sources/machine.ts';
+import {
+    createMachine,
+    type Machine,
+    type Space
+} from '../../../extensions/monitoring/src/sources/machine.ts';
 
 /** A folder with a copy of parts of `/proc`, `/sys` and a few more. */
-export const snapshot = (name: string): string => fileURLToPath(new URL(`snapshots/${name}`, import.meta.url));
+export const snapshot = (name: string): string =>
+    fileURLToPath(new URL(`snapshots/${name}`, import.meta.url));
 
 const usual: Space = { total: 1_000_000, free: 400_000, available: 300_000, inodes: 1_000, inodesFree: 900 };
 
@@ -29,11 +34,11 @@ export class TestMachine implements Machine {
     }
 
     read(path: string): string | null {
-        return this.files.has(path) ? this.files.get(path) ?? null : this.#machine.read(path);
+        return this.files.has(path) ? (this.files.get(path) ?? null) : this.#machine.read(path);
     }
 
     async load(path: string): Promise<string | null> {
-        return this.files.has(path) ? this.files.get(path) ?? null : this.#machine.load(path);
+        return this.files.has(path) ? (this.files.get(path) ?? null) : this.#machine.load(path);
     }
 
     list(path: string): readonly string[] {

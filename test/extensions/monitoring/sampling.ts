@@ -1,5 +1,18 @@
 import { execFileSync, fork } from 'node:child_process';
-import { accessSync, closeSync, constants, existsSync, fsyncSync, mkdirSync, mkdtempSync, openSync, rmdirSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import {
+    accessSync,
+    closeSync,
+    constants,
+    existsSync,
+    fsyncSync,
+    mkdirSync,
+    mkdtempSync,
+    openSync,
+    rmdirSync,
+    rmSync,
+    writeFileSync,
+    writeSync
+} from 'node:fs';
 import { createServer, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,20 +29,57 @@ import { snapshot, TestMachine } from './machine.ts';
 export const lab = Lab.script();
 const { describe, it } = lab;
 
-const wanted = { intervalSeconds: 10, remoteDisks: false, containers: true, excludeDisks: [] as string[], excludeDevices: ['loop*'], excludeInterfaces: ['lo', 'veth*'] };
+const wanted = {
+    intervalSeconds: 10,
+    remoteDisks: false,
+    containers: true,
+    excludeDisks: [] as string[],
+    excludeDevices: ['loop*'],
+    excludeInterfaces: ['lo', 'veth*']
+};
 const docker = '0123456789abcdef'.repeat(4);
 
 describe('Sampler on snapshots', () => {
     it('says null for every rate of the first sample, and what is otherwise known', async () => {
         const { sample, elapsedMs } = await new Sampler(new TestMachine()).take(wanted);
         expect(elapsedMs).to.be.null();
-        expect(sample.cpu).to.equal({ cores: 2, usage: null, user: null, system: null, iowait: null, steal: null, perCore: [{ core: '0', usage: null }, { core: '1', usage: null }] });
+        expect(sample.cpu).to.equal({
+            cores: 2,
+            usage: null,
+            user: null,
+            system: null,
+            iowait: null,
+            steal: null,
+            perCore: [
+                { core: '0', usage: null },
+                { core: '1', usage: null }
+            ]
+        });
         expect(sample.load).to.equal({ one: 1.5, five: 3, fifteen: 0.75, perCore: 1.5 });
-        expect(sample.memory).to.equal({ total: 16_384_000_000, used: 12_288_000_000, available: 4_096_000_000, cached: 2_560_000_000, buffers: 102_400_000, usedPercent: 75 });
+        expect(sample.memory).to.equal({
+            total: 16_384_000_000,
+            used: 12_288_000_000,
+            available: 4_096_000_000,
+            cached: 2_560_000_000,
+            buffers: 102_400_000,
+            usedPercent: 75
+        });
         expect(sample.swap).to.equal({ total: 2_048_000_000, used: 512_000_000, usedPercent: 25 });
-        expect([sample.uptimeSeconds, sample.processes]).to.equal([86_400.25, { running: 3, blocked: 1, tasks: 321 }]);
-        expect([...sample.devices, ...sample.interfaces].flatMap((each) => Object.values(each)).every((value) => value === null || typeof value === 'string')).to.be.true();
-        expect(sample.containers.map(({ name, cpu, readBytesPerSecond }) => [name, cpu, readBytesPerSecond])).to.equal([['bbbbbbbbbbbb', null, null], ['web', null, null]]);
+        expect([sample.uptimeSeconds, sample.processes]).to.equal([
+            86_400.25,
+            { running: 3, blocked: 1, tasks: 321 }
+        ]);
+        expect(
+            [...sample.devices, ...sample.interfaces]
+                .flatMap((each) => Object.values(each))
+                .every((value) => value === null || typeof value === 'string')
+        ).to.be.true();
+        expect(
+            sample.containers.map(({ name, cpu, readBytesPerSecond }) => [name, cpu, readBytesPerSecond])
+        ).to.equal([
+            ['bbbbbbbbbbbb', null, null],
+            ['web', null, null]
+        ]);
     });
 
     it('makes exact rates of two snapshots', async () => {
@@ -40,16 +90,80 @@ describe('Sampler on snapshots', () => {
         machine.pass(10_000);
         const { sample, elapsedMs } = await sampler.take(wanted);
         expect([elapsedMs, sample.intervalSeconds]).to.equal([10_000, 10]);
-        expect(sample.cpu).to.equal({ cores: 2, usage: 25, user: 15, system: 6, iowait: 5, steal: 4, perCore: [{ core: '0', usage: (300 + 100 + 10 + 80) / 890 * 100 }, { core: '1', usage: 10 / 1110 * 100 }] });
+        expect(sample.cpu).to.equal({
+            cores: 2,
+            usage: 25,
+            user: 15,
+            system: 6,
+            iowait: 5,
+            steal: 4,
+            perCore: [
+                { core: '0', usage: ((300 + 100 + 10 + 80) / 890) * 100 },
+                { core: '1', usage: (10 / 1110) * 100 }
+            ]
+        });
         expect(sample.devices).to.equal([
-            { name: 'sda', readBytesPerSecond: 2000 * 512 / 10, writeBytesPerSecond: 20_000 * 512 / 10, readsPerSecond: 10, writesPerSecond: 40, utilisation: 25 },
-            { name: 'nvme0n1', readBytesPerSecond: null, writeBytesPerSecond: null, readsPerSecond: null, writesPerSecond: null, utilisation: null },
-            { name: 'cciss/c0d0', readBytesPerSecond: 1024, writeBytesPerSecond: 0, readsPerSecond: 1, writesPerSecond: 0, utilisation: 0 }
+            {
+                name: 'sda',
+                readBytesPerSecond: (2000 * 512) / 10,
+                writeBytesPerSecond: (20_000 * 512) / 10,
+                readsPerSecond: 10,
+                writesPerSecond: 40,
+                utilisation: 25
+            },
+            {
+                name: 'nvme0n1',
+                readBytesPerSecond: null,
+                writeBytesPerSecond: null,
+                readsPerSecond: null,
+                writesPerSecond: null,
+                utilisation: null
+            },
+            {
+                name: 'cciss/c0d0',
+                readBytesPerSecond: 1024,
+                writeBytesPerSecond: 0,
+                readsPerSecond: 1,
+                writesPerSecond: 0,
+                utilisation: 0
+            }
         ]);
         // What was sent went down: the interface came anew. What was received went up all the same.
-        expect(sample.interfaces).to.equal([{ name: 'eth0', rxBytesPerSecond: 10_000, txBytesPerSecond: null, rxPacketsPerSecond: 10, txPacketsPerSecond: 1, rxErrorsPerSecond: 0.1, txErrorsPerSecond: 0, rxDroppedPerSecond: 0, txDroppedPerSecond: 1 }]);
-        expect(sample.containers[1]).to.equal({ id: docker, name: 'web', runtime: 'docker', cpu: 150, memory: 300_000_000, memoryLimit: 1_000_000_000, memoryPercent: 30, readBytesPerSecond: 200_000, writeBytesPerSecond: 20_000, processes: 7 });
-        expect(sample.containers[0]).to.include({ id: 'b'.repeat(64), runtime: 'podman', cpu: 300, memory: 100, memoryLimit: null, memoryPercent: 100 / 16_384_000_000 * 100, readBytesPerSecond: null, processes: null });
+        expect(sample.interfaces).to.equal([
+            {
+                name: 'eth0',
+                rxBytesPerSecond: 10_000,
+                txBytesPerSecond: null,
+                rxPacketsPerSecond: 10,
+                txPacketsPerSecond: 1,
+                rxErrorsPerSecond: 0.1,
+                txErrorsPerSecond: 0,
+                rxDroppedPerSecond: 0,
+                txDroppedPerSecond: 1
+            }
+        ]);
+        expect(sample.containers[1]).to.equal({
+            id: docker,
+            name: 'web',
+            runtime: 'docker',
+            cpu: 150,
+            memory: 300_000_000,
+            memoryLimit: 1_000_000_000,
+            memoryPercent: 30,
+            readBytesPerSecond: 200_000,
+            writeBytesPerSecond: 20_000,
+            processes: 7
+        });
+        expect(sample.containers[0]).to.include({
+            id: 'b'.repeat(64),
+            runtime: 'podman',
+            cpu: 300,
+            memory: 100,
+            memoryLimit: null,
+            memoryPercent: (100 / 16_384_000_000) * 100,
+            readBytesPerSecond: null,
+            processes: null
+        });
     });
 
     it('lists each file system once, with the rates of its own partition', async () => {
@@ -60,9 +174,31 @@ describe('Sampler on snapshots', () => {
         machine.use(snapshot('second'));
         machine.pass(10_000);
         const { disks } = (await sampler.take(wanted)).sample;
-        expect(disks.map(({ mount, device, type, readOnly }) => [mount, device, type, readOnly])).to.equal([['/', 'sda1', 'ext4', false], ['/srv/my files', 'sda2', 'xfs', false], ['/tank', null, 'zfs', true]]);
-        expect(disks[0]).to.include({ total: 1000, used: 700, available: 200, usedPercent: 700 / 900 * 100, inodes: null, inodesUsed: null, inodesUsedPercent: null, readsPerSecond: 10, writesPerSecond: 0, utilisation: 5 });
-        expect(disks[1]).to.include({ used: 600_000, usedPercent: 600_000 / 900_000 * 100, inodesUsed: 100, inodesUsedPercent: 10, writeBytesPerSecond: 20_000 * 512 / 10, utilisation: 20 });
+        expect(disks.map(({ mount, device, type, readOnly }) => [mount, device, type, readOnly])).to.equal([
+            ['/', 'sda1', 'ext4', false],
+            ['/srv/my files', 'sda2', 'xfs', false],
+            ['/tank', null, 'zfs', true]
+        ]);
+        expect(disks[0]).to.include({
+            total: 1000,
+            used: 700,
+            available: 200,
+            usedPercent: (700 / 900) * 100,
+            inodes: null,
+            inodesUsed: null,
+            inodesUsedPercent: null,
+            readsPerSecond: 10,
+            writesPerSecond: 0,
+            utilisation: 5
+        });
+        expect(disks[1]).to.include({
+            used: 600_000,
+            usedPercent: (600_000 / 900_000) * 100,
+            inodesUsed: 100,
+            inodesUsedPercent: 10,
+            writeBytesPerSecond: (20_000 * 512) / 10,
+            utilisation: 20
+        });
         const all = await sampler.take({ ...wanted, remoteDisks: true, excludeDisks: ['/srv/*', '/t?nk'] });
         expect(all.sample.disks.map(({ mount }) => mount)).to.equal(['/', '/mnt/nas']);
     });
@@ -75,11 +211,19 @@ describe('Sampler on snapshots', () => {
         machine.pass(10_000);
         machine.time -= 7_200_000;
         const jumped = (await sampler.take(wanted)).sample;
-        expect([jumped.at, jumped.interfaces[0]?.rxBytesPerSecond, jumped.cpu?.usage]).to.equal(['2026-03-01T10:00:10.100Z', 10_000, 25]);
+        expect([jumped.at, jumped.interfaces[0]?.rxBytesPerSecond, jumped.cpu?.usage]).to.equal([
+            '2026-03-01T10:00:10.100Z',
+            10_000,
+            25
+        ]);
         machine.use(snapshot('first'));
         machine.pass(3_600_000);
         const slept = (await sampler.take(wanted)).sample;
-        expect([slept.intervalSeconds, slept.cpu?.usage, slept.interfaces[0]?.rxPacketsPerSecond]).to.equal([null, null, null]);
+        expect([slept.intervalSeconds, slept.cpu?.usage, slept.interfaces[0]?.rxPacketsPerSecond]).to.equal([
+            null,
+            null,
+            null
+        ]);
     });
 
     it('says null where counters were set back, and no more than that', async () => {
@@ -89,24 +233,60 @@ describe('Sampler on snapshots', () => {
         machine.use(snapshot('first'));
         machine.pass(10_000);
         const { sample } = await sampler.take(wanted);
-        expect([sample.cpu?.usage, sample.devices[0]?.readBytesPerSecond, sample.interfaces[0]?.rxBytesPerSecond, sample.interfaces[0]?.txBytesPerSecond]).to.equal([null, null, null, 100]);
+        expect([
+            sample.cpu?.usage,
+            sample.devices[0]?.readBytesPerSecond,
+            sample.interfaces[0]?.rxBytesPerSecond,
+            sample.interfaces[0]?.txBytesPerSecond
+        ]).to.equal([null, null, null, 100]);
         expect(sample.containers.map(({ cpu }) => cpu)).to.equal([null, null]);
     });
 
     it('takes the control group nearer to the root for a container that two of them are called like', async () => {
         const machine = new TestMachine();
         const folders = machine.folders.bind(machine);
-        machine.folders = (path) => (path === '/sys/fs/cgroup' ? ['user.slice', ...folders(path)] : path === '/sys/fs/cgroup/user.slice' ? ['deeper'] : path === '/sys/fs/cgroup/user.slice/deeper' ? ['1', '2', '3'] : /deeper\/\d$/.test(path) ? [`docker-${docker}.scope`] : folders(path));
+        machine.folders = (path) =>
+            path === '/sys/fs/cgroup'
+                ? ['user.slice', ...folders(path)]
+                : path === '/sys/fs/cgroup/user.slice'
+                  ? ['deeper']
+                  : path === '/sys/fs/cgroup/user.slice/deeper'
+                    ? ['1', '2', '3']
+                    : /deeper\/\d$/.test(path)
+                      ? [`docker-${docker}.scope`]
+                      : folders(path);
         const { containers } = (await new Sampler(machine).take(wanted)).sample;
-        expect(containers.map(({ id, memory }) => [id, memory])).to.equal([['b'.repeat(64), 100], [docker, 200_000_000]]);
+        expect(containers.map(({ id, memory }) => [id, memory])).to.equal([
+            ['b'.repeat(64), 100],
+            [docker, 200_000_000]
+        ]);
     });
 
     it('goes on without what the machine does not have, and never waits for a file system that hangs', async () => {
         const machine = new TestMachine();
-        ['/proc/stat', '/proc/meminfo', '/proc/diskstats', '/proc/net/dev', '/proc/loadavg', '/proc/uptime'].forEach((path) => machine.files.set(path, null));
+        [
+            '/proc/stat',
+            '/proc/meminfo',
+            '/proc/diskstats',
+            '/proc/net/dev',
+            '/proc/loadavg',
+            '/proc/uptime'
+        ].forEach((path) => machine.files.set(path, null));
         let asked = 0;
-        let answer: (space: { total: number; free: number; available: number; inodes: number; inodesFree: number }) => void = () => undefined;
-        const hanging = new Promise<{ total: number; free: number; available: number; inodes: number; inodesFree: number }>((resolve) => {
+        let answer: (space: {
+            total: number;
+            free: number;
+            available: number;
+            inodes: number;
+            inodesFree: number;
+        }) => void = () => undefined;
+        const hanging = new Promise<{
+            total: number;
+            free: number;
+            available: number;
+            inodes: number;
+            inodesFree: number;
+        }>((resolve) => {
             answer = resolve;
         });
         const space = machine.space.bind(machine);
@@ -119,8 +299,21 @@ describe('Sampler on snapshots', () => {
         };
         const sampler = new Sampler(machine);
         const { sample } = await sampler.take(wanted);
-        expect([sample.cpu, sample.memory, sample.load, sample.uptimeSeconds, sample.devices, sample.interfaces]).to.equal([null, null, null, null, [], []]);
-        expect(sample.disks.map(({ mount, total, usedPercent }) => [mount, total === null, usedPercent === null])).to.equal([['/', false, false], ['/srv/my files', false, false], ['/tank', true, true]]);
+        expect([
+            sample.cpu,
+            sample.memory,
+            sample.load,
+            sample.uptimeSeconds,
+            sample.devices,
+            sample.interfaces
+        ]).to.equal([null, null, null, null, [], []]);
+        expect(
+            sample.disks.map(({ mount, total, usedPercent }) => [mount, total === null, usedPercent === null])
+        ).to.equal([
+            ['/', false, false],
+            ['/srv/my files', false, false],
+            ['/tank', true, true]
+        ]);
         await sampler.take(wanted);
         expect(asked).to.equal(1);
         answer({ total: 10, free: 5, available: 5, inodes: 1, inodesFree: 1 });
@@ -135,12 +328,28 @@ describe('Processes on snapshots', () => {
         const machine = new TestMachine();
         const processes = new Processes(machine);
         const first = await processes.list();
-        expect(first.map(({ pid, name, cpu }) => [pid, name, cpu])).to.equal([[1, 'init', null], [77, 'a) S (b c', null], [90, 'old', null]]);
+        expect(first.map(({ pid, name, cpu }) => [pid, name, cpu])).to.equal([
+            [1, 'init', null],
+            [77, 'a) S (b c', null],
+            [90, 'old', null]
+        ]);
         machine.use(snapshot('second'));
         machine.pass(5_000);
         const second = await processes.list();
-        expect(second.map(({ pid, name, cpu }) => [pid, name, cpu])).to.equal([[1, 'init', 0], [77, 'a) S (b c', 50], [90, 'new', null]]);
-        expect(second[1]).to.include({ parent: 1, state: 'R', user: 'www', threads: 4, memory: 1000 * 16_384, memoryPercent: 0.1, startedAt: '2026-01-01T00:00:50.000Z' });
+        expect(second.map(({ pid, name, cpu }) => [pid, name, cpu])).to.equal([
+            [1, 'init', 0],
+            [77, 'a) S (b c', 50],
+            [90, 'new', null]
+        ]);
+        expect(second[1]).to.include({
+            parent: 1,
+            state: 'R',
+            user: 'www',
+            threads: 4,
+            memory: 1000 * 16_384,
+            memoryPercent: 0.1,
+            startedAt: '2026-01-01T00:00:50.000Z'
+        });
         machine.pass(130_000);
         expect((await processes.list()).map(({ cpu }) => cpu)).to.equal([null, null, null]);
         expect(await processes.command(77)).to.equal('/usr/bin/worker --token s3cret value');
@@ -179,14 +388,20 @@ describe('Sampler on this machine', () => {
             client.destroy();
             const { sample, tookMs } = await sampler.take(real);
             const seconds = sample.intervalSeconds ?? 0;
-            const sent = (sample.interfaces.find(({ name }) => name === 'lo')?.txBytesPerSecond ?? 0) * seconds;
+            const sent =
+                (sample.interfaces.find(({ name }) => name === 'lo')?.txBytesPerSecond ?? 0) * seconds;
             expect(sent).to.be.above(24 * 1024 * 1024);
-            const written = sample.devices.reduce((sum, { writeBytesPerSecond }) => sum + (writeBytesPerSecond ?? 0), 0) * seconds;
+            const written =
+                sample.devices.reduce((sum, { writeBytesPerSecond }) => sum + (writeBytesPerSecond ?? 0), 0) *
+                seconds;
             if (sample.devices.length > 0) {
                 expect(written).to.be.above(24 * 1024 * 1024 * 0.9);
             }
             // One busy process is at least its part of all processors.
-            expect((sample.cpu?.usage ?? 0) * (sample.cpu?.cores ?? 1)).to.be.within(50, 100.01 * (sample.cpu?.cores ?? 1));
+            expect((sample.cpu?.usage ?? 0) * (sample.cpu?.cores ?? 1)).to.be.within(
+                50,
+                100.01 * (sample.cpu?.cores ?? 1)
+            );
             expect(tookMs).to.be.within(0, seconds * 1_000);
             const processes = new Processes(createMachine());
             await processes.list();
@@ -194,8 +409,7 @@ describe('Sampler on this machine', () => {
             const busy = (await processes.list()).find(({ pid }) => pid === burner.pid);
             expect(busy?.cpu ?? -1).to.be.within(5, 115);
             expect(busy?.memory ?? -1).to.be.above(10_000_000);
-        }
-        finally {
+        } finally {
             burner.kill('SIGKILL');
             sink.close();
             rmSync(folder, { recursive: true, force: true });
@@ -205,7 +419,11 @@ describe('Sampler on this machine', () => {
     it('agrees with df about space', async () => {
         const { sample } = await new Sampler(createMachine()).take(real);
         const root = sample.disks.find(({ mount }) => mount === '/');
-        const [, line = ''] = execFileSync('df', ['-B1', '--output=size,used,avail', '/'], { encoding: 'utf8' }).trim().split('\n');
+        const [, line = ''] = execFileSync('df', ['-B1', '--output=size,used,avail', '/'], {
+            encoding: 'utf8'
+        })
+            .trim()
+            .split('\n');
         const [size = 0, used = 0] = line.trim().split(/\s+/).map(Number);
         expect(root?.total).to.equal(size);
         expect(Math.abs((root?.used ?? 0) - used)).to.be.below(size * 0.01 + 64 * 1024 * 1024);
@@ -213,7 +431,12 @@ describe('Sampler on this machine', () => {
 
     const hierarchy = hierarchyOf(createMachine());
     const group = `${hierarchy}/docker`;
-    const cannot = hierarchy === null ? 'no unified hierarchy of control groups' : mayWrite(hierarchy) ? undefined : 'control groups can be made by root only, and where they are not read-only';
+    const cannot =
+        hierarchy === null
+            ? 'no unified hierarchy of control groups'
+            : mayWrite(hierarchy)
+              ? undefined
+              : 'control groups can be made by root only, and where they are not read-only';
     itUnless(cannot, it as never)('measures a control group as a container', async () => {
         const folder = join(group, 'c'.repeat(64));
         const made = !existsSync(group);
@@ -232,8 +455,7 @@ describe('Sampler on this machine', () => {
             expect(before.sample.containers.find(({ id }) => id === 'c'.repeat(64))?.cpu).to.be.null();
             expect(container).to.include({ runtime: 'docker', name: 'c'.repeat(12) });
             expect(container?.cpu ?? -1).to.be.within(5, 115);
-        }
-        finally {
+        } finally {
             const gone = new Promise((resolve) => {
                 burner.once('exit', resolve);
             });
@@ -242,8 +464,7 @@ describe('Sampler on this machine', () => {
             for (let tries = 0; tries < 200 && existsSync(folder); tries += 1) {
                 try {
                     rmdirSync(folder);
-                }
-                catch {
+                } catch {
                     await wait(10);
                 }
             }
@@ -258,8 +479,7 @@ function mayWrite(folder: string): boolean {
     try {
         accessSync(folder, constants.W_OK);
         return true;
-    }
-    catch {
+    } catch {
         return false;
     }
 }

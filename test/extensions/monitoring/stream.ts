@@ -17,8 +17,16 @@ interface Event {
 /** One client of the stream. */
 async function listen({ rig }: MonitoringRig, lastEventId?: string) {
     const abort = new AbortController();
-    const answer = await fetch(`${rig.url}${base}/metrics/stream`, { headers: { authorization: 'Bearer viewer', ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) }, signal: abort.signal });
-    const reader = (answer.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+    const answer = await fetch(`${rig.url}${base}/metrics/stream`, {
+        headers: {
+            authorization: 'Bearer viewer',
+            ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId })
+        },
+        signal: abort.signal
+    });
+    const reader = (answer.body as ReadableStream<Uint8Array>)
+        .pipeThrough(new TextDecoderStream())
+        .getReader();
     let text = '';
     return {
         type: answer.headers.get('content-type'),
@@ -28,9 +36,21 @@ async function listen({ rig }: MonitoringRig, lastEventId?: string) {
                 if (end >= 0) {
                     const block = text.slice(0, end);
                     text = text.slice(end + 2);
-                    const fields = Object.fromEntries(block.split('\n').filter((line) => !line.startsWith(':')).map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]));
+                    const fields = Object.fromEntries(
+                        block
+                            .split('\n')
+                            .filter((line) => !line.startsWith(':'))
+                            .map((line) => [
+                                line.slice(0, line.indexOf(':')),
+                                line.slice(line.indexOf(':') + 2)
+                            ])
+                    );
                     if (fields['data'] !== undefined) {
-                        return { id: fields['id'] ?? '', event: fields['event'] ?? '', data: JSON.parse(fields['data']) };
+                        return {
+                            id: fields['id'] ?? '',
+                            event: fields['event'] ?? '',
+                            data: JSON.parse(fields['data'])
+                        };
                     }
                     continue;
                 }
@@ -46,39 +66,53 @@ async function listen({ rig }: MonitoringRig, lastEventId?: string) {
 }
 
 describe('GET /api/plugins/monitoring/metrics/stream', () => {
-    it('sends the newest sample, then samples and alerts as they come, and what a client missed', { timeout: 30_000 }, async () => {
-        const rig = await createMonitoringRig();
-        try {
-            await rig.rig.ask('op', 'POST', `${base}/rules`, { name: 'M', metric: 'memory.usedPercent', threshold: 90, forSeconds: 0 });
-            const first = await listen(rig);
-            expect(first.type).to.equal('text/event-stream; charset=utf-8');
-            const newest = await first.next();
-            expect([newest?.event, newest?.data]).to.equal(['sample', (await rig.get('/metrics')).data]);
-            rig.machine.files.set('/proc/meminfo', memoryOf(95));
-            await rig.machine.tick();
-            const [sample, alert] = [await first.next(), await first.next()];
-            expect([sample?.event, sample?.data.memory.usedPercent, alert?.event, alert?.data.state, alert?.data.name]).to.equal(['sample', 95, 'alert', 'firing', 'M']);
-            first.close();
-            await rig.machine.tick();
-            await rig.machine.tick();
-            const back = await listen(rig, sample?.id);
-            const missed = [await back.next(), await back.next(), await back.next()];
-            expect(missed.map((event) => event?.event)).to.equal(['alert', 'sample', 'sample']);
-            expect(missed[0]).to.equal(alert);
-            await rig.machine.tick();
-            expect((await back.next())?.data).to.equal((await rig.get('/metrics')).data);
-            const ending = rig.generation.close('disabled');
-            expect(await back.next()).to.be.null();
-            expect((await ending).leaked).to.equal([]);
-            await rig.again();
-            const after = await listen(rig, missed[2]?.id);
-            expect((await after.next())?.data).to.equal((await rig.get('/metrics')).data);
-            after.close();
+    it(
+        'sends the newest sample, then samples and alerts as they come, and what a client missed',
+        { timeout: 30_000 },
+        async () => {
+            const rig = await createMonitoringRig();
+            try {
+                await rig.rig.ask('op', 'POST', `${base}/rules`, {
+                    name: 'M',
+                    metric: 'memory.usedPercent',
+                    threshold: 90,
+                    forSeconds: 0
+                });
+                const first = await listen(rig);
+                expect(first.type).to.equal('text/event-stream; charset=utf-8');
+                const newest = await first.next();
+                expect([newest?.event, newest?.data]).to.equal(['sample', (await rig.get('/metrics')).data]);
+                rig.machine.files.set('/proc/meminfo', memoryOf(95));
+                await rig.machine.tick();
+                const [sample, alert] = [await first.next(), await first.next()];
+                expect([
+                    sample?.event,
+                    sample?.data.memory.usedPercent,
+                    alert?.event,
+                    alert?.data.state,
+                    alert?.data.name
+                ]).to.equal(['sample', 95, 'alert', 'firing', 'M']);
+                first.close();
+                await rig.machine.tick();
+                await rig.machine.tick();
+                const back = await listen(rig, sample?.id);
+                const missed = [await back.next(), await back.next(), await back.next()];
+                expect(missed.map((event) => event?.event)).to.equal(['alert', 'sample', 'sample']);
+                expect(missed[0]).to.equal(alert);
+                await rig.machine.tick();
+                expect((await back.next())?.data).to.equal((await rig.get('/metrics')).data);
+                const ending = rig.generation.close('disabled');
+                expect(await back.next()).to.be.null();
+                expect((await ending).leaked).to.equal([]);
+                await rig.again();
+                const after = await listen(rig, missed[2]?.id);
+                expect((await after.next())?.data).to.equal((await rig.get('/metrics')).data);
+                after.close();
+            } finally {
+                await rig.end();
+            }
         }
-        finally {
-            await rig.end();
-        }
-    });
+    );
 });
 
 describe('Feed', () => {

@@ -26,11 +26,15 @@ let root: string;
 let operator: CallOptions;
 let viewer: CallOptions;
 
-const call = (method: string, path: string, options: CallOptions = {}): Promise<Answer> => panel.client.call(method, path, options);
-const running = (): Promise<unknown> => until(async () => {
-    const { data } = await panel.client.get('/api/plugins');
-    return names.every((name) => data.find((each: { name: string }) => each.name === name)?.state === 'running');
-}, 'the extensions to run');
+const call = (method: string, path: string, options: CallOptions = {}): Promise<Answer> =>
+    panel.client.call(method, path, options);
+const running = (): Promise<unknown> =>
+    until(async () => {
+        const { data } = await panel.client.get('/api/plugins');
+        return names.every(
+            (name) => data.find((each: { name: string }) => each.name === name)?.state === 'running'
+        );
+    }, 'the extensions to run');
 const refused = ({ code, data }: Answer): readonly unknown[] => [code, data.permission];
 
 describe('the extensions in a panel', { timeout: limitMs }, () => {
@@ -38,7 +42,11 @@ describe('the extensions in a panel', { timeout: limitMs }, () => {
         root = mkdtempSync(join(tmpdir(), 'portico-root-'));
         mkdirSync(join(root, 'inbox'));
         receiver = await openReceiver();
-        panel = await startPanel({ environment: { PORTICO_PLUGIN_DIRS: fileURLToPath(new URL('../../../extensions', import.meta.url)) } });
+        panel = await startPanel({
+            environment: {
+                PORTICO_PLUGIN_DIRS: fileURLToPath(new URL('../../../extensions', import.meta.url))
+            }
+        });
         await running();
         operator = { token: await panel.tokenOf('operator') };
         viewer = { token: await panel.tokenOf('viewer') };
@@ -50,49 +58,108 @@ describe('the extensions in a panel', { timeout: limitMs }, () => {
     });
 
     it('edit files, for those whose role reaches them', async () => {
-        const set = await panel.client.put('/api/plugins/filemanager', { settings: { roots: [{ name: 'main', path: root, roles: ['operator', 'viewer'] }] } });
+        const set = await panel.client.put('/api/plugins/filemanager', {
+            settings: { roots: [{ name: 'main', path: root, roles: ['operator', 'viewer'] }] }
+        });
         expect([set.code, set.data.state]).to.equal([0, 'running']);
-        const made = await call('PUT', `${files}/content?root=main&path=inbox/a.txt`, { ...operator, body: '0123456789', headers: { 'content-type': 'text/plain' } });
+        const made = await call('PUT', `${files}/content?root=main&path=inbox/a.txt`, {
+            ...operator,
+            body: '0123456789',
+            headers: { 'content-type': 'text/plain' }
+        });
         expect([made.status, made.code]).to.equal([201, 0]);
-        const part = await call('GET', `${files}/content?root=main&path=inbox/a.txt`, { ...operator, headers: { range: 'bytes=2-4' } });
+        const part = await call('GET', `${files}/content?root=main&path=inbox/a.txt`, {
+            ...operator,
+            headers: { range: 'bytes=2-4' }
+        });
         expect([part.status, part.text]).to.equal([206, '234']);
-        expect((await call('GET', `${files}/files?root=main&path=inbox`, viewer)).data.map(({ name }: { name: string }) => name)).to.equal(['a.txt']);
-        expect(refused(await call('GET', `${files}/content?root=main&path=inbox/a.txt`, viewer))).to.equal([40300, 'filemanager:content']);
-        expect(refused(await call('DELETE', `${files}/files?root=main&path=inbox/a.txt`, viewer))).to.equal([40300, 'filemanager:write']);
-        expect((await call('GET', `${files}/content?root=main&path=../../etc/passwd`, operator)).code).to.equal(40350);
+        expect(
+            (await call('GET', `${files}/files?root=main&path=inbox`, viewer)).data.map(
+                ({ name }: { name: string }) => name
+            )
+        ).to.equal(['a.txt']);
+        expect(refused(await call('GET', `${files}/content?root=main&path=inbox/a.txt`, viewer))).to.equal([
+            40300,
+            'filemanager:content'
+        ]);
+        expect(refused(await call('DELETE', `${files}/files?root=main&path=inbox/a.txt`, viewer))).to.equal([
+            40300,
+            'filemanager:write'
+        ]);
+        expect(
+            (await call('GET', `${files}/content?root=main&path=../../etc/passwd`, operator)).code
+        ).to.equal(40350);
         const [entry] = (await panel.client.get('/api/audit?resource=file&limit=1')).data;
-        expect([entry.action, entry.resourceId, entry.actor.username]).to.equal(['update', 'main:inbox/a.txt', (await call('GET', '/api/auth/me', operator)).data.username]);
+        expect([entry.action, entry.resourceId, entry.actor.username]).to.equal([
+            'update',
+            'main:inbox/a.txt',
+            (await call('GET', '/api/auth/me', operator)).data.username
+        ]);
     });
 
     it('hold the keys of the panel out of every root', async () => {
         const above = join(panel.config.dataDir, '..');
-        await panel.client.put('/api/plugins/filemanager', { settings: { roots: [{ name: 'main', path: root, roles: ['operator', 'viewer'] }, { name: 'above', path: above, roles: [] }] } });
+        await panel.client.put('/api/plugins/filemanager', {
+            settings: {
+                roots: [
+                    { name: 'main', path: root, roles: ['operator', 'viewer'] },
+                    { name: 'above', path: above, roles: [] }
+                ]
+            }
+        });
         expect(existsSync(join(above, 'data', 'audit.head'))).to.be.true();
         for (const path of ['data', 'data/plugins.lock.json', 'data/audit.head']) {
             const listed = await call('GET', `${files}/files?root=above&path=${path}`);
             const read = await call('GET', `${files}/content?root=above&path=${path}`);
-            expect([listed.status >= 400, read.status >= 400], `${path}: ${listed.text.slice(0, 100)} ${read.text.slice(0, 100)}`).to.equal([true, true]);
+            expect(
+                [listed.status >= 400, read.status >= 400],
+                `${path}: ${listed.text.slice(0, 100)} ${read.text.slice(0, 100)}`
+            ).to.equal([true, true]);
         }
     });
 
     it('go on with an upload after the panel was restarted', async () => {
         const tus = { 'tus-resumable': '1.0.0' };
         const base64 = (text: string): string => Buffer.from(text).toString('base64');
-        const begun = await call('POST', `${files}/uploads`, { ...operator, headers: { ...tus, 'upload-length': '10', 'upload-metadata': `root ${base64('main')},path ${base64('inbox/big.bin')}` } });
+        const begun = await call('POST', `${files}/uploads`, {
+            ...operator,
+            headers: {
+                ...tus,
+                'upload-length': '10',
+                'upload-metadata': `root ${base64('main')},path ${base64('inbox/big.bin')}`
+            }
+        });
         expect(begun.status).to.equal(201);
         const upload = new URL(String(begun.headers.location), 'http://panel').pathname;
-        const chunk = (offset: number, body: string): Promise<Answer> => call('PATCH', upload, { ...operator, body, headers: { ...tus, 'content-type': 'application/offset+octet-stream', 'upload-offset': String(offset) } });
+        const chunk = (offset: number, body: string): Promise<Answer> =>
+            call('PATCH', upload, {
+                ...operator,
+                body,
+                headers: {
+                    ...tus,
+                    'content-type': 'application/offset+octet-stream',
+                    'upload-offset': String(offset)
+                }
+            });
         expect((await chunk(0, 'hello')).headers['upload-offset']).to.equal('5');
         await panel.restart();
         await running();
-        expect((await call('HEAD', upload, { ...operator, headers: tus })).headers['upload-offset']).to.equal('5');
+        expect((await call('HEAD', upload, { ...operator, headers: tus })).headers['upload-offset']).to.equal(
+            '5'
+        );
         expect((await chunk(5, 'world')).status).to.equal(204);
         expect(readFileSync(join(root, 'inbox/big.bin'), 'utf8')).to.equal('helloworld');
     });
 
     it('open a terminal by a ticket that works once', async () => {
-        expect(refused(await call('POST', `${files}/terminals`, { ...operator, body: {} }))).to.equal([40300, 'filemanager:terminal']);
-        const { status, data, text } = await panel.client.post(`${files}/terminals`, { columns: 80, rows: 24 });
+        expect(refused(await call('POST', `${files}/terminals`, { ...operator, body: {} }))).to.equal([
+            40300,
+            'filemanager:terminal'
+        ]);
+        const { status, data, text } = await panel.client.post(`${files}/terminals`, {
+            columns: 80,
+            rows: 24
+        });
         expect(status, text).to.equal(200);
         const address = `ws://127.0.0.1:${panel.port}${data.path as string}`;
         const socket = new WebSocket(address);
@@ -116,12 +183,27 @@ describe('the extensions in a panel', { timeout: limitMs }, () => {
     });
 
     it('run a task now, and show what it prints to those who may see it', async () => {
-        const made = await panel.client.post(`${cron}/tasks`, { name: 'greet', schedule: '0 0 1 1 *', command: ['/bin/sh', '-c', 'echo $WORD one; sleep 0.2; echo two'], env: { WORD: 'secretly' } });
+        const made = await panel.client.post(`${cron}/tasks`, {
+            name: 'greet',
+            schedule: '0 0 1 1 *',
+            command: ['/bin/sh', '-c', 'echo $WORD one; sleep 0.2; echo two'],
+            env: { WORD: 'secretly' }
+        });
         expect(made.status, made.text).to.equal(201);
         const { id } = made.data;
         expect(made.data.env).to.equal({ WORD: { set: true } });
-        expect(refused(await call('POST', `${cron}/tasks`, { ...operator, body: { name: 'x', schedule: '@daily', command: ['true'] } }))).to.equal([40300, 'cronjob:write']);
-        expect(refused(await call('POST', `${cron}/tasks/${id}/run`, { ...viewer, body: {} }))).to.equal([40300, 'cronjob:run']);
+        expect(
+            refused(
+                await call('POST', `${cron}/tasks`, {
+                    ...operator,
+                    body: { name: 'x', schedule: '@daily', command: ['true'] }
+                })
+            )
+        ).to.equal([40300, 'cronjob:write']);
+        expect(refused(await call('POST', `${cron}/tasks/${id}/run`, { ...viewer, body: {} }))).to.equal([
+            40300,
+            'cronjob:run'
+        ]);
         const seen = await call('GET', `${cron}/tasks/${id}`, viewer);
         expect([seen.status, seen.text.includes('/bin/sh')]).to.equal([200, false]);
         const run = await call('POST', `${cron}/tasks/${id}/run`, { ...operator });
@@ -129,36 +211,94 @@ describe('the extensions in a panel', { timeout: limitMs }, () => {
         const output = await call('GET', `${cron}/runs/${run.data.id}/output`, operator); // the stream ends with the run
         expect(String(output.headers['content-type'])).to.startWith('text/event-stream');
         expect([output.text.includes('secretly one'), output.text.includes('two')]).to.equal([true, true]);
-        expect(refused(await call('GET', `${cron}/runs/${run.data.id}/output`, viewer))).to.equal([40300, 'cronjob:output']);
+        expect(refused(await call('GET', `${cron}/runs/${run.data.id}/output`, viewer))).to.equal([
+            40300,
+            'cronjob:output'
+        ]);
         const done = (await call('GET', `${cron}/runs/${run.data.id}`, operator)).data;
         expect([done.state, done.exitCode]).to.equal(['succeeded', 0]);
-        expect((await call('GET', `${cron}/tasks/${id}/runs`, viewer)).data.map(({ id: one }: { id: number }) => one)).to.equal([done.id]);
+        expect(
+            (await call('GET', `${cron}/tasks/${id}/runs`, viewer)).data.map(
+                ({ id: one }: { id: number }) => one
+            )
+        ).to.equal([done.id]);
     });
 
     it('tell a channel of an alert, and keep a history', async () => {
         await panel.client.put('/api/settings', { 'panel.outboundAllow': ['127.0.0.0/8'] });
-        const channel = await panel.client.post('/api/settings/channels', { name: 'hook', type: 'webhook', url: receiver.url, events: ['monitoring.*', 'cronjob.*'] });
+        const channel = await panel.client.post('/api/settings/channels', {
+            name: 'hook',
+            type: 'webhook',
+            url: receiver.url,
+            events: ['monitoring.*', 'cronjob.*']
+        });
         expect(channel.status, channel.text).to.equal(201);
-        expect((await panel.client.put('/api/plugins/monitoring', { settings: { intervalSeconds: 2 } })).data.state).to.equal('running');
+        expect(
+            (await panel.client.put('/api/plugins/monitoring', { settings: { intervalSeconds: 2 } })).data
+                .state
+        ).to.equal('running');
         expect((await call('GET', `${monitoring}/metrics`, viewer)).status).to.equal(200);
-        expect(refused(await call('POST', `${monitoring}/rules`, { ...viewer, body: { name: 'x', metric: 'memory.usedPercent', operator: '>', threshold: 0 } }))).to.equal([40300, 'monitoring:write']);
-        const rule = await call('POST', `${monitoring}/rules`, { ...operator, body: { name: 'any memory', metric: 'memory.usedPercent', operator: '>', threshold: 0, recoverThreshold: 0, forSeconds: 0, severity: 'warning', enabled: true } });
+        expect(
+            refused(
+                await call('POST', `${monitoring}/rules`, {
+                    ...viewer,
+                    body: { name: 'x', metric: 'memory.usedPercent', operator: '>', threshold: 0 }
+                })
+            )
+        ).to.equal([40300, 'monitoring:write']);
+        const rule = await call('POST', `${monitoring}/rules`, {
+            ...operator,
+            body: {
+                name: 'any memory',
+                metric: 'memory.usedPercent',
+                operator: '>',
+                threshold: 0,
+                recoverThreshold: 0,
+                forSeconds: 0,
+                severity: 'warning',
+                enabled: true
+            }
+        });
         expect(rule.status, rule.text).to.equal(201);
-        await until(async () => (await call('GET', `${monitoring}/alerts`, viewer)).data.length > 0, 'an alert');
-        await until(async () => receiver.received.some(({ body }) => body.includes('monitoring.')), 'the channel to hear of it');
+        await until(
+            async () => (await call('GET', `${monitoring}/alerts`, viewer)).data.length > 0,
+            'an alert'
+        );
+        await until(
+            async () => receiver.received.some(({ body }) => body.includes('monitoring.')),
+            'the channel to hear of it'
+        );
         const from = new Date(Date.now() - 60_000).toISOString();
-        const history = await call('GET', `${monitoring}/metrics/history?metric=memory.usedPercent&from=${from}&to=${new Date().toISOString()}&step=10`, viewer);
-        expect([history.status, history.text.includes('memory.usedPercent')], history.text).to.equal([200, true]);
+        const history = await call(
+            'GET',
+            `${monitoring}/metrics/history?metric=memory.usedPercent&from=${from}&to=${new Date().toISOString()}&step=10`,
+            viewer
+        );
+        expect([history.status, history.text.includes('memory.usedPercent')], history.text).to.equal([
+            200,
+            true
+        ]);
         const exposition = await call('GET', `${monitoring}/prometheus`, viewer);
-        expect([exposition.status, exposition.headers['content-type']?.startsWith('text/plain; version=0.0.4'), /^# TYPE /m.test(exposition.text)]).to.equal([200, true, true]);
+        expect([
+            exposition.status,
+            exposition.headers['content-type']?.startsWith('text/plain; version=0.0.4'),
+            /^# TYPE /m.test(exposition.text)
+        ]).to.equal([200, true, true]);
         const processes = await call('GET', `${monitoring}/processes?limit=5`, viewer);
-        expect(processes.data.every(({ command = null }: { command?: string | null }) => command === null)).to.be.true();
+        expect(
+            processes.data.every(({ command = null }: { command?: string | null }) => command === null)
+        ).to.be.true();
     });
 
     it('are all taken away, and leave nothing', async () => {
         for (const name of names) {
             const { data } = await panel.client.put(`/api/plugins/${name}`, { enabled: false });
-            expect([name, data.state, data.released.leaked, data.released.failures]).to.equal([name, 'disabled', [], []]);
+            expect([name, data.state, data.released.leaked, data.released.failures]).to.equal([
+                name,
+                'disabled',
+                [],
+                []
+            ]);
         }
     });
 });

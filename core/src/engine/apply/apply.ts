@@ -3,12 +3,14 @@ import type { ApplyPorts, Waiter } from './ports.ts';
 import { createBatch, waitOf } from './batch.ts';
 
 /** Settles a batch. Never throws: each waiter learns its own fate. @returns the changes that must wait for the next load, and until when */
-export const applyBatch = async (ports: ApplyPorts, waiters: readonly Waiter[]): Promise<{ readonly left: readonly Waiter[]; readonly wait: Promise<void> | null }> => {
+export const applyBatch = async (
+    ports: ApplyPorts,
+    waiters: readonly Waiter[]
+): Promise<{ readonly left: readonly Waiter[]; readonly wait: Promise<void> | null }> => {
     const run = createBatch(ports);
     try {
         await run.settle(waiters);
-    }
-    catch (error) {
+    } catch (error) {
         await run.abandon(error, waiters).catch((cause: unknown) => {
             // A defect; nobody may wait for ever because of it.
             ports.serving().doubt();
@@ -19,7 +21,13 @@ export const applyBatch = async (ports: ApplyPorts, waiters: readonly Waiter[]):
     }
 
     ports.pems.clear();
-    return { left: run.left, wait: run.left.length === 0 ? null : new Promise((done) => {
-        setTimeout(done, Math.max(0, waitOf(ports)));
-    }) };
+    return {
+        left: run.left,
+        wait:
+            run.left.length === 0
+                ? null
+                : new Promise((done) => {
+                      setTimeout(done, Math.max(0, waitOf(ports)));
+                  })
+    };
 };

@@ -14,7 +14,8 @@ import { translate } from '../translate.ts';
 import { projected } from './works.ts';
 
 /** Milliseconds until the engine may be asked to load again. */
-export const waitOf = (ports: ApplyPorts): number => ports.serving().loadedAt + ports.windowMs - performance.now();
+export const waitOf = (ports: ApplyPorts): number =>
+    ports.serving().loadedAt + ports.windowMs - performance.now();
 
 /** Takes one batch through. */
 export const createBatch = (ports: ApplyPorts): BatchRun => new BatchRun(ports);
@@ -60,8 +61,7 @@ class BatchRun {
         const taken = waiters.slice(0, waiters.length - this.#left.length);
         if (mode === 'live') {
             await this.#serve(taken);
-        }
-        else {
+        } else {
             await this.#prove(taken);
             this.#reloaded = this.#serving.needsReload;
         }
@@ -76,8 +76,7 @@ class BatchRun {
         if (error instanceof EngineUnavailable) {
             // Nobody knows what it has, and it does not say: whoever speaks with it next has to look.
             this.#serving.doubt();
-        }
-        else if (this.#brought) {
+        } else if (this.#brought) {
             await this.#bringBack();
         }
 
@@ -119,9 +118,13 @@ class BatchRun {
                 }
             }
 
-            this.#steps.push({ waiter, plan, staged: this.#serving.stage(projected(plan, this.#sketch.settings)), mark });
-        }
-        catch (error) {
+            this.#steps.push({
+                waiter,
+                plan,
+                staged: this.#serving.stage(projected(plan, this.#sketch.settings)),
+                mark
+            });
+        } catch (error) {
             this.#sketch.back(mark);
             this.#refused.push({ waiter, error });
         }
@@ -144,8 +147,7 @@ class BatchRun {
         try {
             await this.#bring();
             return;
-        }
-        catch (error) {
+        } catch (error) {
             if (!(error instanceof EngineRejected)) {
                 throw error;
             }
@@ -165,8 +167,7 @@ class BatchRun {
 
         try {
             await this.#bring();
-        }
-        catch (error) {
+        } catch (error) {
             if (!(error instanceof EngineRejected)) {
                 throw error;
             }
@@ -185,8 +186,7 @@ class BatchRun {
 
         try {
             await this.#serving.prove();
-        }
-        catch (error) {
+        } catch (error) {
             if (!(error instanceof EngineRejected)) {
                 return;
             }
@@ -203,7 +203,13 @@ class BatchRun {
 
     /** Whether what waits already is refused: then no change at hand is to blame. */
     async #refusesAnyway(): Promise<boolean> {
-        return this.#serving.behind && await this.#serving.prove().then(() => false, () => true);
+        return (
+            this.#serving.behind &&
+            (await this.#serving.prove().then(
+                () => false,
+                () => true
+            ))
+        );
     }
 
     async #halve(waiters: readonly Waiter[], accept: () => Promise<unknown>): Promise<void> {
@@ -216,8 +222,7 @@ class BatchRun {
 
         try {
             await accept();
-        }
-        catch (error) {
+        } catch (error) {
             if (!(error instanceof EngineRejected)) {
                 throw error;
             }
@@ -243,9 +248,13 @@ class BatchRun {
             const reloaded = await this.#serving.bring();
             this.#reloaded ||= reloaded;
             this.#ports.attempted({ changes, reloaded, durationMs: performance.now() - began, error: null });
-        }
-        catch (error) {
-            this.#ports.attempted({ changes, reloaded: this.#serving.needsReload, durationMs: performance.now() - began, error: error as Error });
+        } catch (error) {
+            this.#ports.attempted({
+                changes,
+                reloaded: this.#serving.needsReload,
+                durationMs: performance.now() - began,
+                error: error as Error
+            });
             throw error;
         }
     }
@@ -272,7 +281,13 @@ class BatchRun {
     async #write(applied: boolean): Promise<{ readonly step: Step; readonly error: unknown } | null> {
         const { db, hosts, rows } = this.#ports;
         const reloaded = this.#reloaded;
-        const batch: Batch = { applied, reloaded, sketch: this.#sketch, ...deltasOf(rows(), this.#sketch, this.#steps), by: authorsOf(this.#steps) };
+        const batch: Batch = {
+            applied,
+            reloaded,
+            sketch: this.#sketch,
+            ...deltasOf(rows(), this.#sketch, this.#steps),
+            by: authorsOf(this.#steps)
+        };
         const outcome: Outcome = { revision: this.#ports.revisionOf(batch), applied, reloaded };
         const values: unknown[] = [];
         let culprit: Step | null = null;
@@ -295,8 +310,7 @@ class BatchRun {
                     settle();
                 });
             });
-        }
-        catch (error) {
+        } catch (error) {
             const alone = culprit as Step | null;
             if (alone === null || this.#steps.length === 1 || isStorageFull(error)) {
                 throw error;
@@ -319,8 +333,7 @@ class BatchRun {
     async #bringBack(): Promise<void> {
         try {
             await this.#serving.bring();
-        }
-        catch (error) {
+        } catch (error) {
             this.#serving.doubt();
             this.#ports.attempted({ changes: 0, reloaded: true, durationMs: 0, error: error as Error });
         }
@@ -341,11 +354,23 @@ class BatchRun {
     }
 }
 
-const deltasOf = (rows: Rows, sketch: Sketch, steps: readonly Step[]): { readonly deltas: readonly HostDelta[]; readonly beyondHosts: boolean } => ({
-    deltas: [...sketch.hosts.changes()].map(([id, after]) => ({ id, before: rows.hosts.get(id) ?? null, after: after ?? null })).filter(({ before, after }) => before !== after),
-    beyondHosts: steps.some(({ plan }) => plan.settings !== undefined || plan.fragments !== undefined || (plan.certificates ?? []).length > 0)
+const deltasOf = (
+    rows: Rows,
+    sketch: Sketch,
+    steps: readonly Step[]
+): { readonly deltas: readonly HostDelta[]; readonly beyondHosts: boolean } => ({
+    deltas: [...sketch.hosts.changes()]
+        .map(([id, after]) => ({ id, before: rows.hosts.get(id) ?? null, after: after ?? null }))
+        .filter(({ before, after }) => before !== after),
+    beyondHosts: steps.some(
+        ({ plan }) =>
+            plan.settings !== undefined ||
+            plan.fragments !== undefined ||
+            (plan.certificates ?? []).length > 0
+    )
 });
 
-const authorsOf = (steps: readonly Step[]): readonly Author[] => steps.flatMap(({ waiter }) => waiter.change.by === undefined ? [] : [waiter.change.by]);
+const authorsOf = (steps: readonly Step[]): readonly Author[] =>
+    steps.flatMap(({ waiter }) => (waiter.change.by === undefined ? [] : [waiter.change.by]));
 
 const isStorageFull = (error: unknown): boolean => isFailure(error) && error.reason === 'STORAGE_FULL';

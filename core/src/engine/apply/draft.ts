@@ -104,7 +104,12 @@ export class Rows implements Draft {
     #settings: EngineSettings;
     #lastHostId: number;
 
-    constructor(rows: readonly HostRow[], certificates: readonly SiteCertificate[], settings: EngineSettings, lastHostId: number) {
+    constructor(
+        rows: readonly HostRow[],
+        certificates: readonly SiteCertificate[],
+        settings: EngineSettings,
+        lastHostId: number
+    ) {
         for (const row of rows) {
             this.#hosts.set(row.site.id, row);
             for (const name of namesOf(row)) {
@@ -155,7 +160,12 @@ export class Rows implements Draft {
 
     /** Makes what a draft says the committed state. The draft is used up. */
     advance(draft: Sketch): void {
-        for (const [map, changes] of [[this.#hosts, draft.hosts.changes()], [this.#names, draft.names.changes()], [this.#certificates, draft.certificates.changes()], [this.#gone, draft.gone.changes()]] as const) {
+        for (const [map, changes] of [
+            [this.#hosts, draft.hosts.changes()],
+            [this.#names, draft.names.changes()],
+            [this.#certificates, draft.certificates.changes()],
+            [this.#gone, draft.gone.changes()]
+        ] as const) {
             merge(map as Map<unknown, unknown>, changes);
         }
 
@@ -234,7 +244,10 @@ export class Sketch implements Draft {
         }
 
         const before = this.#settings;
-        const after = plan.settings === before && plan.fragments === undefined ? before : withFragments(plan.settings ?? before, plan.fragments ?? before.fragments ?? {});
+        const after =
+            plan.settings === before && plan.fragments === undefined
+                ? before
+                : withFragments(plan.settings ?? before, plan.fragments ?? before.fragments ?? {});
         if ((plan.settings !== undefined || plan.fragments !== undefined) && after !== before) {
             this.#settings = after;
             this.#undo.push(() => {
@@ -289,8 +302,7 @@ const merge = (map: Map<unknown, unknown>, changes: Iterable<readonly [unknown, 
     for (const [key, value] of changes) {
         if (value === undefined) {
             map.delete(key);
-        }
-        else {
+        } else {
             map.set(key, value);
         }
     }

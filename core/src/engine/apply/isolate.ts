@@ -11,7 +11,10 @@ const PROOFS = 60;
  * @returns the engine's message for each site that is out; null when the sites are not to blame, and then nothing changed
  * @throws EngineUnavailable when the engine gives no verdict, and then nothing changed
  */
-export const isolate = async (serving: Serving, sites: readonly Site[]): Promise<ReadonlyMap<number, string> | null> => {
+export const isolate = async (
+    serving: Serving,
+    sites: readonly Site[]
+): Promise<ReadonlyMap<number, string> | null> => {
     const all = serving.stage({ sites: sites.map(({ id }) => ({ id, site: null })) });
     const refused = new Map<number, string>();
     const undo: (() => void)[] = [() => all.undo()];
@@ -22,8 +25,7 @@ export const isolate = async (serving: Serving, sites: readonly Site[]): Promise
         try {
             await serving.prove();
             return null;
-        }
-        catch (error) {
+        } catch (error) {
             if (error instanceof EngineRejected) {
                 return error.message;
             }
@@ -64,15 +66,14 @@ export const isolate = async (serving: Serving, sites: readonly Site[]): Promise
     };
 
     try {
-        if (sites.length === 0 || await verdict() !== null) {
+        if (sites.length === 0 || (await verdict()) !== null) {
             takeBack();
             return null;
         }
 
         await accept(sites);
         return refused;
-    }
-    catch (error) {
+    } catch (error) {
         takeBack();
         throw error;
     }

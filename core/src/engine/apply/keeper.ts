@@ -26,7 +26,12 @@ export class Keeper {
     readonly #served = new Map<number, HostRow | null>();
     /** What the engine said of hosts that wait. */
     readonly #refused = new Map<number, string>();
-    #rows = new Rows([], [], { httpPort: 80, httpsPort: 443, acmeEmail: null, acmeDirectory: null, acmeEab: null }, 0);
+    #rows = new Rows(
+        [],
+        [],
+        { httpPort: 80, httpsPort: 443, acmeEmail: null, acmeDirectory: null, acmeEab: null },
+        0
+    );
     #memory: EngineMemory = { wanted: 'running', revision: 0, applied: 0, lastHostId: 0, settings: null };
     #works: Works | null = null;
     #lastApply: LastApply | null = null;
@@ -78,7 +83,7 @@ export class Keeper {
     }
 
     get refused(): ReadonlyMap<number, string> {
-        return new Map([...this.#refused, ...this.#works?.excluded ?? []]);
+        return new Map([...this.#refused, ...(this.#works?.excluded ?? [])]);
     }
 
     /** Reads rows and memory; nothing is asked of the engine. */
@@ -87,7 +92,8 @@ export class Keeper {
         const memory = this.#revisions.memory();
         const now = withFragments(settings.engine(), this.#fragments.load());
         this.#rows = new Rows(await hosts.load(), await certificates.load(), now, memory.lastHostId);
-        this.#memory = canonicalJson(memory.settings) === canonicalJson(now) ? { ...memory, settings: now } : memory;
+        this.#memory =
+            canonicalJson(memory.settings) === canonicalJson(now) ? { ...memory, settings: now } : memory;
         const { applied, revision } = memory;
         for (const [id, { row }] of applied < revision ? this.#revisions.undo(applied, revision) : []) {
             this.#served.set(id, row);
@@ -97,7 +103,11 @@ export class Keeper {
     /** Whether changes reach the engine now, or wait. @throws ENGINE_UNAVAILABLE 50301 */
     mode(): 'live' | 'deferred' {
         const { state, message } = this.#options.driver.process();
-        if (!this.#options.settings.autoReload() || this.#memory.wanted === 'stopped' || state === 'missing') {
+        if (
+            !this.#options.settings.autoReload() ||
+            this.#memory.wanted === 'stopped' ||
+            state === 'missing'
+        ) {
             return 'deferred';
         }
 
@@ -110,7 +120,11 @@ export class Keeper {
 
     /** Whether a configuration can be proven without the running engine: not without its version, which decides how it is written. */
     provable(): boolean {
-        return this.#works !== null && this.#works.version !== null && this.#options.driver.process().state !== 'missing';
+        return (
+            this.#works !== null &&
+            this.#works.version !== null &&
+            this.#options.driver.process().state !== 'missing'
+        );
     }
 
     stateOf(row: HostRow): HostState {
@@ -123,14 +137,23 @@ export class Keeper {
         const { state, message } = this.#options.driver.process();
         const resting = state === 'missing' || this.#memory.wanted === 'stopped';
         if (this.#served.has(id) || (enabled && resting)) {
-            return { state: 'pending', message: state === 'missing' ? 'The engine is not installed' : resting ? 'The engine is stopped' : waitsForReload };
+            return {
+                state: 'pending',
+                message:
+                    state === 'missing'
+                        ? 'The engine is not installed'
+                        : resting
+                          ? 'The engine is stopped'
+                          : waitsForReload
+            };
         }
 
         if (!enabled) {
             return { state: 'disabled', message: null };
         }
 
-        const trouble = state === 'running' ? this.#trouble : message ?? this.#trouble ?? 'The engine does not answer';
+        const trouble =
+            state === 'running' ? this.#trouble : (message ?? this.#trouble ?? 'The engine does not answer');
         return trouble === null ? { state: 'applied', message: null } : { state: 'error', message: trouble };
     }
 
@@ -147,9 +170,12 @@ export class Keeper {
         this.#trouble = null;
         this.#refusal = null;
         const home = this.#home();
-        const up = home !== null && this.#memory.wanted === 'running' && await this.#raise(home);
+        const up = home !== null && this.#memory.wanted === 'running' && (await this.#raise(home));
         const version = this.#options.driver.process().version;
-        const waiting: Waiting = { hosts: this.#served, settings: this.#memory.settings ?? this.#rows.settings };
+        const waiting: Waiting = {
+            hosts: this.#served,
+            settings: this.#memory.settings ?? this.#rows.settings
+        };
         const works = createWorks(this.#options, home, version, waiting.settings, this.pems);
         this.#works = works;
         works.stageServed(this.#rows, waiting);
@@ -171,8 +197,7 @@ export class Keeper {
         try {
             await (waits ? this.bring(false) : this.#bringServed());
             await this.#catchUp();
-        }
-        catch (error) {
+        } catch (error) {
             if (waits && error instanceof EngineRejected) {
                 // What waits is refused: the last good state serves on.
                 staged.undo();
@@ -194,7 +219,12 @@ export class Keeper {
             return;
         }
 
-        if (this.#works === null || this.#works.serving.loaded === null || this.#trouble !== null || this.#works.version !== (version?.text ?? null)) {
+        if (
+            this.#works === null ||
+            this.#works.serving.loaded === null ||
+            this.#trouble !== null ||
+            this.#works.version !== (version?.text ?? null)
+        ) {
             await this.settle(true);
             return;
         }
@@ -213,9 +243,13 @@ export class Keeper {
         try {
             const reloaded = await serving.bring({ reload });
             this.attempted({ changes, reloaded, durationMs: performance.now() - began, error: null });
-        }
-        catch (error) {
-            this.attempted({ changes, reloaded: true, durationMs: performance.now() - began, error: error as Error });
+        } catch (error) {
+            this.attempted({
+                changes,
+                reloaded: true,
+                durationMs: performance.now() - began,
+                error: error as Error
+            });
             throw error;
         }
     }
@@ -230,12 +264,18 @@ export class Keeper {
 
     attempted({ changes, reloaded, durationMs, error }: Attempt): void {
         const result = error === null ? 'applied' : error instanceof EngineRejected ? 'rejected' : 'failed';
-        this.#lastApply = { at: new Date(this.#options.clock.now()), durationMs: Math.round(durationMs * 1000) / 1000, changes, reloaded, result, message: error?.message ?? null };
+        this.#lastApply = {
+            at: new Date(this.#options.clock.now()),
+            durationMs: Math.round(durationMs * 1000) / 1000,
+            changes,
+            reloaded,
+            result,
+            message: error?.message ?? null
+        };
         if (result === 'applied') {
             this.#trouble = null;
             this.#refusal = null;
-        }
-        else {
+        } else {
             this.#options.log.warn('The engine did not take a change', { result, engine: error?.message });
             this.#options.hooks?.failed?.({ result, message: error?.message ?? '' });
         }
@@ -253,7 +293,16 @@ export class Keeper {
         const { projection } = this.works.serving;
         if (makesRevision(batch)) {
             const hash = hashOf([projection.configHash(), projection.tableHash()]);
-            await this.#revisions.append(tx, { number, at: this.#options.clock.now(), applied, reloaded, hash, by, deltas, settings: sketch.settings });
+            await this.#revisions.append(tx, {
+                number,
+                at: this.#options.clock.now(),
+                applied,
+                reloaded,
+                hash,
+                by,
+                deltas,
+                settings: sketch.settings
+            });
         }
 
         const caughtUp = applied && this.#memory.applied < this.#memory.revision;
@@ -316,8 +365,18 @@ export class Keeper {
     async #remember(tx: Transaction, next: EngineMemory): Promise<void> {
         const now = this.#memory;
         const settings = next.settings === now.settings ? {} : { settings: next.settings };
-        if (next.revision !== now.revision || next.applied !== now.applied || next.lastHostId !== now.lastHostId || 'settings' in settings) {
-            await this.#revisions.remember(tx, { revision: next.revision, applied: next.applied, lastHostId: next.lastHostId, ...settings });
+        if (
+            next.revision !== now.revision ||
+            next.applied !== now.applied ||
+            next.lastHostId !== now.lastHostId ||
+            'settings' in settings
+        ) {
+            await this.#revisions.remember(tx, {
+                revision: next.revision,
+                applied: next.applied,
+                lastHostId: next.lastHostId,
+                ...settings
+            });
         }
     }
 
@@ -330,7 +389,9 @@ export class Keeper {
 
     #bringServed(): Promise<boolean> {
         const { works } = this;
-        return works.bringWhatGoes(() => [...this.#rows.hosts.values()].map((row) => this.#served.get(row.site.id) ?? row));
+        return works.bringWhatGoes(() =>
+            [...this.#rows.hosts.values()].map((row) => this.#served.get(row.site.id) ?? row)
+        );
     }
 
     /** @returns whether the engine runs */
@@ -340,8 +401,7 @@ export class Keeper {
             await writeCopies(this.#options, home, this.#rows);
             await this.#options.driver.start(startConfig(home));
             return true;
-        }
-        catch (error) {
+        } catch (error) {
             this.#troubled(error);
             return false;
         }
@@ -350,8 +410,7 @@ export class Keeper {
     #home(): EngineFolders | null {
         try {
             return this.#options.home();
-        }
-        catch (error) {
+        } catch (error) {
             this.#troubled(error);
             return null;
         }
@@ -361,8 +420,7 @@ export class Keeper {
         try {
             await work();
             this.#trouble = null;
-        }
-        catch (error) {
+        } catch (error) {
             this.#troubled(error);
         }
     }
@@ -371,7 +429,10 @@ export class Keeper {
         this.#trouble = (error as Error).message;
         this.#works?.serving.doubt();
         this.#options.log.error('The engine and the rows could not be brought together', { error });
-        this.#options.hooks?.failed?.({ result: error instanceof EngineRejected ? 'rejected' : 'failed', message: this.#trouble });
+        this.#options.hooks?.failed?.({
+            result: error instanceof EngineRejected ? 'rejected' : 'failed',
+            message: this.#trouble
+        });
     }
 }
 

@@ -41,7 +41,12 @@ export interface ApplyPorts {
     /** Called after each attempt to bring something to the engine. */
     readonly attempted: (attempt: Attempt) => void;
     /** Called after each commit. */
-    readonly committed: (event: { readonly revision: number; readonly applied: boolean; readonly reloaded: boolean; readonly hosts: readonly number[] }) => void;
+    readonly committed: (event: {
+        readonly revision: number;
+        readonly applied: boolean;
+        readonly reloaded: boolean;
+        readonly hosts: readonly number[];
+    }) => void;
     /** Milliseconds from one load to the next. */
     readonly windowMs: number;
 }

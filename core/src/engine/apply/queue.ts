@@ -13,7 +13,11 @@ export interface ApplyQueue<C> {
 /**
  * @param take - settles a batch of changes, and returns those to be taken again at the head of the next one (after `wait`); never throws
  */
-export function createApplyQueue<C>(take: (batch: readonly C[]) => Promise<{ readonly left: readonly C[]; readonly wait: Promise<void> | null }>): ApplyQueue<C> {
+export function createApplyQueue<C>(
+    take: (
+        batch: readonly C[]
+    ) => Promise<{ readonly left: readonly C[]; readonly wait: Promise<void> | null }>
+): ApplyQueue<C> {
     type Entry = { readonly change: C } | { readonly work: () => Promise<void> };
     const line: Entry[] = [];
     // Whoever asks first must not lend its own context (a transaction, a request) to the work of all others.
@@ -22,7 +26,9 @@ export function createApplyQueue<C>(take: (batch: readonly C[]) => Promise<{ rea
 
     const takeChanges = (): C[] => {
         const end = line.findIndex((entry) => 'work' in entry);
-        return line.splice(0, end === -1 ? line.length : end).flatMap((entry) => 'change' in entry ? [entry.change] : []);
+        return line
+            .splice(0, end === -1 ? line.length : end)
+            .flatMap((entry) => ('change' in entry ? [entry.change] : []));
     };
 
     const run = async (): Promise<void> => {
@@ -51,9 +57,10 @@ export function createApplyQueue<C>(take: (batch: readonly C[]) => Promise<{ rea
         change(change) {
             add({ change });
         },
-        alone: (work) => new Promise((resolve, reject) => {
-            add({ work: () => work().then(resolve, reject) });
-        }),
+        alone: (work) =>
+            new Promise((resolve, reject) => {
+                add({ work: () => work().then(resolve, reject) });
+            }),
         async idle() {
             while (running !== null) {
                 await running;

@@ -123,7 +123,10 @@ class EngineServing implements Serving {
             this.#move(move);
         }
 
-        const before = (change.certificates ?? []).map(({ id }) => ({ id, certificate: this.#certificates.get(id) ?? null }));
+        const before = (change.certificates ?? []).map(({ id }) => ({
+            id,
+            certificate: this.#certificates.get(id) ?? null
+        }));
         this.#certify(change.certificates ?? []);
         return {
             undo: () => {
@@ -144,8 +147,7 @@ class EngineServing implements Serving {
         this.#generation += 1;
         try {
             return await this.#bring(how.reload, this.#doubted);
-        }
-        finally {
+        } finally {
             this.#generation += 1;
         }
     }
@@ -168,8 +170,7 @@ class EngineServing implements Serving {
             const moved = await table.reconcile(this.servedTable());
             this.#doubted = false;
             return differs || moved.length > 0;
-        }
-        finally {
+        } finally {
             this.#generation += 1;
         }
     }
@@ -195,8 +196,7 @@ class EngineServing implements Serving {
         for (const { name, from } of this.#moves.values()) {
             if (from === null) {
                 served.delete(name);
-            }
-            else {
+            } else {
                 served.set(name, from);
             }
         }
@@ -213,12 +213,10 @@ class EngineServing implements Serving {
             if (doubted || reload || this.projection.needsReload) {
                 await this.#writeCopies(doubted || reload);
                 reloaded = await this.#load(reload, doubted);
-            }
-            else if (this.#moves.size > 0) {
+            } else if (this.#moves.size > 0) {
                 await answers(driver);
             }
-        }
-        catch (error) {
+        } catch (error) {
             // A refusal is a known state: the one before.
             this.#doubted = doubted || !(error instanceof EngineRejected);
             throw error;
@@ -230,8 +228,7 @@ class EngineServing implements Serving {
 
         if (doubted) {
             await table.reconcile(this.projection.table);
-        }
-        else if (this.#moves.size > 0) {
+        } else if (this.#moves.size > 0) {
             await table.apply([...this.#moves.values()]);
         }
 
@@ -282,12 +279,13 @@ class EngineServing implements Serving {
         return this.#options.copies.write(this.#certificates.values(), this.#options.pem, all);
     }
 
-    #certify(changes: readonly { readonly id: number; readonly certificate: SiteCertificate | null }[]): void {
+    #certify(
+        changes: readonly { readonly id: number; readonly certificate: SiteCertificate | null }[]
+    ): void {
         for (const { id, certificate } of changes) {
             if (certificate === null) {
                 this.#certificates.delete(id);
-            }
-            else {
+            } else {
                 this.#certificates.set(id, certificate);
             }
         }
@@ -297,8 +295,7 @@ class EngineServing implements Serving {
         const onDisk = this.#moves.get(name)?.from ?? (this.#moves.has(name) ? null : from);
         if (onDisk === to) {
             this.#moves.delete(name);
-        }
-        else {
+        } else {
             this.#moves.set(name, { name, from: onDisk, to });
         }
     }
@@ -308,8 +305,7 @@ class EngineServing implements Serving {
 const answers = async (driver: EngineDriver): Promise<void> => {
     try {
         await driver.upstreams();
-    }
-    catch (error) {
+    } catch (error) {
         if (!(error instanceof EngineRejected)) {
             throw error;
         }

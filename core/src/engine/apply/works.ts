@@ -46,23 +46,45 @@ export interface Works {
 
 /** Stands for the engine's folders where it cannot have any (its user is missing): nothing is ever written there. */
 const NOWHERE: EngineFolders = {
-    persistent: '/nonexistent', runtime: '/nonexistent', storage: '/nonexistent/storage', table: '/nonexistent/table', certificates: '/nonexistent/certificates',
-    adminSocket: '/nonexistent/admin.sock', logFile: '/nonexistent/engine.log', outputFile: '/nonexistent/output.log', startFile: '/nonexistent/start.json',
-    scratch: '/nonexistent/scratch', lastFile: '/nonexistent/last.json', lockFile: '/nonexistent/lock', pidFile: '/nonexistent/engine.pid',
-    owner: { name: '', uid: -1, gid: -1, switched: false }, panel: { uid: -1, gid: -1 }
+    persistent: '/nonexistent',
+    runtime: '/nonexistent',
+    storage: '/nonexistent/storage',
+    table: '/nonexistent/table',
+    certificates: '/nonexistent/certificates',
+    adminSocket: '/nonexistent/admin.sock',
+    logFile: '/nonexistent/engine.log',
+    outputFile: '/nonexistent/output.log',
+    startFile: '/nonexistent/start.json',
+    scratch: '/nonexistent/scratch',
+    lastFile: '/nonexistent/last.json',
+    lockFile: '/nonexistent/lock',
+    pidFile: '/nonexistent/engine.pid',
+    owner: { name: '', uid: -1, gid: -1, switched: false },
+    panel: { uid: -1, gid: -1 }
 };
 
 /** @param home - null: the engine has no place on this machine yet */
-export const createWorks = (options: EngineOptions, home: EngineFolders | null, version: EngineVersion | null, settings: EngineSettings, pems: ReadonlyMap<number, CertificatePem>): Works => {
+export const createWorks = (
+    options: EngineOptions,
+    home: EngineFolders | null,
+    version: EngineVersion | null,
+    settings: EngineSettings,
+    pems: ReadonlyMap<number, CertificatePem>
+): Works => {
     const folders = home ?? NOWHERE;
-    const context: CompileContext = { settings, folders, features: engineFeatures(version), ...(options.address === undefined ? {} : { address: options.address }) };
+    const context: CompileContext = {
+        settings,
+        folders,
+        features: engineFeatures(version),
+        ...(options.address === undefined ? {} : { address: options.address })
+    };
     const table = createSiteTable(folders);
     const serving = createServing({
         driver: options.driver,
         projection: createProjection(context),
         table,
         copies: copiesOf(options, folders),
-        pem: async (id) => pems.get(id) ?? await options.certificates.pem(id)
+        pem: async (id) => pems.get(id) ?? (await options.certificates.pem(id))
     });
     const excluded = new Map<number, string>();
     return {
@@ -76,12 +98,18 @@ export const createWorks = (options: EngineOptions, home: EngineFolders | null, 
             const others = [...waiting.hosts.values()].filter((row) => row !== null);
             serving.stage({
                 sites: [...hosts, ...others].map(({ site }) => ({ id: site.id, site })),
-                certificates: [...rows.certificates.values()].map((certificate) => ({ id: certificate.id, certificate }))
+                certificates: [...rows.certificates.values()].map((certificate) => ({
+                    id: certificate.id,
+                    certificate
+                }))
             });
         },
         stageWaiting(rows, waiting) {
             return serving.stage({
-                sites: [...waiting.hosts.keys()].map((id) => ({ id, site: rows.hosts.get(id)?.site ?? null })),
+                sites: [...waiting.hosts.keys()].map((id) => ({
+                    id,
+                    site: rows.hosts.get(id)?.site ?? null
+                })),
                 ...(rows.settings === waiting.settings ? {} : { settings: rows.settings })
             });
         },
@@ -92,9 +120,14 @@ export const createWorks = (options: EngineOptions, home: EngineFolders | null, 
         async bringWhatGoes(sites) {
             try {
                 return await serving.bring();
-            }
-            catch (error) {
-                const refused = error instanceof EngineRejected ? await isolate(serving, [...sites()].map(({ site }) => site)) : null;
+            } catch (error) {
+                const refused =
+                    error instanceof EngineRejected
+                        ? await isolate(
+                              serving,
+                              [...sites()].map(({ site }) => site)
+                          )
+                        : null;
                 if (refused === null) {
                     throw error;
                 }
@@ -115,11 +148,19 @@ export const writeCopies = (options: EngineOptions, folders: EngineFolders, rows
 
 /** What of a plan the engine is concerned with, once it is laid over the rows: `settings` as they are then. */
 export const projected = (plan: Plan, settings: EngineSettings): ProjectionChange => ({
-    ...(plan.hosts === undefined ? {} : { sites: plan.hosts.map(({ id, row }) => ({ id, site: row?.site ?? null })) }),
+    ...(plan.hosts === undefined
+        ? {}
+        : { sites: plan.hosts.map(({ id, row }) => ({ id, site: row?.site ?? null })) }),
     ...(plan.settings === undefined && plan.fragments === undefined ? {} : { settings }),
-    ...(plan.certificates === undefined ? {} : { certificates: plan.certificates.map(({ id, certificate }) => ({ id, certificate })) })
+    ...(plan.certificates === undefined
+        ? {}
+        : { certificates: plan.certificates.map(({ id, certificate }) => ({ id, certificate })) })
 });
 
-const copiesOf = (options: EngineOptions, folders: EngineFolders): CertificateCopies => createCertificateCopies(folders, (id, error) => {
-    options.log.error('A certificate cannot be read and is not given to the engine', { certificate: id, error });
-});
+const copiesOf = (options: EngineOptions, folders: EngineFolders): CertificateCopies =>
+    createCertificateCopies(folders, (id, error) => {
+        options.log.error('A certificate cannot be read and is not given to the engine', {
+            certificate: id,
+            error
+        });
+    });

@@ -31,7 +31,9 @@ export const outsideOf = (text: string): string | null => {
         }
     }
 
-    return /(?<![\w./-])import(?:\s*$|\s*[{}])/m.test(plain) ? 'it imports something without saying what' : null;
+    return /(?<![\w./-])import(?:\s*$|\s*[{}])/m.test(plain)
+        ? 'it imports something without saying what'
+        : null;
 };
 
 /**
@@ -39,7 +41,12 @@ export const outsideOf = (text: string): string | null => {
  * @throws EngineRejected with the adapter's own message, or why the text is not handed to it
  * @throws EngineUnavailable when the process gives no answer
  */
-export const adaptCaddyfile = async (folders: EngineFolders, binary: string, text: string, signal: AbortSignal): Promise<EngineConfig> => {
+export const adaptCaddyfile = async (
+    folders: EngineFolders,
+    binary: string,
+    text: string,
+    signal: AbortSignal
+): Promise<EngineConfig> => {
     const fault = outsideOf(text);
     if (fault !== null) {
         throw new EngineRejected(fault);
@@ -48,20 +55,30 @@ export const adaptCaddyfile = async (folders: EngineFolders, binary: string, tex
     const file = join(folders.runtime, `adapt-${randomBytes(8).toString('hex')}`);
     try {
         writeForEngine(folders, file, text);
-        const { code, stdout, stderr } = await runBinary(folders, binary, ['adapt', '--adapter', 'caddyfile', '--config', file], { timeoutMs: TIME_LIMIT_MS, signal, mostBytes: MOST_BYTES });
+        const { code, stdout, stderr } = await runBinary(
+            folders,
+            binary,
+            ['adapt', '--adapter', 'caddyfile', '--config', file],
+            { timeoutMs: TIME_LIMIT_MS, signal, mostBytes: MOST_BYTES }
+        );
         if (code === 0) {
             return JSON.parse(stdout) as EngineConfig;
         }
 
-        const lines = stderr.split('\n').map((line) => line.trim()).filter((line) => line !== '');
-        const message = (lines.findLast((line) => !line.startsWith('{')) ?? '').replace(/^(?:adapt|Error): /, '').replaceAll(file, 'Caddyfile').slice(0, 1024);
+        const lines = stderr
+            .split('\n')
+            .map((line) => line.trim())
+            .filter((line) => line !== '');
+        const message = (lines.findLast((line) => !line.startsWith('{')) ?? '')
+            .replace(/^(?:adapt|Error): /, '')
+            .replaceAll(file, 'Caddyfile')
+            .slice(0, 1024);
         if (code === null || code >= 126 || message === '') {
-            throw new EngineUnavailable('the engine\'s adapter ended without an answer');
+            throw new EngineUnavailable("the engine's adapter ended without an answer");
         }
 
         throw new EngineRejected(message);
-    }
-    finally {
+    } finally {
         rmSync(file, { force: true });
     }
 };

@@ -46,8 +46,7 @@ export const pingAdmin = async (folders: EngineFolders, timeoutMs: number): Prom
     try {
         await exchange(folders, { method: 'GET', path: '/metrics', timeoutMs });
         return true;
-    }
-    catch {
+    } catch {
         return false;
     }
 };
@@ -55,61 +54,94 @@ export const pingAdmin = async (folders: EngineFolders, timeoutMs: number): Prom
 /** Reads what `/reverse_proxy/upstreams` answers. The one that stands for every address of the table has no address of its own. */
 export const parseUpstreams = (text: string): readonly EngineUpstream[] => {
     const parsed: unknown = JSON.parse(text);
-    return (Array.isArray(parsed) ? parsed : []).map((entry: { readonly address?: unknown; readonly num_requests?: unknown; readonly fails?: unknown }) => ({
-        address: String(entry.address ?? ''),
-        requests: Number(entry.num_requests ?? 0),
-        fails: Number(entry.fails ?? 0)
-    })).filter(({ address }) => !address.includes('{'));
+    return (Array.isArray(parsed) ? parsed : [])
+        .map(
+            (entry: {
+                readonly address?: unknown;
+                readonly num_requests?: unknown;
+                readonly fails?: unknown;
+            }) => ({
+                address: String(entry.address ?? ''),
+                requests: Number(entry.num_requests ?? 0),
+                fails: Number(entry.fails ?? 0)
+            })
+        )
+        .filter(({ address }) => !address.includes('{'));
 };
 
-const exchange = (folders: EngineFolders, asked: AdminRequest): Promise<{ readonly status: number; readonly text: string }> => new Promise((done, failed) => {
-    if (!checkSocket(folders)) {
-        throw new EngineUnavailable('the engine does not run: its socket is not there');
-    }
+const exchange = (
+    folders: EngineFolders,
+    asked: AdminRequest
+): Promise<{ readonly status: number; readonly text: string }> =>
+    new Promise((done, failed) => {
+        if (!checkSocket(folders)) {
+            throw new EngineUnavailable('the engine does not run: its socket is not there');
+        }
 
-    const body = asked.body === undefined ? null : Buffer.from(asked.body);
-    const call = request({
-        socketPath: folders.adminSocket,
-        method: asked.method,
-        path: asked.path,
-        agent: false,
-        ...(asked.signal === undefined ? {} : { signal: asked.signal }),
-        headers: { host: 'caddy', ...(body === null ? {} : { 'content-type': 'application/json', 'content-length': body.length }) }
-    });
-    const timer = setTimeout(() => call.destroy(new EngineUnavailable(`the engine did not answer ${asked.method} ${asked.path} within ${asked.timeoutMs / 1000} s`)), asked.timeoutMs);
-    const fail = (error: Error): void => {
-        clearTimeout(timer);
-        failed(error instanceof EngineUnavailable ? error : new EngineUnavailable(`the engine does not answer: ${error.message}`));
-    };
-
-    call.on('error', fail);
-    call.on('response', (response) => {
-        const chunks: Buffer[] = [];
-        let size = 0;
-        response.on('data', (chunk: Buffer) => {
-            chunks.push(chunk);
-            size += chunk.length;
-            if (size > ANSWER_LIMIT) {
-                call.destroy(new EngineUnavailable('the engine\'s answer is too long'));
+        const body = asked.body === undefined ? null : Buffer.from(asked.body);
+        const call = request({
+            socketPath: folders.adminSocket,
+            method: asked.method,
+            path: asked.path,
+            agent: false,
+            ...(asked.signal === undefined ? {} : { signal: asked.signal }),
+            headers: {
+                host: 'caddy',
+                ...(body === null
+                    ? {}
+                    : { 'content-type': 'application/json', 'content-length': body.length })
             }
         });
-        response.on('error', fail);
-        response.on('end', () => {
+        const timer = setTimeout(
+            () =>
+                call.destroy(
+                    new EngineUnavailable(
+                        `the engine did not answer ${asked.method} ${asked.path} within ${asked.timeoutMs / 1000} s`
+                    )
+                ),
+            asked.timeoutMs
+        );
+        const fail = (error: Error): void => {
             clearTimeout(timer);
-            done({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') });
+            failed(
+                error instanceof EngineUnavailable
+                    ? error
+                    : new EngineUnavailable(`the engine does not answer: ${error.message}`)
+            );
+        };
+
+        call.on('error', fail);
+        call.on('response', (response) => {
+            const chunks: Buffer[] = [];
+            let size = 0;
+            response.on('data', (chunk: Buffer) => {
+                chunks.push(chunk);
+                size += chunk.length;
+                if (size > ANSWER_LIMIT) {
+                    call.destroy(new EngineUnavailable("the engine's answer is too long"));
+                }
+            });
+            response.on('error', fail);
+            response.on('end', () => {
+                clearTimeout(timer);
+                done({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') });
+            });
         });
+        call.end(body);
     });
-    call.end(body);
-});
 
 const messageOf = (text: string): string => {
     try {
         const parsed: unknown = JSON.parse(text);
-        if (typeof parsed === 'object' && parsed !== null && 'error' in parsed && typeof parsed.error === 'string') {
+        if (
+            typeof parsed === 'object' &&
+            parsed !== null &&
+            'error' in parsed &&
+            typeof parsed.error === 'string'
+        ) {
             return parsed.error.trim();
         }
-    }
-    catch {
+    } catch {
         // Not JSON: the text itself is the message.
     }
 

@@ -27,7 +27,11 @@ export const engineEnvironment = (home: string): NodeJS.ProcessEnv => {
  * @param configured - a path; null: the first `caddy` on the PATH
  */
 export const findBinary = (configured: string | null): string | null =>
-    configured === null ? findCommand('caddy', process.env['PATH'] ?? '') : isExecutable(resolve(configured)) ? resolve(configured) : null;
+    configured === null
+        ? findCommand('caddy', process.env['PATH'] ?? '')
+        : isExecutable(resolve(configured))
+          ? resolve(configured)
+          : null;
 
 /**
  * The command line that runs the engine's binary as the engine's user, with nothing but the right to bind low ports.
@@ -36,17 +40,37 @@ export const findBinary = (configured: string | null): string | null =>
  * it lives, whatever becomes of the panel. `sh` has a fixed script: it sets the umask and, under the lock, when nobody can be
  * listening there, removes the socket of an engine that was killed.
  */
-export const engineCommand = (folders: EngineFolders, binary: string, args: readonly string[], options: { readonly serve: boolean }): readonly [string, ...string[]] => {
+export const engineCommand = (
+    folders: EngineFolders,
+    binary: string,
+    args: readonly string[],
+    options: { readonly serve: boolean }
+): readonly [string, ...string[]] => {
     const { owner } = folders;
     const rights = options.serve ? '-all,+net_bind_service' : '-all';
     const command = [
         ...(options.serve ? [tool('flock'), '-n', '-F', '-E', String(LOCK_HELD), folders.lockFile] : []),
         ...(owner.switched
-            ? [tool('setpriv'), `--reuid=${owner.uid}`, `--regid=${owner.gid}`, '--clear-groups', `--inh-caps=${rights}`, `--ambient-caps=${rights}`, `--bounding-set=${rights}`, '--no-new-privs']
+            ? [
+                  tool('setpriv'),
+                  `--reuid=${owner.uid}`,
+                  `--regid=${owner.gid}`,
+                  '--clear-groups',
+                  `--inh-caps=${rights}`,
+                  `--ambient-caps=${rights}`,
+                  `--bounding-set=${rights}`,
+                  '--no-new-privs'
+              ]
             : [])
     ];
     const shell = options.serve
-        ? ['/bin/sh', '-c', 'umask 077; rm -f -- "$1"; shift; exec "$@"', 'portico-engine', folders.adminSocket]
+        ? [
+              '/bin/sh',
+              '-c',
+              'umask 077; rm -f -- "$1"; shift; exec "$@"',
+              'portico-engine',
+              folders.adminSocket
+          ]
         : ['/bin/sh', '-c', 'umask 077; exec "$@"', 'portico-engine'];
     const [file = '', ...rest] = [...command, ...shell, binary, ...args];
     return [file, ...rest];
@@ -64,24 +88,42 @@ export interface BinaryResult {
 }
 
 /** Runs the binary to its end, as the engine's user and without any right. Never rejects. */
-export const runBinary = (folders: EngineFolders, binary: string, args: readonly string[], options: { readonly timeoutMs: number; readonly signal?: AbortSignal; readonly mostBytes?: number }): Promise<BinaryResult> => {
+export const runBinary = (
+    folders: EngineFolders,
+    binary: string,
+    args: readonly string[],
+    options: { readonly timeoutMs: number; readonly signal?: AbortSignal; readonly mostBytes?: number }
+): Promise<BinaryResult> => {
     const [file, ...rest] = engineCommand(folders, binary, args, { serve: false });
     return new Promise((done) => {
-        execFile(file, rest, {
-            cwd: '/',
-            env: engineEnvironment(folders.scratch),
-            timeout: options.timeoutMs,
-            killSignal: 'SIGKILL',
-            maxBuffer: options.mostBytes ?? 4 * 1024 * 1024,
-            ...(options.signal === undefined ? {} : { signal: options.signal })
-        }, (error, stdout, stderr) => {
-            done({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : null, stdout, stderr });
-        });
+        execFile(
+            file,
+            rest,
+            {
+                cwd: '/',
+                env: engineEnvironment(folders.scratch),
+                timeout: options.timeoutMs,
+                killSignal: 'SIGKILL',
+                maxBuffer: options.mostBytes ?? 4 * 1024 * 1024,
+                ...(options.signal === undefined ? {} : { signal: options.signal })
+            },
+            (error, stdout, stderr) => {
+                done({
+                    code: error === null ? 0 : typeof error.code === 'number' ? error.code : null,
+                    stdout,
+                    stderr
+                });
+            }
+        );
     });
 };
 
 const findCommand = (name: string, path: string): string | null =>
-    path.split(':').filter((folder) => isAbsolute(folder)).map((folder) => join(folder, name)).find(isExecutable) ?? null;
+    path
+        .split(':')
+        .filter((folder) => isAbsolute(folder))
+        .map((folder) => join(folder, name))
+        .find(isExecutable) ?? null;
 
 const tool = (name: string): string => findCommand(name, '/usr/bin:/bin:/usr/sbin:/sbin') ?? name;
 
@@ -89,8 +131,7 @@ const isExecutable = (path: string): boolean => {
     try {
         accessSync(path, constants.X_OK);
         return statSync(path).isFile();
-    }
-    catch {
+    } catch {
         return false;
     }
 };

@@ -71,7 +71,8 @@ class CaddyDriver implements EngineDriver {
         this.#supervisor = createSupervisor(this.#timing, {
             // While something is done to it, whoever does it learns of its death.
             alive: () => this.#turns.busy || this.#instance.runs(),
-            answers: async () => this.#turns.busy || await pingAdmin(this.#home(), this.#timing.pingMs) || this.#turns.busy,
+            answers: async () =>
+                this.#turns.busy || (await pingAdmin(this.#home(), this.#timing.pingMs)) || this.#turns.busy,
             failed: (reason) => this.#fail(`${reason}${this.#instance.ending()}`),
             recover: () => this.#turns.take(() => this.#recover()),
             tidy: () => capOutput(this.#home())
@@ -109,8 +110,7 @@ class CaddyDriver implements EngineDriver {
                 prepareHome(this.#home());
                 this.#last ??= readLast(this.#home());
                 return (await this.#bringUp([this.#last, base])).how === 'started';
-            }
-            catch (error) {
+            } catch (error) {
                 this.#fail(messageOf(error));
                 throw new EngineUnavailable(messageOf(error), { cause: error });
             }
@@ -148,13 +148,11 @@ class CaddyDriver implements EngineDriver {
             try {
                 await this.#give(config, signal);
                 this.#succeed();
-            }
-            catch (error) {
+            } catch (error) {
                 signal.throwIfAborted();
                 if (error instanceof EngineRejected && STARTED_PARTLY.test(error.message)) {
                     await this.#renew(error);
-                }
-                else if (error instanceof EngineUnavailable) {
+                } else if (error instanceof EngineUnavailable) {
                     // Nobody knows which configuration it has now: the supervisor replaces it, with the last good one.
                     this.#supervisor.suspect(error.message);
                 }
@@ -181,10 +179,16 @@ class CaddyDriver implements EngineDriver {
     }
 
     async upstreams(): Promise<readonly EngineUpstream[]> {
-        return this.#isDown() ? [] : parseUpstreams(await this.#ask('GET', '/reverse_proxy/upstreams', this.#timing.pingMs));
+        return this.#isDown()
+            ? []
+            : parseUpstreams(await this.#ask('GET', '/reverse_proxy/upstreams', this.#timing.pingMs));
     }
 
-    logs(options: { readonly lines: number; readonly follow: boolean; readonly signal: AbortSignal }): AsyncIterable<string> {
+    logs(options: {
+        readonly lines: number;
+        readonly follow: boolean;
+        readonly signal: AbortSignal;
+    }): AsyncIterable<string> {
         const folders = this.#home();
         return readLog(
             { paths: [folders.outputFile, folders.logFile], uids: [folders.owner.uid, folders.panel.uid] },
@@ -208,7 +212,9 @@ class CaddyDriver implements EngineDriver {
      * Finds the engine or starts it, and sees that it has a configuration: the one it runs, or the first candidate that it takes.
      * When it takes none it is left running, empty, so that a better one can be loaded.
      */
-    async #bringUp(candidates: readonly (EngineConfig | null)[]): Promise<{ readonly how: 'found' | 'started'; readonly refusal: EngineRejected | null }> {
+    async #bringUp(
+        candidates: readonly (EngineConfig | null)[]
+    ): Promise<{ readonly how: 'found' | 'started'; readonly refusal: EngineRejected | null }> {
         const how = await this.#instance.raise();
         if (how === 'found') {
             const running = await this.#running();
@@ -225,14 +231,15 @@ class CaddyDriver implements EngineDriver {
                 await this.#give(candidate);
                 this.#succeed();
                 return { how, refusal };
-            }
-            catch (error) {
+            } catch (error) {
                 if (!(error instanceof EngineRejected)) {
                     throw error;
                 }
 
                 refusal ??= error;
-                this.#options.log.warn('Engine refused a configuration that it was to start with', { reason: error.message });
+                this.#options.log.warn('Engine refused a configuration that it was to start with', {
+                    reason: error.message
+                });
                 if (STARTED_PARTLY.test(error.message)) {
                     await this.#end();
                     await this.#instance.raise();
@@ -245,7 +252,10 @@ class CaddyDriver implements EngineDriver {
 
     /** One load, after a look whether its new addresses are free: a load that fails at binding is not undone by the engine. */
     async #give(config: EngineConfig, signal?: AbortSignal): Promise<void> {
-        const problems = await probeListeners(listenersOf(config), { pid: this.#instance.identity()?.pid ?? null, listeners: this.#listening });
+        const problems = await probeListeners(listenersOf(config), {
+            pid: this.#instance.identity()?.pid ?? null,
+            listeners: this.#listening
+        });
         if (problems.length > 0) {
             throw new EngineRejected(problems.join('; '));
         }
@@ -257,13 +267,14 @@ class CaddyDriver implements EngineDriver {
                 await this.#ask('POST', '/load', this.#timing.loadMs, text, signal);
                 taken = true;
             });
-        }
-        catch (error) {
+        } catch (error) {
             if (!taken) {
                 throw error;
             }
 
-            this.#options.log.error('The engine\'s configuration could not be kept for its next start', { reason: messageOf(error) });
+            this.#options.log.error("The engine's configuration could not be kept for its next start", {
+                reason: messageOf(error)
+            });
         }
 
         this.#took(config);
@@ -291,14 +302,18 @@ class CaddyDriver implements EngineDriver {
 
     /** After a load that failed half-way: a new process with the previous configuration, since the old one may serve a mixture. */
     async #renew(cause: EngineRejected): Promise<void> {
-        this.#options.log.warn('Engine refused a listener; it is restarted with the configuration before', { reason: cause.message });
+        this.#options.log.warn('Engine refused a listener; it is restarted with the configuration before', {
+            reason: cause.message
+        });
         try {
             await this.#end();
             await this.#bringUp([this.#last, this.#base]);
-        }
-        catch (error) {
+        } catch (error) {
             this.#fail(messageOf(error));
-            throw new EngineUnavailable(`${cause.message}; the previous configuration could not be restored: ${messageOf(error)}`, { cause: error });
+            throw new EngineUnavailable(
+                `${cause.message}; the previous configuration could not be restored: ${messageOf(error)}`,
+                { cause: error }
+            );
         }
     }
 
@@ -314,8 +329,7 @@ class CaddyDriver implements EngineDriver {
             if (refusal !== null) {
                 throw refusal;
             }
-        }
-        catch (error) {
+        } catch (error) {
             if (this.#state !== 'running') {
                 this.#fail(messageOf(error));
             }
@@ -337,8 +351,7 @@ class CaddyDriver implements EngineDriver {
             }
 
             await this.#bringUp([this.#last, this.#base]);
-        }
-        catch (error) {
+        } catch (error) {
             this.#fail(messageOf(error));
         }
     }
@@ -375,12 +388,24 @@ class CaddyDriver implements EngineDriver {
     /** A configuration without our admin socket would lock the panel out of the engine. */
     #checkAdmin(config: EngineConfig): void {
         if (!isDeepStrictEqual(config['admin'], adminConfig(this.#home()))) {
-            throw new EngineRejected('the configuration does not keep the panel\'s admin socket');
+            throw new EngineRejected("the configuration does not keep the panel's admin socket");
         }
     }
 
-    #ask(method: 'GET' | 'POST', path: string, timeoutMs: number, body?: string, signal?: AbortSignal): Promise<string> {
-        return askAdmin(this.#home(), { method, path, timeoutMs, ...(body === undefined ? {} : { body }), ...(signal === undefined ? {} : { signal }) });
+    #ask(
+        method: 'GET' | 'POST',
+        path: string,
+        timeoutMs: number,
+        body?: string,
+        signal?: AbortSignal
+    ): Promise<string> {
+        return askAdmin(this.#home(), {
+            method,
+            path,
+            timeoutMs,
+            ...(body === undefined ? {} : { body }),
+            ...(signal === undefined ? {} : { signal })
+        });
     }
 
     /** Whoever stops a hanging engine does not wait for the loads before it. */
@@ -390,4 +415,4 @@ class CaddyDriver implements EngineDriver {
     }
 }
 
-const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error);
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -127,18 +127,24 @@ class Instance implements EngineInstance {
             }
         });
         const end = performance.now() + this.#options.timing.startMs;
-        while (!await this.#take()) {
-            if (locked && await this.#adopt()) {
+        while (!(await this.#take())) {
+            if (locked && (await this.#adopt())) {
                 return 'found';
             }
 
             if (ended !== null || this.#options.signal.aborted) {
-                throw new EngineUnavailable(locked ? 'another engine holds the lock of this data folder' : `the engine ended at its start${ended ?? ''}`);
+                throw new EngineUnavailable(
+                    locked
+                        ? 'another engine holds the lock of this data folder'
+                        : `the engine ended at its start${ended ?? ''}`
+                );
             }
 
             if (performance.now() > end) {
                 await endProcess(identity, 0);
-                throw new EngineUnavailable(`the engine did not answer within ${this.#options.timing.startMs / 1000} s of its start`);
+                throw new EngineUnavailable(
+                    `the engine did not answer within ${this.#options.timing.startMs / 1000} s of its start`
+                );
             }
 
             await wait(15);
@@ -149,21 +155,27 @@ class Instance implements EngineInstance {
             return 'found';
         }
 
-        this.#options.log.info('Engine started', { pid: identity.pid, user: folders.owner.name, version: this.#version?.text });
+        this.#options.log.info('Engine started', {
+            pid: identity.pid,
+            user: folders.owner.name,
+            version: this.#version?.text
+        });
         return 'started';
     }
 
     /** Takes over an engine that runs already; one that does not answer, or is another user's, is ended. */
     async #adopt(): Promise<boolean> {
         const end = performance.now() + ADOPTION_MS;
-        while (!await this.#take()) {
+        while (!(await this.#take())) {
             const found = findEngine(this.#options.home());
             if (found === null) {
                 return false;
             }
 
             if (performance.now() > end) {
-                this.#options.log.warn('An engine that does not answer is ended', { pid: found.identity.pid });
+                this.#options.log.warn('An engine that does not answer is ended', {
+                    pid: found.identity.pid
+                });
                 await endProcess(found.identity, HANGING_MS);
                 return false;
             }
@@ -180,7 +192,7 @@ class Instance implements EngineInstance {
     async #take(): Promise<boolean> {
         const folders = this.#options.home();
         const found = findEngine(folders);
-        if (found?.current !== true || !await pingAdmin(folders, this.#options.timing.pingMs)) {
+        if (found?.current !== true || !(await pingAdmin(folders, this.#options.timing.pingMs))) {
             return false;
         }
 
@@ -212,17 +224,23 @@ class Instance implements EngineInstance {
 
     async #readVersion(): Promise<EngineVersion | null> {
         const binary = findBinary(this.#options.binary);
-        return binary === null ? null : parseEngineVersion((await runBinary(this.#options.home(), binary, ['version'], { timeoutMs: 5000 })).stdout);
+        return binary === null
+            ? null
+            : parseEngineVersion(
+                  (await runBinary(this.#options.home(), binary, ['version'], { timeoutMs: 5000 })).stdout
+              );
     }
 
     /** The end of what the process said before it died, for a human. */
     #lastWords(): string {
         try {
-            const lines = readFileSync(this.#options.home().outputFile, 'utf8').slice(-8192).split('\n').slice(1);
+            const lines = readFileSync(this.#options.home().outputFile, 'utf8')
+                .slice(-8192)
+                .split('\n')
+                .slice(1);
             const last = lines.findLast((line) => line !== '' && !line.startsWith('{'));
             return last === undefined ? '' : `: ${last.slice(0, 500)}`;
-        }
-        catch {
+        } catch {
             return '';
         }
     }

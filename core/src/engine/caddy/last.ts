@@ -8,7 +8,9 @@ import type { EngineConfig } from '../port.ts';
 /** Reads a configuration; null for what is JSON but not an object. @throws SyntaxError */
 export const parseConfig = (text: string): EngineConfig | null => {
     const parsed: unknown = JSON.parse(text);
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? parsed as EngineConfig : null;
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
+        ? (parsed as EngineConfig)
+        : null;
 };
 
 /**
@@ -20,14 +22,17 @@ export const readLast = (folders: EngineFolders): EngineConfig | null => {
         const last = parseConfig(readFileSync(folders.lastFile, 'utf8'));
         const { listen } = last?.['admin'] as { readonly listen?: unknown };
         return listen === adminConfig(folders)['listen'] ? last : null;
-    }
-    catch {
+    } catch {
         return null;
     }
 };
 
 /** Writes while `load` works, and makes it the last configuration if `load` succeeds. @throws what `load` throws, or what the disk says */
-export const keepWhen = async (folders: EngineFolders, text: string, load: () => Promise<unknown>): Promise<void> => {
+export const keepWhen = async (
+    folders: EngineFolders,
+    text: string,
+    load: () => Promise<unknown>
+): Promise<void> => {
     const temporary = `${folders.lastFile}.tmp`;
     const [loaded, written] = await Promise.allSettled([load(), writeFile(temporary, text, { mode: 0o600 })]);
     if (loaded.status === 'rejected') {

@@ -31,7 +31,11 @@ export const listenersOf = (config: EngineConfig): readonly Listener[] => {
         for (const address of list(server['listen']).filter((entry) => typeof entry === 'string')) {
             for (const listener of parseListen(address)) {
                 add(listener);
-                if (listener.network === 'tcp' && (secure || listener.port === httpsPort) && (protocols.length === 0 || protocols.includes('h3'))) {
+                if (
+                    listener.network === 'tcp' &&
+                    (secure || listener.port === httpsPort) &&
+                    (protocols.length === 0 || protocols.includes('h3'))
+                ) {
                     add({ ...listener, network: 'udp' });
                 }
             }
@@ -52,7 +56,10 @@ export const keyOf = (listener: Listener): string =>
  * @param engine - the running engine, and what it listens on by its configuration
  * @returns one sentence for each that is taken
  */
-export const probeListeners = async (listeners: readonly Listener[], engine: { readonly pid: number | null; readonly listeners: readonly Listener[] }): Promise<readonly string[]> => {
+export const probeListeners = async (
+    listeners: readonly Listener[],
+    engine: { readonly pid: number | null; readonly listeners: readonly Listener[] }
+): Promise<readonly string[]> => {
     const problems: string[] = [];
     const held = new Set(engine.listeners.map(keyOf));
     for (const listener of listeners.filter((wanted) => !held.has(keyOf(wanted)))) {
@@ -61,12 +68,15 @@ export const probeListeners = async (listeners: readonly Listener[], engine: { r
             const holders = holdersOf(listener);
             const other = holders.find(({ pid }) => pid !== engine.pid);
             // Whose sockets the panel may not see is told by the configuration instead.
-            const itself = engine.listeners.some((held) => held.network === listener.network && held.port === listener.port);
+            const itself = engine.listeners.some(
+                (held) => held.network === listener.network && held.port === listener.port
+            );
             if (other !== undefined || (holders.length === 0 && !itself)) {
-                problems.push(`listening on ${keyOf(listener)}: the address is in use${other === undefined ? '' : ` by ${other.name} (process ${other.pid})`}`);
+                problems.push(
+                    `listening on ${keyOf(listener)}: the address is in use${other === undefined ? '' : ` by ${other.name} (process ${other.pid})`}`
+                );
             }
-        }
-        else if (code === 'EADDRNOTAVAIL') {
+        } else if (code === 'EADDRNOTAVAIL') {
             problems.push(`listening on ${keyOf(listener)}: the machine has no such address`);
         }
     }
@@ -75,7 +85,10 @@ export const probeListeners = async (listeners: readonly Listener[], engine: { r
 };
 
 const parseListen = (address: string): readonly Listener[] => {
-    const match = /^(?:(tcp|udp)[46]?\/)?(?:\[([0-9A-Fa-f:.%\w]+)\]|([^[\]{}/:]*)):(\d{1,5})(?:-(\d{1,5}))?$/.exec(address);
+    const match =
+        /^(?:(tcp|udp)[46]?\/)?(?:\[([0-9A-Fa-f:.%\w]+)\]|([^[\]{}/:]*)):(\d{1,5})(?:-(\d{1,5}))?$/.exec(
+            address
+        );
     const first = Number(match?.[4]);
     const last = Number(match?.[5] ?? first);
     if (match === null || first > last || last > 65_535 || last - first > LONGEST_RANGE) {
@@ -83,20 +96,30 @@ const parseListen = (address: string): readonly Listener[] => {
     }
 
     const network = match[1] === 'udp' ? 'udp' : 'tcp';
-    return Array.from({ length: last - first + 1 }, (_, index) => ({ network, host: match[2] ?? match[3] ?? '', port: first + index }));
+    return Array.from({ length: last - first + 1 }, (_, index) => ({
+        network,
+        host: match[2] ?? match[3] ?? '',
+        port: first + index
+    }));
 };
 
-const bindTcp = ({ host, port }: Listener): Promise<string | null> => new Promise((done) => {
-    const server = createServer();
-    server.once('error', (error: NodeJS.ErrnoException) => done(error.code ?? 'UNKNOWN'));
-    server.listen({ port, exclusive: true, ...(host === '' ? {} : { host }) }, () => server.close(() => done(null)));
-});
+const bindTcp = ({ host, port }: Listener): Promise<string | null> =>
+    new Promise((done) => {
+        const server = createServer();
+        server.once('error', (error: NodeJS.ErrnoException) => done(error.code ?? 'UNKNOWN'));
+        server.listen({ port, exclusive: true, ...(host === '' ? {} : { host }) }, () =>
+            server.close(() => done(null))
+        );
+    });
 
-const bindUdp = ({ host, port }: Listener): Promise<string | null> => new Promise((done) => {
-    const socket = createSocket(host === '' || host.includes(':') ? 'udp6' : 'udp4');
-    socket.once('error', (error: NodeJS.ErrnoException) => done(error.code ?? 'UNKNOWN'));
-    socket.bind({ port, exclusive: true, ...(host === '' ? {} : { address: host }) }, () => socket.close(() => done(null)));
-});
+const bindUdp = ({ host, port }: Listener): Promise<string | null> =>
+    new Promise((done) => {
+        const socket = createSocket(host === '' || host.includes(':') ? 'udp6' : 'udp4');
+        socket.once('error', (error: NodeJS.ErrnoException) => done(error.code ?? 'UNKNOWN'));
+        socket.bind({ port, exclusive: true, ...(host === '' ? {} : { address: host }) }, () =>
+            socket.close(() => done(null))
+        );
+    });
 
 /** Who has a socket open on that port, as far as the panel may look. */
 const holdersOf = (listener: Listener): readonly { readonly pid: number; readonly name: string }[] => {
@@ -106,20 +129,31 @@ const holdersOf = (listener: Listener): readonly { readonly pid: number; readonl
             const fields = line.trim().split(/\s+/);
             const port = Number.parseInt(fields[1]?.split(':')[1] ?? '', 16);
             // 0A is LISTEN, 07 an unconnected UDP socket.
-            if (port === listener.port && (fields[3] === '0A' || fields[3] === '07') && fields[9] !== undefined) {
+            if (
+                port === listener.port &&
+                (fields[3] === '0A' || fields[3] === '07') &&
+                fields[9] !== undefined
+            ) {
                 inodes.add(`socket:[${fields[9]}]`);
             }
         }
     }
 
-    return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && hasOpen(name, inodes)).map((name) => ({ pid: Number(name), name: linkOf(`/proc/${name}/exe`).split('/').at(-1) || read(`/proc/${name}/comm`)?.trim() || 'a process' }));
+    return readdirSync('/proc')
+        .filter((name) => /^\d+$/.test(name) && hasOpen(name, inodes))
+        .map((name) => ({
+            pid: Number(name),
+            name:
+                linkOf(`/proc/${name}/exe`).split('/').at(-1) ||
+                read(`/proc/${name}/comm`)?.trim() ||
+                'a process'
+        }));
 };
 
 const hasOpen = (pid: string, links: ReadonlySet<string>): boolean => {
     try {
         return readdirSync(`/proc/${pid}/fd`).some((fd) => links.has(linkOf(`/proc/${pid}/fd/${fd}`)));
-    }
-    catch {
+    } catch {
         return false;
     }
 };
@@ -127,8 +161,7 @@ const hasOpen = (pid: string, links: ReadonlySet<string>): boolean => {
 const linkOf = (path: string): string => {
     try {
         return readlinkSync(path);
-    }
-    catch {
+    } catch {
         return '';
     }
 };
@@ -136,11 +169,11 @@ const linkOf = (path: string): string => {
 const read = (path: string): string | null => {
     try {
         return readFileSync(path, 'utf8');
-    }
-    catch {
+    } catch {
         return null;
     }
 };
 
-const record = (value: unknown): Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null ? value as Readonly<Record<string, unknown>> : {};
-const list = (value: unknown): readonly unknown[] => Array.isArray(value) ? value : [];
+const record = (value: unknown): Readonly<Record<string, unknown>> =>
+    typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

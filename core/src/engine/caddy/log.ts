@@ -23,7 +23,15 @@ const MOST_LINES = 10_000;
  * The last lines of a log, newest last, and with `follow` each further one until the signal ends, across rotation and
  * truncation. Reads only as fast as its consumer takes, and holds one block a file.
  */
-export async function* readLog(source: LogSource, options: { readonly lines: number; readonly follow: boolean; readonly signal: AbortSignal; readonly pollMs?: number }): AsyncGenerator<string, void, undefined> {
+export async function* readLog(
+    source: LogSource,
+    options: {
+        readonly lines: number;
+        readonly follow: boolean;
+        readonly signal: AbortSignal;
+        readonly pollMs?: number;
+    }
+): AsyncGenerator<string, void, undefined> {
     const wanted = Math.min(Math.max(0, Math.floor(options.lines)), MOST_LINES);
     const followed: Follower[] = [];
     try {
@@ -31,7 +39,7 @@ export async function* readLog(source: LogSource, options: { readonly lines: num
         for (const path of await byChange(source.paths)) {
             const follower = new Follower(path, source.uids);
             followed.push(follower);
-            tail.push(...await follower.start(wanted));
+            tail.push(...(await follower.start(wanted)));
         }
 
         tail = wanted === 0 ? [] : tail.slice(-wanted);
@@ -53,11 +61,12 @@ export async function* readLog(source: LogSource, options: { readonly lines: num
             }
 
             if (quiet) {
-                await wait(options.pollMs ?? 200, undefined, { signal: options.signal }).catch(() => undefined);
+                await wait(options.pollMs ?? 200, undefined, { signal: options.signal }).catch(
+                    () => undefined
+                );
             }
         }
-    }
-    finally {
+    } finally {
         for (const follower of followed) {
             await follower.close();
         }
@@ -98,9 +107,11 @@ class Follower {
         }
 
         try {
-            return [...(await lastLines(file, (await file.stat()).size, wanted - now.lines.length)).lines, ...now.lines];
-        }
-        finally {
+            return [
+                ...(await lastLines(file, (await file.stat()).size, wanted - now.lines.length)).lines,
+                ...now.lines
+            ];
+        } finally {
             await file.close();
         }
     }
@@ -118,7 +129,12 @@ class Follower {
             this.#lines = new LineCutter();
         }
 
-        const { buffer, bytesRead } = await this.#file.read(Buffer.allocUnsafe(BLOCK), 0, BLOCK, this.#position);
+        const { buffer, bytesRead } = await this.#file.read(
+            Buffer.allocUnsafe(BLOCK),
+            0,
+            BLOCK,
+            this.#position
+        );
         this.#position += bytesRead;
         if (bytesRead > 0) {
             return this.#lines.push(buffer.subarray(0, bytesRead));
@@ -147,16 +163,23 @@ class LineCutter {
     #rest = '';
 
     push(bytes: Uint8Array): string[] {
-        const parts = (this.#rest + this.#decoder.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))).split('\n');
+        const parts = (
+            this.#rest + this.#decoder.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+        ).split('\n');
         this.#rest = (parts.pop() ?? '').slice(0, LONGEST_LINE + 1);
         return parts.filter((line) => line !== '').map(shorten);
     }
 }
 
-const shorten = (line: string): string => line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line;
+const shorten = (line: string): string =>
+    line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line;
 
 /** The last complete lines before `size`, and where they end. */
-const lastLines = async (file: FileHandle, size: number, wanted: number): Promise<{ readonly lines: readonly string[]; readonly end: number }> => {
+const lastLines = async (
+    file: FileHandle,
+    size: number,
+    wanted: number
+): Promise<{ readonly lines: readonly string[]; readonly end: number }> => {
     const blocks: Buffer[] = [];
     let start = size;
     let breaks = 0;
@@ -170,13 +193,21 @@ const lastLines = async (file: FileHandle, size: number, wanted: number): Promis
 
     const all = Buffer.concat(blocks);
     const last = all.lastIndexOf(10);
-    const lines = all.subarray(0, last + 1).toString('utf8').split('\n').slice(start > 0 ? 1 : 0).filter((line) => line !== '').map(shorten);
+    const lines = all
+        .subarray(0, last + 1)
+        .toString('utf8')
+        .split('\n')
+        .slice(start > 0 ? 1 : 0)
+        .filter((line) => line !== '')
+        .map(shorten);
     return { lines: wanted === 0 ? [] : lines.slice(-wanted), end: start + last + 1 };
 };
 
 /** Opens a log only if it is a file of the right user: neither a link nor a pipe. */
 const openLog = async (path: string, uids: readonly number[]): Promise<FileHandle | null> => {
-    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => null);
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+        () => null
+    );
     const stats = await file?.stat();
     if (file !== null && (stats?.isFile() !== true || !uids.includes(stats.uid) || stats.nlink > 1)) {
         await file.close();
@@ -190,11 +221,18 @@ const openLog = async (path: string, uids: readonly number[]): Promise<FileHandl
 const rolledOf = async (path: string): Promise<string | null> => {
     const stem = basename(path, '.log');
     const names = await readdir(dirname(path)).catch(() => []);
-    const newest = names.filter((name) => name === `${basename(path)}.1` || (name.startsWith(`${stem}-`) && name.endsWith('.log'))).sort().at(-1);
+    const newest = names
+        .filter(
+            (name) => name === `${basename(path)}.1` || (name.startsWith(`${stem}-`) && name.endsWith('.log'))
+        )
+        .sort()
+        .at(-1);
     return newest === undefined ? null : join(dirname(path), newest);
 };
 
 const byChange = async (paths: readonly string[]): Promise<readonly string[]> => {
-    const changed = await Promise.all(paths.map(async (path) => ({ path, at: (await stat(path).catch(() => null))?.mtimeMs ?? 0 })));
+    const changed = await Promise.all(
+        paths.map(async (path) => ({ path, at: (await stat(path).catch(() => null))?.mtimeMs ?? 0 }))
+    );
     return changed.sort((left, right) => left.at - right.at).map(({ path }) => path);
 };

@@ -1,5 +1,16 @@
 import { spawn } from 'node:child_process';
-import { closeSync, constants, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+    closeSync,
+    constants,
+    openSync,
+    readdirSync,
+    readFileSync,
+    renameSync,
+    rmSync,
+    statSync,
+    truncateSync,
+    writeFileSync
+} from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ChildProcess } from 'node:child_process';
 
@@ -24,13 +35,18 @@ export const startConfig = (folders: EngineFolders): EngineConfig => ({
 
 /** The identity of a living process; null when there is none, or only a zombie, which serves nobody. */
 export const identify = (pid: number): ProcessIdentity | null => {
-    const fields = readProc(`/proc/${pid}/stat`)?.replace(/^.*\)\s/s, '').trim().split(' ') ?? null;
+    const fields =
+        readProc(`/proc/${pid}/stat`)
+            ?.replace(/^.*\)\s/s, '')
+            .trim()
+            .split(' ') ?? null;
     const state = fields?.[0] ?? 'X';
     return fields === null || 'ZXx'.includes(state) ? null : { pid, ticks: Number(fields[19]) };
 };
 
 /** Whether that very process still lives. */
-export const isAlive = (identity: ProcessIdentity): boolean => identify(identity.pid)?.ticks === identity.ticks;
+export const isAlive = (identity: ProcessIdentity): boolean =>
+    identify(identity.pid)?.ticks === identity.ticks;
 
 /** When a process began. */
 export const startOf = (identity: ProcessIdentity): Date => {
@@ -54,7 +70,12 @@ export interface FoundEngine {
 export const findEngine = (folders: EngineFolders): FoundEngine | null => {
     const holders = lockHolders(folders.lockFile);
     // Some file systems show the kernel's lock table another inode than they show us: then the command line and the user decide.
-    const candidates = holders.length > 0 ? holders : readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+    const candidates =
+        holders.length > 0
+            ? holders
+            : readdirSync('/proc')
+                  .filter((name) => /^\d+$/.test(name))
+                  .map(Number);
     for (const pid of candidates) {
         const identity = identify(pid);
         if (identity !== null && isStartedWith(pid, folders.startFile)) {
@@ -73,23 +94,38 @@ export const findEngine = (folders: EngineFolders): FoundEngine | null => {
  * The caller waits for its socket to answer.
  * @throws EngineUnavailable when it cannot be started at all
  */
-export const spawnEngine = async (folders: EngineFolders, binary: string): Promise<{ readonly child: ChildProcess; readonly identity: ProcessIdentity }> => {
+export const spawnEngine = async (
+    folders: EngineFolders,
+    binary: string
+): Promise<{ readonly child: ChildProcess; readonly identity: ProcessIdentity }> => {
     writeForEngine(folders, folders.startFile, JSON.stringify(startConfig(folders)));
     rotateOutput(folders);
-    const output = openSync(folders.outputFile, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW, 0o600);
+    const output = openSync(
+        folders.outputFile,
+        constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW,
+        0o600
+    );
     try {
-        const [file, ...args] = engineCommand(folders, binary, ['run', '--config', folders.startFile], { serve: true });
-        const child = spawn(file, args, { cwd: folders.scratch, detached: true, stdio: ['ignore', output, output], env: engineEnvironment(folders.storage) });
+        const [file, ...args] = engineCommand(folders, binary, ['run', '--config', folders.startFile], {
+            serve: true
+        });
+        const child = spawn(file, args, {
+            cwd: folders.scratch,
+            detached: true,
+            stdio: ['ignore', output, output],
+            env: engineEnvironment(folders.storage)
+        });
         await new Promise<void>((done, failed) => {
             child.once('spawn', done);
-            child.once('error', (error) => failed(new EngineUnavailable(`the engine could not be started: ${error.message}`)));
+            child.once('error', (error) =>
+                failed(new EngineUnavailable(`the engine could not be started: ${error.message}`))
+            );
         });
         child.unref();
         const pid = child.pid ?? 0;
         writeFileSync(folders.pidFile, `${pid}\n`, { mode: 0o600 });
         return { child, identity: identify(pid) ?? { pid, ticks: -1 } };
-    }
-    finally {
+    } finally {
         closeSync(output);
     }
 };
@@ -99,13 +135,15 @@ export const spawnEngine = async (folders: EngineFolders, binary: string): Promi
  * @param graceMs - for how long it may finish what it is doing
  */
 export const endProcess = async (identity: ProcessIdentity, graceMs: number): Promise<void> => {
-    for (const [signal, limitMs] of [['SIGTERM', graceMs], ['SIGKILL', 10_000]] as const) {
+    for (const [signal, limitMs] of [
+        ['SIGTERM', graceMs],
+        ['SIGKILL', 10_000]
+    ] as const) {
         const end = performance.now() + limitMs;
         if (isAlive(identity)) {
             try {
                 process.kill(identity.pid, signal);
-            }
-            catch (error) {
+            } catch (error) {
                 if ((error as NodeJS.ErrnoException).code === 'EPERM') {
                     throw new EngineUnavailable(`the panel may not end the engine's process ${identity.pid}`);
                 }
@@ -135,8 +173,7 @@ export const capOutput = (folders: EngineFolders): void => {
         if (sizeOf(folders.outputFile) > OUTPUT_LIMIT) {
             truncateSync(folders.outputFile);
         }
-    }
-    catch {
+    } catch {
         // A full or read-only disk: there is nothing to gain from failing the engine for its chatter.
     }
 };
@@ -166,14 +203,16 @@ const runsAs = (pid: number, uid: number): boolean => {
 const lockHolders = (lockFile: string): readonly number[] => {
     const inode = statSync(lockFile, { throwIfNoEntry: false })?.ino;
     const lines = (readProc('/proc/locks') ?? '').split('\n').map((line) => line.trim().split(/\s+/));
-    return lines.filter((fields) => fields[1] === 'FLOCK' && fields[5]?.split(':')[2] === String(inode)).map((fields) => Number(fields[4])).filter((pid) => pid > 0);
+    return lines
+        .filter((fields) => fields[1] === 'FLOCK' && fields[5]?.split(':')[2] === String(inode))
+        .map((fields) => Number(fields[4]))
+        .filter((pid) => pid > 0);
 };
 
 const readProc = (path: string): string | null => {
     try {
         return readFileSync(path, 'utf8');
-    }
-    catch {
+    } catch {
         return null;
     }
 };

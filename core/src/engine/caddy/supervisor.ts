@@ -69,7 +69,7 @@ export const createSupervisor = (timing: SupervisorTiming, supervised: Supervise
         const mine = round;
         const now = performance.now();
         if (!supervised.alive()) {
-            supervised.failed('the engine\'s process ended unexpectedly');
+            supervised.failed("the engine's process ended unexpectedly");
             return;
         }
 
@@ -80,7 +80,7 @@ export const createSupervisor = (timing: SupervisorTiming, supervised: Supervise
         if (now - pingedAt >= timing.pingEveryMs) {
             pingedAt = now;
             supervised.tidy();
-            missed = await supervised.answers() ? 0 : missed + 1;
+            missed = (await supervised.answers()) ? 0 : missed + 1;
             if (mine !== round) {
                 return;
             }

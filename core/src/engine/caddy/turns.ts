@@ -13,8 +13,7 @@ export class Turns {
             this.#under += 1;
             try {
                 return await work();
-            }
-            finally {
+            } finally {
                 this.#under -= 1;
             }
         });

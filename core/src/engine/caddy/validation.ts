@@ -16,25 +16,36 @@ const TIME_LIMIT_MS = 60_000;
  * @throws EngineRejected with the engine's own message
  * @throws EngineUnavailable when the process gives no verdict
  */
-export const validateConfig = async (folders: EngineFolders, binary: string, config: EngineConfig, signal: AbortSignal): Promise<void> => {
+export const validateConfig = async (
+    folders: EngineFolders,
+    binary: string,
+    config: EngineConfig,
+    signal: AbortSignal
+): Promise<void> => {
     const name = randomBytes(8).toString('hex');
     const file = join(folders.runtime, `check-${name}.json`);
     const storage = join(folders.scratch, name);
     try {
         writeForEngine(folders, file, JSON.stringify(harmless(config, storage)));
-        const result = await runBinary(folders, binary, ['validate', '--config', file], { timeoutMs: TIME_LIMIT_MS, signal });
+        const result = await runBinary(folders, binary, ['validate', '--config', file], {
+            timeoutMs: TIME_LIMIT_MS,
+            signal
+        });
         if (result.code === 0) {
             return;
         }
 
-        const message = verdictOf(result.stderr).replaceAll(file, 'the configuration').replaceAll(storage, 'the storage');
+        const message = verdictOf(result.stderr)
+            .replaceAll(file, 'the configuration')
+            .replaceAll(storage, 'the storage');
         if (result.code === null || result.code >= 126 || message === '') {
-            throw new EngineUnavailable(`the engine's check of the configuration ended without a verdict${message === '' ? '' : `: ${message}`}`);
+            throw new EngineUnavailable(
+                `the engine's check of the configuration ended without a verdict${message === '' ? '' : `: ${message}`}`
+            );
         }
 
         throw new EngineRejected(message);
-    }
-    finally {
+    } finally {
         rmSync(file, { force: true });
         rmSync(storage, { recursive: true, force: true });
     }
@@ -47,15 +58,27 @@ const harmless = (config: EngineConfig, storage: string): EngineConfig => {
         ...rest,
         admin: { disabled: true, config: { persist: false } },
         storage: { module: 'file_system', root: storage },
-        ...(logging === undefined ? {} : { logging: { logs: Object.fromEntries(logs.map(([name, log]) => [name, { ...record(log), writer: { output: 'discard' } }])) } })
+        ...(logging === undefined
+            ? {}
+            : {
+                  logging: {
+                      logs: Object.fromEntries(
+                          logs.map(([name, log]) => [name, { ...record(log), writer: { output: 'discard' } }])
+                      )
+                  }
+              })
     };
 };
 
 /** The engine logs JSON lines and ends with its error; a panic or `sh` say it in their own way. */
 const verdictOf = (stderr: string): string => {
-    const lines = stderr.split('\n').map((line) => line.trim()).filter((line) => line !== '');
+    const lines = stderr
+        .split('\n')
+        .map((line) => line.trim())
+        .filter((line) => line !== '');
     const error = lines.findLast((line) => line.startsWith('Error: '))?.slice('Error: '.length);
     return (error ?? lines.findLast((line) => !line.startsWith('{')) ?? '').slice(0, 4096);
 };
 
-const record = (value: unknown): Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null ? value as Readonly<Record<string, unknown>> : {};
+const record = (value: unknown): Readonly<Record<string, unknown>> =>
+    typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};

@@ -11,7 +11,11 @@ export interface CertificateCopies {
      * Sees that these certificates lie in the folder, before a load names them.
      * @param all - looks also at those that were written before
      */
-    write(certificates: Iterable<SiteCertificate>, pem: (id: number) => Promise<CertificatePem>, all: boolean): Promise<void>;
+    write(
+        certificates: Iterable<SiteCertificate>,
+        pem: (id: number) => Promise<CertificatePem>,
+        all: boolean
+    ): Promise<void>;
     /** Removes every other file, after a load that no longer names it. */
     keep(certificates: Iterable<SiteCertificate>): Promise<void>;
 }
@@ -20,7 +24,10 @@ export interface CertificateCopies {
  * @param folders - where the folder is and who may read it; it exists (`prepareHome`)
  * @param unreadable - told of a certificate whose texts cannot be had; the others are written, and the engine says who misses it
  */
-export const createCertificateCopies = (folders: EngineFolders, unreadable: (id: number, error: unknown) => void): CertificateCopies => {
+export const createCertificateCopies = (
+    folders: EngineFolders,
+    unreadable: (id: number, error: unknown) => void
+): CertificateCopies => {
     const pathOf = (name: string): string => join(folders.certificates, name);
     const written = new Set<string>();
     return {
@@ -39,8 +46,11 @@ export const createCertificateCopies = (folders: EngineFolders, unreadable: (id:
                     continue;
                 }
 
-                for (const [name, text] of [[key, texts.key], [chain, texts.certificate]] as const) {
-                    if (await readFile(pathOf(name), 'utf8').catch(() => null) !== text) {
+                for (const [name, text] of [
+                    [key, texts.key],
+                    [chain, texts.certificate]
+                ] as const) {
+                    if ((await readFile(pathOf(name), 'utf8').catch(() => null)) !== text) {
                         writeForEngine(folders, pathOf(name), text);
                     }
                 }
@@ -60,4 +70,7 @@ export const createCertificateCopies = (folders: EngineFolders, unreadable: (id:
     };
 };
 
-const filesOf = ({ id, fingerprint }: SiteCertificate): readonly [string, string] => [`${id}-${fingerprint}.crt`, `${id}-${fingerprint}.key`];
+const filesOf = ({ id, fingerprint }: SiteCertificate): readonly [string, string] => [
+    `${id}-${fingerprint}.crt`,
+    `${id}-${fingerprint}.key`
+];

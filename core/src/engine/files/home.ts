@@ -1,5 +1,20 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { chmodSync, closeSync, fchownSync, lchownSync, linkSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+    chmodSync,
+    closeSync,
+    fchownSync,
+    lchownSync,
+    linkSync,
+    lstatSync,
+    mkdirSync,
+    openSync,
+    readdirSync,
+    readFileSync,
+    realpathSync,
+    renameSync,
+    rmSync,
+    writeFileSync
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Stats } from 'node:fs';
@@ -89,7 +104,11 @@ const thisMachine = (): EngineMachine => ({
  * @param user - who the engine runs as; null: the package's user under root, else the panel's own
  * @throws EngineUnavailable when the user does not exist or the panel may not become it
  */
-export const engineHome = (dataDir: string, user: string | null, machine: EngineMachine = thisMachine()): EngineFolders => {
+export const engineHome = (
+    dataDir: string,
+    user: string | null,
+    machine: EngineMachine = thisMachine()
+): EngineFolders => {
     const data = realpathSync(dataDir);
     const hash = createHash('sha256').update(data).digest('hex').slice(0, 16);
     const owner = engineOwner(user, machine);
@@ -116,7 +135,9 @@ export const engineHome = (dataDir: string, user: string | null, machine: Engine
     };
 
     if (/[{}\n]/.test(folders.adminSocket)) {
-        throw new EngineUnavailable('the data folder\'s path may not contain braces or line breaks: the engine would take them for placeholders');
+        throw new EngineUnavailable(
+            "the data folder's path may not contain braces or line breaks: the engine would take them for placeholders"
+        );
     }
 
     if (Buffer.byteLength(folders.adminSocket) <= SOCKET_LIMIT) {
@@ -124,13 +145,22 @@ export const engineHome = (dataDir: string, user: string | null, machine: Engine
     }
 
     for (const parent of [machine.runtimeDir, machine.temporary]) {
-        const socket = parent?.startsWith('/') !== true ? null : join(parent, `portico-${machine.uid}-${hash}`, 'admin.sock');
-        if (socket !== null && Buffer.byteLength(socket) <= SOCKET_LIMIT && (parent === machine.temporary || isPrivate(parent ?? '', machine.uid))) {
+        const socket =
+            parent?.startsWith('/') !== true
+                ? null
+                : join(parent, `portico-${machine.uid}-${hash}`, 'admin.sock');
+        if (
+            socket !== null &&
+            Buffer.byteLength(socket) <= SOCKET_LIMIT &&
+            (parent === machine.temporary || isPrivate(parent ?? '', machine.uid))
+        ) {
             return { ...folders, adminSocket: socket };
         }
     }
 
-    throw new EngineUnavailable(`no folder is short enough for the engine's socket (${SOCKET_LIMIT} bytes): set XDG_RUNTIME_DIR or use a shorter data folder`);
+    throw new EngineUnavailable(
+        `no folder is short enough for the engine's socket (${SOCKET_LIMIT} bytes): set XDG_RUNTIME_DIR or use a shorter data folder`
+    );
 };
 
 /** The `admin` part that every configuration must carry, so that the panel can go on talking to the engine after a load. */
@@ -174,8 +204,7 @@ export const prepareHome = (folders: EngineFolders): void => {
     if (dirname(admin) === folders.runtime) {
         makeFolder(admin);
         handOver(admin, owner);
-    }
-    else {
+    } else {
         claimFolder(admin, panel, 0o700);
     }
 };
@@ -193,14 +222,12 @@ export const writeForEngine = (folders: EngineFolders, path: string, text: strin
             if (folders.owner.switched) {
                 fchownSync(file, folders.owner.uid, folders.owner.gid);
             }
-        }
-        finally {
+        } finally {
             closeSync(file);
         }
 
         renameSync(temporary, path);
-    }
-    catch (error) {
+    } catch (error) {
         rmSync(temporary, { force: true });
         throw error;
     }
@@ -218,7 +245,9 @@ export const checkSocket = (folders: EngineFolders): boolean => {
     }
 
     if (!stats.isSocket() || stats.uid !== folders.owner.uid) {
-        throw new EngineUnavailable(`${folders.adminSocket} is not a socket of the user ${folders.owner.name}; the panel does not talk to it. Find out who made it and remove it`);
+        throw new EngineUnavailable(
+            `${folders.adminSocket} is not a socket of the user ${folders.owner.name}; the panel does not talk to it. Find out who made it and remove it`
+        );
     }
 
     return true;
@@ -230,15 +259,22 @@ const engineOwner = (user: string | null, machine: EngineMachine): EngineOwner =
     }
 
     const name = user ?? PACKAGE_USER;
-    const found = readFileSync(machine.users, 'utf8').split('\n').map((line) => line.split(':')).find((fields) => fields[0] === name);
+    const found = readFileSync(machine.users, 'utf8')
+        .split('\n')
+        .map((line) => line.split(':'))
+        .find((fields) => fields[0] === name);
     const uid = Number(found?.[2] ?? NaN);
     const gid = Number(found?.[3] ?? NaN);
     if (!Number.isSafeInteger(uid) || !Number.isSafeInteger(gid)) {
-        throw new EngineUnavailable(`there is no user ${name} to run the engine as: install the engine's package, or name an existing user in PORTICO_ENGINE_USER`);
+        throw new EngineUnavailable(
+            `there is no user ${name} to run the engine as: install the engine's package, or name an existing user in PORTICO_ENGINE_USER`
+        );
     }
 
     if (machine.uid !== 0 && uid !== machine.uid) {
-        throw new EngineUnavailable(`the panel is not root and cannot run the engine as ${name}: remove PORTICO_ENGINE_USER`);
+        throw new EngineUnavailable(
+            `the panel is not root and cannot run the engine as ${name}: remove PORTICO_ENGINE_USER`
+        );
     }
 
     return { name, uid, gid, switched: uid !== machine.uid };
@@ -255,8 +291,7 @@ const placeOf = (own: string): string => {
             }
 
             rmSync(path);
-        }
-        catch (error) {
+        } catch (error) {
             if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
                 throw error;
             }
@@ -267,13 +302,11 @@ const placeOf = (own: string): string => {
         writeFileSync(temporary, `${randomBytes(16).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
         try {
             linkSync(temporary, path);
-        }
-        catch (error) {
+        } catch (error) {
             if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
                 throw error;
             }
-        }
-        finally {
+        } finally {
             rmSync(temporary);
         }
     }
@@ -287,11 +320,17 @@ const isPrivate = (path: string, uid: number): boolean => {
 };
 
 /** For a folder whose parent others can write to: it must be ours already, or come into being through us. */
-const claimFolder = (path: string, owner: { readonly uid: number; readonly gid: number }, mode: number): void => {
+const claimFolder = (
+    path: string,
+    owner: { readonly uid: number; readonly gid: number },
+    mode: number
+): void => {
     makeFolder(path);
     const stats = lstatSync(path);
     if (stats.uid !== owner.uid || (stats.mode & 0o022) !== 0) {
-        throw new EngineUnavailable(`${path} belongs to another user, or others may write to it; the panel does not use it`);
+        throw new EngineUnavailable(
+            `${path} belongs to another user, or others may write to it; the panel does not use it`
+        );
     }
 
     setOwner(path, owner, mode);
@@ -300,18 +339,25 @@ const claimFolder = (path: string, owner: { readonly uid: number; readonly gid: 
 const makeFolder = (path: string): void => {
     try {
         mkdirSync(path, { mode: 0o700 });
-    }
-    catch (error) {
+    } catch (error) {
         const code = (error as NodeJS.ErrnoException).code;
         if (code === 'EEXIST' && lstat(path)?.isDirectory() === true) {
             return;
         }
 
-        throw new EngineUnavailable(code === 'EEXIST' ? `${path} is not a folder; the panel does not use it` : `cannot make the folder ${path}: ${code}`);
+        throw new EngineUnavailable(
+            code === 'EEXIST'
+                ? `${path} is not a folder; the panel does not use it`
+                : `cannot make the folder ${path}: ${code}`
+        );
     }
 };
 
-const setOwner = (path: string, owner: { readonly uid: number; readonly gid: number }, mode: number): void => {
+const setOwner = (
+    path: string,
+    owner: { readonly uid: number; readonly gid: number },
+    mode: number
+): void => {
     const stats = lstatSync(path);
     if (stats.uid !== owner.uid || stats.gid !== owner.gid) {
         lchownSync(path, owner.uid, owner.gid);

@@ -33,13 +33,16 @@ export const isEntry = (text: string): boolean => text.length <= longest && form
 /** null when it is no entry. */
 export const parseEntry = (text: string): TableEntry | null => {
     const match = text.length <= longest ? form.exec(text) : null;
-    return match === null ? null : {
-        state: match[1] as TableEntry['state'],
-        tls: match[2] as TableEntry['tls'],
-        profile: match[3] ?? '',
-        dial: match[4] ?? null
-    };
+    return match === null
+        ? null
+        : {
+              state: match[1] as TableEntry['state'],
+              tls: match[2] as TableEntry['tls'],
+              profile: match[3] ?? '',
+              dial: match[4] ?? null
+          };
 };
 
 /** Whether an address fits into an entry beside the longest of everything else. */
-export const fitsEntry = (dial: string): boolean => isEntry(`maintenance,certificate,0123456789abcdef,${dial}`);
+export const fitsEntry = (dial: string): boolean =>
+    isEntry(`maintenance,certificate,0123456789abcdef,${dial}`);

@@ -32,4 +32,5 @@ export const tableHash = (table: ReadonlyMap<string, string>): string => {
     return sum.toString();
 };
 
-const term = (name: string, entry: string): bigint => BigInt(`0x${createHash('sha256').update(`${name}\0${entry}`).digest('hex')}`);
+const term = (name: string, entry: string): bigint =>
+    BigInt(`0x${createHash('sha256').update(`${name}\0${entry}`).digest('hex')}`);

@@ -1,5 +1,16 @@
 /** The file table: one folder a name, in it one empty file whose own name is the entry. One rename changes a name's behaviour without a reload. */
-import { chmodSync, chownSync, closeSync, mkdirSync, openSync, readdirSync, renameSync, rmdirSync, rmSync, unlinkSync } from 'node:fs';
+import {
+    chmodSync,
+    chownSync,
+    closeSync,
+    mkdirSync,
+    openSync,
+    readdirSync,
+    renameSync,
+    rmdirSync,
+    rmSync,
+    unlinkSync
+} from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { EngineFolders } from './home.ts';
@@ -32,7 +43,8 @@ export interface SiteTable {
 }
 
 /** The table in `folders.table`, which exists. Folders get the engine's group where the engine is another user. */
-export const createSiteTable = (folders: Pick<EngineFolders, 'table' | 'owner'>): SiteTable => new FolderTable(folders);
+export const createSiteTable = (folders: Pick<EngineFolders, 'table' | 'owner'>): SiteTable =>
+    new FolderTable(folders);
 
 /** So many steps of the file system between two turns of the event loop: about a few milliseconds. */
 const batch = 128;
@@ -72,7 +84,7 @@ class FolderTable implements SiteTable {
         const moves: TableMove[] = [];
         const seen = new Set<string>();
         for await (const { folder, name, files } of this.#folders()) {
-            const to = name === null ? null : wanted.get(name) ?? null;
+            const to = name === null ? null : (wanted.get(name) ?? null);
             const from = files?.[0] ?? null;
             if (name !== null && files !== null) {
                 seen.add(name);
@@ -117,7 +129,11 @@ class FolderTable implements SiteTable {
     }
 
     /** The files of each folder in the engine's order; null: it is no folder. */
-    async *#folders(): AsyncGenerator<{ readonly folder: string; readonly name: string | null; readonly files: readonly string[] | null }> {
+    async *#folders(): AsyncGenerator<{
+        readonly folder: string;
+        readonly name: string | null;
+        readonly files: readonly string[] | null;
+    }> {
         let count = 0;
         for (const entry of readdirSync(this.#root, { withFileTypes: true })) {
             count += 1;
@@ -136,8 +152,7 @@ class FolderTable implements SiteTable {
     #list(folder: string): readonly string[] {
         try {
             return readdirSync(join(this.#root, folder)).sort();
-        }
-        catch (error) {
+        } catch (error) {
             if (isCode(error, 'ENOENT')) {
                 return [];
             }
@@ -151,17 +166,14 @@ class FolderTable implements SiteTable {
         try {
             if (from !== null && to !== null) {
                 renameSync(join(path, from), join(path, to));
-            }
-            else if (to !== null) {
+            } else if (to !== null) {
                 this.#make(path);
                 create(join(path, to));
-            }
-            else if (from !== null) {
+            } else if (from !== null) {
                 unlinkSync(join(path, from));
                 rmdirSync(path);
             }
-        }
-        catch (error) {
+        } catch (error) {
             if (!isCode(error, 'ENOENT', 'EEXIST', 'ENOTEMPTY', 'ENOTDIR', 'EISDIR')) {
                 throw error;
             }
@@ -181,8 +193,7 @@ class FolderTable implements SiteTable {
         let files: readonly string[];
         try {
             files = readdirSync(path).sort();
-        }
-        catch (error) {
+        } catch (error) {
             if (!isCode(error, 'ENOENT', 'ENOTDIR')) {
                 throw error;
             }
@@ -196,8 +207,7 @@ class FolderTable implements SiteTable {
         if (!files.includes(to)) {
             if (first !== undefined && isEntry(first)) {
                 renameSync(join(path, first), join(path, to));
-            }
-            else {
+            } else {
                 create(join(path, to));
             }
         }
@@ -229,4 +239,5 @@ const checked = (entry: string | null): string | null => {
     return entry;
 };
 
-const isCode = (error: unknown, ...codes: readonly string[]): boolean => codes.includes((error as NodeJS.ErrnoException).code ?? '');
+const isCode = (error: unknown, ...codes: readonly string[]): boolean =>
+    codes.includes((error as NodeJS.ErrnoException).code ?? '');

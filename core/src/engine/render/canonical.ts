@@ -5,7 +5,8 @@ import { createHash } from 'node:crypto';
 export const canonicalJson = (value: unknown): string => JSON.stringify(value, sortKeys) ?? 'null';
 
 /** SHA-256 of the canonical JSON, hexadecimal. */
-export const hashOf = (value: unknown): string => createHash('sha256').update(canonicalJson(value)).digest('hex');
+export const hashOf = (value: unknown): string =>
+    createHash('sha256').update(canonicalJson(value)).digest('hex');
 
 const sortKeys = (_key: string, value: unknown): unknown => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {

@@ -35,13 +35,21 @@ export class Coverage {
     }
 
     /** Whether another certificate that counts holds for this name too. */
-    isContested({ name, fingerprint }: CertificateChoice, counts: (certificate: SiteCertificate) => boolean = () => true): boolean {
-        const isRival = (certificate: SiteCertificate): boolean => certificate.fingerprint !== fingerprint && counts(certificate);
-        return [name, coveringWildcard(name)].some((each) => [...this.#byName.get(each) ?? []].some(isRival));
+    isContested(
+        { name, fingerprint }: CertificateChoice,
+        counts: (certificate: SiteCertificate) => boolean = () => true
+    ): boolean {
+        const isRival = (certificate: SiteCertificate): boolean =>
+            certificate.fingerprint !== fingerprint && counts(certificate);
+        return [name, coveringWildcard(name)].some((each) =>
+            [...(this.#byName.get(each) ?? [])].some(isRival)
+        );
     }
 }
 
 /** The wildcard whose certificate would be taken for this name. */
-export const coveringWildcard = (name: string): string => `*${name.slice(name.indexOf('.') < 0 ? name.length : name.indexOf('.'))}`;
+export const coveringWildcard = (name: string): string =>
+    `*${name.slice(name.indexOf('.') < 0 ? name.length : name.indexOf('.'))}`;
 
-export const byName = (a: { readonly name: string }, b: { readonly name: string }): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+export const byName = (a: { readonly name: string }, b: { readonly name: string }): number =>
+    a.name < b.name ? -1 : a.name > b.name ? 1 : 0;

@@ -3,7 +3,10 @@ import type { EngineFolders } from '../files/home.ts';
 import type { EngineSettings } from '../site.ts';
 
 /** The folders that a configuration names. */
-export type CompileFolders = Pick<EngineFolders, 'adminSocket' | 'storage' | 'table' | 'certificates' | 'logFile'>;
+export type CompileFolders = Pick<
+    EngineFolders,
+    'adminSocket' | 'storage' | 'table' | 'certificates' | 'logFile'
+>;
 
 /** All that a configuration is made from, besides sites and certificates. */
 export interface CompileContext {

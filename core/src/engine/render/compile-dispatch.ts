@@ -26,31 +26,54 @@ const idOfEntry = '{http.regexp.portico_entry.2}';
 const idOfPause = '{http.regexp.portico_pause.1}';
 
 /** The routes of the server that serves all sites. */
-export const siteRoutes = (profiles: readonly CompiledProfile[], context: CompileContext): readonly Part[] => {
+export const siteRoutes = (
+    profiles: readonly CompiledProfile[],
+    context: CompileContext
+): readonly Part[] => {
     const look = '{http.regexp.portico_name.1}';
     // Only in front of hosts that are served: the engine's questions to itself are no business of plugins.
     const handlers = fragmentHandlers(context.settings);
     const guards = handlers.length === 0 ? [] : [{ handle: handlers }];
     return [
         {
-            match: [{ header_regexp: { Host: { name: 'portico_name', pattern: `^${plainName}(?::[0-9]*)?$` } } }],
-            handle: [subroute([{
-                match: [{
-                    file: {
-                        root: context.folders.table,
-                        // The exact name wins. It is asked twice because a rename can fall between listing a folder and looking at the file.
-                        try_files: [`/${look}/*`, `/${look}/*`, '/+.{http.regexp.portico_name.2}/*', '/+.{http.regexp.portico_name.2}/*']
+            match: [
+                { header_regexp: { Host: { name: 'portico_name', pattern: `^${plainName}(?::[0-9]*)?$` } } }
+            ],
+            handle: [
+                subroute([
+                    {
+                        match: [
+                            {
+                                file: {
+                                    root: context.folders.table,
+                                    // The exact name wins. It is asked twice because a rename can fall between listing a folder and looking at the file.
+                                    try_files: [
+                                        `/${look}/*`,
+                                        `/${look}/*`,
+                                        '/+.{http.regexp.portico_name.2}/*',
+                                        '/+.{http.regexp.portico_name.2}/*'
+                                    ]
+                                }
+                            }
+                        ],
+                        handle: [subroute([...guards, ...entryRoutes(profiles)])],
+                        terminal: true
                     }
-                }],
-                handle: [subroute([...guards, ...entryRoutes(profiles)])],
-                terminal: true
-            }])]
+                ])
+            ]
         },
         permissionRoute(context),
         {
             // Names are compared as they are: better refused aloud than answered as if the site did not exist.
-            match: [{ header_regexp: { Host: { name: 'portico_spelling', pattern: '[A-Z]|\\.(?::[0-9]*)?$' } } }],
-            handle: [answer(421, 'Misdirected request: write the host name in lower case and without a dot at its end.\n')],
+            match: [
+                { header_regexp: { Host: { name: 'portico_spelling', pattern: '[A-Z]|\\.(?::[0-9]*)?$' } } }
+            ],
+            handle: [
+                answer(
+                    421,
+                    'Misdirected request: write the host name in lower case and without a dot at its end.\n'
+                )
+            ],
             terminal: true
         },
         { handle: [notFound] }
@@ -61,24 +84,42 @@ export const siteRoutes = (profiles: readonly CompiledProfile[], context: Compil
 const entryRoutes = (profiles: readonly CompiledProfile[]): readonly Part[] => [
     {
         match: [entry('portico_entry', 'on,([a-z]+),(([0-9a-f])([0-9a-f])([0-9a-f])[0-9a-f]{13})(?:,(.+))?')],
-        handle: [subroute([
-            { match: [{ protocol: 'https', vars: { '{http.regexp.portico_entry.1}': ['none'] } }], handle: [notFound], terminal: true },
-            ...dispatch(profiles, 0),
-            // An entry that is ahead of the configuration; the table is written last, so nobody should see this.
-            { handle: [answer(503, 'The site is being set up.\n', { 'Retry-After': ['1'] })] }
-        ])],
+        handle: [
+            subroute([
+                {
+                    match: [{ protocol: 'https', vars: { '{http.regexp.portico_entry.1}': ['none'] } }],
+                    handle: [notFound],
+                    terminal: true
+                },
+                ...dispatch(profiles, 0),
+                // An entry that is ahead of the configuration; the table is written last, so nobody should see this.
+                { handle: [answer(503, 'The site is being set up.\n', { 'Retry-After': ['1'] })] }
+            ])
+        ],
         terminal: true
     },
     {
         match: [entry('portico_pause', 'maintenance,[a-z]+,([0-9a-f]{16}).*')],
-        handle: [subroute([
-            ...profiles.flatMap(({ id, pause }) => (pause === null ? [] : [{
-                match: [{ vars: { [idOfPause]: [id] } }],
-                handle: [{ handler: 'headers', response: { set: retryLater } }, pause],
-                terminal: true
-            }])),
-            { handle: [answer(503, 'The site is being worked on. Please try again later.\n', retryLater)] }
-        ])],
+        handle: [
+            subroute([
+                ...profiles.flatMap(({ id, pause }) =>
+                    pause === null
+                        ? []
+                        : [
+                              {
+                                  match: [{ vars: { [idOfPause]: [id] } }],
+                                  handle: [{ handler: 'headers', response: { set: retryLater } }, pause],
+                                  terminal: true
+                              }
+                          ]
+                ),
+                {
+                    handle: [
+                        answer(503, 'The site is being worked on. Please try again later.\n', retryLater)
+                    ]
+                }
+            ])
+        ],
         terminal: true
     },
     { handle: [notFound] }
@@ -87,7 +128,11 @@ const entryRoutes = (profiles: readonly CompiledProfile[]): readonly Part[] => [
 /** Profiles one after the other while they are few; by the next digit of the id where they are many. */
 const dispatch = (leaves: readonly CompiledProfile[], depth: number): readonly Part[] => {
     if (leaves.length <= widest || depth === digits) {
-        return leaves.map(({ id, handle }) => ({ match: [{ vars: { [idOfEntry]: [id] } }], handle, terminal: true }));
+        return leaves.map(({ id, handle }) => ({
+            match: [{ vars: { [idOfEntry]: [id] } }],
+            handle,
+            terminal: true
+        }));
     }
 
     const groups = new Map<string, CompiledProfile[]>();
@@ -111,17 +156,18 @@ export const compiledProfiles = (config: unknown): readonly CompiledProfile[] =>
             return;
         }
 
-        const { match, handle } = value as { readonly match?: readonly { readonly vars?: Readonly<Record<string, readonly string[]>> }[]; readonly handle?: readonly Part[] };
+        const { match, handle } = value as {
+            readonly match?: readonly { readonly vars?: Readonly<Record<string, readonly string[]>> }[];
+            readonly handle?: readonly Part[];
+        };
         const vars = Array.isArray(match) ? match[0]?.vars : undefined;
         const entryId = vars?.[idOfEntry]?.[0];
         const pauseId = vars?.[idOfPause]?.[0];
         if (entryId !== undefined && handle !== undefined) {
             handles.set(entryId, handle);
-        }
-        else if (pauseId !== undefined && handle?.[1] !== undefined) {
+        } else if (pauseId !== undefined && handle?.[1] !== undefined) {
             pauses.set(pauseId, handle[1]);
-        }
-        else {
+        } else {
             Object.values(value).forEach(walk);
         }
     };
@@ -135,37 +181,65 @@ const permissionRoute = ({ folders, address }: CompileContext): Part => {
     const host = permissionHost(address);
     return {
         match: [{ path: [permissionPath], host: [host], remote_ip: { ranges: [host] }, protocol: 'http' }],
-        handle: [subroute([
-            {
-                match: [{ vars_regexp: { '{http.request.uri.query.domain}': { name: 'portico_ask', pattern: `^${plainName}$` } } }],
-                handle: [subroute([{
-                    match: [{
-                        file: {
-                            root: folders.table,
-                            try_files: ['on', 'maintenance', 'on'].map((state) => `/{http.regexp.portico_ask.1}/${state},demand,*`)
+        handle: [
+            subroute([
+                {
+                    match: [
+                        {
+                            vars_regexp: {
+                                '{http.request.uri.query.domain}': {
+                                    name: 'portico_ask',
+                                    pattern: `^${plainName}$`
+                                }
+                            }
                         }
-                    }],
-                    handle: [answer(200, '')],
-                    terminal: true
-                }])]
-            },
-            { handle: [answer(403, '')] }
-        ])],
+                    ],
+                    handle: [
+                        subroute([
+                            {
+                                match: [
+                                    {
+                                        file: {
+                                            root: folders.table,
+                                            try_files: ['on', 'maintenance', 'on'].map(
+                                                (state) => `/{http.regexp.portico_ask.1}/${state},demand,*`
+                                            )
+                                        }
+                                    }
+                                ],
+                                handle: [answer(200, '')],
+                                terminal: true
+                            }
+                        ])
+                    ]
+                },
+                { handle: [answer(403, '')] }
+            ])
+        ],
         terminal: true
     };
 };
 
 /** The address on which the engine reaches itself. */
-export const permissionHost = (address: string | undefined): string => (address === undefined || address === '' || address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address);
+export const permissionHost = (address: string | undefined): string =>
+    address === undefined || address === '' || address === '0.0.0.0' || address === '::'
+        ? '127.0.0.1'
+        : address;
 
-const entry = (name: string, pattern: string): Part => ({ vars_regexp: { '{http.matchers.file.relative}': { name, pattern: `^/[^/]+/${pattern}$` } } });
+const entry = (name: string, pattern: string): Part => ({
+    vars_regexp: { '{http.matchers.file.relative}': { name, pattern: `^/[^/]+/${pattern}$` } }
+});
 
 const subroute = (routes: readonly Part[]): Part => ({ handler: 'subroute', routes });
 
 const answer = (status: number, body: string, headers: Part = {}): Part => ({
     handler: 'static_response',
     status_code: status,
-    headers: { ...(body !== '' && { 'Content-Type': ['text/plain; charset=utf-8'] }), 'Cache-Control': ['no-store'], ...headers },
+    headers: {
+        ...(body !== '' && { 'Content-Type': ['text/plain; charset=utf-8'] }),
+        'Cache-Control': ['no-store'],
+        ...headers
+    },
     ...(body !== '' && { body })
 });
 

@@ -39,7 +39,13 @@ export const compileSite = (site: Site): CompiledSite => {
     };
 };
 
-const entryTls: Readonly<Record<NameTls, TableEntry['tls']>> = { none: 'none', auto: 'demand', internal: 'demand', wildcard: 'certificate', certificate: 'certificate' };
+const entryTls: Readonly<Record<NameTls, TableEntry['tls']>> = {
+    none: 'none',
+    auto: 'demand',
+    internal: 'demand',
+    wildcard: 'certificate',
+    certificate: 'certificate'
+};
 
 const nameTls = (site: Site, name: string): NameTls => {
     if (!site.ssl) {

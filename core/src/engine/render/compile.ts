@@ -10,7 +10,11 @@ import type { EngineConfig } from '../port.ts';
 import { plainError } from './profile-chain.ts';
 
 /** Deterministic: `profiles` and `names` are sorted by the caller. @throws Error when a folder's path has characters that the engine reads as a pattern */
-export const compile = (profiles: readonly CompiledProfile[], names: TlsNames, context: CompileContext): EngineConfig => {
+export const compile = (
+    profiles: readonly CompiledProfile[],
+    names: TlsNames,
+    context: CompileContext
+): EngineConfig => {
     const { settings, folders, features } = context;
     for (const path of [folders.table, folders.storage, folders.certificates, folders.logFile]) {
         if (/[{}*?[\]\\]/.test(path)) {
@@ -18,14 +22,21 @@ export const compile = (profiles: readonly CompiledProfile[], names: TlsNames, c
         }
     }
 
-    const host = context.address === undefined || !context.address.includes(':') ? context.address ?? '' : `[${context.address}]`;
+    const host =
+        context.address === undefined || !context.address.includes(':')
+            ? (context.address ?? '')
+            : `[${context.address}]`;
     return {
         admin: adminConfig(folders),
-        logging: { logs: { default: {
-            level: 'INFO',
-            writer: { output: 'file', filename: folders.logFile, roll_size_mb: 10, roll_keep: 5 },
-            encoder: { format: 'json' }
-        } } },
+        logging: {
+            logs: {
+                default: {
+                    level: 'INFO',
+                    writer: { output: 'file', filename: folders.logFile, roll_size_mb: 10, roll_keep: 5 },
+                    encoder: { format: 'json' }
+                }
+            }
+        },
         storage: { module: 'file_system', root: folders.storage },
         apps: {
             ...fragmentApps(settings),

@@ -42,7 +42,10 @@ const upstreamTexts = (site: Site, refuse: Refuse): void => {
     const check = (address: string, path: string): void => {
         const upstream = parseUpstream(address);
         if (upstream === null) {
-            refuse(path, 'must be host:port, optionally behind http://, https:// or h2c://, or unix/ and an absolute path');
+            refuse(
+                path,
+                'must be host:port, optionally behind http://, https:// or h2c://, or unix/ and an absolute path'
+            );
         }
     };
 
@@ -81,7 +84,10 @@ const headerTexts = (site: Site, refuse: Refuse): void => {
     });
     const { forwardAuth } = site.access;
     if (forwardAuth !== null && !isAuthUrl(forwardAuth.url)) {
-        refuse('access.forwardAuth.url', 'must be an http or https URL without user, fragment and encoded % ? # in its path');
+        refuse(
+            'access.forwardAuth.url',
+            'must be an http or https URL without user, fragment and encoded % ? # in its path'
+        );
     }
 
     site.cors?.origins.forEach((origin, index) => {
@@ -93,7 +99,11 @@ const headerTexts = (site: Site, refuse: Refuse): void => {
         site.access[list].forEach((range, index) => {
             const [address = '', bits, more] = range.split('/');
             const most = isIPv4(address) ? 32 : isIPv6(address) && !address.includes('%') ? 128 : -1;
-            if (most < 0 || more !== undefined || (bits !== undefined && (!/^\d{1,3}$/.test(bits) || Number(bits) > most))) {
+            if (
+                most < 0 ||
+                more !== undefined ||
+                (bits !== undefined && (!/^\d{1,3}$/.test(bits) || Number(bits) > most))
+            ) {
                 refuse(`access.${list}.${index}`, 'must be an IP address or a CIDR range');
             }
         });
@@ -102,14 +112,19 @@ const headerTexts = (site: Site, refuse: Refuse): void => {
 
 const isAuthUrl = (text: string): boolean => {
     const url = URL.parse(text);
-    if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.hash !== '' || parseUpstream(`${url.hostname}:1`) === null) {
+    if (
+        url === null ||
+        !/^https?:$/.test(url.protocol) ||
+        url.username !== '' ||
+        url.hash !== '' ||
+        parseUpstream(`${url.hostname}:1`) === null
+    ) {
         return false;
     }
 
     try {
         return !/[%?#]/.test(decodeURIComponent(url.pathname));
-    }
-    catch {
+    } catch {
         return false;
     }
 };
@@ -125,7 +140,12 @@ const pathTexts = (site: Site, refuse: Refuse): void => {
         refuse('php.root', 'may not contain * ? [ ] or \\');
     }
 
-    const indexes = site.type === 'php' ? ['php', site.php?.index] as const : site.type === 'static' ? ['static', site.static?.index] as const : ['', []] as const;
+    const indexes =
+        site.type === 'php'
+            ? (['php', site.php?.index] as const)
+            : site.type === 'static'
+              ? (['static', site.static?.index] as const)
+              : (['', []] as const);
     indexes[1]?.forEach((index, at) => {
         if (!/^[^/\\*?[\]%#\0]+$/.test(index) || index === '.' || index === '..') {
             refuse(`${indexes[0]}.index.${at}`, 'must be a file name');
@@ -138,13 +158,11 @@ const walk = (value: unknown, path: string, refuse: Refuse): void => {
         if (secretPlaceholder.test(value)) {
             refuse(path, 'may not use the placeholders {env.…}, {file.…} and {system.…}');
         }
-    }
-    else if (Array.isArray(value)) {
+    } else if (Array.isArray(value)) {
         value.forEach((item, index) => {
             walk(item, `${path}.${index}`, refuse);
         });
-    }
-    else if (typeof value === 'object' && value !== null) {
+    } else if (typeof value === 'object' && value !== null) {
         for (const [key, item] of Object.entries(value)) {
             walk(key, `${path}.${key}`, refuse);
             walk(item, `${path}.${key}`, refuse);

@@ -9,24 +9,38 @@ import { upstreamAddress } from './profile-upstream.ts';
 export const addressRoutes = ({ access }: Behaviour): readonly Part[] => {
     const refuse = [{ handler: 'error', status_code: 403 }];
     return [
-        ...(access.deny.length > 0 ? [{ match: [{ remote_ip: { ranges: access.deny } }], handle: refuse }] : []),
-        ...(access.allow.length > 0 ? [{ match: [{ not: [{ remote_ip: { ranges: access.allow } }] }], handle: refuse }] : [])
+        ...(access.deny.length > 0
+            ? [{ match: [{ remote_ip: { ranges: access.deny } }], handle: refuse }]
+            : []),
+        ...(access.allow.length > 0
+            ? [{ match: [{ not: [{ remote_ip: { ranges: access.allow } }] }], handle: refuse }]
+            : [])
     ];
 };
 
-export const passwordRoutes = ({ access }: Behaviour): readonly Part[] => (access.basicAuth.length === 0 ? [] : [{
-    handle: [{
-        handler: 'authentication',
-        providers: {
-            http_basic: {
-                hash: { algorithm: 'bcrypt' },
-                accounts: access.basicAuth.map(({ username, hash }) => ({ username: literal(username), password: Buffer.from(hash).toString('base64') })),
-                // bcrypt takes tens of milliseconds by design; without the cache every request pays it.
-                hash_cache: {}
-            }
-        }
-    }]
-}]);
+export const passwordRoutes = ({ access }: Behaviour): readonly Part[] =>
+    access.basicAuth.length === 0
+        ? []
+        : [
+              {
+                  handle: [
+                      {
+                          handler: 'authentication',
+                          providers: {
+                              http_basic: {
+                                  hash: { algorithm: 'bcrypt' },
+                                  accounts: access.basicAuth.map(({ username, hash }) => ({
+                                      username: literal(username),
+                                      password: Buffer.from(hash).toString('base64')
+                                  })),
+                                  // bcrypt takes tens of milliseconds by design; without the cache every request pays it.
+                                  hash_cache: {}
+                              }
+                          }
+                      }
+                  ]
+              }
+          ];
 
 /** Asks another server; a 2xx lets the request on with the headers that it names, any other answer is the answer. */
 export const forwardAuthRoutes = ({ access, timeouts }: Behaviour): readonly Part[] => {
@@ -43,26 +57,48 @@ export const forwardAuthRoutes = ({ access, timeouts }: Behaviour): readonly Par
     return [
         ...(strip.length > 0 ? [{ handle: [{ handler: 'headers', request: { delete: strip } }] }] : []),
         {
-            handle: [{
-                handler: 'reverse_proxy',
-                upstreams: [{ dial: upstream.dial }],
-                transport: httpTransport(upstream.scheme, timeouts),
-                rewrite: { method: 'GET', uri },
-                headers: {
-                    request: {
-                        set: { 'X-Forwarded-Method': ['{http.request.method}'], 'X-Forwarded-Uri': ['{http.request.uri}'] },
-                        delete: ['Connection', 'Upgrade']
-                    }
-                },
-                handle_response: [{
-                    match: { status_code: [2] },
-                    routes: copyHeaders.map((name) => ({
-                        // A header that the other server did not send stays away, instead of arriving empty.
-                        match: [{ not: [{ vars: { [`{http.reverse_proxy.header.${name}}`]: ['', '<nil>'] } }] }],
-                        handle: [{ handler: 'headers', request: { set: { [name]: [`{http.reverse_proxy.header.${name}}`] } } }]
-                    }))
-                }]
-            }]
+            handle: [
+                {
+                    handler: 'reverse_proxy',
+                    upstreams: [{ dial: upstream.dial }],
+                    transport: httpTransport(upstream.scheme, timeouts),
+                    rewrite: { method: 'GET', uri },
+                    headers: {
+                        request: {
+                            set: {
+                                'X-Forwarded-Method': ['{http.request.method}'],
+                                'X-Forwarded-Uri': ['{http.request.uri}']
+                            },
+                            delete: ['Connection', 'Upgrade']
+                        }
+                    },
+                    handle_response: [
+                        {
+                            match: { status_code: [2] },
+                            routes: copyHeaders.map((name) => ({
+                                // A header that the other server did not send stays away, instead of arriving empty.
+                                match: [
+                                    {
+                                        not: [
+                                            {
+                                                vars: {
+                                                    [`{http.reverse_proxy.header.${name}}`]: ['', '<nil>']
+                                                }
+                                            }
+                                        ]
+                                    }
+                                ],
+                                handle: [
+                                    {
+                                        handler: 'headers',
+                                        request: { set: { [name]: [`{http.reverse_proxy.header.${name}}`] } }
+                                    }
+                                ]
+                            }))
+                        }
+                    ]
+                }
+            ]
         }
     ];
 };
@@ -105,13 +141,22 @@ export const preflightRoutes = ({ cors }: Behaviour): readonly Part[] => {
         return [];
     }
 
-    const preflight = { method: ['OPTIONS'], header: { Origin: ['*'], 'Access-Control-Request-Method': ['*'] } };
+    const preflight = {
+        method: ['OPTIONS'],
+        header: { Origin: ['*'], 'Access-Control-Request-Method': ['*'] }
+    };
     const headers = {
-        ...(cors.methods.length > 0 && { 'Access-Control-Allow-Methods': [literal(cors.methods.join(', '))] }),
-        ...(cors.headers.length > 0 && { 'Access-Control-Allow-Headers': [literal(cors.headers.join(', '))] }),
+        ...(cors.methods.length > 0 && {
+            'Access-Control-Allow-Methods': [literal(cors.methods.join(', '))]
+        }),
+        ...(cors.headers.length > 0 && {
+            'Access-Control-Allow-Headers': [literal(cors.headers.join(', '))]
+        }),
         'Access-Control-Max-Age': [String(cors.maxAgeSeconds)]
     };
-    const allowed = cors.origins.includes('*') ? preflight : { ...preflight, vars: { [origin]: cors.origins.map(literal) } };
+    const allowed = cors.origins.includes('*')
+        ? preflight
+        : { ...preflight, vars: { [origin]: cors.origins.map(literal) } };
     return [
         { match: [allowed], handle: [{ handler: 'static_response', status_code: 204, headers }] },
         { match: [preflight], handle: [{ handler: 'static_response', status_code: 204 }] }
@@ -119,16 +164,26 @@ export const preflightRoutes = ({ cors }: Behaviour): readonly Part[] => {
 };
 
 const allowOrigin = (cors: NonNullable<Behaviour['cors']>, everybody: boolean): Part => {
-    const headers = (set: Readonly<Record<string, readonly string[]>>): Part => ({ handler: 'headers', response: { set, deferred: true } });
+    const headers = (set: Readonly<Record<string, readonly string[]>>): Part => ({
+        handler: 'headers',
+        response: { set, deferred: true }
+    });
     if (everybody) {
         return headers({ 'Access-Control-Allow-Origin': ['*'] });
     }
 
     return {
         handler: 'subroute',
-        routes: [{
-            match: [{ vars: { [origin]: cors.origins.map(literal) } }],
-            handle: [headers({ 'Access-Control-Allow-Origin': [origin], ...(cors.credentials && { 'Access-Control-Allow-Credentials': ['true'] }) })]
-        }]
+        routes: [
+            {
+                match: [{ vars: { [origin]: cors.origins.map(literal) } }],
+                handle: [
+                    headers({
+                        'Access-Control-Allow-Origin': [origin],
+                        ...(cors.credentials && { 'Access-Control-Allow-Credentials': ['true'] })
+                    })
+                ]
+            }
+        ]
     };
 };

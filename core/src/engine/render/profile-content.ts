@@ -28,7 +28,9 @@ const locationRoutes = (behaviour: Behaviour, context: CompileContext): readonly
         .map(({ prefix, upstream, stripPrefix }) => ({
             ...(prefix !== '' && { match: [{ path_regexp: { pattern: `^${quoted(prefix)}(?:/|$)` } }] }),
             handle: [
-                ...(stripPrefix && prefix !== '' ? [{ handler: 'rewrite', strip_path_prefix: literal(prefix) }] : []),
+                ...(stripPrefix && prefix !== ''
+                    ? [{ handler: 'rewrite', strip_path_prefix: literal(prefix) }]
+                    : []),
                 locationProxy(upstream, behaviour, context)
             ]
         }));
@@ -37,21 +39,25 @@ const locationRoutes = (behaviour: Behaviour, context: CompileContext): readonly
 const decoded = (path: string): string => {
     try {
         return decodeURIComponent(path);
-    }
-    catch {
+    } catch {
         return path;
     }
 };
 
 /** Hexadecimal, so that neither the regular expression nor anything before it sees a brace. */
-const quoted = (text: string): string => text.replace(/[^A-Za-z0-9/_-]/gu, (character) => `\\x{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+const quoted = (text: string): string =>
+    text.replace(/[^A-Za-z0-9/_-]/gu, (character) => `\\x{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 
 const redirectRoutes = ({ redirect }: Behaviour): readonly Part[] => {
     if (redirect === null) {
         return [];
     }
 
-    const answer = (location: string): Part => ({ handler: 'static_response', status_code: redirect.code, headers: { Location: [location] } });
+    const answer = (location: string): Part => ({
+        handler: 'static_response',
+        status_code: redirect.code,
+        headers: { Location: [location] }
+    });
     if (!redirect.keepPath) {
         return [{ handle: [answer(literal(redirect.to))] }];
     }
@@ -67,8 +73,17 @@ const redirectRoutes = ({ redirect }: Behaviour): readonly Part[] => {
 
     // The address has a query of its own: the request's, if there is one, goes behind it.
     return [
-        { match: [{ vars: { '{http.request.uri.query}': [''] } }], handle: [{ handler: 'rewrite', uri: '?' }, answer(`${base}${uri}?${query}`)] },
-        { handle: [{ handler: 'vars', portico_query: '{http.request.uri.query}' }, { handler: 'rewrite', uri: '?' }, answer(`${base}${uri}?${query}&{http.vars.portico_query}`)] }
+        {
+            match: [{ vars: { '{http.request.uri.query}': [''] } }],
+            handle: [{ handler: 'rewrite', uri: '?' }, answer(`${base}${uri}?${query}`)]
+        },
+        {
+            handle: [
+                { handler: 'vars', portico_query: '{http.request.uri.query}' },
+                { handler: 'rewrite', uri: '?' },
+                answer(`${base}${uri}?${query}&{http.vars.portico_query}`)
+            ]
+        }
     ];
 };
 
@@ -85,10 +100,29 @@ const staticRoutes = (behaviour: Behaviour): readonly Part[] => {
     const page = index[0] ?? '';
     return [
         ...(request === null ? [] : [{ handle: [{ handler: 'headers', request }] }]),
-        ...(spaFallback ? [{
-            match: [{ not: [{ file: { root, try_files: [path, ...index.map((name) => `${path}/${name}`), ...(browse ? [`${path}/`] : [])] } }] }],
-            handle: [{ handler: 'rewrite', uri: `/${page}` }]
-        }] : []),
+        ...(spaFallback
+            ? [
+                  {
+                      match: [
+                          {
+                              not: [
+                                  {
+                                      file: {
+                                          root,
+                                          try_files: [
+                                              path,
+                                              ...index.map((name) => `${path}/${name}`),
+                                              ...(browse ? [`${path}/`] : [])
+                                          ]
+                                      }
+                                  }
+                              ]
+                          }
+                      ],
+                      handle: [{ handler: 'rewrite', uri: `/${page}` }]
+                  }
+              ]
+            : []),
         { handle: [{ handler: 'file_server', root, index_names: index, ...(browse && { browse: {} }) }] }
     ];
 };
@@ -107,27 +141,52 @@ const phpRoutes = (behaviour: Behaviour, context: CompileContext): readonly Part
     return [
         {
             // A folder without its slash would make every relative address in its page wrong.
-            match: [{ file: { root, try_files: index.map((name) => `${path}/${name}`) }, not: [{ path: ['*/'] }] }],
-            handle: [{ handler: 'rewrite', uri: '{http.request.uri.path}/' }, { handler: 'static_response', status_code: 308, headers: { Location: ['{http.request.uri}'] } }]
+            match: [
+                { file: { root, try_files: index.map((name) => `${path}/${name}`) }, not: [{ path: ['*/'] }] }
+            ],
+            handle: [
+                { handler: 'rewrite', uri: '{http.request.uri.path}/' },
+                {
+                    handler: 'static_response',
+                    status_code: 308,
+                    headers: { Location: ['{http.request.uri}'] }
+                }
+            ]
         },
         {
-            match: [{ file: { root, try_files: [path, ...index.map((name) => `${path}/${name}`), index[0] ?? ''], ...split } }],
+            match: [
+                {
+                    file: {
+                        root,
+                        try_files: [path, ...index.map((name) => `${path}/${name}`), index[0] ?? ''],
+                        ...split
+                    }
+                }
+            ],
             handle: [{ handler: 'rewrite', uri: '{http.matchers.file.relative}' }]
         },
         {
             match: [{ path: ['*.php'] }],
-            handle: [{
-                handler: 'reverse_proxy',
-                upstreams: [{ dial: literal(upstreamAddress(behaviour.php.fastcgi).dial) }],
-                transport: { protocol: 'fastcgi', root, ...split, ...timeoutFields(behaviour.timeouts) },
-                // `Proxy` would reach the script as HTTP_PROXY, which many libraries believe.
-                headers: { request: { ...request, delete: [...(request?.['delete'] as string[] | undefined ?? []), 'Proxy'] } },
-                ...(context.features.streamCloseDelay && { stream_close_delay: '10m' }),
-                ...errorResponses(behaviour)
-            }]
+            handle: [
+                {
+                    handler: 'reverse_proxy',
+                    upstreams: [{ dial: literal(upstreamAddress(behaviour.php.fastcgi).dial) }],
+                    transport: { protocol: 'fastcgi', root, ...split, ...timeoutFields(behaviour.timeouts) },
+                    // `Proxy` would reach the script as HTTP_PROXY, which many libraries believe.
+                    headers: {
+                        request: {
+                            ...request,
+                            delete: [...((request?.['delete'] as string[] | undefined) ?? []), 'Proxy']
+                        }
+                    },
+                    ...(context.features.streamCloseDelay && { stream_close_delay: '10m' }),
+                    ...errorResponses(behaviour)
+                }
+            ]
         },
         { handle: [{ handler: 'file_server', root, index_names: index }] }
     ];
 };
 
-const indexNames = (names: readonly string[], fallback: string): readonly string[] => (names.length === 0 ? [fallback] : names).map(literal);
+const indexNames = (names: readonly string[], fallback: string): readonly string[] =>
+    (names.length === 0 ? [fallback] : names).map(literal);

@@ -16,8 +16,7 @@ export const headerOperations = (operations: readonly HeaderOperation[]): Part |
         effects.set(key, effect);
         if (op === 'add') {
             effect.values.push(literal(value));
-        }
-        else {
+        } else {
             effect.replace = true;
             effect.values = op === 'set' ? [literal(value)] : [];
         }
@@ -29,8 +28,7 @@ export const headerOperations = (operations: readonly HeaderOperation[]): Part |
     for (const { name, replace, values } of effects.values()) {
         if (values.length === 0) {
             remove.push(name);
-        }
-        else {
+        } else {
             (replace ? set : add)[name] = values;
         }
     }

@@ -25,7 +25,13 @@ const streamCloseDelay = '10m';
 /** The site's own proxy. */
 export const siteProxy = (behaviour: Behaviour, context: CompileContext): Part => {
     if (behaviour.tableScheme !== null) {
-        return proxy(behaviour, context, [{ dial: tableDial }], behaviour.tableScheme, balancing(behaviour.loadBalancing, 1));
+        return proxy(
+            behaviour,
+            context,
+            [{ dial: tableDial }],
+            behaviour.tableScheme,
+            balancing(behaviour.loadBalancing, 1)
+        );
     }
 
     const addresses = behaviour.upstreams.map((upstream) => upstreamAddress(upstream.address));
@@ -33,8 +39,15 @@ export const siteProxy = (behaviour: Behaviour, context: CompileContext): Part =
     const native = weighted && context.features.weightedRoundRobin;
     const order = weighted && !native ? shares(behaviour.upstreams) : addresses.map((_, index) => index);
     const upstreams = order.map((index) => ({ dial: literal(addresses[index]?.dial ?? '') }));
-    const selection = balancing(behaviour.loadBalancing, upstreams.length, native ? behaviour.upstreams.map((upstream) => upstream.weight) : null);
-    return { ...proxy(behaviour, context, upstreams, addresses[0]?.scheme ?? 'http', selection), ...healthChecks(behaviour) };
+    const selection = balancing(
+        behaviour.loadBalancing,
+        upstreams.length,
+        native ? behaviour.upstreams.map((upstream) => upstream.weight) : null
+    );
+    return {
+        ...proxy(behaviour, context, upstreams, addresses[0]?.scheme ?? 'http', selection),
+        ...healthChecks(behaviour)
+    };
 };
 
 /** The proxy of one location. */
@@ -59,17 +72,33 @@ export const timeoutFields = (timeouts: Behaviour['timeouts']): Part => ({
 });
 
 /** An upstream's answer that has an error page becomes an error, so that the page is in one place. */
-export const errorResponses = (behaviour: Behaviour): Part => (behaviour.errorPages.length === 0 ? {} : {
-    handle_response: behaviour.errorPages.map((page) => ({
-        match: { status_code: [page.status] },
-        routes: [{ handle: [
-            { handler: 'copy_response_headers', include: ['Allow', 'Retry-After', 'Set-Cookie', 'Vary', 'Www-Authenticate'] },
-            { handler: 'error', status_code: page.status }
-        ] }]
-    }))
-});
+export const errorResponses = (behaviour: Behaviour): Part =>
+    behaviour.errorPages.length === 0
+        ? {}
+        : {
+              handle_response: behaviour.errorPages.map((page) => ({
+                  match: { status_code: [page.status] },
+                  routes: [
+                      {
+                          handle: [
+                              {
+                                  handler: 'copy_response_headers',
+                                  include: ['Allow', 'Retry-After', 'Set-Cookie', 'Vary', 'Www-Authenticate']
+                              },
+                              { handler: 'error', status_code: page.status }
+                          ]
+                      }
+                  ]
+              }))
+          };
 
-const proxy = (behaviour: Behaviour, context: CompileContext, upstreams: readonly Part[], scheme: UpstreamAddress['scheme'], selection: Part): Part => {
+const proxy = (
+    behaviour: Behaviour,
+    context: CompileContext,
+    upstreams: readonly Part[],
+    scheme: UpstreamAddress['scheme'],
+    selection: Part
+): Part => {
     const request = requestOperations(behaviour, scheme, context);
     return {
         handler: 'reverse_proxy',
@@ -82,9 +111,17 @@ const proxy = (behaviour: Behaviour, context: CompileContext, upstreams: readonl
     };
 };
 
-const requestOperations = (behaviour: Behaviour, scheme: UpstreamAddress['scheme'], context: CompileContext): Part | null => {
+const requestOperations = (
+    behaviour: Behaviour,
+    scheme: UpstreamAddress['scheme'],
+    context: CompileContext
+): Part | null => {
     const operations = headerOperations(behaviour.headers.request);
-    if (scheme !== 'https' || !context.features.rewritesHostForTls || behaviour.headers.request.some(({ name }) => name.toLowerCase() === 'host')) {
+    if (
+        scheme !== 'https' ||
+        !context.features.rewritesHostForTls ||
+        behaviour.headers.request.some(({ name }) => name.toLowerCase() === 'host')
+    ) {
         return operations;
     }
 
@@ -92,7 +129,11 @@ const requestOperations = (behaviour: Behaviour, scheme: UpstreamAddress['scheme
     return { ...operations, set: { ...set, Host: ['{http.request.hostport}'] } };
 };
 
-const balancing = (settings: LoadBalancing | null, count: number, weights: readonly number[] | null = null): Part => {
+const balancing = (
+    settings: LoadBalancing | null,
+    count: number,
+    weights: readonly number[] | null = null
+): Part => {
     if (settings === null) {
         // The engine's own default is random; a user who lists upstreams expects turns.
         return count > 1 ? { load_balancing: { selection_policy: { policy: 'round_robin' } } } : {};
@@ -121,7 +162,10 @@ const selectionPolicy = (settings: LoadBalancing, weights: readonly number[] | n
 };
 
 const healthChecks = ({ healthCheck, loadBalancing, upstreams }: Behaviour): Part => {
-    const tries = upstreams.length > 1 && loadBalancing !== null && (loadBalancing.retries > 0 || loadBalancing.tryDurationSeconds > 0);
+    const tries =
+        upstreams.length > 1 &&
+        loadBalancing !== null &&
+        (loadBalancing.retries > 0 || loadBalancing.tryDurationSeconds > 0);
     const passive = healthCheck?.passive ?? null;
     const active = healthCheck?.path ?? null;
     if (active === null && passive === null && !tries) {
@@ -130,17 +174,23 @@ const healthChecks = ({ healthCheck, loadBalancing, upstreams }: Behaviour): Par
 
     return {
         health_checks: {
-            ...(healthCheck !== null && active !== null && {
-                active: {
-                    uri: active,
-                    interval: `${healthCheck.intervalSeconds}s`,
-                    timeout: `${healthCheck.timeoutSeconds}s`,
-                    expect_status: healthCheck.expectStatus
-                }
-            }),
+            ...(healthCheck !== null &&
+                active !== null && {
+                    active: {
+                        uri: active,
+                        interval: `${healthCheck.intervalSeconds}s`,
+                        timeout: `${healthCheck.timeoutSeconds}s`,
+                        expect_status: healthCheck.expectStatus
+                    }
+                }),
             ...(passive === null
                 ? tries && { passive: { max_fails: 1, fail_duration: passedOver } }
-                : { passive: { max_fails: passive.maxFails, fail_duration: `${passive.failDurationSeconds}s` } })
+                : {
+                      passive: {
+                          max_fails: passive.maxFails,
+                          fail_duration: `${passive.failDurationSeconds}s`
+                      }
+                  })
         }
     };
 };
@@ -154,7 +204,7 @@ export const shares = (upstreams: readonly Upstream[]): readonly number[] => {
     let weights = upstreams.map(({ weight }) => weight / divisor);
     const total = sum(weights);
     if (total > mostShares) {
-        weights = weights.map((weight) => Math.max(1, Math.round(weight * mostShares / total)));
+        weights = weights.map((weight) => Math.max(1, Math.round((weight * mostShares) / total)));
     }
 
     const turns = sum(weights);
@@ -174,4 +224,5 @@ export const shares = (upstreams: readonly Upstream[]): readonly number[] => {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
-const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : greatestCommonDivisor(b, a % b));
+const greatestCommonDivisor = (a: number, b: number): number =>
+    b === 0 ? a : greatestCommonDivisor(b, a % b);

@@ -10,7 +10,10 @@ interface RunningTls {
     readonly wildcards: ReadonlySet<string>;
     readonly managed: ReadonlySet<string>;
     /** `names` where they are known. */
-    readonly certificates: ReadonlyMap<number, TlsNames['certificates'][number] & { readonly names?: readonly string[] }>;
+    readonly certificates: ReadonlyMap<
+        number,
+        TlsNames['certificates'][number] & { readonly names?: readonly string[] }
+    >;
     /** Name to fingerprint. */
     readonly choices: ReadonlyMap<string, string>;
 }
@@ -52,8 +55,7 @@ export class TlsNeeds {
         const users = certificateId === null ? 0 : (this.#users.get(certificateId) ?? 0) - 1;
         if (certificateId !== null && users > 0) {
             this.#users.set(certificateId, users);
-        }
-        else if (certificateId !== null) {
+        } else if (certificateId !== null) {
             this.#users.delete(certificateId);
         }
     }
@@ -74,16 +76,23 @@ export class TlsNeeds {
     /** What a configuration has to say, sorted. */
     names(): TlsNames {
         const { auto, internal, wildcard } = this.#names;
-        const managed = wildcard.size === 0 ? [] : [...auto].filter((name) => wildcard.has(coveringWildcard(name)));
+        const managed =
+            wildcard.size === 0 ? [] : [...auto].filter((name) => wildcard.has(coveringWildcard(name)));
         return {
             internal: [...internal].sort(),
             wildcards: [...wildcard].sort(),
             managed: managed.sort(),
-            certificates: [...this.#certificates.values()].filter(({ id }) => this.#users.has(id)).sort((a, b) => a.id - b.id),
-            choices: [...this.#chosen.keys()].flatMap((name) => {
-                const fingerprint = this.#fingerprintFor(name);
-                return fingerprint !== undefined && this.#isContested(name, fingerprint) ? [{ name, fingerprint }] : [];
-            }).sort(byName)
+            certificates: [...this.#certificates.values()]
+                .filter(({ id }) => this.#users.has(id))
+                .sort((a, b) => a.id - b.id),
+            choices: [...this.#chosen.keys()]
+                .flatMap((name) => {
+                    const fingerprint = this.#fingerprintFor(name);
+                    return fingerprint !== undefined && this.#isContested(name, fingerprint)
+                        ? [{ name, fingerprint }]
+                        : [];
+                })
+                .sort(byName)
         };
     }
 
@@ -91,12 +100,23 @@ export class TlsNeeds {
     namesWith(found: Pick<TlsNames, 'internal' | 'certificates' | 'choices'>): TlsNames {
         const names = this.names();
         const wanted = new Set(names.choices.map(({ name }) => name));
-        const spare = found.choices.filter(({ name, fingerprint }) => !wanted.has(name) && !this.#names.auto.has(name) && !this.#names.internal.has(name) && (this.#fingerprintFor(name) ?? fingerprint) === fingerprint);
-        const left = found.internal.filter((name) => !this.#names.auto.has(name) && !this.#names.internal.has(name));
+        const spare = found.choices.filter(
+            ({ name, fingerprint }) =>
+                !wanted.has(name) &&
+                !this.#names.auto.has(name) &&
+                !this.#names.internal.has(name) &&
+                (this.#fingerprintFor(name) ?? fingerprint) === fingerprint
+        );
+        const left = found.internal.filter(
+            (name) => !this.#names.auto.has(name) && !this.#names.internal.has(name)
+        );
         return {
             ...names,
             internal: [...names.internal, ...left].sort(),
-            certificates: [...names.certificates, ...found.certificates.filter(({ id }) => !this.#users.has(id))].sort((a, b) => a.id - b.id),
+            certificates: [
+                ...names.certificates,
+                ...found.certificates.filter(({ id }) => !this.#users.has(id))
+            ].sort((a, b) => a.id - b.id),
             choices: [...names.choices, ...spare].sort(byName)
         };
     }
@@ -113,7 +133,9 @@ export class TlsNeeds {
         this.#left.clear();
         names.certificates.forEach(({ id }) => this.checkCertificate(id));
         if (this.#left.size > 0) {
-            [...this.#names.auto, ...this.#names.internal, ...this.#chosen.keys()].forEach((name) => this.#checkName(name));
+            [...this.#names.auto, ...this.#names.internal, ...this.#chosen.keys()].forEach((name) =>
+                this.#checkName(name)
+            );
         }
     }
 
@@ -129,11 +151,15 @@ export class TlsNeeds {
         const running = this.#running?.certificates.get(id);
         const used = this.#users.has(id);
         const wanted = used ? this.#certificates.get(id) : undefined;
-        this.#mark(`certificate ${id}`, this.#running !== null && wanted !== undefined && (running === undefined || certificateName(running) !== certificateName(wanted)));
+        this.#mark(
+            `certificate ${id}`,
+            this.#running !== null &&
+                wanted !== undefined &&
+                (running === undefined || certificateName(running) !== certificateName(wanted))
+        );
         if (running === undefined || used) {
             this.#left.delete(id);
-        }
-        else {
+        } else {
             this.#left.set(id, running.names ?? null);
         }
 
@@ -162,19 +188,29 @@ export class TlsNeeds {
 
         const { auto, internal, wildcard } = this.#names;
         const covering = coveringWildcard(name);
-        this.#mark(`name ${name}`, (internal.has(name) && !running.internal.has(name))
-            // The engine's own authority would sign for a name that wants a public certificate.
-            || (auto.has(name) && (running.internal.has(name) || (wildcard.has(covering) && !running.managed.has(name))))
-            // A wildcard's certificate is in the engine's memory until a load, and would be taken for every name below it.
-            || wildcard.has(name) !== running.wildcards.has(name)
-            || ((auto.has(name) || internal.has(name)) && (running.choices.has(name) || this.#isCoveredByLeft(name, covering)))
-            || this.#isShownAnother(name, running.choices.get(name)));
+        this.#mark(
+            `name ${name}`,
+            (internal.has(name) && !running.internal.has(name)) ||
+                // The engine's own authority would sign for a name that wants a public certificate.
+                (auto.has(name) &&
+                    (running.internal.has(name) || (wildcard.has(covering) && !running.managed.has(name)))) ||
+                // A wildcard's certificate is in the engine's memory until a load, and would be taken for every name below it.
+                wildcard.has(name) !== running.wildcards.has(name) ||
+                ((auto.has(name) || internal.has(name)) &&
+                    (running.choices.has(name) || this.#isCoveredByLeft(name, covering))) ||
+                this.#isShownAnother(name, running.choices.get(name))
+        );
     }
 
     /** Whether the running engine would take another certificate than the one that the name's host wants, or any. */
     #isShownAnother(name: string, shown: string | undefined): boolean {
         const wanted = this.#fingerprintFor(name);
-        return wanted !== undefined && (shown === undefined ? this.#isContested(name, wanted) || this.#isCoveredByLeft(name, coveringWildcard(name)) : shown !== wanted);
+        return (
+            wanted !== undefined &&
+            (shown === undefined
+                ? this.#isContested(name, wanted) || this.#isCoveredByLeft(name, coveringWildcard(name))
+                : shown !== wanted)
+        );
     }
 
     /** Of the certificate that the name's host wants; undefined when it wants none, or one that is not there. */
@@ -204,8 +240,7 @@ export class TlsNeeds {
     #mark(key: string, lacking: boolean): void {
         if (lacking) {
             this.#lacking.add(key);
-        }
-        else {
+        } else {
             this.#lacking.delete(key);
         }
     }

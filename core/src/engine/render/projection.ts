@@ -112,8 +112,15 @@ class IncrementalProjection implements Projection {
     }
 
     change(change: ProjectionChange): ProjectionStep {
-        const sites = (change.sites ?? []).map(({ id, site }) => ({ id, site: site === null ? null : this.#share(compileSite(site)) }));
-        const { reversal, moves } = this.#assign({ sites, settings: change.settings ?? this.#context.settings, certificates: change.certificates ?? [] });
+        const sites = (change.sites ?? []).map(({ id, site }) => ({
+            id,
+            site: site === null ? null : this.#share(compileSite(site))
+        }));
+        const { reversal, moves } = this.#assign({
+            sites,
+            settings: change.settings ?? this.#context.settings,
+            certificates: change.certificates ?? []
+        });
         this.#steps += 1;
         const number = this.#steps;
         return {
@@ -145,7 +152,10 @@ class IncrementalProjection implements Projection {
 
     adopt(running: EngineConfig): boolean {
         const extra = compiledProfiles(running).filter(({ id }) => !this.#profiles.has(id));
-        const candidate = this.#compile([...this.#wantedProfiles(), ...extra], this.#tls.namesWith(loadedNames(running)));
+        const candidate = this.#compile(
+            [...this.#wantedProfiles(), ...extra],
+            this.#tls.namesWith(loadedNames(running))
+        );
         if (candidate.hash !== hashOf(running)) {
             return false;
         }
@@ -170,7 +180,13 @@ class IncrementalProjection implements Projection {
             return this.#running;
         }
 
-        this.#memo ??= this.#compile([...this.#wantedProfiles(), ...Array.from(this.#retained.values(), (profile) => compileProfile(profile, this.#context))], this.#tls.names());
+        this.#memo ??= this.#compile(
+            [
+                ...this.#wantedProfiles(),
+                ...Array.from(this.#retained.values(), (profile) => compileProfile(profile, this.#context))
+            ],
+            this.#tls.names()
+        );
         return this.#memo;
     }
 
@@ -202,7 +218,10 @@ class IncrementalProjection implements Projection {
         const reversal = {
             sites: change.sites.map(({ id }) => ({ id, site: this.#sites.get(id) ?? null })),
             settings: this.#context.settings,
-            certificates: change.certificates.map(({ id }) => ({ id, certificate: this.#tls.certificates.get(id) ?? null }))
+            certificates: change.certificates.map(({ id }) => ({
+                id,
+                certificate: this.#tls.certificates.get(id) ?? null
+            }))
         };
         const former = reversal.sites.flatMap(({ site }) => site ?? []);
         const latter = change.sites.flatMap(({ site }) => site ?? []);
@@ -210,11 +229,18 @@ class IncrementalProjection implements Projection {
         this.#memo = null;
         former.forEach((site) => this.#remove(site, before));
         latter.forEach((site) => this.#add(site, before));
-        change.sites.forEach(({ id, site }) => (site === null ? this.#sites.delete(id) : this.#sites.set(id, site)));
+        change.sites.forEach(({ id, site }) =>
+            site === null ? this.#sites.delete(id) : this.#sites.set(id, site)
+        );
         change.certificates.forEach(({ id, certificate }) => this.#tls.setCertificate(id, certificate));
         this.#context = { ...this.#context, settings: change.settings };
 
-        this.#mark('settings', this.#running !== null && this.#running.settings !== change.settings && hashOf(this.#running.settings) !== hashOf(change.settings));
+        this.#mark(
+            'settings',
+            this.#running !== null &&
+                this.#running.settings !== change.settings &&
+                hashOf(this.#running.settings) !== hashOf(change.settings)
+        );
         change.certificates.forEach(({ id }) => this.#tls.checkCertificate(id));
         for (const site of [...former, ...latter]) {
             this.#checkProfile(site.profile.id);
@@ -225,7 +251,9 @@ class IncrementalProjection implements Projection {
     }
 
     #refuseDoubles(sites: Reversal['sites']): void {
-        const leaving = new Set(sites.flatMap(({ id }) => this.#sites.get(id)?.names.map(({ name }) => name) ?? []));
+        const leaving = new Set(
+            sites.flatMap(({ id }) => this.#sites.get(id)?.names.map(({ name }) => name) ?? [])
+        );
         const coming = new Set<string>();
         for (const name of sites.flatMap(({ site }) => site?.names.map((compiled) => compiled.name) ?? [])) {
             if (coming.has(name) || (this.#table.has(name) && !leaving.has(name))) {
@@ -289,13 +317,15 @@ class IncrementalProjection implements Projection {
     #mark(key: string, lacking: boolean): void {
         if (lacking) {
             this.#lacking.add(key);
-        }
-        else {
+        } else {
             this.#lacking.delete(key);
         }
     }
 
     #checkProfile(id: string): void {
-        this.#mark(`profile ${id}`, this.#running !== null && this.#profiles.has(id) && !this.#running.profiles.has(id));
+        this.#mark(
+            `profile ${id}`,
+            this.#running !== null && this.#profiles.has(id) && !this.#running.profiles.has(id)
+        );
     }
 }

@@ -27,13 +27,24 @@ export interface Rendered {
 }
 
 /** Renders everything from scratch. Pure. @throws Error when two sites have one name */
-export const render = (state: RenderState): Rendered => renderCompiled(Array.from(state.sites, compileSite), state.certificates, state);
+export const render = (state: RenderState): Rendered =>
+    renderCompiled(Array.from(state.sites, compileSite), state.certificates, state);
 
 /** The same from sites that are compiled already. */
-export const renderCompiled = (sites: Iterable<CompiledSite>, certificates: Iterable<SiteCertificate>, context: CompileContext): Rendered => {
+export const renderCompiled = (
+    sites: Iterable<CompiledSite>,
+    certificates: Iterable<SiteCertificate>,
+    context: CompileContext
+): Rendered => {
     const table = new Map<string, string>();
     const profiles = new Map<string, Profile>();
-    const byMode = { none: [] as string[], auto: [] as string[], internal: [] as string[], wildcard: [] as string[], certificate: [] as string[] };
+    const byMode = {
+        none: [] as string[],
+        auto: [] as string[],
+        internal: [] as string[],
+        wildcard: [] as string[],
+        certificate: [] as string[]
+    };
     const chosen = new Map<string, number>();
     const used = new Set<number>();
     for (const site of sites) {
@@ -56,32 +67,51 @@ export const renderCompiled = (sites: Iterable<CompiledSite>, certificates: Iter
     }
 
     const wildcards = new Set(byMode.wildcard);
-    const loaded = new Map(Array.from(certificates).filter(({ id }) => used.has(id)).sort((a, b) => a.id - b.id).map((certificate) => [certificate.id, certificate]));
+    const loaded = new Map(
+        Array.from(certificates)
+            .filter(({ id }) => used.has(id))
+            .sort((a, b) => a.id - b.id)
+            .map((certificate) => [certificate.id, certificate])
+    );
     const coverage = new Coverage(loaded.values());
     const names = {
         internal: byMode.internal.sort(),
         wildcards: byMode.wildcard.sort(),
         managed: byMode.auto.filter((name) => wildcards.has(coveringWildcard(name))).sort(),
         certificates: [...loaded.values()],
-        choices: [...chosen].flatMap(([name, id]) => {
-            const fingerprint = loaded.get(id)?.fingerprint;
-            return fingerprint !== undefined && coverage.isContested({ name, fingerprint }) ? [{ name, fingerprint }] : [];
-        }).sort(byName)
+        choices: [...chosen]
+            .flatMap(([name, id]) => {
+                const fingerprint = loaded.get(id)?.fingerprint;
+                return fingerprint !== undefined && coverage.isContested({ name, fingerprint })
+                    ? [{ name, fingerprint }]
+                    : [];
+            })
+            .sort(byName)
     };
-    const config = compile([...profiles.values()].sort(byId).map((profile) => compileProfile(profile, context)), names, context);
+    const config = compile(
+        [...profiles.values()].sort(byId).map((profile) => compileProfile(profile, context)),
+        names,
+        context
+    );
     return { config, configHash: hashOf(config), table, tableHash: tableHash(table) };
 };
 
 /** What one site becomes, for reading by humans: its table entries, its profile's handlers and its part of the TLS configuration. */
 export const explain = (site: Site, context: CompileContext): EngineConfig => {
     const compiled = compileSite(site);
-    const named = (tls: string): readonly string[] => compiled.names.filter((name) => name.tls === tls).map(({ name }) => name);
+    const named = (tls: string): readonly string[] =>
+        compiled.names.filter((name) => name.tls === tls).map(({ name }) => name);
     const { handle, pause } = compileProfile(compiled.profile, context);
     return {
         table: Object.fromEntries(compiled.names.map(({ name, entry }): [string, string] => [name, entry])),
         profile: { id: compiled.profile.id, handle, ...(pause !== null && { maintenance: pause }) },
-        tls: { onDemand: [...named('auto'), ...named('internal')], internal: [...named('internal'), ...named('wildcard')], certificateId: compiled.certificateId }
+        tls: {
+            onDemand: [...named('auto'), ...named('internal')],
+            internal: [...named('internal'), ...named('wildcard')],
+            certificateId: compiled.certificateId
+        }
     };
 };
 
-export const byId = (a: { readonly id: string }, b: { readonly id: string }): number => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+export const byId = (a: { readonly id: string }, b: { readonly id: string }): number =>
+    a.id < b.id ? -1 : a.id > b.id ? 1 : 0;

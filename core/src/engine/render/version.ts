@@ -7,7 +7,14 @@ import type { EngineVersion } from '../port.ts';
 export const parseEngineVersion = (output: string): EngineVersion | null => {
     const first = output.trim().split(/\s/, 1)[0] ?? '';
     const match = /^v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,6}))?(?![\w.])/.exec(first);
-    return match === null ? null : { text: first.slice(0, 64).replace(/^v/, ''), major: Number(match[1]), minor: Number(match[2]), patch: Number(match[3] ?? 0) };
+    return match === null
+        ? null
+        : {
+              text: first.slice(0, 64).replace(/^v/, ''),
+              major: Number(match[1]),
+              minor: Number(match[2]),
+              patch: Number(match[3] ?? 0)
+          };
 };
 
 /** Whether `version` is `major.minor` or newer; an unknown version counts as the newest, since it was built from source. */

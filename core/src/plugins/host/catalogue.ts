@@ -1,6 +1,13 @@
 /** The catalogue of what is mounted, and calls of it through the front door on behalf of whoever asks a plugin. */
 import type { ServerInjectResponse } from '@hapi/hapi';
-import { isFailure, type AnySchema, type ApiAnswer, type ApiCall, type JsonSchema, type RouteInfo } from '@portico/sdk';
+import {
+    isFailure,
+    type AnySchema,
+    type ApiAnswer,
+    type ApiCall,
+    type JsonSchema,
+    type RouteInfo
+} from '@portico/sdk';
 import type { HttpServer } from '../../http/server.ts';
 import { jsonSchemaOf } from '../../http/json-schema.ts';
 import { fullPath, templateOf } from '../../http/openapi-path.ts';
@@ -24,22 +31,46 @@ function entries(gateway: Pick<PluginGateway, 'servers'>): Entry[] {
 }
 
 /** What is mounted now, of `caller` only what it may call, and of that what the plugin was granted. */
-export function listRoutes(gateway: Pick<PluginGateway, 'servers'>, grants: Grants, caller: Caller | null, filter: { readonly effect?: RouteInfo['effect']; readonly tool?: boolean }): readonly RouteInfo[] {
-    return entries(gateway).filter(({ info, route }) =>
-        (caller === null || (mayCall(caller, route) && isReachable(grants.plugin, info) && grants.api(info.id, info.effect)))
-        && (filter.effect === undefined || info.effect === filter.effect)
-        && (filter.tool === undefined || info.tool === filter.tool)).map(({ info }) => info);
+export function listRoutes(
+    gateway: Pick<PluginGateway, 'servers'>,
+    grants: Grants,
+    caller: Caller | null,
+    filter: { readonly effect?: RouteInfo['effect']; readonly tool?: boolean }
+): readonly RouteInfo[] {
+    return entries(gateway)
+        .filter(
+            ({ info, route }) =>
+                (caller === null ||
+                    (mayCall(caller, route) &&
+                        isReachable(grants.plugin, info) &&
+                        grants.api(info.id, info.effect))) &&
+                (filter.effect === undefined || info.effect === filter.effect) &&
+                (filter.tool === undefined || info.tool === filter.tool)
+        )
+        .map(({ info }) => info);
 }
 
 /** Calls a route as the asker of a plugin. What the route answers, failures included, is the answer. */
-export async function callRoute(gateway: PluginGateway, grants: Grants, held: Held, caller: Caller, call: Omit<ApiCall, 'signal'>, signal: AbortSignal | null): Promise<ApiAnswer> {
+export async function callRoute(
+    gateway: PluginGateway,
+    grants: Grants,
+    held: Held,
+    caller: Caller,
+    call: Omit<ApiCall, 'signal'>,
+    signal: AbortSignal | null
+): Promise<ApiAnswer> {
     const entry = entries(gateway).find(({ info }) => info.id === call.id);
     if (entry === undefined || !isReachable(grants.plugin, entry.info) || entry.info.kind !== 'json') {
         return refusal(40400, 'NOT_FOUND', `There is no route ${call.id} that a plugin may call`);
     }
     if (!grants.api(entry.info.id, entry.info.effect)) {
         grants.missing(`api: ${entry.info.id}`);
-        return refusal(40300, 'FORBIDDEN', `The plugin ${grants.plugin} lacks the capability api for ${entry.info.id}`, { permission: `api:${entry.info.id}` });
+        return refusal(
+            40300,
+            'FORBIDDEN',
+            `The plugin ${grants.plugin} lacks the capability api for ${entry.info.id}`,
+            { permission: `api:${entry.info.id}` }
+        );
     }
     if (held.depth >= deepest) {
         return refusal(40300, 'FORBIDDEN', `Calls of plugins are nested more than ${deepest} deep`);
@@ -54,10 +85,13 @@ export async function callRoute(gateway: PluginGateway, grants: Grants, held: He
         url,
         remoteAddress: held.ip ?? '127.0.0.1',
         headers: {
-            host: 'panel.invalid', 'user-agent': `plugin ${grants.plugin}`,
+            host: 'panel.invalid',
+            'user-agent': `plugin ${grants.plugin}`,
             ...(call.payload === undefined ? {} : { 'content-type': 'application/json' }),
             ...(call.idempotencyKey === undefined ? {} : { 'idempotency-key': call.idempotencyKey }),
-            ...(call.ifMatch === undefined ? {} : { 'if-match': /^"|^\*$|^W\//.test(call.ifMatch) ? call.ifMatch : `"${call.ifMatch}"` })
+            ...(call.ifMatch === undefined
+                ? {}
+                : { 'if-match': /^"|^\*$|^W\//.test(call.ifMatch) ? call.ifMatch : `"${call.ifMatch}"` })
         },
         ...(call.payload === undefined ? {} : { payload: JSON.stringify(call.payload) }),
         app: { caller: via } as never
@@ -65,15 +99,18 @@ export async function callRoute(gateway: PluginGateway, grants: Grants, held: He
     let answer: ServerInjectResponse;
     try {
         answer = await cancellable(sending, signal);
-    }
-    catch (error) {
+    } catch (error) {
         if (isFailure(error)) {
             return refusal(error.code, error.reason, error.message, error.data ?? {}); // it is being swapped, and that takes too long
         }
         throw error;
     }
     const { statusCode, payload } = answer;
-    const { code = 0, message = '', data = null } = (payload === '' ? {} : JSON.parse(payload)) as Partial<ApiAnswer>;
+    const {
+        code = 0,
+        message = '',
+        data = null
+    } = (payload === '' ? {} : JSON.parse(payload)) as Partial<ApiAnswer>;
     return { status: statusCode, code, message, data };
 }
 
@@ -88,8 +125,7 @@ async function cancellable<T>(work: Promise<T>, signal: AbortSignal | null): Pro
     signal.addEventListener('abort', abort, { once: true });
     try {
         return await Promise.race([work, promise]);
-    }
-    finally {
+    } finally {
         signal.removeEventListener('abort', abort);
     }
 }
@@ -107,8 +143,13 @@ function mayCall(caller: Caller, route: Route): boolean {
     if (caller.kind === 'system') {
         return true;
     }
-    return caller.id !== null && route.stepUp !== true && (route.sessionOnly !== true || caller.tokenId === null) && (access === 'authenticated' || caller.can(access))
-        && (caller.role !== 'viewer' || route.ownAccount === true || effectOf(route) === 'read');
+    return (
+        caller.id !== null &&
+        route.stepUp !== true &&
+        (route.sessionOnly !== true || caller.tokenId === null) &&
+        (access === 'authenticated' || caller.can(access)) &&
+        (caller.role !== 'viewer' || route.ownAccount === true || effectOf(route) === 'read')
+    );
 }
 
 function entryOf({ prefix }: Pick<HttpServer, 'prefix'>, route: Route): Entry {
@@ -116,18 +157,44 @@ function entryOf({ prefix }: Pick<HttpServer, 'prefix'>, route: Route): Entry {
     if (entry === undefined) {
         const plugin = /^\/api\/plugins\/([^/]+)/.exec(prefix)?.[1] ?? null;
         const { kind, access, summary, description = '', tool = true } = route;
-        const isTool = tool && kind === 'json' && route.stepUp !== true && route.secret !== true && !route.path.startsWith('/api/auth/');
-        entry = { route, info: {
-            id: plugin === null ? route.id : `${plugin}.${route.id}`, plugin, kind, method: route.method, path: templateOf(fullPath(prefix, route.path)).template.replaceAll(/\{(\w+)\}/g, (_all, name: string) => (route.path.includes(`{${name}*}`) ? `{${name}*}` : `{${name}}`)),
-            summary, description, permission: typeof access === 'string' && access !== 'authenticated' ? access : null, effect: effectOf(route), tool: isTool,
-            params: schema(route.validate?.params, 'text'), query: schema(route.validate?.query, 'text'), payload: schema(route.validate?.payload, 'body', route.method !== 'PUT'), returns: schema(route.returns, 'answer')
-        } };
+        const isTool =
+            tool &&
+            kind === 'json' &&
+            route.stepUp !== true &&
+            route.secret !== true &&
+            !route.path.startsWith('/api/auth/');
+        entry = {
+            route,
+            info: {
+                id: plugin === null ? route.id : `${plugin}.${route.id}`,
+                plugin,
+                kind,
+                method: route.method,
+                path: templateOf(fullPath(prefix, route.path)).template.replaceAll(
+                    /\{(\w+)\}/g,
+                    (_all, name: string) => (route.path.includes(`{${name}*}`) ? `{${name}*}` : `{${name}}`)
+                ),
+                summary,
+                description,
+                permission: typeof access === 'string' && access !== 'authenticated' ? access : null,
+                effect: effectOf(route),
+                tool: isTool,
+                params: schema(route.validate?.params, 'text'),
+                query: schema(route.validate?.query, 'text'),
+                payload: schema(route.validate?.payload, 'body', route.method !== 'PUT'),
+                returns: schema(route.returns, 'answer')
+            }
+        };
         known.set(route, entry);
     }
     return entry;
 }
 
-function schema(joi: AnySchema | undefined, side: 'text' | 'body' | 'answer', defaults = true): JsonSchema | null {
+function schema(
+    joi: AnySchema | undefined,
+    side: 'text' | 'body' | 'answer',
+    defaults = true
+): JsonSchema | null {
     return joi === undefined ? null : jsonSchemaOf(joi, { side, defaults });
 }
 
@@ -136,18 +203,32 @@ function urlOf(path: string, params: object, query: object): string | null {
     let complete = true;
     const filled = path.replace(/\{(\w+)(\*?)\}/g, (_all, name: string, multi: string) => {
         const value = (params as Readonly<Record<string, unknown>>)[name];
-        if (value === undefined || value === null || String(value) === '' || /^\.{1,2}$/.test(String(value))) {
+        if (
+            value === undefined ||
+            value === null ||
+            String(value) === '' ||
+            /^\.{1,2}$/.test(String(value))
+        ) {
             complete &&= multi === '*' && value !== undefined;
             return '';
         }
-        if (multi === '*' && String(value).split('/').some((segment) => /^\.{1,2}$/.test(segment))) {
+        if (
+            multi === '*' &&
+            String(value)
+                .split('/')
+                .some((segment) => /^\.{1,2}$/.test(segment))
+        ) {
             complete = false; // it would lead to another route than the one that is named
         }
-        return multi === '*' ? String(value).split('/').map(encodeURIComponent).join('/') : encodeURIComponent(String(value));
+        return multi === '*'
+            ? String(value).split('/').map(encodeURIComponent).join('/')
+            : encodeURIComponent(String(value));
     });
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) {
-        (Array.isArray(value) ? value : [value]).filter((each) => each !== undefined && each !== null).forEach((each) => search.append(name, String(each)));
+        (Array.isArray(value) ? value : [value])
+            .filter((each) => each !== undefined && each !== null)
+            .forEach((each) => search.append(name, String(each)));
     }
     return complete ? `${filled}${search.size === 0 ? '' : `?${search}`}` : null;
 }

@@ -16,12 +16,30 @@ const outside = AsyncLocalStorage.snapshot();
 export function confinedGuest(guest: Guest, { enter }: Confine): Guest {
     const ready = outside(() => enter(() => new AsyncResource('Plugin')));
     const run = <T>(work: () => T): T => (isOutside() ? ready.runInAsyncScope(work) : enter(work));
-    return Object.fromEntries(Object.entries(guest as unknown as Methods).map(([name, method]) => [name, (input: never) => run(() => method(input))])) as unknown as Guest;
+    return Object.fromEntries(
+        Object.entries(guest as unknown as Methods).map(([name, method]) => [
+            name,
+            (input: never) => run(() => method(input))
+        ])
+    ) as unknown as Guest;
 }
 
 /** The panel's methods, run as the panel's; functions of the plugin that come with a call are the plugin's again. */
 export function confinedDoors(doors: HostDoors, { enter, leave }: Confine): HostDoors {
-    const returned = (input: object): never => Object.fromEntries(Object.entries(input).map(([key, value]: [string, unknown]) =>
-        [key, typeof value === 'function' ? (...args: unknown[]): unknown => enter(() => (value as (...args: unknown[]) => unknown)(...args)) : value])) as never;
-    return Object.fromEntries(Object.entries(doors as unknown as Methods).map(([name, method]) => [name, (input: object) => leave(() => method(returned(input)))])) as unknown as HostDoors;
+    const returned = (input: object): never =>
+        Object.fromEntries(
+            Object.entries(input).map(([key, value]: [string, unknown]) => [
+                key,
+                typeof value === 'function'
+                    ? (...args: unknown[]): unknown =>
+                          enter(() => (value as (...args: unknown[]) => unknown)(...args))
+                    : value
+            ])
+        ) as never;
+    return Object.fromEntries(
+        Object.entries(doors as unknown as Methods).map(([name, method]) => [
+            name,
+            (input: object) => leave(() => method(returned(input)))
+        ])
+    ) as unknown as HostDoors;
 }

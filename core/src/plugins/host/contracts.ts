@@ -7,7 +7,13 @@ import type { Held } from './handles.ts';
 /** A running generation's contract. */
 export interface Provider {
     readonly methods: ReadonlySet<string>;
-    call(input: { readonly method: string; readonly input: unknown; readonly plugin: string; readonly held: Omit<Held, 'audit' | 'depth' | 'onward'> | null; readonly signal: AbortSignal | null }): Promise<ContractAnswer>;
+    call(input: {
+        readonly method: string;
+        readonly input: unknown;
+        readonly plugin: string;
+        readonly held: Omit<Held, 'audit' | 'depth' | 'onward'> | null;
+        readonly signal: AbortSignal | null;
+    }): Promise<ContractAnswer>;
 }
 
 export class Contracts {
@@ -48,9 +54,8 @@ export class Contracts {
         const gate = this.#gateOf(plugin);
         let leave: Leave;
         try {
-            leave = gate.pass() ?? await gate.wait(signal === null ? {} : { signal });
-        }
-        catch (error) {
+            leave = gate.pass() ?? (await gate.wait(signal === null ? {} : { signal }));
+        } catch (error) {
             throw isFailure(error) ? boundaryErrors.PARTNER_UNAVAILABLE({ plugin, method }) : error;
         }
         try {
@@ -59,8 +64,7 @@ export class Contracts {
                 throw boundaryErrors.PARTNER_UNAVAILABLE({ plugin, method });
             }
             return await provider.call(input);
-        }
-        finally {
+        } finally {
             leave();
         }
     }

@@ -27,12 +27,19 @@ export interface PluginDatabaseOptions {
 export async function openPluginDatabase(options: PluginDatabaseOptions): Promise<PluginDatabase> {
     const file = join(options.dataDir, pluginDatabase);
     let opening: Promise<Database> | null = null;
-    const open = (): Promise<Database> => opening ??= (async () => {
-        if (!existsSync(file)) {
-            closeSync(openSync(file, 'w', 0o600));
-        }
-        return openDatabase({ file, entities: options.entities, migrations: options.migrations.map(ormMigration), cacheKiB, strictReads: true });
-    })();
+    const open = (): Promise<Database> =>
+        (opening ??= (async () => {
+            if (!existsSync(file)) {
+                closeSync(openSync(file, 'w', 0o600));
+            }
+            return openDatabase({
+                file,
+                entities: options.entities,
+                migrations: options.migrations.map(ormMigration),
+                cacheKiB,
+                strictReads: true
+            });
+        })());
     if (options.migrations.length > 0 || existsSync(file)) {
         await open();
     }

@@ -7,11 +7,18 @@ export function permissionsOf({ plugin }: Pick<GenerationOptions, 'plugin'>): Re
 }
 
 /** What the code says must be what the manifest says: an admin saw only that. @throws GenerationFault */
-export function checkPartners({ plugin, definition }: Pick<GenerationOptions, 'plugin' | 'definition'>): void {
+export function checkPartners({
+    plugin,
+    definition
+}: Pick<GenerationOptions, 'plugin' | 'definition'>): void {
     for (const side of ['requires', 'optional'] as const) {
         const stray = definition[side].find((name) => !Object.hasOwn(plugin.manifest[side] ?? {}, name));
         if (stray !== undefined) {
-            throw new GenerationFault('mounted', 'REGISTRATION_INVALID', `The definition names ${stray} in ${side}, and the manifest does not`);
+            throw new GenerationFault(
+                'mounted',
+                'REGISTRATION_INVALID',
+                `The definition names ${stray} in ${side}, and the manifest does not`
+            );
         }
     }
 }

@@ -1,6 +1,16 @@
 /** The doors of one generation, on the host's side: who asks is looked up by handle, what is asked is held against the grants. */
 import type { Outcome } from '@portico/sdk';
-import { boundaryErrors, plainCopy, within, type Asker, type GenerationDocument, type HostDoors, type Owned, type PlainTaskRun, type Scope } from '@portico/sdk/host';
+import {
+    boundaryErrors,
+    plainCopy,
+    within,
+    type Asker,
+    type GenerationDocument,
+    type HostDoors,
+    type Owned,
+    type PlainTaskRun,
+    type Scope
+} from '@portico/sdk/host';
 import type { Call, Caller } from '../../call.ts';
 import type { Logger } from '../../log.ts';
 import { callRoute, listRoutes } from './catalogue.ts';
@@ -56,9 +66,17 @@ export function createDoors(options: DoorsOptions): HostDoors {
         return onBehalf(caller, plugin, held.depth);
     };
     const own = (can: (permission: string) => boolean = () => false): Caller => pluginCaller(plugin, can);
-    const callOf = (caller: Caller, ifMatch: number | null = null): Call => createPluginCall({ caller, recorder: ports.http.recorder, signal, ifMatch: ifMatch === null ? null : String(ifMatch) });
+    const callOf = (caller: Caller, ifMatch: number | null = null): Call =>
+        createPluginCall({
+            caller,
+            recorder: ports.http.recorder,
+            signal,
+            ifMatch: ifMatch === null ? null : String(ifMatch)
+        });
     const serving = new ServingDoors({
-        grants, hosts: ports.hosts, certificates: ports.certificates,
+        grants,
+        hosts: ports.hosts,
+        certificates: ports.certificates,
         call: (as, can, ifMatch) => callOf(as === null ? own(can) : { ...as, can }, ifMatch)
     });
     const permissionOf = (name: string): string => {
@@ -69,11 +87,13 @@ export function createDoors(options: DoorsOptions): HostDoors {
     };
 
     /** What the plugin causes passes its own gate, and those that the request passed which it acts for. */
-    const caused = <I extends object, O>(door: (input: I) => Promise<O>) => async (input: I): Promise<O> => {
-        const { handle = null } = input as { readonly handle?: number | null };
-        const onward = handle === null ? <T>(work: () => T): T => work() : handles.get(handle).onward;
-        return onward(() => ports.gateway.gate(plugin).within(() => door(input)));
-    };
+    const caused =
+        <I extends object, O>(door: (input: I) => Promise<O>) =>
+        async (input: I): Promise<O> => {
+            const { handle = null } = input as { readonly handle?: number | null };
+            const onward = handle === null ? <T>(work: () => T): T => work() : handles.get(handle).onward;
+            return onward(() => ports.gateway.gate(plugin).within(() => door(input)));
+        };
 
     const doors: HostDoors = {
         async log({ level, message, fields }) {
@@ -82,14 +102,23 @@ export function createDoors(options: DoorsOptions): HostDoors {
         async detail({ handle, detail }) {
             handles.get(handle).audit?.(detail);
         },
-        routes: async ({ handle, filter }) => listRoutes(ports.gateway, grants, handle === null ? null : asker(handle).caller, filter),
+        routes: async ({ handle, filter }) =>
+            listRoutes(ports.gateway, grants, handle === null ? null : asker(handle).caller, filter),
         async call({ handle, call, signal: stop }) {
             const { held, caller } = asker(handle);
-            return callRoute(ports.gateway, grants, held, caller, call, stop === null ? signal : AbortSignal.any([signal, stop]));
+            return callRoute(
+                ports.gateway,
+                grants,
+                held,
+                caller,
+                call,
+                stop === null ? signal : AbortSignal.any([signal, stop])
+            );
         },
         listHosts: async (filter) => plainCopy(serving.list(filter), 'hosts'),
         createHost: async ({ host, handle }) => serving.create(host, behalf(handle)),
-        updateHost: async ({ id, change, version, handle }) => serving.update(id, change, version, behalf(handle)),
+        updateHost: async ({ id, change, version, handle }) =>
+            serving.update(id, change, version, behalf(handle)),
         removeHost: async ({ id, version, handle }) => serving.remove(id, version, behalf(handle)),
         upstreams: async ({ id }) => serving.upstreams(id),
         listCertificates: async (filter) => serving.certificates(filter),
@@ -117,18 +146,30 @@ export function createDoors(options: DoorsOptions): HostDoors {
                 async work(task) {
                     const until = AbortSignal.any([task.signal, stopping.signal]);
                     let who: Asker | null = null;
-                    const expire = setTimeout(() => who !== null && handles.end(who.handle), longestTaskMs).unref();
+                    const expire = setTimeout(
+                        () => who !== null && handles.end(who.handle),
+                        longestTaskMs
+                    ).unref();
                     try {
                         until.throwIfAborted();
-                        who = handle === null ? null : handles.begin({ caller, ip: null, requestId: `task-${task.id}`, audit: null });
+                        who =
+                            handle === null
+                                ? null
+                                : handles.begin({
+                                      caller,
+                                      ip: null,
+                                      requestId: `task-${task.id}`,
+                                      audit: null
+                                  });
                         const input: PlainTaskRun = {
-                            id: task.id, signal: until, asker: who,
+                            id: task.id,
+                            signal: until,
+                            asker: who,
                             progress: async ({ fraction, text }) => task.progress(fraction, text),
                             log: async ({ line }) => task.log(line)
                         };
                         return (await Promise.race([run(input), abandoned])).result;
-                    }
-                    finally {
+                    } finally {
                         clearTimeout(expire);
                         if (who !== null) {
                             handles.end(who.handle);
@@ -153,15 +194,32 @@ export function createDoors(options: DoorsOptions): HostDoors {
         nextRun: async ({ name }) => schedules.next(name),
         async notify({ event, severity, title, text }) {
             if (!eventForm.test(event) || !['info', 'warning', 'error'].includes(severity)) {
-                throw new TypeError('A notification has an event of letters, digits, dots and dashes, and a severity');
+                throw new TypeError(
+                    'A notification has an event of letters, digits, dots and dashes, and a severity'
+                );
             }
-            ports.notify({ event: `${plugin}.${event}`, severity, title: String(title), ...(text === undefined ? {} : { text: String(text) }) });
+            ports.notify({
+                event: `${plugin}.${event}`,
+                severity,
+                title: String(title),
+                ...(text === undefined ? {} : { text: String(text) })
+            });
         },
         async audit({ handle, action, resource, resourceId, outcome = 'success', before, after }) {
             const caller = behalf(handle) ?? own();
             await ports.http.recorder.recordAlone({
-                actor: { id: caller.id, username: caller.username, tokenId: caller.tokenId, plugin }, action: String(action), resource: `${plugin}.${resource}`, resourceId: resourceId ?? null, before, after,
-                outcome, status: null, code: outcome === 'success' ? 0 : 50000, ip: handle === null ? null : handles.get(handle).ip, userAgent: null, requestId: handle === null ? null : handles.get(handle).requestId
+                actor: { id: caller.id, username: caller.username, tokenId: caller.tokenId, plugin },
+                action: String(action),
+                resource: `${plugin}.${resource}`,
+                resourceId: resourceId ?? null,
+                before,
+                after,
+                outcome,
+                status: null,
+                code: outcome === 'success' ? 0 : 50000,
+                ip: handle === null ? null : handles.get(handle).ip,
+                userAgent: null,
+                requestId: handle === null ? null : handles.get(handle).requestId
             });
         },
         runHook: async ({ name, payload }) => ({ result: await options.runHook(name, payload) }),
@@ -171,21 +229,38 @@ export function createDoors(options: DoorsOptions): HostDoors {
                 return { outcomes: outcomesOf(options.collectFragments()) };
             }
             grants.require('collect', name);
-            return { outcomes: ports.hooks.collect(name, async (who) => (await payload({ plugin: who })).payload, { only, signal: stop === null ? signal : AbortSignal.any([signal, stop]) }) as AsyncIterable<Outcome<unknown>> };
+            return {
+                outcomes: ports.hooks.collect(name, async (who) => (await payload({ plugin: who })).payload, {
+                    only,
+                    signal: stop === null ? signal : AbortSignal.any([signal, stop])
+                }) as AsyncIterable<Outcome<unknown>>
+            };
         },
         async partner({ plugin: partner, method, input, handle, signal: stop }) {
             const caller = behalf(handle);
             return options.contracts.call(partner, {
-                method, input, plugin, signal: stop === null ? signal : AbortSignal.any([signal, stop]),
-                held: caller === null || handle === null ? null : { caller, ip: handles.get(handle).ip, requestId: handles.get(handle).requestId }
+                method,
+                input,
+                plugin,
+                signal: stop === null ? signal : AbortSignal.any([signal, stop]),
+                held:
+                    caller === null || handle === null
+                        ? null
+                        : { caller, ip: handles.get(handle).ip, requestId: handles.get(handle).requestId }
             });
         }
     };
     return {
         ...doors,
-        call: caused(doors.call), createHost: caused(doors.createHost), updateHost: caused(doors.updateHost), removeHost: caused(doors.removeHost),
-        uploadCertificate: caused(doors.uploadCertificate), removeCertificate: caused(doors.removeCertificate),
-        runHook: caused(doors.runHook), collect: caused(doors.collect), partner: caused(doors.partner)
+        call: caused(doors.call),
+        createHost: caused(doors.createHost),
+        updateHost: caused(doors.updateHost),
+        removeHost: caused(doors.removeHost),
+        uploadCertificate: caused(doors.uploadCertificate),
+        removeCertificate: caused(doors.removeCertificate),
+        runHook: caused(doors.runHook),
+        collect: caused(doors.collect),
+        partner: caused(doors.partner)
     };
 }
 
@@ -200,7 +275,11 @@ async function* outcomesOf(one: Promise<Outcome<unknown> | null>): AsyncGenerato
 const watched = new Set(['settings.changed', 'audit.recorded']);
 
 /** @throws CAPABILITY_MISSING 50305 */
-export function checkTaps(taps: GenerationDocument['taps'], grants: Grants, kindOf: (hook: string) => string | null): void {
+export function checkTaps(
+    taps: GenerationDocument['taps'],
+    grants: Grants,
+    kindOf: (hook: string) => string | null
+): void {
     for (const { hook } of taps) {
         const kind = kindOf(hook);
         if (watched.has(hook) || (kind !== null && kind !== 'notify')) {
@@ -215,4 +294,3 @@ export function requirePages(assets: GenerationDocument['assets'], grants: Grant
         throw grants.missing('pages');
     }
 }
-

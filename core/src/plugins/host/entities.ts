@@ -23,9 +23,15 @@ export const pluginHostEntities = [PluginJournalEntity, PluginScheduleEntity] as
 
 class CreatePluginHostTables extends Migration {
     override up(): void {
-        this.addSql('create table plugin_journal (id integer primary key autoincrement, at integer not null, entry text not null)');
-        this.addSql('create table plugin_schedules (plugin text not null, name text not null, due_at integer not null, primary key (plugin, name)) without rowid');
+        this.addSql(
+            'create table plugin_journal (id integer primary key autoincrement, at integer not null, entry text not null)'
+        );
+        this.addSql(
+            'create table plugin_schedules (plugin text not null, name text not null, due_at integer not null, primary key (plugin, name)) without rowid'
+        );
     }
 }
 
-export const pluginHostMigrations: readonly MigrationObject[] = [{ name: '0001-plugin-host', class: CreatePluginHostTables }];
+export const pluginHostMigrations: readonly MigrationObject[] = [
+    { name: '0001-plugin-host', class: CreatePluginHostTables }
+];

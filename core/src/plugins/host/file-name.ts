@@ -15,8 +15,7 @@ export function nameOf(bytes: Uint8Array): string {
         if (!escaped.test(text)) {
             return text;
         }
-    }
-    catch {
+    } catch {
         // It is taken apart below.
     }
     let text = '';
@@ -31,24 +30,37 @@ export function nameOf(bytes: Uint8Array): string {
 
 /** The bytes of a name; null for a text that is no name's: each name has one text only. */
 export function bytesOf(name: string): Buffer | null {
-    const bytes = escaped.test(name) ? Buffer.concat([...name].map((character) => {
-        const code = character.codePointAt(0) ?? 0;
-        return code >= first && code <= last ? Buffer.from([code - 0xef00]) : Buffer.from(character);
-    })) : Buffer.from(name);
+    const bytes = escaped.test(name)
+        ? Buffer.concat(
+              [...name].map((character) => {
+                  const code = character.codePointAt(0) ?? 0;
+                  return code >= first && code <= last
+                      ? Buffer.from([code - 0xef00])
+                      : Buffer.from(character);
+              })
+          )
+        : Buffer.from(name);
     return nameOf(bytes) === name ? bytes : null;
 }
 
 /** How many bytes the character has that begins with this one; 0 when none does. */
 function lengthOf(byte: number): number {
-    return byte < 0x80 ? 1 : byte >= 0xc2 && byte < 0xe0 ? 2 : byte >= 0xe0 && byte < 0xf0 ? 3 : byte >= 0xf0 && byte < 0xf5 ? 4 : 0;
+    return byte < 0x80
+        ? 1
+        : byte >= 0xc2 && byte < 0xe0
+          ? 2
+          : byte >= 0xe0 && byte < 0xf0
+            ? 3
+            : byte >= 0xf0 && byte < 0xf5
+              ? 4
+              : 0;
 }
 
 function characterOf(bytes: Uint8Array): string | null {
     try {
         const character = decoder.decode(bytes);
         return escaped.test(character) ? null : character;
-    }
-    catch {
+    } catch {
         return null;
     }
 }

@@ -5,15 +5,45 @@
 import { randomUUID } from 'node:crypto';
 import type { EventEmitter } from 'node:events';
 import { constants, type BigIntStats, type PathLike } from 'node:fs';
-import { lchown, link, lstat, mkdir, open, readdir, readlink, realpath, rename, rmdir, unlink, type FileHandle } from 'node:fs/promises';
+import {
+    lchown,
+    link,
+    lstat,
+    mkdir,
+    open,
+    readdir,
+    readlink,
+    realpath,
+    rename,
+    rmdir,
+    unlink,
+    type FileHandle
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { errors, type FileEntry, type Files } from '@portico/sdk';
 import type { Scope } from '@portico/sdk/host';
 import { bytesOf, nameOf } from './file-name.ts';
 import type { Grants } from './grants.ts';
 
-const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = constants;
-const openFlags = { r: O_RDONLY, 'r+': O_RDWR, w: O_WRONLY | O_CREAT | O_TRUNC, wx: O_WRONLY | O_CREAT | O_EXCL, a: O_WRONLY | O_CREAT | O_APPEND } as const;
+const {
+    O_APPEND,
+    O_CREAT,
+    O_DIRECTORY,
+    O_EXCL,
+    O_NOFOLLOW,
+    O_NONBLOCK,
+    O_RDONLY,
+    O_RDWR,
+    O_TRUNC,
+    O_WRONLY
+} = constants;
+const openFlags = {
+    r: O_RDONLY,
+    'r+': O_RDWR,
+    w: O_WRONLY | O_CREAT | O_TRUNC,
+    wx: O_WRONLY | O_CREAT | O_EXCL,
+    a: O_WRONLY | O_CREAT | O_APPEND
+} as const;
 const newFile = 0o640;
 const newFolder = 0o750;
 const longestPath = 4096;
@@ -71,96 +101,112 @@ class Rooted implements Files {
         });
     };
 
-    list: Files['list'] = async (path) => this.#folder(path, async (at) => {
-        const names = await readdir(at, { encoding: 'buffer' });
-        const entries = await Promise.all(names.map(nameOf).map(async (name) => {
-            const stat = await lstat(pathOf(at, name), { bigint: true }).catch(() => null);
-            return stat === null ? null : entryOf(name, stat);
-        }));
-        return entries.filter((entry) => entry !== null);
-    });
+    list: Files['list'] = async (path) =>
+        this.#folder(path, async (at) => {
+            const names = await readdir(at, { encoding: 'buffer' });
+            const entries = await Promise.all(
+                names.map(nameOf).map(async (name) => {
+                    const stat = await lstat(pathOf(at, name), { bigint: true }).catch(() => null);
+                    return stat === null ? null : entryOf(name, stat);
+                })
+            );
+            return entries.filter((entry) => entry !== null);
+        });
 
-    stat: Files['stat'] = async (path) => (parts(path).length === 0
-        ? this.#folder(path, async (_at, handle) => entryOf('', await handle.stat({ bigint: true })))
-        : this.#below(path, async (at, name) => entryOf(name, await lstat(pathOf(at, name), { bigint: true }))));
+    stat: Files['stat'] = async (path) =>
+        parts(path).length === 0
+            ? this.#folder(path, async (_at, handle) => entryOf('', await handle.stat({ bigint: true })))
+            : this.#below(path, async (at, name) =>
+                  entryOf(name, await lstat(pathOf(at, name), { bigint: true }))
+              );
 
-    readLink: Files['readLink'] = async (path) => this.#below(path, async (at, name) => nameOf(await readlink(pathOf(at, name), { encoding: 'buffer' })));
+    readLink: Files['readLink'] = async (path) =>
+        this.#below(path, async (at, name) =>
+            nameOf(await readlink(pathOf(at, name), { encoding: 'buffer' }))
+        );
 
     createFolder: Files['createFolder'] = async (path, { mode = newFolder, parents = false } = {}) =>
         this.#below(path, async (at, name) => mkdir(pathOf(at, name), { mode }), parents ? mode : null);
 
-    move: Files['move'] = async (from, to, { replace = false } = {}) => this.#below(from, (source, name) => this.#below(to, async (target, newName) => {
-        await Promise.all([this.#refuseAround(source, name), this.#refuseAround(target, newName)]);
-        const [old, wanted] = [pathOf(source, name), pathOf(target, newName)];
-        const stat = await lstat(old);
-        if (replace) {
-            await rename(old, wanted);
-        }
-        else if (stat.isDirectory()) {
-            // rename would take the place of an empty folder; making one first is refused when there is anything.
-            await mkdir(wanted, { mode: 0o700 });
-            await rename(old, wanted).catch(async (error: unknown) => {
-                await rmdir(wanted).catch(() => undefined);
-                throw error;
-            });
-        }
-        else {
-            await renameFile(old, wanted);
-        }
-    }));
+    move: Files['move'] = async (from, to, { replace = false } = {}) =>
+        this.#below(from, (source, name) =>
+            this.#below(to, async (target, newName) => {
+                await Promise.all([this.#refuseAround(source, name), this.#refuseAround(target, newName)]);
+                const [old, wanted] = [pathOf(source, name), pathOf(target, newName)];
+                const stat = await lstat(old);
+                if (replace) {
+                    await rename(old, wanted);
+                } else if (stat.isDirectory()) {
+                    // rename would take the place of an empty folder; making one first is refused when there is anything.
+                    await mkdir(wanted, { mode: 0o700 });
+                    await rename(old, wanted).catch(async (error: unknown) => {
+                        await rmdir(wanted).catch(() => undefined);
+                        throw error;
+                    });
+                } else {
+                    await renameFile(old, wanted);
+                }
+            })
+        );
 
-    remove: Files['remove'] = async (path, { recursive = false } = {}) => this.#below(path, async (at, name) => {
-        await this.#refuseAround(at, name);
-        const stat = await lstat(pathOf(at, name));
-        if (!stat.isDirectory()) {
-            await unlink(pathOf(at, name));
-            return;
-        }
-        if (recursive) {
-            await this.#empty(pathOf(at, name), await this.#limits());
-        }
-        await rmdir(pathOf(at, name));
-    });
+    remove: Files['remove'] = async (path, { recursive = false } = {}) =>
+        this.#below(path, async (at, name) => {
+            await this.#refuseAround(at, name);
+            const stat = await lstat(pathOf(at, name));
+            if (!stat.isDirectory()) {
+                await unlink(pathOf(at, name));
+                return;
+            }
+            if (recursive) {
+                await this.#empty(pathOf(at, name), await this.#limits());
+            }
+            await rmdir(pathOf(at, name));
+        });
 
     chmod: Files['chmod'] = async (path, mode) => this.#handle(path, (handle) => handle.chmod(mode & 0o7777));
 
-    chown: Files['chown'] = async (path, uid, gid) => this.#below(path, async (at, name) => {
-        await this.#refuseAround(at, name);
-        await lchown(pathOf(at, name), uid, gid);
-    });
+    chown: Files['chown'] = async (path, uid, gid) =>
+        this.#below(path, async (at, name) => {
+            await this.#refuseAround(at, name);
+            await lchown(pathOf(at, name), uid, gid);
+        });
 
     /**
      * Opens each folder before it is emptied: one that was swapped for a link meanwhile is not entered. Each level holds a descriptor, so
      * what lies deeper is lifted up first: no depth uses up what the process has.
      */
-    async #empty(folder: PathLike, limits: Limits, level = 1, lift: ((deep: PathLike) => Promise<void>) | null = null): Promise<void> {
+    async #empty(
+        folder: PathLike,
+        limits: Limits,
+        level = 1,
+        lift: ((deep: PathLike) => Promise<void>) | null = null
+    ): Promise<void> {
         const handle = await open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
         try {
             await this.#refuse(handle, limits);
             const at = `/proc/self/fd/${handle.fd}`;
             let lifted = 0;
-            const up = lift ?? (async (deep: PathLike) => {
-                await rename(deep, `${at}/.${randomUUID()}`);
-                lifted += 1;
-            });
+            const up =
+                lift ??
+                (async (deep: PathLike) => {
+                    await rename(deep, `${at}/.${randomUUID()}`);
+                    lifted += 1;
+                });
             do {
                 lifted = 0;
                 for (const entry of await readdir(at, { withFileTypes: true, encoding: 'buffer' })) {
                     const path = Buffer.concat([Buffer.from(`${at}/`), entry.name]);
                     if (!entry.isDirectory()) {
                         await unlink(path);
-                    }
-                    else if (level === mostLevels) {
+                    } else if (level === mostLevels) {
                         await up(path);
-                    }
-                    else {
+                    } else {
                         await this.#empty(path, limits, level + 1, up);
                         await rmdir(path);
                     }
                 }
             } while (lifted > 0);
-        }
-        finally {
+        } finally {
             await handle.close();
         }
     }
@@ -179,15 +225,18 @@ class Rooted implements Files {
             const handle = await open(pathOf(at, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
             try {
                 return await work(handle);
-            }
-            finally {
+            } finally {
                 await handle.close();
             }
         });
     }
 
     /** Works in the folder that holds the last name of the path. */
-    async #below<T>(path: string, work: (at: string, name: string) => Promise<T>, making: number | null = null): Promise<T> {
+    async #below<T>(
+        path: string,
+        work: (at: string, name: string) => Promise<T>,
+        making: number | null = null
+    ): Promise<T> {
         const names = parts(path);
         const last = names.pop();
         if (last === undefined) {
@@ -197,33 +246,37 @@ class Rooted implements Files {
     }
 
     /** Walks to a folder, holding one descriptor at a time. With a mode, folders on the way that are missing are made. */
-    async #folder<T>(path: string, work: (at: string, handle: FileHandle) => Promise<T>, making: number | null = null): Promise<T> {
+    async #folder<T>(
+        path: string,
+        work: (at: string, handle: FileHandle) => Promise<T>,
+        making: number | null = null
+    ): Promise<T> {
         const limits = await this.#limits();
         let handle = await this.#openRoot();
         try {
             for (const name of parts(path)) {
                 const step = pathOf(`/proc/self/fd/${handle.fd}`, name);
-                const next = await open(step, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(async (error: unknown) => {
-                    if (making === null || codeOf(error) !== 'ENOENT') {
-                        throw error;
-                    }
-                    await mkdir(step, { mode: making }).catch((failure: unknown) => {
-                        if (codeOf(failure) !== 'EEXIST') {
-                            throw failure;
+                const next = await open(step, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(
+                    async (error: unknown) => {
+                        if (making === null || codeOf(error) !== 'ENOENT') {
+                            throw error;
                         }
-                    });
-                    return open(step, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-                });
+                        await mkdir(step, { mode: making }).catch((failure: unknown) => {
+                            if (codeOf(failure) !== 'EEXIST') {
+                                throw failure;
+                            }
+                        });
+                        return open(step, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+                    }
+                );
                 await handle.close();
                 handle = next;
                 await this.#refuse(handle, limits);
             }
             return await work(`/proc/self/fd/${handle.fd}`, handle);
-        }
-        catch (error) {
+        } catch (error) {
             throw failureOf(error, path);
-        }
-        finally {
+        } finally {
             await handle.close();
         }
     }
@@ -239,7 +292,7 @@ class Rooted implements Files {
         }
         const handle = await open(real, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
         // The path was looked up once more: what was opened must be what was judged.
-        if (await realpath(`/proc/self/fd/${handle.fd}`) !== real) {
+        if ((await realpath(`/proc/self/fd/${handle.fd}`)) !== real) {
             await handle.close();
             throw errors.notFound(`${this.#root} moved meanwhile`);
         }
@@ -256,7 +309,9 @@ class Rooted implements Files {
     }
 
     async #limits(): Promise<Limits> {
-        const [own = '', ...forbidden] = await Promise.all([this.#options.own, ...this.#options.forbidden()].map((path) => realpath(path).catch(() => path)));
+        const [own = '', ...forbidden] = await Promise.all(
+            [this.#options.own, ...this.#options.forbidden()].map((path) => realpath(path).catch(() => path))
+        );
         return { own, forbidden };
     }
 
@@ -281,11 +336,21 @@ class Rooted implements Files {
 
 /** The steps of a relative path. @throws NOT_FOUND 40400 for one that no entry can have */
 function parts(path: string): string[] {
-    if (typeof path !== 'string' || path.length > longestPath || path.includes('\0') || path.startsWith('/')) {
+    if (
+        typeof path !== 'string' ||
+        path.length > longestPath ||
+        path.includes('\0') ||
+        path.startsWith('/')
+    ) {
         throw errors.notFound('There is nothing at that path');
     }
     const names = path.split('/').filter((name) => name !== '');
-    if (names.some((name) => name === '.' || name === '..' || (bytesOf(name)?.length ?? longestName + 1) > longestName)) {
+    if (
+        names.some(
+            (name) =>
+                name === '.' || name === '..' || (bytesOf(name)?.length ?? longestName + 1) > longestName
+        )
+    ) {
         throw errors.notFound('There is nothing at that path');
     }
     return names;
@@ -295,8 +360,7 @@ function parts(path: string): string[] {
 async function renameFile(old: PathLike, wanted: PathLike): Promise<void> {
     try {
         await link(old, wanted);
-    }
-    catch (error) {
+    } catch (error) {
         if (!['EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error))) {
             throw error;
         }
@@ -324,10 +388,24 @@ function within(path: string, folder: string): boolean {
 }
 
 function entryOf(name: string, stat: BigIntStats): FileEntry {
-    const type = stat.isFile() ? 'file' : stat.isDirectory() ? 'folder' : stat.isSymbolicLink() ? 'link' : 'other';
+    const type = stat.isFile()
+        ? 'file'
+        : stat.isDirectory()
+          ? 'folder'
+          : stat.isSymbolicLink()
+            ? 'link'
+            : 'other';
     return {
-        name, type, size: Number(stat.size), mode: Number(stat.mode & 0o7777n), uid: Number(stat.uid), gid: Number(stat.gid), modifiedAt: new Date(Number(stat.mtimeMs)),
-        version: [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs].map((part) => part.toString(36)).join('-')
+        name,
+        type,
+        size: Number(stat.size),
+        mode: Number(stat.mode & 0o7777n),
+        uid: Number(stat.uid),
+        gid: Number(stat.gid),
+        modifiedAt: new Date(Number(stat.mtimeMs)),
+        version: [stat.dev, stat.ino, stat.size, stat.mtimeNs, stat.ctimeNs]
+            .map((part) => part.toString(36))
+            .join('-')
     };
 }
 
@@ -337,12 +415,26 @@ function codeOf(error: unknown): string {
 
 function failureOf(error: unknown, path: string): unknown {
     switch (codeOf(error)) {
-        case 'ENOENT': case 'ENOTDIR': case 'ELOOP': case 'EINVAL': case 'ENAMETOOLONG': case 'ENXIO': return errors.notFound(`There is nothing at ${path === '' ? 'that path' : path}`);
-        case 'EEXIST': case 'ENOTEMPTY': return errors.conflict('path');
-        case 'EACCES': case 'EPERM': case 'EROFS': return errors.forbidden('file');
-        case 'EISDIR': return errors.notFound(`${path} is a folder`);
-        case 'ENOSPC': case 'EDQUOT': return errors.storageFull();
-        default: return error;
+        case 'ENOENT':
+        case 'ENOTDIR':
+        case 'ELOOP':
+        case 'EINVAL':
+        case 'ENAMETOOLONG':
+        case 'ENXIO':
+            return errors.notFound(`There is nothing at ${path === '' ? 'that path' : path}`);
+        case 'EEXIST':
+        case 'ENOTEMPTY':
+            return errors.conflict('path');
+        case 'EACCES':
+        case 'EPERM':
+        case 'EROFS':
+            return errors.forbidden('file');
+        case 'EISDIR':
+            return errors.notFound(`${path} is a folder`);
+        case 'ENOSPC':
+        case 'EDQUOT':
+            return errors.storageFull();
+        default:
+            return error;
     }
 }
-

@@ -47,28 +47,54 @@ export class FragmentTaps {
         try {
             const given: unknown[] = [];
             for (const tap of this.#taps) {
-                const { result } = await within(tapMs, (late) => guest.tap({ tap, payload: {}, signal: AbortSignal.any([late, signal]) }));
-                given.push(...(result === undefined || result === null ? [] : result as readonly unknown[]));
+                const { result } = await within(tapMs, (late) =>
+                    guest.tap({ tap, payload: {}, signal: AbortSignal.any([late, signal]) })
+                );
+                given.push(
+                    ...(result === undefined || result === null ? [] : (result as readonly unknown[]))
+                );
             }
             await port.put(plugin, given);
             this.#fault = null;
             return { plugin, version, ok: true, result: given };
-        }
-        catch (error) {
+        } catch (error) {
             const message = messageOf(error);
             this.#fault = message;
-            log.warn('What a plugin gives for the engine could not be put in place; what it gave before stays', { engine: message });
-            return { plugin, version, ok: false, reason: isFailure(error) ? error.reason : 'TAP_FAILED', message };
+            log.warn(
+                'What a plugin gives for the engine could not be put in place; what it gave before stays',
+                { engine: message }
+            );
+            return {
+                plugin,
+                version,
+                ok: false,
+                reason: isFailure(error) ? error.reason : 'TAP_FAILED',
+                message
+            };
         }
     }
 
     health(): readonly HealthReport[] {
-        return this.#fault === null ? [] : [{ name: fragmentHook, state: 'failed', evidence: `The engine serves what the plugin gave before: ${this.#fault}` }];
+        return this.#fault === null
+            ? []
+            : [
+                  {
+                      name: fragmentHook,
+                      state: 'failed',
+                      evidence: `The engine serves what the plugin gave before: ${this.#fault}`
+                  }
+              ];
     }
 }
 
 function messageOf(error: unknown): string {
-    const { engine, errors } = (isFailure(error) ? error.data ?? {} : {}) as { readonly engine?: unknown; readonly errors?: readonly { readonly message: string }[] };
-    const more = [...(typeof engine === 'string' ? [engine] : []), ...(errors ?? []).map(({ message }) => message)];
+    const { engine, errors } = (isFailure(error) ? (error.data ?? {}) : {}) as {
+        readonly engine?: unknown;
+        readonly errors?: readonly { readonly message: string }[];
+    };
+    const more = [
+        ...(typeof engine === 'string' ? [engine] : []),
+        ...(errors ?? []).map(({ message }) => message)
+    ];
     return [error instanceof Error ? error.message : String(error), ...more].join('; ');
 }

@@ -107,7 +107,12 @@ export class GenerationFault extends Error {
     readonly code: string;
     readonly data: unknown;
 
-    constructor(stage: GenerationFault['stage'], code: string, message: string, options: { readonly cause?: unknown; readonly data?: unknown } = {}) {
+    constructor(
+        stage: GenerationFault['stage'],
+        code: string,
+        message: string,
+        options: { readonly cause?: unknown; readonly data?: unknown } = {}
+    ) {
         super(message, options.cause === undefined ? undefined : { cause: options.cause });
         this.name = 'GenerationFault';
         this.stage = stage;

@@ -2,7 +2,15 @@
 import { mkdir } from 'node:fs/promises';
 import type { EntityManager } from '@mikro-orm/sqlite';
 import { isFailure, type HookName } from '@portico/sdk';
-import { AskedTap, createGuest, Scope, within, type GenerationDocument, type Guest, type Release } from '@portico/sdk/host';
+import {
+    AskedTap,
+    createGuest,
+    Scope,
+    within,
+    type GenerationDocument,
+    type Guest,
+    type Release
+} from '@portico/sdk/host';
 import { createHttpServer, type HttpServer } from '../../http/server.ts';
 import type { Route } from '../../http/route.ts';
 import type { Confine } from '../blame.ts';
@@ -14,7 +22,16 @@ import { openPluginDatabase, type PluginDatabase } from './database.ts';
 import { checkPartners, permissionsOf } from './declared.ts';
 import { checkTaps, createDoors, requirePages } from './doors.ts';
 import { FragmentTaps } from './fragments.ts';
-import { GenerationFault, type Generation, type GenerationOptions, type GenerationTiming, type HealthReport, type PluginHost, type Refusal, type ReleaseReport } from './generation.ts';
+import {
+    GenerationFault,
+    type Generation,
+    type GenerationOptions,
+    type GenerationTiming,
+    type HealthReport,
+    type PluginHost,
+    type Refusal,
+    type ReleaseReport
+} from './generation.ts';
 import { Grants } from './grants.ts';
 import { Handles } from './handles.ts';
 import { createJournal, type Journal } from './journal.ts';
@@ -87,8 +104,7 @@ class Building implements Generation {
         try {
             await building.#prepare();
             return building;
-        }
-        catch (error) {
+        } catch (error) {
             await building.close('it could not be prepared');
             throw error;
         }
@@ -102,13 +118,30 @@ class Building implements Generation {
         this.#shared = shared;
         this.#options = options;
         this.#timing = { ...usual, ...options.timing };
-        this.#grants = new Grants(this.name, manifest.capabilities ?? {}, options.grants, (capability) => this.#uses.refused(capability));
-        this.#schedules = new Schedules({ plugin: this.name, clock: ports.clock, db: ports.db, log: this.#log(), signal: this.#ending.signal });
+        this.#grants = new Grants(this.name, manifest.capabilities ?? {}, options.grants, (capability) =>
+            this.#uses.refused(capability)
+        );
+        this.#schedules = new Schedules({
+            plugin: this.name,
+            clock: ports.clock,
+            db: ports.db,
+            log: this.#log(),
+            signal: this.#ending.signal
+        });
         this.#tickets = new PluginTickets(ports.clock, (caller) => ports.renew(caller));
         this.#leftovers = new Leftovers(ports.http.checkReturns);
-        this.#uses = new Uses({ plugin: this.name, recorder: ports.http.recorder, log: this.#log(), clock: ports.clock });
+        this.#uses = new Uses({
+            plugin: this.name,
+            recorder: ports.http.recorder,
+            log: this.#log(),
+            clock: ports.clock
+        });
         const local = { grants: this.#grants, scope: this.#localScope, forbidden: () => ports.forbidden() };
-        this.#programs = new Programs({ ...local, folder: options.dataDir, used: (file, args, user) => this.#uses.exec(file, args, user) });
+        this.#programs = new Programs({
+            ...local,
+            folder: options.dataDir,
+            used: (file, args, user) => this.#uses.exec(file, args, user)
+        });
         this.#network = new Network({ ...local, network: ports.network, signal: this.#ending.signal });
     }
 
@@ -119,22 +152,39 @@ class Building implements Generation {
         checkPartners(this.#options);
         this.#guest = await this.#createGuest();
         this.definition = await this.#guest.define({});
-        this.#settings = await this.#readSettings(openSettings(settings, labelOf(this.name, plugin.package), ports.keyring));
+        this.#settings = await this.#readSettings(
+            openSettings(settings, labelOf(this.name, plugin.package), ports.keyring)
+        );
         try {
-            this.#database = await openPluginDatabase({ dataDir, entities: definition.entities, migrations: definition.migrations });
-        }
-        catch (error) {
+            this.#database = await openPluginDatabase({
+                dataDir,
+                entities: definition.entities,
+                migrations: definition.migrations
+            });
+        } catch (error) {
             throw new GenerationFault('mounted', 'MIGRATION_FAILED', messageOf(error), { cause: error });
         }
         this.document = await this.#setup();
-        this.#fragments = new FragmentTaps({ plugin: this.name, version: this.version, guest: this.#guest, document: this.document, port: ports.fragments, log: this.#log(), signal: this.#ending.signal });
+        this.#fragments = new FragmentTaps({
+            plugin: this.name,
+            version: this.version,
+            guest: this.#guest,
+            document: this.document,
+            port: ports.fragments,
+            log: this.#log(),
+            signal: this.#ending.signal
+        });
         try {
             checkTaps(this.document.taps, this.#grants, (hook) => ports.hooks.kindOf(hook));
             requirePages(this.document.assets, this.#grants);
             this.server = this.#createServer(await assetRoutes(this.#options.folder, this.document.assets));
-            this.#pages = await createPages({ name: `${this.name} ${this.version}`, folder: this.#options.folder, assets: this.document.assets, http: ports.http });
-        }
-        catch (error) {
+            this.#pages = await createPages({
+                name: `${this.name} ${this.version}`,
+                folder: this.#options.folder,
+                assets: this.document.assets,
+                http: ports.http
+            });
+        } catch (error) {
             throw new GenerationFault('mounted', 'REGISTRATION_INVALID', messageOf(error), { cause: error });
         }
     }
@@ -143,47 +193,85 @@ class Building implements Generation {
         const { ports, contracts } = this.#shared;
         const owner = { plugin: this.name, version: this.version, gate: ports.gateway.gate(this.name) };
         for (const { name, kind, timeoutSeconds } of this.document.hooks) {
-            const published = ports.hooks.define(name as HookName, kind as never, timeoutSeconds === undefined ? {} : { timeoutSeconds });
+            const published = ports.hooks.define(
+                name as HookName,
+                kind as never,
+                timeoutSeconds === undefined ? {} : { timeoutSeconds }
+            );
             this.#publishers.set(name, published as never);
             this.#scope.own('hook', name, () => ports.hooks.withdraw(name));
         }
         for (const { tap, hook, order } of this.document.taps) {
-            const untap = ports.hooks.tap(owner, hook as HookName, (async (payload: unknown, call: { signal: AbortSignal }) => (await this.#guest.tap(new AskedTap(tap, payload, call))).result) as never, order);
+            const untap = ports.hooks.tap(
+                owner,
+                hook as HookName,
+                (async (payload: unknown, call: { signal: AbortSignal }) =>
+                    (await this.#guest.tap(new AskedTap(tap, payload, call))).result) as never,
+                order
+            );
             this.#scope.own('tap', hook, untap);
         }
         try {
             await ports.gateway.mount(this.name, this.server, this.#pages);
-        }
-        catch (error) {
+        } catch (error) {
             throw new GenerationFault('mounted', 'REGISTRATION_INVALID', messageOf(error), { cause: error });
         }
         this.#mounted = () => ports.gateway.unmount(this.name);
-        const withdraw = contracts.provide(this.name, providerOf({
-            methods: this.document.contract ?? [], guest: this.#guest, handles: this.#handles, ending: this.#ending.signal, accept: () => this.#accept()
-        }));
+        const withdraw = contracts.provide(
+            this.name,
+            providerOf({
+                methods: this.document.contract ?? [],
+                guest: this.#guest,
+                handles: this.#handles,
+                ending: this.#ending.signal,
+                accept: () => this.#accept()
+            })
+        );
         this.#scope.own('contract', this.name, withdraw);
-        this.#scope.own('partners', this.name, contracts.watch((name, present) => this.#partner(name, present)));
+        this.#scope.own(
+            'partners',
+            this.name,
+            contracts.watch((name, present) => this.#partner(name, present))
+        );
         await this.#fragments.collect();
     }
 
     async start(): Promise<void> {
         try {
-            await this.#leftovers.looking(() => within(this.#timing.startMs, () => this.#guest.start({ signal: this.#ending.signal })));
-        }
-        catch (error) {
-            throw new GenerationFault('running', isFailure(error) ? 'START_FAILED' : 'START_TIMEOUT', messageOf(error), { cause: error });
+            await this.#leftovers.looking(() =>
+                within(this.#timing.startMs, () => this.#guest.start({ signal: this.#ending.signal }))
+            );
+        } catch (error) {
+            throw new GenerationFault(
+                'running',
+                isFailure(error) ? 'START_FAILED' : 'START_TIMEOUT',
+                messageOf(error),
+                { cause: error }
+            );
         }
     }
 
     async health(): Promise<readonly HealthReport[]> {
-        return [...this.#fragments.health(), ...await Promise.all(this.document.health.map(async (name): Promise<HealthReport> => {
-            try {
-                return { ...await within(this.#timing.healthMs, (signal) => this.#guest.health({ name, signal: AbortSignal.any([signal, this.#ending.signal]) })), name };
-            }
-            catch (error) {
-                return { name, state: 'failed', evidence: messageOf(error) };
-            }
-        }))];
+        return [
+            ...this.#fragments.health(),
+            ...(await Promise.all(
+                this.document.health.map(async (name): Promise<HealthReport> => {
+                    try {
+                        return {
+                            ...(await within(this.#timing.healthMs, (signal) =>
+                                this.#guest.health({
+                                    name,
+                                    signal: AbortSignal.any([signal, this.#ending.signal])
+                                })
+                            )),
+                            name
+                        };
+                    } catch (error) {
+                        return { name, state: 'failed', evidence: messageOf(error) };
+                    }
+                })
+            ))
+        ];
     }
 
     async seal(change: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>> {
@@ -200,7 +288,9 @@ class Building implements Generation {
         this.#raw = openSettings(settings, labelOf(this.name, plugin.package), this.#shared.ports.keyring);
         const { values } = await this.#guest.readSettings({ values: this.#raw });
         this.#settings = values;
-        await this.#leftovers.looking(() => within(this.#timing.startMs, () => this.#guest.settings({ values })));
+        await this.#leftovers.looking(() =>
+            within(this.#timing.startMs, () => this.#guest.settings({ values }))
+        );
         await this.#fragments.collect();
     }
     /** Accepted settings without their defaults. */
@@ -213,8 +303,12 @@ class Building implements Generation {
 
     held(): readonly { readonly kind: string; readonly name: string }[] {
         return [
-            ...(this.#mounted === null ? [] : this.document.routes.map(({ id }) => ({ kind: 'route', name: id }))),
-            ...this.#scope.held(), ...this.#localScope.held(), ...this.#schedules.names().map((name) => ({ kind: 'schedule', name }))
+            ...(this.#mounted === null
+                ? []
+                : this.document.routes.map(({ id }) => ({ kind: 'route', name: id }))),
+            ...this.#scope.held(),
+            ...this.#localScope.held(),
+            ...this.#schedules.names().map((name) => ({ kind: 'schedule', name }))
         ];
     }
 
@@ -223,7 +317,7 @@ class Building implements Generation {
     }
 
     close(reason: string): Promise<ReleaseReport> {
-        return this.#closing ??= this.#close(reason);
+        return (this.#closing ??= this.#close(reason));
     }
 
     async #close(reason: string): Promise<ReleaseReport> {
@@ -238,13 +332,12 @@ class Building implements Generation {
         const attempt = async (kind: string, work: () => Promise<void>): Promise<void> => {
             try {
                 await work();
-            }
-            catch (error) {
+            } catch (error) {
                 leaked.push({ kind, name: this.name, error: messageOf(error) });
             }
         };
         await attempt('routes', async () => {
-            cut = await this.#mounted?.() ?? 0;
+            cut = (await this.#mounted?.()) ?? 0;
             if (this.#mounted !== null) {
                 released.push(...this.document.routes.map(({ id }) => ({ kind: 'route', name: id })));
             }
@@ -259,9 +352,10 @@ class Building implements Generation {
         }
         if (this.#guest !== undefined) {
             try {
-                failures.push(...(await within(this.#timing.stopMs, (signal) => this.#guest.stop({ signal }))).failures);
-            }
-            catch (error) {
+                failures.push(
+                    ...(await within(this.#timing.stopMs, (signal) => this.#guest.stop({ signal }))).failures
+                );
+            } catch (error) {
                 failures.push(messageOf(error));
             }
         }
@@ -270,7 +364,12 @@ class Building implements Generation {
             await attempt('guest', async () => note(await this.#guest.end({})));
         }
         await attempt('audit', () => this.#uses.close());
-        leaked.push(...(await this.#leftovers.end()).map((left) => ({ ...left, error: 'The plugin left it behind; it was ended' })));
+        leaked.push(
+            ...(await this.#leftovers.end()).map((left) => ({
+                ...left,
+                error: 'The plugin left it behind; it was ended'
+            }))
+        );
         this.#handles.clear();
         if (leaked.length > 0 || failures.length > 0) {
             this.#log().warn('A plugin did not end cleanly', { leaked, failures });
@@ -284,8 +383,18 @@ class Building implements Generation {
         const permissions = permissionsOf(this.#options);
         const confine = this.#confine();
         const ownDoors = createDoors({
-            ports, plugin: this.name, label: labelOf(this.name, plugin.package), grants: this.#grants, handles: this.#handles, scope: this.#scope, schedules: this.#schedules, tickets: this.#tickets,
-            contracts: this.#shared.contracts, log: this.#log(), signal: this.#ending.signal, permissions,
+            ports,
+            plugin: this.name,
+            label: labelOf(this.name, plugin.package),
+            grants: this.#grants,
+            handles: this.#handles,
+            scope: this.#scope,
+            schedules: this.#schedules,
+            tickets: this.#tickets,
+            contracts: this.#shared.contracts,
+            log: this.#log(),
+            signal: this.#ending.signal,
+            permissions,
             collectFragments: () => this.#fragments.collect(),
             runHook: async (name, payload) => this.#publishers.get(name)?.run(payload as never)
         });
@@ -293,13 +402,28 @@ class Building implements Generation {
         if (this.#options.realm !== undefined) {
             return this.#options.realm(doors);
         }
-        return confinedGuest(createGuest({
-            name: this.name, version: plugin.version, dataDir, definition, checkReturns: ports.http.checkReturns, doors,
-            local: createLocalDoors({
-                ...confine, grants: this.#grants, scope: this.#localScope, dataDir, network: this.#network, programs: this.#programs, forbidden: () => ports.forbidden(),
-                database: () => this.#database, write: (work) => this.#write(work)
-            })
-        }), confine);
+        return confinedGuest(
+            createGuest({
+                name: this.name,
+                version: plugin.version,
+                dataDir,
+                definition,
+                checkReturns: ports.http.checkReturns,
+                doors,
+                local: createLocalDoors({
+                    ...confine,
+                    grants: this.#grants,
+                    scope: this.#localScope,
+                    dataDir,
+                    network: this.#network,
+                    programs: this.#programs,
+                    forbidden: () => ports.forbidden(),
+                    database: () => this.#database,
+                    write: (work) => this.#write(work)
+                })
+            }),
+            confine
+        );
     }
 
     /** Both ways in which it is known what is the plugin's: to blame it, and to clean up behind it. */
@@ -312,15 +436,25 @@ class Building implements Generation {
         };
     }
 
-    async #readSettings(values: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>> {
+    async #readSettings(
+        values: Readonly<Record<string, unknown>>
+    ): Promise<Readonly<Record<string, unknown>>> {
         this.#raw = values;
         try {
             return (await this.#guest.readSettings({ values })).values;
-        }
-        catch (error) {
-            const faults = (isFailure(error) ? error.data?.['errors'] ?? [] : []) as readonly { readonly path: string; readonly message: string }[];
-            const isMissing = faults.length > 0 && faults.every(({ message }) => message.endsWith('is required'));
-            throw new GenerationFault('loaded', isMissing ? 'SETTINGS_REQUIRED' : 'SETTINGS_INVALID', faults.map(({ message }) => message).join('; ') || messageOf(error), { cause: error, data: { errors: faults } });
+        } catch (error) {
+            const faults = (isFailure(error) ? (error.data?.['errors'] ?? []) : []) as readonly {
+                readonly path: string;
+                readonly message: string;
+            }[];
+            const isMissing =
+                faults.length > 0 && faults.every(({ message }) => message.endsWith('is required'));
+            throw new GenerationFault(
+                'loaded',
+                isMissing ? 'SETTINGS_REQUIRED' : 'SETTINGS_INVALID',
+                faults.map(({ message }) => message).join('; ') || messageOf(error),
+                { cause: error, data: { errors: faults } }
+            );
         }
     }
 
@@ -336,17 +470,23 @@ class Building implements Generation {
         });
         try {
             signal?.throwIfAborted();
-            const document = await this.#leftovers.looking(() => Promise.race([this.#guest.setup({ settings: this.#settings, partners }), late]));
+            const document = await this.#leftovers.looking(() =>
+                Promise.race([this.#guest.setup({ settings: this.#settings, partners }), late])
+            );
             signal?.throwIfAborted();
             if (document === overdue) {
-                throw new GenerationFault('mounted', 'SETUP_TIMEOUT', `setup did not return within ${this.#timing.setupMs / 1000} s`);
+                throw new GenerationFault(
+                    'mounted',
+                    'SETUP_TIMEOUT',
+                    `setup did not return within ${this.#timing.setupMs / 1000} s`
+                );
             }
             return document;
-        }
-        catch (error) {
-            throw error instanceof GenerationFault ? error : new GenerationFault('mounted', 'SETUP_FAILED', messageOf(error), { cause: error });
-        }
-        finally {
+        } catch (error) {
+            throw error instanceof GenerationFault
+                ? error
+                : new GenerationFault('mounted', 'SETUP_FAILED', messageOf(error), { cause: error });
+        } finally {
             clearTimeout(timer);
         }
     }
@@ -354,14 +494,29 @@ class Building implements Generation {
     #createServer(assets: readonly Route[]): HttpServer {
         const { ports, journal } = this.#shared;
         const prefix = `/api/plugins/${this.name}`;
-        const entries = new Set((this.#options.plugin.manifest.contributes?.pages ?? []).map(({ entry }) => `${prefix}/${entry.replace(/^\/+/, '')}`));
+        const entries = new Set(
+            (this.#options.plugin.manifest.contributes?.pages ?? []).map(
+                ({ entry }) => `${prefix}/${entry.replace(/^\/+/, '')}`
+            )
+        );
         const routes = routesOf(this.document.routes, {
-            plugin: this.name, guest: this.#guest, handles: this.#handles, journal, db: ports.db, permissions: permissionsOf(this.#options),
+            plugin: this.name,
+            guest: this.#guest,
+            handles: this.#handles,
+            journal,
+            db: ports.db,
+            permissions: permissionsOf(this.#options),
             accept: () => this.#accept(),
             isPublic: (reason) => this.#grants.has('public', reason),
             takeTicket: async (ticket, permission) => this.#tickets.take(ticket, permission)
         });
-        return createHttpServer({ name: `${this.name} ${this.version}`, prefix, routes: [...routes, ...assets], ports: ports.http, headers: (_route, path) => sandboxHeaders(entries, path) });
+        return createHttpServer({
+            name: `${this.name} ${this.version}`,
+            prefix,
+            routes: [...routes, ...assets],
+            ports: ports.http,
+            headers: (_route, path) => sandboxHeaders(entries, path)
+        });
     }
 
     /** What its start writes is not yet a change that somebody relies on. */
@@ -373,20 +528,33 @@ class Building implements Generation {
     }
 
     #accept(): Promise<void> {
-        return this.#accepted ??= (this.#options.accepted?.() ?? Promise.resolve()).catch((error: unknown) => {
-            this.#accepted = null;
-            throw error;
-        });
+        return (this.#accepted ??= (this.#options.accepted?.() ?? Promise.resolve()).catch(
+            (error: unknown) => {
+                this.#accepted = null;
+                throw error;
+            }
+        ));
     }
 
     #partner(name: string, present: boolean): void {
         if (this.definition.optional.includes(name) || this.definition.requires.includes(name)) {
-            this.#leftovers.looking(() => this.#guest.partner({ name, present })).catch((error: unknown) => this.#log().warn('A plugin failed to hear of a partner', { partner: name, present, error }));
+            this.#leftovers
+                .looking(() => this.#guest.partner({ name, present }))
+                .catch((error: unknown) =>
+                    this.#log().warn('A plugin failed to hear of a partner', {
+                        partner: name,
+                        present,
+                        error
+                    })
+                );
         }
     }
 
     #log(): ReturnType<PluginHostPorts['log']['child']> {
-        return this.#shared.ports.log.child({ plugin: this.#options.plugin.manifest.name, version: this.#options.plugin.version });
+        return this.#shared.ports.log.child({
+            plugin: this.#options.plugin.manifest.name,
+            version: this.#options.plugin.version
+        });
     }
 }
 

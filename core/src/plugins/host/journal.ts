@@ -26,19 +26,31 @@ export function createJournal(db: Database, recorder: Pick<Recorder, 'record'>, 
         (await writer.statement(tx, 'delete from plugin_journal where id = ?')).run(row);
     };
     return {
-        begin: (entry) => db.write(async (tx) => {
-            const statement = await writer.statement(tx, 'insert into plugin_journal (at, entry) values (?, ?) returning id');
-            return (statement.get(now(), JSON.stringify(entry)) as { id: number }).id;
-        }),
+        begin: (entry) =>
+            db.write(async (tx) => {
+                const statement = await writer.statement(
+                    tx,
+                    'insert into plugin_journal (at, entry) values (?, ?) returning id'
+                );
+                return (statement.get(now(), JSON.stringify(entry)) as { id: number }).id;
+            }),
         end: remove,
         drop: (row) => db.write((tx) => remove(tx, row)),
-        recover: () => db.write(async (tx) => {
-            const rows = await tx.em.execute<{ id: number; entry: string }[]>('select id, entry from plugin_journal order by id');
-            for (const { id, entry } of rows) {
-                await recorder.record(tx, { ...JSON.parse(entry) as AuditEntry, outcome: 'failure', status: null, code: cutCode });
-                await remove(tx, id);
-            }
-            return rows.length;
-        })
+        recover: () =>
+            db.write(async (tx) => {
+                const rows = await tx.em.execute<{ id: number; entry: string }[]>(
+                    'select id, entry from plugin_journal order by id'
+                );
+                for (const { id, entry } of rows) {
+                    await recorder.record(tx, {
+                        ...(JSON.parse(entry) as AuditEntry),
+                        outcome: 'failure',
+                        status: null,
+                        code: cutCode
+                    });
+                    await remove(tx, id);
+                }
+                return rows.length;
+            })
     };
 }

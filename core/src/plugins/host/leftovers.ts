@@ -42,7 +42,12 @@ function begin<T extends object>(kind: string, subject: T, over: string, end: (s
         return;
     }
     let isOver = false;
-    const started: Started = { kind, name: placeOf(new Error().stack ?? ''), isOver: () => isOver, end: () => end(subject) };
+    const started: Started = {
+        kind,
+        name: placeOf(new Error().stack ?? ''),
+        isOver: () => isOver,
+        end: () => end(subject)
+    };
     watched.started.add(started);
     (subject as unknown as Emitter).once(over, () => {
         isOver = true;
@@ -51,14 +56,31 @@ function begin<T extends object>(kind: string, subject: T, over: string, end: (s
 }
 
 const channels: readonly (readonly [string, (message: never) => void])[] = [
-    ['net.client.socket', ({ socket }: { socket: Socket }) => begin('connection', socket, 'close', (each) => each.destroy())],
-    ['tracing:net.server.listen:asyncStart', ({ server }: { server: Server & { closeAllConnections?(): void } }) => begin('server', server, 'close', (each) => {
-        each.close();
-        each.closeAllConnections?.();
-    })],
-    ['udp.socket', ({ socket }: { socket: Datagrams }) => begin('socket', socket, 'close', (each) => each.close())],
-    ['child_process', ({ process: child }: { process: ChildProcess }) => begin('child process', child, 'exit', (each) => each.kill('SIGKILL'))],
-    ['worker_threads', ({ worker }: { worker: Worker }) => begin('thread', worker, 'exit', (each) => each.terminate())]
+    [
+        'net.client.socket',
+        ({ socket }: { socket: Socket }) => begin('connection', socket, 'close', (each) => each.destroy())
+    ],
+    [
+        'tracing:net.server.listen:asyncStart',
+        ({ server }: { server: Server & { closeAllConnections?(): void } }) =>
+            begin('server', server, 'close', (each) => {
+                each.close();
+                each.closeAllConnections?.();
+            })
+    ],
+    [
+        'udp.socket',
+        ({ socket }: { socket: Datagrams }) => begin('socket', socket, 'close', (each) => each.close())
+    ],
+    [
+        'child_process',
+        ({ process: child }: { process: ChildProcess }) =>
+            begin('child process', child, 'exit', (each) => each.kill('SIGKILL'))
+    ],
+    [
+        'worker_threads',
+        ({ worker }: { worker: Worker }) => begin('thread', worker, 'exit', (each) => each.terminate())
+    ]
 ];
 
 const hook = createHook({
@@ -70,9 +92,23 @@ const hook = createHook({
         }
         // What is over is collected: nothing here keeps it.
         const kept = new WeakRef(resource);
-        watched.started.add(type === 'Timeout'
-            ? { kind: 'timer', name: place, isOver: () => (kept.deref() as { _destroyed?: boolean } | undefined)?._destroyed !== false, end: () => clearTimeout(kept.deref() as NodeJS.Timeout) }
-            : { kind: 'watcher of files', name: place, isOver: () => (kept.deref() as { initialized?: boolean } | undefined)?.initialized !== true, end: () => (kept.deref() as FSWatcher | undefined)?.close() });
+        watched.started.add(
+            type === 'Timeout'
+                ? {
+                      kind: 'timer',
+                      name: place,
+                      isOver: () =>
+                          (kept.deref() as { _destroyed?: boolean } | undefined)?._destroyed !== false,
+                      end: () => clearTimeout(kept.deref() as NodeJS.Timeout)
+                  }
+                : {
+                      kind: 'watcher of files',
+                      name: place,
+                      isOver: () =>
+                          (kept.deref() as { initialized?: boolean } | undefined)?.initialized !== true,
+                      end: () => (kept.deref() as FSWatcher | undefined)?.close()
+                  }
+        );
     },
     ...{ trackPromises: false }
 });
@@ -81,7 +117,10 @@ function onListener(event: string | symbol, listener: (...args: unknown[]) => vo
     const watched = context.getStore();
     if (watched !== undefined && watched !== null) {
         watched.started.add({
-            kind: `listener for ${String(event)} of the process`, name: placeOf(new Error().stack ?? ''), isOver: () => !process.listeners(event as 'exit').includes(listener as never), end: () => process.off(event as 'exit', listener)
+            kind: `listener for ${String(event)} of the process`,
+            name: placeOf(new Error().stack ?? ''),
+            isOver: () => !process.listeners(event as 'exit').includes(listener as never),
+            end: () => process.off(event as 'exit', listener)
         });
     }
 }
@@ -125,8 +164,7 @@ export class Leftovers {
         look();
         try {
             return await work();
-        }
-        finally {
+        } finally {
             lookAway();
         }
     }
@@ -153,8 +191,7 @@ export class Leftovers {
         for (const { end } of left) {
             try {
                 await end();
-            }
-            catch {
+            } catch {
                 // It ended by itself meanwhile.
             }
         }
@@ -179,7 +216,10 @@ function lookAway(): void {
 /** Where a timer was made; null for one that Node or its libraries share among all who use them. */
 function callerOf(stack: string): string | null {
     const frames = framesOf(stack);
-    const first = frames.findIndex((frame) => !/node:(?:internal\/(?:async_hooks|timers|fs\/watchers)|timers|fs)|host\/leftovers\./.test(frame));
+    const first = frames.findIndex(
+        (frame) =>
+            !/node:(?:internal\/(?:async_hooks|timers|fs\/watchers)|timers|fs)|host\/leftovers\./.test(frame)
+    );
     const frame = frames[first];
     return frame === undefined || frame.includes('node:') ? null : placeIn(frame);
 }
@@ -190,7 +230,10 @@ function placeOf(stack: string): string {
 }
 
 function framesOf(stack: string): readonly string[] {
-    return stack.split('\n').slice(1).map((line) => line.trim().replace(/^at (?:async )?/, ''));
+    return stack
+        .split('\n')
+        .slice(1)
+        .map((line) => line.trim().replace(/^at (?:async )?/, ''));
 }
 
 /** File and line, without where the package lies. */

@@ -23,13 +23,26 @@ export interface LocalDoorsOptions {
     enter<T>(work: () => T): T;
 }
 
-export function createLocalDoors({ grants, scope, dataDir, network, programs, enter, leave, ...options }: LocalDoorsOptions): LocalDoors {
+export function createLocalDoors({
+    grants,
+    scope,
+    dataDir,
+    network,
+    programs,
+    enter,
+    leave,
+    ...options
+}: LocalDoorsOptions): LocalDoors {
     const required = (): PluginDatabase => options.database() as PluginDatabase;
     return {
-        db: { read: (work) => leave(() => required().read((em) => enter(() => work(em)))), write: (work) => leave(() => options.write((em) => enter(() => work(em)))) },
+        db: {
+            read: (work) => leave(() => required().read((em) => enter(() => work(em)))),
+            write: (work) => leave(() => options.write((em) => enter(() => work(em))))
+        },
         fetch: (input, init) => leave(() => network.fetch(input, init)),
         dial: (target) => leave(() => network.dial(target)),
-        files: (root) => createFiles(root, { grants, scope, own: dataDir, forbidden: () => options.forbidden() }),
+        files: (root) =>
+            createFiles(root, { grants, scope, own: dataDir, forbidden: () => options.forbidden() }),
         exec: (file, args, given) => leave(() => programs.exec(file, args, given)),
         spawn: (file, args, given) => leave(() => programs.spawn(file, args, given)),
         async release(): Promise<Release> {

@@ -17,11 +17,20 @@ export async function findAccount(name: string): Promise<MachineAccount | null> 
         return null;
     }
     try {
-        const { stdout } = await promisify(execFile)('getent', ['--', 'passwd', name], { timeout: 5_000, env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } });
+        const { stdout } = await promisify(execFile)('getent', ['--', 'passwd', name], {
+            timeout: 5_000,
+            env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }
+        });
         const [found, , uid, gid, , home] = stdout.split('\n', 1)[0]?.split(':') ?? [];
-        return found === name && Number.isInteger(Number(uid)) ? { name, uid: Number(uid), gid: Number(gid), home: home === undefined || home === '' ? '/' : home } : null;
-    }
-    catch {
+        return found === name && Number.isInteger(Number(uid))
+            ? {
+                  name,
+                  uid: Number(uid),
+                  gid: Number(gid),
+                  home: home === undefined || home === '' ? '/' : home
+              }
+            : null;
+    } catch {
         return null;
     }
 }

@@ -12,8 +12,16 @@ type Policy = Readonly<Record<string, readonly string[]>>;
 
 /** Pages of other plugins are shown in frames, below the same origin. */
 const usual: Policy = {
-    'default-src': ["'self'"], 'script-src': ["'self'"], 'style-src': ["'self'"], 'img-src': ["'self'", 'data:', 'blob:'], 'font-src': ["'self'"], 'connect-src': ["'self'"], 'frame-src': ["'self'"], 'worker-src': ["'self'"],
-    'media-src': ["'self'"], 'manifest-src': ["'self'"]
+    'default-src': ["'self'"],
+    'script-src': ["'self'"],
+    'style-src': ["'self'"],
+    'img-src': ["'self'", 'data:', 'blob:'],
+    'font-src': ["'self'"],
+    'connect-src': ["'self'"],
+    'frame-src': ["'self'"],
+    'worker-src': ["'self'"],
+    'media-src': ["'self'"],
+    'manifest-src': ["'self'"]
 };
 /** Nobody's to say. */
 const fixed = "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
@@ -29,7 +37,12 @@ export interface PagesOptions {
 }
 
 /** Null for a plugin without any. @throws Error for a folder outside of the package, TypeError for a policy that is none */
-export async function createPages({ name, folder, assets, http: ports }: PagesOptions): Promise<HttpServer | null> {
+export async function createPages({
+    name,
+    folder,
+    assets,
+    http: ports
+}: PagesOptions): Promise<HttpServer | null> {
     const root = assets.filter(({ at }) => at === 'root');
     if (root.length === 0) {
         return null;
@@ -39,33 +52,64 @@ export async function createPages({ name, folder, assets, http: ports }: PagesOp
     if (fallback !== undefined && !files.has(fallback)) {
         throw new TypeError(`The fallback ${fallback} is not among the files at the root`);
     }
-    const headers = { 'content-security-policy': policyOf(root), 'cross-origin-resource-policy': 'same-origin', 'cross-origin-opener-policy': 'same-origin', 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff' };
-    const find = (path: string): ReturnType<typeof files.get> => files.get(path) ?? files.get(path === '' ? 'index.html' : `${path.replace(/\/$/, '')}/index.html`)
+    const headers = {
+        'content-security-policy': policyOf(root),
+        'cross-origin-resource-policy': 'same-origin',
+        'cross-origin-opener-policy': 'same-origin',
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff'
+    };
+    const find = (path: string): ReturnType<typeof files.get> =>
+        files.get(path) ??
+        files.get(path === '' ? 'index.html' : `${path.replace(/\/$/, '')}/index.html`) ??
         // A file that is missing is missing; only a place inside of the application is the application.
-        ?? (fallback === undefined || /\.[^/]*$/.test(path) ? undefined : files.get(fallback));
+        (fallback === undefined || /\.[^/]*$/.test(path) ? undefined : files.get(fallback));
     return createHttpServer({
-        name: `${name} pages`, prefix: '', ports, headers: () => headers,
-        routes: [http({
-            id: 'pages', methods: ['GET', 'HEAD'], path: '/{path*}', access: { public: 'the pages of the panel' }, raw: 'files as they are', maxBytes: 0, summary: 'Pages of the panel',
-            validate: { params: joi.object({ path: joi.string().allow('').max(1024).default('') }), query: joi.object({ v: joi.any() }).unknown() },
-            handler(request, { params }) {
-                const asset = find(params.path);
-                if (asset === undefined) {
-                    throw fail.NOT_FOUND();
+        name: `${name} pages`,
+        prefix: '',
+        ports,
+        headers: () => headers,
+        routes: [
+            http({
+                id: 'pages',
+                methods: ['GET', 'HEAD'],
+                path: '/{path*}',
+                access: { public: 'the pages of the panel' },
+                raw: 'files as they are',
+                maxBytes: 0,
+                summary: 'Pages of the panel',
+                validate: {
+                    params: joi.object({ path: joi.string().allow('').max(1024).default('') }),
+                    query: joi.object({ v: joi.any() }).unknown()
+                },
+                handler(request, { params }) {
+                    const asset = find(params.path);
+                    if (asset === undefined) {
+                        throw fail.NOT_FOUND();
+                    }
+                    return answerOf(asset, request);
                 }
-                return answerOf(asset, request);
-            }
-        })]
+            })
+        ]
     });
 }
 
 function policyOf(assets: Assets): string {
     const policy: Record<string, readonly string[]> = { ...usual };
     for (const [directive, sources] of assets.flatMap(({ csp }) => Object.entries(csp ?? {}))) {
-        if (!Object.hasOwn(usual, directive) || sources.length === 0 || sources.some((each) => !source.test(each))) {
-            throw new TypeError(`csp: ${directive} must be one of ${Object.keys(usual).join(', ')}, with sources`);
+        if (
+            !Object.hasOwn(usual, directive) ||
+            sources.length === 0 ||
+            sources.some((each) => !source.test(each))
+        ) {
+            throw new TypeError(
+                `csp: ${directive} must be one of ${Object.keys(usual).join(', ')}, with sources`
+            );
         }
         policy[directive] = sources;
     }
-    return [...Object.entries(policy).map(([directive, sources]) => `${directive} ${sources.join(' ')}`), fixed].join('; ');
+    return [
+        ...Object.entries(policy).map(([directive, sources]) => `${directive} ${sources.join(' ')}`),
+        fixed
+    ].join('; ');
 }

@@ -6,7 +6,19 @@ import type { Recorder } from '../../http/ports.ts';
 
 /** The plugin itself: no user, and only what its grants amount to. */
 export function pluginCaller(plugin: string, can: (permission: string) => boolean): Caller {
-    return { kind: 'plugin', id: null, username: null, role: null, tokenId: null, permissions: [], key: `plugin:${plugin}`, can, sessionId: null, plugin, fresh: false };
+    return {
+        kind: 'plugin',
+        id: null,
+        username: null,
+        role: null,
+        tokenId: null,
+        permissions: [],
+        key: `plugin:${plugin}`,
+        can,
+        sessionId: null,
+        plugin,
+        fresh: false
+    };
 }
 
 export interface PluginCallOptions {
@@ -20,7 +32,14 @@ export interface PluginCallOptions {
 }
 
 /** What it changes goes on record like any other change, with the plugin's name. */
-export function createPluginCall({ caller, recorder, signal, ip = null, requestId = randomUUID(), ifMatch = null }: PluginCallOptions): Call {
+export function createPluginCall({
+    caller,
+    recorder,
+    signal,
+    ip = null,
+    requestId = randomUUID(),
+    ifMatch = null
+}: PluginCallOptions): Call {
     return {
         id: requestId,
         actor: caller,
@@ -28,10 +47,35 @@ export function createPluginCall({ caller, recorder, signal, ip = null, requestI
         userAgent: null,
         ifMatch,
         signal,
-        async complete(tx, { reply, action = 'update', resource = caller.plugin ?? 'panel', resourceId = null, before, after }) {
+        async complete(
+            tx,
+            {
+                reply,
+                action = 'update',
+                resource = caller.plugin ?? 'panel',
+                resourceId = null,
+                before,
+                after
+            }
+        ) {
             await recorder.record(tx, {
-                actor: { id: caller.id, username: caller.username, tokenId: caller.tokenId, plugin: caller.plugin }, action, resource, resourceId, before, after,
-                outcome: 'success', status: isReply(reply) ? reply.status : null, code: 0, ip, userAgent: null, requestId
+                actor: {
+                    id: caller.id,
+                    username: caller.username,
+                    tokenId: caller.tokenId,
+                    plugin: caller.plugin
+                },
+                action,
+                resource,
+                resourceId,
+                before,
+                after,
+                outcome: 'success',
+                status: isReply(reply) ? reply.status : null,
+                code: 0,
+                ip,
+                userAgent: null,
+                requestId
             });
             return reply;
         }

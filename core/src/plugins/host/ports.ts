@@ -44,7 +44,11 @@ export interface HostsPort {
 
 export interface CertificatesPort {
     all(): Promise<readonly Certificate[]>;
-    upload(body: { readonly name: string; readonly certificate: string; readonly key: string }, call: Call, owner: string): Promise<Certificate>;
+    upload(
+        body: { readonly name: string; readonly certificate: string; readonly key: string },
+        call: Call,
+        owner: string
+    ): Promise<Certificate>;
     remove(id: number, call: Call): Promise<unknown>;
 }
 
@@ -65,7 +69,12 @@ export interface PluginHostPorts {
     readonly hooks: HookHost;
     readonly db: Database;
     readonly tasks: { start(options: TaskStart): Promise<TaskView> };
-    notify(notification: { readonly event: string; readonly severity: 'info' | 'warning' | 'error'; readonly title: string; readonly text?: string }): void;
+    notify(notification: {
+        readonly event: string;
+        readonly severity: 'info' | 'warning' | 'error';
+        readonly title: string;
+        readonly text?: string;
+    }): void;
     readonly keyring: Pick<Keyring, 'seal' | 'open'>;
     readonly clock: Clock;
     readonly log: Logger;

@@ -28,8 +28,7 @@ export class ProcessGroup {
         }
         try {
             return process.kill(-this.pid, name);
-        }
-        catch (error) {
+        } catch (error) {
             if ((error as NodeJS.ErrnoException).code === 'ESRCH') {
                 return false;
             }
@@ -43,8 +42,7 @@ export class ProcessGroup {
         }
         try {
             return process.kill(-this.pid, 0);
-        }
-        catch (error) {
+        } catch (error) {
             return (error as NodeJS.ErrnoException).code === 'EPERM';
         }
     }
@@ -63,8 +61,7 @@ export class ProcessGroup {
             for (const pid of strays) {
                 try {
                     process.kill(pid, 'SIGKILL');
-                }
-                catch {
+                } catch {
                     // It ended by itself meanwhile.
                 }
             }
@@ -85,7 +82,10 @@ export class ProcessGroup {
 
     /** The kernel gives a number away again only when neither a group nor a session has it: then all of ours is gone. */
     get #isRecycled(): boolean {
-        return (this.#child.exitCode !== null || this.#child.signalCode !== null) && existsSync(`/proc/${this.pid}`);
+        return (
+            (this.#child.exitCode !== null || this.#child.signalCode !== null) &&
+            existsSync(`/proc/${this.pid}`)
+        );
     }
 
     async #gone(milliseconds: number): Promise<void> {
@@ -99,13 +99,22 @@ export class ProcessGroup {
     async #strays(): Promise<number[]> {
         const wanted = `${marker}=${this.#mark}`;
         const session = this.#isRecycled ? null : String(this.pid);
-        const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name)).map(Number);
-        const found = await Promise.all(pids.map(async (pid) => {
-            const [stat, environment] = await Promise.all([readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''), readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')]);
-            // The name before it may hold anything, closing brackets too.
-            const [state, , , of] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-            return state !== 'Z' && (of === session || environment.split('\0').includes(wanted)) ? pid : null;
-        }));
+        const pids = (await readdir('/proc').catch(() => []))
+            .filter((name) => /^\d+$/.test(name))
+            .map(Number);
+        const found = await Promise.all(
+            pids.map(async (pid) => {
+                const [stat, environment] = await Promise.all([
+                    readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''),
+                    readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
+                ]);
+                // The name before it may hold anything, closing brackets too.
+                const [state, , , of] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+                return state !== 'Z' && (of === session || environment.split('\0').includes(wanted))
+                    ? pid
+                    : null;
+            })
+        );
         return found.flatMap((pid) => pid ?? []);
     }
 }

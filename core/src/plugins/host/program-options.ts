@@ -4,14 +4,26 @@ import { findProgram } from './program-path.ts';
 
 const longestSeconds = 86_400;
 const refusedNames = /^(PATH|NODE_OPTIONS|LD_.*|PORTICO_.*)$/;
-const limitFlags = { memoryBytes: '--as', cpuSeconds: '--cpu', processes: '--nproc', openFiles: '--nofile', fileBytes: '--fsize' } as const;
+const limitFlags = {
+    memoryBytes: '--as',
+    cpuSeconds: '--cpu',
+    processes: '--nproc',
+    openFiles: '--nofile',
+    fileBytes: '--fsize'
+} as const;
 
 /** @throws TypeError that names what is wrong */
 export function checkProgram(file: unknown, args: unknown, options: SpawnOptions): void {
-    if (typeof file !== 'string' || !Array.isArray(args) || [file, ...args as unknown[]].some((each) => typeof each !== 'string' || each.includes('\0'))) {
+    if (
+        typeof file !== 'string' ||
+        !Array.isArray(args) ||
+        [file, ...(args as unknown[])].some((each) => typeof each !== 'string' || each.includes('\0'))
+    ) {
         throw new TypeError('A program and its arguments are texts without zero bytes');
     }
-    const name = Object.keys(options.env ?? {}).find((key) => refusedNames.test(key) || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(key));
+    const name = Object.keys(options.env ?? {}).find(
+        (key) => refusedNames.test(key) || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(key)
+    );
     if (name !== undefined) {
         throw new TypeError(`The environment variable ${JSON.stringify(name)} is not a plugin's to set`);
     }
@@ -25,13 +37,19 @@ export function checkProgram(file: unknown, args: unknown, options: SpawnOptions
 }
 
 /** prlimit sets what Node cannot, and becomes the program. @throws TOOL_MISSING 50302 */
-export async function withLimits(path: string, args: readonly string[], limits: NonNullable<SpawnOptions['limits']>): Promise<{ readonly path: string; readonly args: readonly string[] }> {
-    const flags = Object.entries(limits).filter(([, value]) => value !== undefined).map(([name, value]) => {
-        if (!Object.hasOwn(limitFlags, name) || !Number.isInteger(value) || value < 0) {
-            throw new TypeError(`limits.${name} is a whole number`);
-        }
-        return `${limitFlags[name as keyof typeof limitFlags]}=${value}`;
-    });
+export async function withLimits(
+    path: string,
+    args: readonly string[],
+    limits: NonNullable<SpawnOptions['limits']>
+): Promise<{ readonly path: string; readonly args: readonly string[] }> {
+    const flags = Object.entries(limits)
+        .filter(([, value]) => value !== undefined)
+        .map(([name, value]) => {
+            if (!Object.hasOwn(limitFlags, name) || !Number.isInteger(value) || value < 0) {
+                throw new TypeError(`limits.${name} is a whole number`);
+            }
+            return `${limitFlags[name as keyof typeof limitFlags]}=${value}`;
+        });
     if (flags.length === 0) {
         return { path, args };
     }

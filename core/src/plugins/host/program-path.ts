@@ -7,15 +7,18 @@ export const fixedPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbi
 
 /** Absolute path of a program; null when it is not there. */
 export async function findProgram(file: string): Promise<string | null> {
-    const candidates = file.startsWith('/') ? [file] : file.includes('/') || file === '' ? [] : fixedPath.split(':').map((folder) => join(folder, file));
+    const candidates = file.startsWith('/')
+        ? [file]
+        : file.includes('/') || file === ''
+          ? []
+          : fixedPath.split(':').map((folder) => join(folder, file));
     for (const candidate of candidates) {
         try {
             await access(candidate, constants.X_OK);
             if ((await stat(candidate)).isFile()) {
                 return candidate;
             }
-        }
-        catch {
+        } catch {
             // The next folder may have it.
         }
     }

@@ -4,7 +4,14 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { Readable, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
-import { errors, type Child, type ExecOptions, type ExecResult, type Exit, type SpawnOptions } from '@portico/sdk';
+import {
+    errors,
+    type Child,
+    type ExecOptions,
+    type ExecResult,
+    type Exit,
+    type SpawnOptions
+} from '@portico/sdk';
 import { boundaryErrors, type Owned, type Scope } from '@portico/sdk/host';
 import type { Grants } from './grants.ts';
 import { findAccount, type MachineAccount } from './machine-accounts.ts';
@@ -52,12 +59,20 @@ export class Programs {
         const { stdin, maxOutputBytes = outputBytes, ...rest } = options;
         const running = await this.#start(file, args, { timeoutSeconds: execSeconds, ...rest });
         const { child } = running;
-        const [out, err] = [collect(child.stdout as Readable, maxOutputBytes), collect(child.stderr as Readable, maxOutputBytes)];
+        const [out, err] = [
+            collect(child.stdout as Readable, maxOutputBytes),
+            collect(child.stderr as Readable, maxOutputBytes)
+        ];
         child.stdin?.end(stdin ?? '');
         const exit = await running.exited;
         await Promise.race([Promise.all([out.done, err.done]), wait(pipeGraceMs, undefined, { ref: false })]);
         await running.discard();
-        return { ...exit, stdout: out.text(), stderr: err.text(), truncated: out.truncated() || err.truncated() };
+        return {
+            ...exit,
+            stdout: out.text(),
+            stderr: err.text(),
+            truncated: out.truncated() || err.truncated()
+        };
     }
 
     async spawn(file: string, args: readonly string[], options: SpawnOptions = {}): Promise<Child> {
@@ -69,8 +84,8 @@ export class Programs {
         });
         return {
             pid: child.pid,
-            stdin: Writable.toWeb(terminal?.input ?? child.stdin as Writable) as WritableStream<Uint8Array>,
-            stdout: Readable.toWeb(terminal?.output ?? child.stdout as Readable) as never,
+            stdin: Writable.toWeb(terminal?.input ?? (child.stdin as Writable)) as WritableStream<Uint8Array>,
+            stdout: Readable.toWeb(terminal?.output ?? (child.stdout as Readable)) as never,
             stderr: Readable.toWeb(child.stderr ?? Readable.from([])) as never,
             exited,
             kill: async (signal = 'SIGTERM') => void group.signal(signal),
@@ -89,7 +104,10 @@ export class Programs {
     /** Ends what runs under a grant that is gone. */
     async revoke(): Promise<void> {
         const { grants } = this.#options;
-        const gone = [...this.#running].filter(({ program, user }) => !grants.has('exec', program) || (user !== null && !grants.has('users', user)));
+        const gone = [...this.#running].filter(
+            ({ program, user }) =>
+                !grants.has('exec', program) || (user !== null && !grants.has('users', user))
+        );
         await Promise.all(gone.map((running) => running.discard()));
     }
 
@@ -107,12 +125,18 @@ export class Programs {
         const mark = randomUUID();
         options.signal?.throwIfAborted();
         // From here to the start of the program nothing waits: see the terminal.
-        const terminal = tools === null || options.pty === undefined ? null : new Terminal(tools, options.pty, account);
+        const terminal =
+            tools === null || options.pty === undefined ? null : new Terminal(tools, options.pty, account);
         const command = terminal?.command(limited.path, limited.args) ?? limited;
         const child = start(command.path, command.args, {
             cwd: options.cwd ?? folder,
             env: {
-                ...(terminal === null ? {} : { TERM: 'xterm-256color' }), ...(process.env['TZ'] === undefined ? {} : { TZ: process.env['TZ'] }), ...options.env, PATH: fixedPath, HOME: options.env?.['HOME'] ?? account?.home ?? folder, LANG: options.env?.['LANG'] ?? 'C.UTF-8',
+                ...(terminal === null ? {} : { TERM: 'xterm-256color' }),
+                ...(process.env['TZ'] === undefined ? {} : { TZ: process.env['TZ'] }),
+                ...options.env,
+                PATH: fixedPath,
+                HOME: options.env?.['HOME'] ?? account?.home ?? folder,
+                LANG: options.env?.['LANG'] ?? 'C.UTF-8',
                 [marker]: mark
             },
             detached: true,
@@ -126,22 +150,37 @@ export class Programs {
         if (child.pid === undefined) {
             const error = await failed;
             await terminal?.close();
-            throw error.code === 'ENOENT' ? errors.notFound(`There is no folder ${options.cwd ?? folder}`) : error;
+            throw error.code === 'ENOENT'
+                ? errors.notFound(`There is no folder ${options.cwd ?? folder}`)
+                : error;
         }
         failed.catch(() => undefined);
         this.#options.used(file, args, options.user ?? null);
         return this.#own(child as Running['child'], terminal, mark, file, options, scope);
     }
 
-    #own(child: Running['child'], terminal: Terminal | null, mark: string, program: string, options: SpawnOptions, scope: Scope): Running {
+    #own(
+        child: Running['child'],
+        terminal: Terminal | null,
+        mark: string,
+        program: string,
+        options: SpawnOptions,
+        scope: Scope
+    ): Running {
         const group = new ProcessGroup(child, mark);
         let timedOut = false;
         let ending: Promise<void> | null = null;
-        const kill = (): Promise<void> => ending ??= group.end(terminal === null ? 'SIGTERM' : 'SIGHUP').finally(() => terminal?.hangUp());
-        const timer = options.timeoutSeconds === undefined ? undefined : setTimeout(() => {
-            timedOut = true;
-            void kill().catch(() => undefined);
-        }, options.timeoutSeconds * 1000);
+        const kill = (): Promise<void> =>
+            (ending ??= group
+                .end(terminal === null ? 'SIGTERM' : 'SIGHUP')
+                .finally(() => terminal?.hangUp()));
+        const timer =
+            options.timeoutSeconds === undefined
+                ? undefined
+                : setTimeout(() => {
+                      timedOut = true;
+                      void kill().catch(() => undefined);
+                  }, options.timeoutSeconds * 1000);
         const aborted = (): void => void kill().catch(() => undefined);
         options.signal?.addEventListener('abort', aborted, { once: true });
         const exited = new Promise<Exit>((resolve) => {
@@ -156,8 +195,7 @@ export class Programs {
             try {
                 await kill();
                 await exited;
-            }
-            finally {
+            } finally {
                 await terminal?.close();
                 child.stdout?.destroy();
                 child.stderr?.destroy();
@@ -165,7 +203,16 @@ export class Programs {
             }
         };
         const owned: Owned = scope.own('process', `${program} (${child.pid})`, discard);
-        const running: Running = { child, terminal, group, exited, program, user: options.user ?? null, kill, discard };
+        const running: Running = {
+            child,
+            terminal,
+            group,
+            exited,
+            program,
+            user: options.user ?? null,
+            kill,
+            discard
+        };
         const forget = (): void => {
             owned.drop();
             this.#running.delete(running);
@@ -174,7 +221,8 @@ export class Programs {
         // Who is left when the program itself is gone: in a terminal nobody stays, elsewhere it is the plugin's until its end.
         const settle = async (): Promise<void> => {
             await exited;
-            const isOver = terminal !== null || ending !== null ? await kill().then(() => true) : !await group.left();
+            const isOver =
+                terminal !== null || ending !== null ? await kill().then(() => true) : !(await group.left());
             await closed;
             if (isOver) {
                 forget();
@@ -194,14 +242,20 @@ export class Programs {
             return null;
         }
         if (process.getuid?.() !== 0) {
-            throw boundaryErrors.CAPABILITY_MISSING({ plugin: this.#options.grants.plugin, capability: `users: ${user}` }, { message: `Only a panel that runs as root can run programs as ${user}` });
+            throw boundaryErrors.CAPABILITY_MISSING(
+                { plugin: this.#options.grants.plugin, capability: `users: ${user}` },
+                { message: `Only a panel that runs as root can run programs as ${user}` }
+            );
         }
         return account;
     }
 }
 
 /** Reads to the end, and keeps what fits. */
-function collect(stream: Readable, limit: number): { readonly done: Promise<void>; text(): string; truncated(): boolean } {
+function collect(
+    stream: Readable,
+    limit: number
+): { readonly done: Promise<void>; text(): string; truncated(): boolean } {
     const chunks: Buffer[] = [];
     let kept = 0;
     let dropped = false;

@@ -30,8 +30,7 @@ export function providerOf({ methods, guest, handles, ending, accept }: Provider
                 const answer = await guest.contract({ method, input, plugin, asker, signal: until });
                 series = answer.series;
                 return series === undefined ? answer : { series: lasting(series, end) };
-            }
-            finally {
+            } finally {
                 if (series === undefined) {
                     end();
                 }
@@ -43,8 +42,7 @@ export function providerOf({ methods, guest, handles, ending, accept }: Provider
 async function* lasting<T>(series: AsyncIterable<T>, end: () => void): AsyncGenerator<T> {
     try {
         yield* series;
-    }
-    finally {
+    } finally {
         end();
     }
 }

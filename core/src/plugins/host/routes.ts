@@ -1,6 +1,14 @@
 /** A generation's document as routes of the panel: identity, access, limits and record are the panel's, all else happens in the plugin's realm. */
 import type { AnySchema, AuditDetail, Bytes, Download, Socket, StreamEvent } from '@portico/sdk';
-import { Asked, type Asker, type Guest, type JsonAnswer, type PlainRequest, type RouteDocument, type SchemaDescription } from '@portico/sdk/host';
+import {
+    Asked,
+    type Asker,
+    type Guest,
+    type JsonAnswer,
+    type PlainRequest,
+    type RouteDocument,
+    type SchemaDescription
+} from '@portico/sdk/host';
 import type { Caller } from '../../call.ts';
 import type { Database } from '../../db/database.ts';
 import type { HttpCall } from '../../http/http-call.ts';
@@ -23,7 +31,10 @@ export interface RouteHost {
     isPublic(reason: string): boolean;
     /** A change is about to be made. */
     accept(): Promise<void>;
-    takeTicket(ticket: string, permission: string): Promise<{ readonly caller: Caller; readonly data: unknown }>;
+    takeTicket(
+        ticket: string,
+        permission: string
+    ): Promise<{ readonly caller: Caller; readonly data: unknown }>;
 }
 
 type Extra = { readonly body: Bytes; readonly type: string; readonly length: number | null };
@@ -35,16 +46,42 @@ export function routesOf(documents: readonly RouteDocument[], host: RouteHost): 
 
 function routeOf(document: RouteDocument, host: RouteHost): Route {
     const { kind, id, path, summary, methods, schemas, tool, access: _access, ...options } = document;
-    const read = document.effect === 'read' || (document.effect === undefined && ['stream', 'socket', 'download'].includes(kind));
+    const read =
+        document.effect === 'read' ||
+        (document.effect === undefined && ['stream', 'socket', 'download'].includes(kind));
     const common = {
-        ...options, kind, id, path, summary, tool: tool && document.secret !== true && document.stepUp !== true,
+        ...options,
+        kind,
+        id,
+        path,
+        summary,
+        tool: tool && document.secret !== true && document.stepUp !== true,
         ...accessOf(document, host),
         method: kind === 'http' ? '*' : methods[0],
         methods,
-        validate: { ...remote('params', schemas), ...remote('query', schemas), ...remote('payload', schemas) },
+        validate: {
+            ...remote('params', schemas),
+            ...remote('query', schemas),
+            ...remote('payload', schemas)
+        },
         ...(schemas.returns === undefined ? {} : { returns: schemaOf(schemas.returns) }),
-        ...(kind === 'http' ? { effect: document.effect ?? (methods.every((method) => ['GET', 'HEAD', 'OPTIONS'].includes(method)) ? 'read' : 'write') } : read ? { effect: 'read' } : {}),
-        ...(kind === 'socket' ? { protocols: document.protocols ?? [], maxMessageBytes: document.maxMessageBytes ?? 1024 * 1024 } : {})
+        ...(kind === 'http'
+            ? {
+                  effect:
+                      document.effect ??
+                      (methods.every((method) => ['GET', 'HEAD', 'OPTIONS'].includes(method))
+                          ? 'read'
+                          : 'write')
+              }
+            : read
+              ? { effect: 'read' }
+              : {}),
+        ...(kind === 'socket'
+            ? {
+                  protocols: document.protocols ?? [],
+                  maxMessageBytes: document.maxMessageBytes ?? 1024 * 1024
+              }
+            : {})
     };
     const route = { ...common } as unknown as Record<string, unknown>;
     const handlers = handlersOf(id, host, () => route as unknown as Route);
@@ -59,7 +96,9 @@ function routeOf(document: RouteDocument, host: RouteHost): Route {
 function accessOf({ access, id }: RouteDocument, host: RouteHost): Pick<Route, 'access' | 'ticketed'> {
     const named = (permission: string): string => {
         if (!host.permissions.has(permission)) {
-            throw new TypeError(`Route ${id} asks for the permission ${permission}, which the manifest of ${host.plugin} does not declare`);
+            throw new TypeError(
+                `Route ${id} asks for the permission ${permission}, which the manifest of ${host.plugin} does not declare`
+            );
         }
         return `${host.plugin}:${permission}`;
     };
@@ -67,17 +106,29 @@ function accessOf({ access, id }: RouteDocument, host: RouteHost): Pick<Route, '
         return { access: access === 'authenticated' ? access : named(access) };
     }
     if ('ticket' in access) {
-        return { access: named(access.permission), ticketed: { param: access.ticket, take: (ticket) => host.takeTicket(ticket, `${host.plugin}:${access.permission}`) } };
+        return {
+            access: named(access.permission),
+            ticketed: {
+                param: access.ticket,
+                take: (ticket) => host.takeTicket(ticket, `${host.plugin}:${access.permission}`)
+            }
+        };
     }
     if (!host.isPublic(access.public)) {
-        throw new TypeError(`Route ${id} is public because "${access.public}", which is not among the granted reasons of the manifest (capabilities.public)`);
+        throw new TypeError(
+            `Route ${id} is public because "${access.public}", which is not among the granted reasons of the manifest (capabilities.public)`
+        );
     }
     return { access };
 }
 
 /** Stands for a schema that lives in the plugin's realm: it can be described, and what it would say is said there. */
 function schemaOf(description: SchemaDescription): AnySchema {
-    const schema = { describe: () => description, validate: (value: unknown) => ({ value }), prefs: () => schema };
+    const schema = {
+        describe: () => description,
+        validate: (value: unknown) => ({ value }),
+        prefs: () => schema
+    };
     return schema as unknown as AnySchema;
 }
 
@@ -90,7 +141,14 @@ function remote(place: 'params' | 'query' | 'payload', schemas: RouteDocument['s
 function plainOf(call: HttpCall, asker: Asker, extra: Partial<Extra> = {}): PlainRequest {
     return {
         ...asker,
-        id: call.id, params: call.params, query: call.query, payload: call.payload, ip: call.ip, ifMatch: call.ifMatch, idempotencyKey: call.idempotencyKey, ticket: call.ticket,
+        id: call.id,
+        params: call.params,
+        query: call.query,
+        payload: call.payload,
+        ip: call.ip,
+        ifMatch: call.ifMatch,
+        idempotencyKey: call.idempotencyKey,
+        ticket: call.ticket,
         get headers() {
             return call.headers;
         },
@@ -107,9 +165,21 @@ function handlersOf(id: string, host: RouteHost, route: () => Route) {
     /** Runs something for as long as a request lasts; afterwards its actor is nobody. */
     const begin = (request: RouteRequest): { readonly call: HttpCall; readonly asker: Asker } => {
         const call = request as unknown as HttpCall;
-        return { call, asker: handles.begin({ caller: call.actor, ip: call.ip, requestId: call.id, audit: (detail: AuditDetail) => call.audit(detail) }) };
+        return {
+            call,
+            asker: handles.begin({
+                caller: call.actor,
+                ip: call.ip,
+                requestId: call.id,
+                audit: (detail: AuditDetail) => call.audit(detail)
+            })
+        };
     };
-    const asked = (call: HttpCall, asker: Asker, extra?: Partial<Extra>): { route: string; request: PlainRequest; signal: AbortSignal } => ({
+    const asked = (
+        call: HttpCall,
+        asker: Asker,
+        extra?: Partial<Extra>
+    ): { route: string; request: PlainRequest; signal: AbortSignal } => ({
         route: id,
         request: plainOf(call, asker, extra),
         get signal() {
@@ -117,7 +187,12 @@ function handlersOf(id: string, host: RouteHost, route: () => Route) {
         }
     });
     /** A mutating handler between its journal row and its entry. */
-    const journalled = async <T>(call: HttpCall, run: () => Promise<T>, reply: (answer: T) => unknown, status: (answer: T) => number): Promise<T> => {
+    const journalled = async <T>(
+        call: HttpCall,
+        run: () => Promise<T>,
+        reply: (answer: T) => unknown,
+        status: (answer: T) => number
+    ): Promise<T> => {
         if (effectOf(route()) === 'read') {
             return run();
         }
@@ -126,8 +201,7 @@ function handlersOf(id: string, host: RouteHost, route: () => Route) {
         let answer: T;
         try {
             answer = await run();
-        }
-        catch (error) {
+        } catch (error) {
             await host.journal.drop(row);
             throw error;
         }
@@ -141,12 +215,19 @@ function handlersOf(id: string, host: RouteHost, route: () => Route) {
         });
         return answer;
     };
-    const json = async (request: RouteRequest, run: (call: HttpCall, asker: Asker) => ReturnType<Guest['json']>): Promise<Serialised> => {
+    const json = async (
+        request: RouteRequest,
+        run: (call: HttpCall, asker: Asker) => ReturnType<Guest['json']>
+    ): Promise<Serialised> => {
         const { call, asker } = begin(request);
         try {
-            return await journalled(call, async () => answered(id, await run(call, asker)), (done) => done, ({ status }) => status);
-        }
-        finally {
+            return await journalled(
+                call,
+                async () => answered(id, await run(call, asker)),
+                (done) => done,
+                ({ status }) => status
+            );
+        } finally {
             handles.end(asker.handle);
         }
     };
@@ -156,8 +237,7 @@ function handlersOf(id: string, host: RouteHost, route: () => Route) {
             const { call, asker } = begin(request);
             try {
                 await guest.check({ route: id, request: plainOf(call, asker) });
-            }
-            finally {
+            } finally {
                 handles.end(asker.handle);
             }
         },
@@ -168,12 +248,14 @@ function handlersOf(id: string, host: RouteHost, route: () => Route) {
             const { call, asker } = begin(request);
             try {
                 return answered(id, await guest.json(new Asked(id, asker, call)));
-            }
-            finally {
+            } finally {
                 handles.end(asker.handle);
             }
         },
-        upload: (request: RouteRequest & Extra) => json(request, (call, asker) => guest.upload(Object.assign(asked(call, asker, request), { body: request.body }))),
+        upload: (request: RouteRequest & Extra) =>
+            json(request, (call, asker) =>
+                guest.upload(Object.assign(asked(call, asker, request), { body: request.body }))
+            ),
         stream: async (request: RouteRequest): Promise<AsyncIterable<StreamEvent>> => {
             const { call, asker } = begin(request);
             const end = (): void => handles.end(asker.handle);
@@ -189,11 +271,32 @@ function handlersOf(id: string, host: RouteHost, route: () => Route) {
         http: async (request: globalThis.Request, caller: RouteRequest): Promise<globalThis.Response> => {
             const { call, asker } = begin(caller);
             call.signal.addEventListener('abort', () => handles.end(asker.handle), { once: true });
-            const send = async (): Promise<Awaited<ReturnType<Guest['http']>>> => guest.http({ ...asked(call, asker), method: request.method, url: request.url, body: request.body });
-            const answer = request.method === 'GET' || request.method === 'HEAD' || request.method === 'OPTIONS'
-                ? await send()
-                : await journalled(call, send, ({ status }) => ({ '~portico': 'reply', status, message: 'ok', headers: {}, data: null }), ({ status }) => status);
-            return new Response(answer.status === 204 || answer.status === 304 ? null : answer.body, { status: answer.status, headers: allowedHeaders(Object.fromEntries(answer.headers)) });
+            const send = async (): Promise<Awaited<ReturnType<Guest['http']>>> =>
+                guest.http({
+                    ...asked(call, asker),
+                    method: request.method,
+                    url: request.url,
+                    body: request.body
+                });
+            const answer =
+                request.method === 'GET' || request.method === 'HEAD' || request.method === 'OPTIONS'
+                    ? await send()
+                    : await journalled(
+                          call,
+                          send,
+                          ({ status }) => ({
+                              '~portico': 'reply',
+                              status,
+                              message: 'ok',
+                              headers: {},
+                              data: null
+                          }),
+                          ({ status }) => status
+                      );
+            return new Response(answer.status === 204 || answer.status === 304 ? null : answer.body, {
+                status: answer.status,
+                headers: allowedHeaders(Object.fromEntries(answer.headers))
+            });
         },
         socket: async (socket: Socket, request: RouteRequest): Promise<void> => {
             const { call, asker } = begin(request);
@@ -204,8 +307,7 @@ function handlersOf(id: string, host: RouteHost, route: () => Route) {
                     send: ({ data }) => socket.send(data),
                     close: ({ code, reason }) => socket.close(code, reason)
                 });
-            }
-            finally {
+            } finally {
                 handles.end(asker.handle);
             }
         }
@@ -219,7 +321,9 @@ function answered(id: string, { status, message, headers, json }: JsonAnswer): S
     return serialised({ status, message, headers: allowedHeaders(headers), json });
 }
 
-async function* opened(opening: Promise<{ readonly body: AsyncIterable<Uint8Array> }>): AsyncGenerator<Uint8Array> {
+async function* opened(
+    opening: Promise<{ readonly body: AsyncIterable<Uint8Array> }>
+): AsyncGenerator<Uint8Array> {
     yield* (await opening).body;
 }
 
@@ -227,13 +331,19 @@ async function* opened(opening: Promise<{ readonly body: AsyncIterable<Uint8Arra
 async function* lasting<T>(end: () => void, events: AsyncIterable<T>): AsyncGenerator<T> {
     try {
         yield* events;
-    }
-    finally {
+    } finally {
         end();
     }
 }
 
 /** One that has a body, which the envelope needs. */
 function isEnvelopeStatus(status: number): boolean {
-    return Number.isInteger(status) && status >= 200 && status <= 599 && status !== 204 && status !== 205 && status !== 304;
+    return (
+        Number.isInteger(status) &&
+        status >= 200 &&
+        status <= 599 &&
+        status !== 204 &&
+        status !== 205 &&
+        status !== 304
+    );
 }

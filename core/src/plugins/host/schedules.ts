@@ -56,7 +56,18 @@ export class Schedules {
         const next = nextOf(when);
         await this.stop(name);
         const now = this.#options.clock.now();
-        const entry: Entry = { name, when, next, run, ending: new AbortController(), due: next(new Date(now)), running: null, queued: null, timer: null, looked: now };
+        const entry: Entry = {
+            name,
+            when,
+            next,
+            run,
+            ending: new AbortController(),
+            due: next(new Date(now)),
+            running: null,
+            queued: null,
+            timer: null,
+            looked: now
+        };
         this.#entries.set(name, entry);
         const kept = await this.#kept(name);
         if (this.#entries.get(name) !== entry) {
@@ -67,8 +78,7 @@ export class Schedules {
                 this.#begin(entry, new Date(kept), true);
             }
             await this.#keep(entry);
-        }
-        else if (kept !== null) {
+        } else if (kept !== null) {
             await this.#forget(name);
         }
         this.#arm(entry);
@@ -110,7 +120,10 @@ export class Schedules {
         const now = this.#options.clock.now();
         entry.looked = now;
         const look = this.#options.lookMs ?? 30_000;
-        entry.timer = setTimeout(() => this.#look(entry), Math.max(0, Math.min(entry.due.getTime() - now, look)));
+        entry.timer = setTimeout(
+            () => this.#look(entry),
+            Math.max(0, Math.min(entry.due.getTime() - now, look))
+        );
         entry.timer.unref();
     }
 
@@ -124,18 +137,22 @@ export class Schedules {
         if (now < entry.looked - jumpMs) {
             // The clock was set back: what is due is counted from there.
             entry.due = entry.next(new Date(now));
-        }
-        else if (due !== null && now >= due.getTime()) {
+        } else if (due !== null && now >= due.getTime()) {
             const late = now - due.getTime() > jumpMs;
             entry.due = entry.next(new Date(now), due);
             if (!late || entry.when.missed === 'run-once') {
                 this.#begin(entry, due, late);
-            }
-            else {
-                this.#options.log.warn('A schedule was missed, and is skipped', { schedule: entry.name, due: due.toISOString(), next: entry.due?.toISOString() ?? null });
+            } else {
+                this.#options.log.warn('A schedule was missed, and is skipped', {
+                    schedule: entry.name,
+                    due: due.toISOString(),
+                    next: entry.due?.toISOString() ?? null
+                });
             }
             if (entry.when.missed === 'run-once') {
-                void this.#keep(entry).catch((error: unknown) => this.#options.log.error('A schedule could not be kept', { schedule: entry.name, error }));
+                void this.#keep(entry).catch((error: unknown) =>
+                    this.#options.log.error('A schedule could not be kept', { schedule: entry.name, error })
+                );
             }
         }
         this.#arm(entry);
@@ -150,13 +167,11 @@ export class Schedules {
         entry.running = (async () => {
             try {
                 await this.#within.run(entry, () => entry.run({ at, missed, signal }));
-            }
-            catch (error) {
+            } catch (error) {
                 if (!signal.aborted) {
                     this.#options.log.error('Scheduled work failed', { schedule: entry.name, error });
                 }
-            }
-            finally {
+            } finally {
                 entry.running = null;
             }
             const { queued } = entry;
@@ -168,7 +183,12 @@ export class Schedules {
     }
 
     async #kept(name: string): Promise<number | null> {
-        const rows = await this.#options.db.read((em) => em.execute<{ due_at: number }[]>('select due_at from plugin_schedules where plugin = ? and name = ?', [this.#options.plugin, name]));
+        const rows = await this.#options.db.read((em) =>
+            em.execute<{ due_at: number }[]>(
+                'select due_at from plugin_schedules where plugin = ? and name = ?',
+                [this.#options.plugin, name]
+            )
+        );
         return rows[0]?.due_at ?? null;
     }
 
@@ -177,22 +197,40 @@ export class Schedules {
             await this.#forget(name);
             return;
         }
-        await this.#options.db.write(({ em }) => em.execute('insert into plugin_schedules (plugin, name, due_at) values (?, ?, ?) on conflict (plugin, name) do update set due_at = excluded.due_at', [this.#options.plugin, name, due.getTime()], 'run'));
+        await this.#options.db.write(({ em }) =>
+            em.execute(
+                'insert into plugin_schedules (plugin, name, due_at) values (?, ?, ?) on conflict (plugin, name) do update set due_at = excluded.due_at',
+                [this.#options.plugin, name, due.getTime()],
+                'run'
+            )
+        );
     }
 
     async #forget(name: string): Promise<void> {
-        await this.#options.db.write(({ em }) => em.execute('delete from plugin_schedules where plugin = ? and name = ?', [this.#options.plugin, name], 'run'));
+        await this.#options.db.write(({ em }) =>
+            em.execute(
+                'delete from plugin_schedules where plugin = ? and name = ?',
+                [this.#options.plugin, name],
+                'run'
+            )
+        );
     }
 }
 
 function nextOf(when: When): Entry['next'] {
     if ('cron' in when) {
-        const cron = new Cron(when.cron, { paused: true, ...(when.timezone === undefined ? {} : { timezone: when.timezone }) });
+        const cron = new Cron(when.cron, {
+            paused: true,
+            ...(when.timezone === undefined ? {} : { timezone: when.timezone })
+        });
         return (after) => cron.nextRun(after);
     }
     if (!(when.everySeconds >= shortestSeconds)) {
         throw new TypeError(`everySeconds is at least ${shortestSeconds}`);
     }
     const step = when.everySeconds * 1000;
-    return (after, due = after) => new Date(due.getTime() + Math.max(1, Math.floor((after.getTime() - due.getTime()) / step) + 1) * step);
+    return (after, due = after) =>
+        new Date(
+            due.getTime() + Math.max(1, Math.floor((after.getTime() - due.getTime()) / step) + 1) * step
+        );
 }

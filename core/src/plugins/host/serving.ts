@@ -31,12 +31,21 @@ export class ServingDoors {
         if (capability === null) {
             throw grants.missing('hosts');
         }
-        return hosts.all().filter((host) => (capability !== 'own' || host.owner === plugin) && (owner === undefined || host.owner === owner) && (domain === undefined || host.domain === domain));
+        return hosts
+            .all()
+            .filter(
+                (host) =>
+                    (capability !== 'own' || host.owner === plugin) &&
+                    (owner === undefined || host.owner === owner) &&
+                    (domain === undefined || host.domain === domain)
+            );
     }
 
     async create(body: Body, as: Caller | null): Promise<AppliedHost> {
         this.#writable(null);
-        return this.#applied(await this.#options.hosts.create(body, this.#call(body, as, null), this.#options.grants.plugin));
+        return this.#applied(
+            await this.#options.hosts.create(body, this.#call(body, as, null), this.#options.grants.plugin)
+        );
     }
 
     async update(id: number, change: Body, version: number | null, as: Caller | null): Promise<AppliedHost> {
@@ -54,26 +63,56 @@ export class ServingDoors {
         if (host === undefined) {
             throw fail.NOT_FOUND(null, { message: `There is no host ${id}` });
         }
-        const own = new Set([host.upstream, ...((host['upstreams'] ?? []) as readonly { readonly address: string }[]).map(({ address }) => address)].map(bare));
-        const states = (await this.#options.hosts.upstreams()).filter(({ address }) => own.has(bare(address)));
+        const own = new Set(
+            [
+                host.upstream,
+                ...((host['upstreams'] ?? []) as readonly { readonly address: string }[]).map(
+                    ({ address }) => address
+                )
+            ].map(bare)
+        );
+        const states = (await this.#options.hosts.upstreams()).filter(({ address }) =>
+            own.has(bare(address))
+        );
         return states;
     }
 
-    async certificates({ owner, domain }: { readonly owner?: string; readonly domain?: string }): Promise<readonly Certificate[]> {
+    async certificates({
+        owner,
+        domain
+    }: {
+        readonly owner?: string;
+        readonly domain?: string;
+    }): Promise<readonly Certificate[]> {
         if (this.#options.grants.certificates === null) {
             throw this.#options.grants.missing('certificates');
         }
-        return (await this.#options.certificates.all()).filter((each) => (owner === undefined || each.owner === owner) && (domain === undefined || each.domains.includes(domain)));
+        return (await this.#options.certificates.all()).filter(
+            (each) =>
+                (owner === undefined || each.owner === owner) &&
+                (domain === undefined || each.domains.includes(domain))
+        );
     }
 
-    async upload(body: { readonly name: string; readonly certificate: string; readonly key: string }): Promise<Certificate> {
+    async upload(body: {
+        readonly name: string;
+        readonly certificate: string;
+        readonly key: string;
+    }): Promise<Certificate> {
         this.#certificatesWritable();
-        return this.#options.certificates.upload(body, this.#options.call(null, (permission) => permission === 'certificates:write', null), this.#options.grants.plugin);
+        return this.#options.certificates.upload(
+            body,
+            this.#options.call(null, (permission) => permission === 'certificates:write', null),
+            this.#options.grants.plugin
+        );
     }
 
     async removeCertificate(id: number): Promise<void> {
         this.#certificatesWritable();
-        await this.#options.certificates.remove(id, this.#options.call(null, (permission) => permission === 'certificates:write', null));
+        await this.#options.certificates.remove(
+            id,
+            this.#options.call(null, (permission) => permission === 'certificates:write', null)
+        );
     }
 
     #certificatesWritable(): void {
@@ -88,7 +127,11 @@ export class ServingDoors {
         if (capability !== 'own' && capability !== 'write') {
             throw grants.missing(capability === null ? 'hosts' : 'hosts: write');
         }
-        if (id !== null && capability === 'own' && !hosts.all().some((host) => host.id === id && host.owner === plugin)) {
+        if (
+            id !== null &&
+            capability === 'own' &&
+            !hosts.all().some((host) => host.id === id && host.owner === plugin)
+        ) {
             throw fail.NOT_FOUND(null, { message: `There is no host ${id} of ${plugin}` });
         }
     }
@@ -97,32 +140,78 @@ export class ServingDoors {
     #call(body: Body, as: Caller | null, version: number | null): Call {
         const covered = this.#covers(body);
         if (as !== null) {
-            return this.#options.call(as, (permission) => as.can(permission) && (permission !== 'hosts:unsafe' || covered), version);
+            return this.#options.call(
+                as,
+                (permission) => as.can(permission) && (permission !== 'hosts:unsafe' || covered),
+                version
+            );
         }
-        return this.#options.call(null, (permission) => permission === 'hosts:write' || permission === 'hosts:read' || permission === 'certificates:read' || (permission === 'hosts:unsafe' && covered), version);
+        return this.#options.call(
+            null,
+            (permission) =>
+                permission === 'hosts:write' ||
+                permission === 'hosts:read' ||
+                permission === 'certificates:read' ||
+                (permission === 'hosts:unsafe' && covered),
+            version
+        );
     }
 
     /** Whatever asks for `hosts:unsafe`; a place that is not known here counts too. */
     #covers(body: Body): boolean {
         const { grants } = this.#options;
-        const { advanced, headers, access } = body as { readonly advanced?: readonly unknown[] | null; readonly headers?: unknown; readonly access?: { readonly forwardAuth?: { readonly copyHeaders?: readonly unknown[] } | null } | null };
-        const setsHost = /"name":"host"/i.test(JSON.stringify(headers ?? null)) || (access?.forwardAuth?.copyHeaders ?? []).some((name) => String(name).toLowerCase() === 'host');
+        const { advanced, headers, access } = body as {
+            readonly advanced?: readonly unknown[] | null;
+            readonly headers?: unknown;
+            readonly access?: {
+                readonly forwardAuth?: { readonly copyHeaders?: readonly unknown[] } | null;
+            } | null;
+        };
+        const setsHost =
+            /"name":"host"/i.test(JSON.stringify(headers ?? null)) ||
+            (access?.forwardAuth?.copyHeaders ?? []).some((name) => String(name).toLowerCase() === 'host');
         const serving = Object.fromEntries(Object.entries(body).filter(([field]) => !told.has(field)));
         const sockets = texts(serving).filter((text) => /^\s*unix/i.test(text));
-        const folders = ['static', 'php'].flatMap((type) => (body[type] as { readonly root?: unknown } | null | undefined)?.root ?? []).map(String);
-        return (advanced ?? []).length === 0 && !setsHost
-            && [...sockets, ...folders].every((path) => !path.split('/').includes('..'))
-            && sockets.every((address) => address.startsWith('unix//') && grants.has('sockets', address.slice('unix/'.length)))
-            && folders.every((path) => grants.list('files').some((folder) => folder === '*' || path === folder || path.startsWith(`${folder.replace(/\/$/, '')}/`)));
+        const folders = ['static', 'php']
+            .flatMap((type) => (body[type] as { readonly root?: unknown } | null | undefined)?.root ?? [])
+            .map(String);
+        return (
+            (advanced ?? []).length === 0 &&
+            !setsHost &&
+            [...sockets, ...folders].every((path) => !path.split('/').includes('..')) &&
+            sockets.every(
+                (address) =>
+                    address.startsWith('unix//') && grants.has('sockets', address.slice('unix/'.length))
+            ) &&
+            folders.every((path) =>
+                grants
+                    .list('files')
+                    .some(
+                        (folder) =>
+                            folder === '*' ||
+                            path === folder ||
+                            path.startsWith(`${folder.replace(/\/$/, '')}/`)
+                    )
+            )
+        );
     }
 
     #applied({ data, headers }: Reply<Host>): AppliedHost {
-        return { host: data, applied: data.state === 'applied' || data.state === 'disabled', reloaded: headers['x-engine-reload'] === 'true', revision: this.#options.hosts.revision() };
+        return {
+            host: data,
+            applied: data.state === 'applied' || data.state === 'disabled',
+            reloaded: headers['x-engine-reload'] === 'true',
+            revision: this.#options.hosts.revision()
+        };
     }
 }
 
 function texts(value: unknown): readonly string[] {
-    return typeof value === 'string' ? [value] : typeof value === 'object' && value !== null ? Object.values(value).flatMap(texts) : [];
+    return typeof value === 'string'
+        ? [value]
+        : typeof value === 'object' && value !== null
+          ? Object.values(value).flatMap(texts)
+          : [];
 }
 
 /** `http://127.0.0.1:80` and `127.0.0.1:80` are one address. */

@@ -13,7 +13,10 @@ import { findProgram } from './program-path.ts';
 
 /** The library's native part, as far as it is used. */
 interface Native {
-    open(columns: number, rows: number): { readonly master: number; readonly slave: number; readonly pty: string };
+    open(
+        columns: number,
+        rows: number
+    ): { readonly master: number; readonly slave: number; readonly pty: string };
     resize(fd: number, columns: number, rows: number): void;
 }
 
@@ -41,10 +44,14 @@ const most = 65_535;
 export async function terminalTools(): Promise<TerminalTools> {
     let native: Native;
     try {
-        native = (require('@lydell/node-pty/requireBinary.js') as { requireBinary(file: string): Native }).requireBinary('pty.node');
-    }
-    catch {
-        throw errors.toolMissing('a terminal (@lydell/node-pty for this platform)', 'npm install @lydell/node-pty');
+        native = (
+            require('@lydell/node-pty/requireBinary.js') as { requireBinary(file: string): Native }
+        ).requireBinary('pty.node');
+    } catch {
+        throw errors.toolMissing(
+            'a terminal (@lydell/node-pty for this platform)',
+            'npm install @lydell/node-pty'
+        );
     }
     const [cat, sh] = [await findProgram('cat'), await findProgram('sh')];
     if (cat === null || sh === null) {
@@ -72,8 +79,7 @@ export class Terminal {
             try {
                 // Opened again, it closes by itself in other children, which what the library opened does not.
                 this.#line = openSync(pty, O_RDWR | O_NOCTTY);
-            }
-            finally {
+            } finally {
                 closeSync(slave);
             }
             if (account !== null) {
@@ -82,15 +88,19 @@ export class Terminal {
             const options = { cwd: '/', env: {}, detached: true } as const;
             this.#shown = spawn(tools.cat, [], { ...options, stdio: [master, 'pipe', 'ignore'] }) as Showing;
             this.#typed = spawn(tools.cat, [], { ...options, stdio: ['pipe', master, 'ignore'] }) as Typing;
-        }
-        finally {
+        } finally {
             closeSync(master);
         }
         this.#typed.stdin.on('error', () => undefined);
-        this.#closed = Promise.all([this.#shown, this.#typed].map((copying) => new Promise<void>((resolve) => {
-            // One that could not be started says so, and never closes.
-            copying.once('error', () => resolve()).once('close', () => resolve());
-        }))).then(() => undefined);
+        this.#closed = Promise.all(
+            [this.#shown, this.#typed].map(
+                (copying) =>
+                    new Promise<void>((resolve) => {
+                        // One that could not be started says so, and never closes.
+                        copying.once('error', () => resolve()).once('close', () => resolve());
+                    })
+            )
+        ).then(() => undefined);
     }
 
     /** What the program shows; it ends when nobody has the terminal open any more. */
@@ -110,7 +120,10 @@ export class Terminal {
     }
 
     /** The program's own command behind a fixed script: whoever leads a session gets the terminal that it opens first as its own. */
-    command(path: string, args: readonly string[]): { readonly path: string; readonly args: readonly string[] } {
+    command(
+        path: string,
+        args: readonly string[]
+    ): { readonly path: string; readonly args: readonly string[] } {
         return { path: this.#tools.sh, args: ['-c', ': <>"$0" && exec "$@"', this.#path, path, ...args] };
     }
 
@@ -128,8 +141,7 @@ export class Terminal {
         const line = openSync(this.#path, O_RDWR | O_NOCTTY);
         try {
             this.#tools.native.resize(line, size.columns, size.rows);
-        }
-        finally {
+        } finally {
             closeSync(line);
         }
     }

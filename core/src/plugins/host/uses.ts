@@ -24,7 +24,10 @@ const refused = 50305;
 
 export class Uses {
     readonly #options: UsesOptions;
-    readonly #counted = new Map<string, { count: number; readonly write: (count: number) => Promise<void>; readonly timer: NodeJS.Timeout }>();
+    readonly #counted = new Map<
+        string,
+        { count: number; readonly write: (count: number) => Promise<void>; readonly timer: NodeJS.Timeout }
+    >();
     /** The latest last. */
     readonly #refusals = new Map<string, Refusal>();
     #isClosed = false;
@@ -36,7 +39,16 @@ export class Uses {
     /** A program was started. */
     exec(file: string, args: readonly string[], user: string | null): void {
         const argv = JSON.stringify(args).slice(0, longestArguments);
-        this.#use(`exec ${file} ${user ?? ''}`, (count) => this.#record({ action: 'exec', resource: 'program', resourceId: file, after: { args: argv, user, count }, outcome: 'success', code: 0 }));
+        this.#use(`exec ${file} ${user ?? ''}`, (count) =>
+            this.#record({
+                action: 'exec',
+                resource: 'program',
+                resourceId: file,
+                after: { args: argv, user, count },
+                outcome: 'success',
+                code: 0
+            })
+        );
     }
 
     /** A capability was used that the plugin does not have. */
@@ -44,17 +56,33 @@ export class Uses {
         const name = capability.slice(0, longestCapability);
         const before = this.#refusals.get(name);
         this.#refusals.delete(name);
-        this.#refusals.set(name, { capability: name, count: (before?.count ?? 0) + 1, at: this.#options.clock.now() });
+        this.#refusals.set(name, {
+            capability: name,
+            count: (before?.count ?? 0) + 1,
+            at: this.#options.clock.now()
+        });
         const [oldest] = this.#refusals.keys();
         if (this.#refusals.size > mostRemembered && oldest !== undefined) {
             this.#refusals.delete(oldest);
         }
         const key = `refused ${name}`;
-        const isMany = !this.#counted.has(key) && [...this.#counted.keys()].filter((each) => each.startsWith('refused ')).length >= mostRefusals;
+        const isMany =
+            !this.#counted.has(key) &&
+            [...this.#counted.keys()].filter((each) => each.startsWith('refused ')).length >= mostRefusals;
         const resourceId = isMany ? 'others' : name;
         this.#use(isMany ? 'refused' : key, async (count) => {
-            this.#options.log.warn('A plugin used a capability that it does not have', { capability: resourceId, count });
-            await this.#record({ action: 'use', resource: 'capability', resourceId, after: { count }, outcome: 'failure', code: refused });
+            this.#options.log.warn('A plugin used a capability that it does not have', {
+                capability: resourceId,
+                count
+            });
+            await this.#record({
+                action: 'use',
+                resource: 'capability',
+                resourceId,
+                after: { count },
+                outcome: 'failure',
+                code: refused
+            });
         });
     }
 
@@ -75,9 +103,20 @@ export class Uses {
         }
     }
 
-    #record({ resource, ...entry }: Pick<AuditEntry, 'action' | 'resource' | 'resourceId' | 'after' | 'outcome' | 'code'>): Promise<void> {
+    #record({
+        resource,
+        ...entry
+    }: Pick<AuditEntry, 'action' | 'resource' | 'resourceId' | 'after' | 'outcome' | 'code'>): Promise<void> {
         const { plugin, recorder } = this.#options;
-        return recorder.recordAlone({ ...entry, actor: { id: null, username: null, tokenId: null, plugin }, resource: `${plugin}.${resource}`, status: null, ip: null, userAgent: null, requestId: null });
+        return recorder.recordAlone({
+            ...entry,
+            actor: { id: null, username: null, tokenId: null, plugin },
+            resource: `${plugin}.${resource}`,
+            status: null,
+            ip: null,
+            userAgent: null,
+            requestId: null
+        });
     }
 
     #use(key: string, write: (count: number) => Promise<void>): void {
@@ -89,7 +128,8 @@ export class Uses {
         if (this.#isClosed) {
             return; // whoever keeps trying after its end has no window that could end
         }
-        const failed = (error: unknown): void => this.#options.log.error('A use could not be put on record', { error });
+        const failed = (error: unknown): void =>
+            this.#options.log.error('A use could not be put on record', { error });
         const timer = setTimeout(() => {
             const { count = 0 } = this.#counted.get(key) ?? {};
             this.#counted.delete(key);

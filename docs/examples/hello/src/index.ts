@@ -8,19 +8,30 @@ const Greeting = defineEntity({
     properties: { id: p.integer().primary(), name: p.string(), text: p.string() }
 });
 
-const greeting = joi.object({ id: joi.number().required(), name: joi.string().required(), text: joi.string().required() });
+const greeting = joi.object({
+    id: joi.number().required(),
+    name: joi.string().required(),
+    text: joi.string().required()
+});
 
 export default definePlugin({
     settings: joi.object({
         greeting: joi.string().max(80).default('Hello').description('What stands before the name')
     }),
     entities: [Greeting],
-    migrations: [{
-        name: '0001-greetings',
-        up: ['create table hello_greetings (id integer primary key autoincrement, name text not null, text text not null)']
-    }],
+    migrations: [
+        {
+            name: '0001-greetings',
+            up: [
+                'create table hello_greetings (id integer primary key autoincrement, name text not null, text text not null)'
+            ]
+        }
+    ],
     setup(ctx) {
-        const greet = (name: string) => ctx.db.write(async (em) => em.create(Greeting, { name, text: `${ctx.settings.greeting}, ${name}` }));
+        const greet = (name: string) =>
+            ctx.db.write(async (em) =>
+                em.create(Greeting, { name, text: `${ctx.settings.greeting}, ${name}` })
+            );
 
         ctx.route({
             method: 'POST',
@@ -41,7 +52,9 @@ export default definePlugin({
             summary: 'List the greetings, newest first',
             returns: joi.array().items(greeting),
             async handler() {
-                const [rows, total] = await ctx.db.read((em) => em.findAndCount(Greeting, {}, { orderBy: { id: 'desc' }, limit: 100 }));
+                const [rows, total] = await ctx.db.read((em) =>
+                    em.findAndCount(Greeting, {}, { orderBy: { id: 'desc' }, limit: 100 })
+                );
                 return reply.list(rows, { total });
             }
         });

@@ -19,7 +19,10 @@ test('lists the newest first', async () => {
     await host.as('admin').post('/greetings', { name: 'Ann' });
     await host.as('admin').post('/greetings', { name: 'Ben' });
     const list = await host.as('viewer').get<{ name: string }[]>('/greetings');
-    assert.deepEqual(list.data.map(({ name }) => name), ['Ben', 'Ann']);
+    assert.deepEqual(
+        list.data.map(({ name }) => name),
+        ['Ben', 'Ann']
+    );
     assert.equal(list.headers.get('x-total-count'), '2');
 });
 
@@ -33,8 +36,18 @@ test('refuses viewers, long names and what is not there', async () => {
 
 test('greets whoever logs in', async () => {
     await using host = await start();
-    await host.hooks.run('auth.afterLogin', { userId: 1, username: 'vera', ip: null, userAgent: null, newNetwork: false });
-    assert.deepEqual((await host.as('viewer').get('/greetings/1')).data, { id: 1, name: 'vera', text: 'Hello, vera' });
+    await host.hooks.run('auth.afterLogin', {
+        userId: 1,
+        username: 'vera',
+        ip: null,
+        userAgent: null,
+        newNetwork: false
+    });
+    assert.deepEqual((await host.as('viewer').get('/greetings/1')).data, {
+        id: 1,
+        name: 'vera',
+        text: 'Hello, vera'
+    });
 });
 
 test('keeps nothing of a greeting that could not be written', async () => {

@@ -15,11 +15,24 @@ const filters = {
     from: joi.string().isoDate(),
     to: joi.string().isoDate()
 };
-type Filters = { readonly limit: number; readonly cursor?: string | undefined; readonly state?: string | undefined; readonly trigger?: string | undefined; readonly from?: string | undefined; readonly to?: string | undefined };
+type Filters = {
+    readonly limit: number;
+    readonly cursor?: string | undefined;
+    readonly state?: string | undefined;
+    readonly trigger?: string | undefined;
+    readonly from?: string | undefined;
+    readonly to?: string | undefined;
+};
 
 export function runRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
     ctx.route({
-        method: 'GET', path: '/tasks/{id}/runs', id: 'taskRuns', access: 'read', summary: 'Runs of a task', returns: joi.array().items(runSchema), validate: { params: idParams, query: joi.object(filters) },
+        method: 'GET',
+        path: '/tasks/{id}/runs',
+        id: 'taskRuns',
+        access: 'read',
+        summary: 'Runs of a task',
+        returns: joi.array().items(runSchema),
+        validate: { params: idParams, query: joi.object(filters) },
         description: 'Newest first; `from` and `to` bound when they were made.',
         async handler({ params, query, actor }) {
             await tasks.get(params.id);
@@ -27,17 +40,38 @@ export function runRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
         }
     });
     ctx.route({
-        method: 'GET', path: '/runs', id: 'runs', access: 'read', summary: 'Runs of all tasks', returns: joi.array().items(runSchema),
-        description: 'Newest first; `from` and `to` bound when they were made.', validate: { query: joi.object({ ...filters, taskId: joi.number().integer().min(1) }) },
-        handler: ({ query, actor }) => list(ctx, query as Filters, (query as { taskId?: number }).taskId ?? null, actor)
+        method: 'GET',
+        path: '/runs',
+        id: 'runs',
+        access: 'read',
+        summary: 'Runs of all tasks',
+        returns: joi.array().items(runSchema),
+        description: 'Newest first; `from` and `to` bound when they were made.',
+        validate: { query: joi.object({ ...filters, taskId: joi.number().integer().min(1) }) },
+        handler: ({ query, actor }) =>
+            list(ctx, query as Filters, (query as { taskId?: number }).taskId ?? null, actor)
     });
     ctx.route({
-        method: 'GET', path: '/runs/{id}', id: 'run', access: 'read', summary: 'One run', returns: wholeRunSchema, validate: { params: idParams },
+        method: 'GET',
+        path: '/runs/{id}',
+        id: 'run',
+        access: 'read',
+        summary: 'One run',
+        returns: wholeRunSchema,
+        validate: { params: idParams },
         handler: async ({ params, actor }) => whole(ctx, runs, await findRun(ctx, params.id), actor)
     });
     ctx.route({
-        method: 'DELETE', path: '/runs/{id}', id: 'stopRun', access: 'run', summary: 'Stop a run', returns: wholeRunSchema, audit: { action: 'stop', resource: 'run' }, validate: { params: idParams },
-        description: 'Its processes are asked to end, and made to after 2 seconds; the answer is the run after that. One that is over stays as it is.',
+        method: 'DELETE',
+        path: '/runs/{id}',
+        id: 'stopRun',
+        access: 'run',
+        summary: 'Stop a run',
+        returns: wholeRunSchema,
+        audit: { action: 'stop', resource: 'run' },
+        validate: { params: idParams },
+        description:
+            'Its processes are asked to end, and made to after 2 seconds; the answer is the run after that. One that is over stays as it is.',
         async handler({ params, actor, audit }) {
             audit({ resourceId: params.id });
             await runs.stop(params.id);
@@ -45,30 +79,70 @@ export function runRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
         }
     });
     ctx.stream({
-        path: '/runs/{id}/output', id: 'output', access: 'output', summary: 'What a run prints, as it comes', validate: { params: idParams },
-        description: 'Events `output` with `{ text }`, whose id is how many bytes came so far; `{ leftOut }` says how many bytes were not kept before it. At the end `end` with the run. `Last-Event-ID` continues.',
+        path: '/runs/{id}/output',
+        id: 'output',
+        access: 'output',
+        summary: 'What a run prints, as it comes',
+        validate: { params: idParams },
+        description:
+            'Events `output` with `{ text }`, whose id is how many bytes came so far; `{ leftOut }` says how many bytes were not kept before it. At the end `end` with the run. `Last-Event-ID` continues.',
         async handler({ params, lastEventId, signal, actor }) {
             await findRun(ctx, params.id);
-            return watch(ctx, runs, params.id, lastEventId !== null && /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : 0, signal, actor);
+            return watch(
+                ctx,
+                runs,
+                params.id,
+                lastEventId !== null && /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : 0,
+                signal,
+                actor
+            );
         }
     });
 }
 
 /** 202 with a run that was just made. */
-export async function startedRun(ctx: Ctx, runs: Runs, run: RunRow, actor: Actor): Promise<Reply<WholeRunView>> {
-    return reply.accepted(await whole(ctx, runs, run, actor), { headers: { location: `/api/plugins/${ctx.name}/runs/${run.id}` }, version: run.version });
+export async function startedRun(
+    ctx: Ctx,
+    runs: Runs,
+    run: RunRow,
+    actor: Actor
+): Promise<Reply<WholeRunView>> {
+    return reply.accepted(await whole(ctx, runs, run, actor), {
+        headers: { location: `/api/plugins/${ctx.name}/runs/${run.id}` },
+        version: run.version
+    });
 }
 
-async function list(ctx: Ctx, { limit, cursor, state, trigger, from, to }: Filters, taskId: number | null, actor: Actor): Promise<Reply<RunView[]>> {
+async function list(
+    ctx: Ctx,
+    { limit, cursor, state, trigger, from, to }: Filters,
+    taskId: number | null,
+    actor: Actor
+): Promise<Reply<RunView[]>> {
     const before = idOf(cursor);
-    const created = { ...(from === undefined ? {} : { $gte: Date.parse(from) }), ...(to === undefined ? {} : { $lte: Date.parse(to) }) };
-    const where = { ...(taskId === null ? {} : { taskId }), ...(state === undefined ? {} : { state }), ...(trigger === undefined ? {} : { trigger }), ...(Object.keys(created).length === 0 ? {} : { createdAt: created }) };
+    const created = {
+        ...(from === undefined ? {} : { $gte: Date.parse(from) }),
+        ...(to === undefined ? {} : { $lte: Date.parse(to) })
+    };
+    const where = {
+        ...(taskId === null ? {} : { taskId }),
+        ...(state === undefined ? {} : { state }),
+        ...(trigger === undefined ? {} : { trigger }),
+        ...(Object.keys(created).length === 0 ? {} : { createdAt: created })
+    };
     const { rows, total } = await ctx.db.read(async (em) => ({
-        rows: await findRuns(em, { ...where, ...(before === null ? {} : { id: { $lt: before } }) }, { newestFirst: true, limit: limit + 1 }),
+        rows: await findRuns(
+            em,
+            { ...where, ...(before === null ? {} : { id: { $lt: before } }) },
+            { newestFirst: true, limit: limit + 1 }
+        ),
         total: await em.count(RunEntity, where as object)
     }));
     const page = pageOf(rows, limit, ({ id }) => id);
-    return reply.list(page.rows.map((run) => runView(run, seesAll(actor))), { total, next: page.next });
+    return reply.list(
+        page.rows.map((run) => runView(run, seesAll(actor))),
+        { total, next: page.next }
+    );
 }
 
 async function findRun(ctx: Ctx, id: number): Promise<RunRow> {
@@ -83,17 +157,28 @@ async function whole(ctx: Ctx, runs: Runs, run: RunRow, actor: Actor): Promise<W
     if (!seesAll(actor)) {
         return runView(run, false);
     }
-    const { text, truncated } = textOf(runs.outputOf(run.id)?.kept() ?? await kept(ctx, run.id));
+    const { text, truncated } = textOf(runs.outputOf(run.id)?.kept() ?? (await kept(ctx, run.id)));
     return { ...runView(run, true), output: text, truncated };
 }
 
 async function kept(ctx: Ctx, runId: number): Promise<KeptOutput> {
-    return await ctx.db.read((em) => em.findOne(OutputEntity, { runId })) ?? { head: '', tail: '', total: 0 };
+    return (
+        (await ctx.db.read((em) => em.findOne(OutputEntity, { runId }))) ?? { head: '', tail: '', total: 0 }
+    );
 }
 
-async function* watch(ctx: Ctx, runs: Runs, id: number, offset: number, signal: AbortSignal, actor: Actor): AsyncGenerator<StreamEvent> {
+async function* watch(
+    ctx: Ctx,
+    runs: Runs,
+    id: number,
+    offset: number,
+    signal: AbortSignal,
+    actor: Actor
+): AsyncGenerator<StreamEvent> {
     let at = offset;
-    const left = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    const left = new Promise<void>((resolve) =>
+        signal.addEventListener('abort', () => resolve(), { once: true })
+    );
     for (;;) {
         // Asked for before the look: what happens in between is not missed. A run that waits has no output yet, and that of one which is over is in the database.
         const { moved } = runs;
@@ -104,11 +189,9 @@ async function* watch(ctx: Ctx, runs: Runs, id: number, offset: number, signal: 
                 at = part.end;
                 yield event(part);
             }
-        }
-        else if (run.finishedAt === null) {
+        } else if (run.finishedAt === null) {
             await Promise.race([moved, left]);
-        }
-        else {
+        } else {
             const rest = await kept(ctx, id);
             for (let part = partAt(rest, at); part !== null; part = partAt(rest, at)) {
                 at = part.end;

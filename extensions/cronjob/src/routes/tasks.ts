@@ -12,16 +12,37 @@ import { startedRun } from './runs.ts';
 export function taskRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
     const view = ({ task, lastRun }: Seen, actor: Actor): TaskView => taskView(task, lastRun, seesAll(actor));
     ctx.route({
-        method: 'GET', path: '/tasks', id: 'tasks', access: 'read', summary: 'Scheduled tasks', returns: joi.array().items(taskSchema),
-        description: 'In the order of ids. `q` is a part of the name.', validate: { query: joi.object({ ...paging(100), q: joi.string().max(100), enabled: joi.boolean() }) },
+        method: 'GET',
+        path: '/tasks',
+        id: 'tasks',
+        access: 'read',
+        summary: 'Scheduled tasks',
+        returns: joi.array().items(taskSchema),
+        description: 'In the order of ids. `q` is a part of the name.',
+        validate: { query: joi.object({ ...paging(100), q: joi.string().max(100), enabled: joi.boolean() }) },
         async handler({ query, actor }) {
-            const { rows, total } = await tasks.list({ q: query.q, enabled: query.enabled, after: idOf(query.cursor) ?? 0, limit: query.limit });
+            const { rows, total } = await tasks.list({
+                q: query.q,
+                enabled: query.enabled,
+                after: idOf(query.cursor) ?? 0,
+                limit: query.limit
+            });
             const page = pageOf(rows, query.limit, ({ task }) => task.id);
-            return reply.list(page.rows.map((seen) => view(seen, actor)), { total, next: page.next });
+            return reply.list(
+                page.rows.map((seen) => view(seen, actor)),
+                { total, next: page.next }
+            );
         }
     });
     ctx.route({
-        method: 'POST', path: '/tasks', id: 'createTask', access: 'write', summary: 'Make a task', returns: taskSchema, audit: { action: 'create', resource: 'task' }, validate: { payload: newTask },
+        method: 'POST',
+        path: '/tasks',
+        id: 'createTask',
+        access: 'write',
+        summary: 'Make a task',
+        returns: taskSchema,
+        audit: { action: 'create', resource: 'task' },
+        validate: { payload: newTask },
         async handler({ payload, actor, audit }) {
             const seen = await tasks.create(payload as TaskInput);
             audit({ resourceId: seen.task.id, after: record(seen.task) });
@@ -29,12 +50,26 @@ export function taskRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
         }
     });
     ctx.route({
-        method: 'GET', path: '/tasks/{id}', id: 'task', access: 'read', summary: 'One task', returns: taskSchema, validate: { params: idParams },
+        method: 'GET',
+        path: '/tasks/{id}',
+        id: 'task',
+        access: 'read',
+        summary: 'One task',
+        returns: taskSchema,
+        validate: { params: idParams },
         handler: async ({ params, actor }) => view(await tasks.get(params.id), actor)
     });
     ctx.route({
-        method: 'PUT', path: '/tasks/{id}', id: 'updateTask', access: 'write', summary: 'Change a task', returns: taskSchema, audit: { action: 'update', resource: 'task' }, validate: { params: idParams, payload: changedTask },
-        description: 'What is not sent stays; null goes back to the default. What runs goes on as it was begun.',
+        method: 'PUT',
+        path: '/tasks/{id}',
+        id: 'updateTask',
+        access: 'write',
+        summary: 'Change a task',
+        returns: taskSchema,
+        audit: { action: 'update', resource: 'task' },
+        validate: { params: idParams, payload: changedTask },
+        description:
+            'What is not sent stays; null goes back to the default. What runs goes on as it was begun.',
         async handler({ params, payload, actor, ifMatch, audit }) {
             audit({ resourceId: params.id });
             const { before, after } = await tasks.update(params.id, payload as TaskInput, ifMatch);
@@ -43,7 +78,14 @@ export function taskRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
         }
     });
     ctx.route({
-        method: 'DELETE', path: '/tasks/{id}', id: 'removeTask', access: 'write', summary: 'Remove a task', returns: joi.valid(null), audit: { action: 'delete', resource: 'task' }, validate: { params: idParams },
+        method: 'DELETE',
+        path: '/tasks/{id}',
+        id: 'removeTask',
+        access: 'write',
+        summary: 'Remove a task',
+        returns: joi.valid(null),
+        audit: { action: 'delete', resource: 'task' },
+        validate: { params: idParams },
         description: 'What runs of it is ended, and its runs go with it.',
         async handler({ params, ifMatch, audit }) {
             const { task } = await tasks.remove(params.id, ifMatch);
@@ -52,8 +94,16 @@ export function taskRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
         }
     });
     ctx.route({
-        method: 'POST', path: '/tasks/{id}/run', id: 'runTask', access: 'run', summary: 'Run a task now', returns: wholeRunSchema, audit: { action: 'run', resource: 'task' }, validate: { params: idParams },
-        description: 'Answers 202 and the run, whose `state` says what `overlap` made of it. A disabled task runs, too.',
+        method: 'POST',
+        path: '/tasks/{id}/run',
+        id: 'runTask',
+        access: 'run',
+        summary: 'Run a task now',
+        returns: wholeRunSchema,
+        audit: { action: 'run', resource: 'task' },
+        validate: { params: idParams },
+        description:
+            'Answers 202 and the run, whose `state` says what `overlap` made of it. A disabled task runs, too.',
         async handler({ params, actor, audit }) {
             audit({ resourceId: params.id });
             const run = await runs.start(params.id);
@@ -65,9 +115,40 @@ export function taskRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
 
 /** A task for the audit log, which people read who may not see what tasks run: that is only said to have changed. */
 function record(task: TaskRow, before?: TaskRow): object {
-    const { name, schedule, timezone, user, cwd, timeoutSeconds, overlap, retries, backoffSeconds, missed, enabled, notifyOn, deadManSeconds } = task;
-    const changed = before === undefined ? [] : (['command', 'script', 'env'] as const).filter((field) => task[field] !== before[field]);
+    const {
+        name,
+        schedule,
+        timezone,
+        user,
+        cwd,
+        timeoutSeconds,
+        overlap,
+        retries,
+        backoffSeconds,
+        missed,
+        enabled,
+        notifyOn,
+        deadManSeconds
+    } = task;
+    const changed =
+        before === undefined
+            ? []
+            : (['command', 'script', 'env'] as const).filter((field) => task[field] !== before[field]);
     return {
-        name, schedule, timezone, user, cwd, timeoutSeconds, overlap, retries, backoffSeconds, missed, enabled, notifyOn, deadManSeconds, runs: task.command === null ? 'script' : 'command', ...(changed.length === 0 ? {} : { changed })
+        name,
+        schedule,
+        timezone,
+        user,
+        cwd,
+        timeoutSeconds,
+        overlap,
+        retries,
+        backoffSeconds,
+        missed,
+        enabled,
+        notifyOn,
+        deadManSeconds,
+        runs: task.command === null ? 'script' : 'command',
+        ...(changed.length === 0 ? {} : { changed })
     };
 }

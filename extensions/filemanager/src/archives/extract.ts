@@ -26,7 +26,13 @@ export interface ExtractOptions {
 }
 
 /** @throws ARCHIVE_REFUSED 42251, ARCHIVE_TOO_LARGE 42252, CONFLICT 40900 when something of the archive is there already; nothing is kept then */
-export async function extract(scratch: Scratch, root: Root, path: string, to: string, { limits, signal, progress }: ExtractOptions): Promise<Extracted> {
+export async function extract(
+    scratch: Scratch,
+    root: Root,
+    path: string,
+    to: string,
+    { limits, signal, progress }: ExtractOptions
+): Promise<Extracted> {
     const { files } = root;
     const format = formatOf(path);
     const parent = parentOf(to);
@@ -38,7 +44,12 @@ export async function extract(scratch: Scratch, root: Root, path: string, to: st
     let [entries, bytes] = [0, 0];
     await scratch.beside(root, to === '' ? 'unpacked' : to, async (staging) => {
         await filesystem(() => files.createFolder(staging, { mode: 0o700 }));
-        const source = { handle, size: entry.size, signal, read: (done: number) => progress(entry.size === 0 ? 0 : done / entry.size) };
+        const source = {
+            handle,
+            size: entry.size,
+            signal,
+            read: (done: number) => progress(entry.size === 0 ? 0 : done / entry.size)
+        };
         for await (const one of entriesOf(format, source, limits)) {
             signal.throwIfAborted();
             const name = names.accept(one.name, one.kind);
@@ -48,8 +59,7 @@ export async function extract(scratch: Scratch, root: Root, path: string, to: st
             entries += 1;
             if (one.kind === 'folder') {
                 await makeFolder(files, join(staging, name));
-            }
-            else {
+            } else {
                 await makeFolder(files, join(staging, parentOf(name)));
                 bytes += await unpack(files, join(staging, name), one.body, one.mode, owner);
             }
@@ -68,12 +78,19 @@ async function makeFolder(files: Files, path: string): Promise<void> {
         if ((await files.stat(path)).type === 'folder') {
             return;
         }
+    } catch {
+        /* it is made below, or refused there */
     }
-    catch { /* it is made below, or refused there */ }
     await filesystem(() => files.createFolder(path, { parents: true, mode: 0o700 }));
 }
 
-async function unpack(files: Files, path: string, body: AsyncIterable<Uint8Array>, mode: number | null, owner: Owner): Promise<number> {
+async function unpack(
+    files: Files,
+    path: string,
+    body: AsyncIterable<Uint8Array>,
+    mode: number | null,
+    owner: Owner
+): Promise<number> {
     return filesystem(async () => {
         await using closing = new AsyncDisposableStack();
         const handle = closing.adopt(await files.open(path, 'wx', 0o600), (one) => one.close());

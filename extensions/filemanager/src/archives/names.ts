@@ -43,9 +43,13 @@ export class Names {
             refuse('a name leads out of the archive');
         }
         if (segments.some(isReserved)) {
-            refuse('a name is one of the file manager\'s own');
+            refuse("a name is one of the file manager's own");
         }
-        if (segments.length > deepest || name.length > longestPath || segments.some((segment) => Buffer.byteLength(segment) > longestSegment)) {
+        if (
+            segments.length > deepest ||
+            name.length > longestPath ||
+            segments.some((segment) => Buffer.byteLength(segment) > longestSegment)
+        ) {
             refuse('a name is too long or too deep');
         }
         const path = segments.join('/');

@@ -29,8 +29,7 @@ export async function placeTree(files: Files, staging: string, to: string, owner
             await filesystem(() => files.move(join(staging, name), join(to, name)));
             moved.push(name);
         }
-    }
-    catch (error) {
+    } catch (error) {
         for (const name of moved.reverse()) {
             await files.move(join(to, name), join(staging, name));
         }
@@ -41,8 +40,7 @@ export async function placeTree(files: Files, staging: string, to: string, owner
 async function typeAt(files: Files, path: string): Promise<string | null> {
     try {
         return (await files.stat(path)).type;
-    }
-    catch (error) {
+    } catch (error) {
         if (isMissing(error)) {
             return null;
         }

@@ -32,12 +32,15 @@ export interface Source {
 }
 
 /** Entries of an archive. @throws ARCHIVE_REFUSED 42251, ARCHIVE_TOO_LARGE 42252 */
-export async function* entriesOf(format: Format, source: Source, limits: Limits): AsyncGenerator<ArchiveEntry> {
+export async function* entriesOf(
+    format: Format,
+    source: Source,
+    limits: Limits
+): AsyncGenerator<ArchiveEntry> {
     const meter = new Meter(source.size, limits);
     try {
         yield* format === 'zip' ? zipEntries(source, meter) : tarEntries(source, format === 'tar.gz', meter);
-    }
-    catch (error) {
+    } catch (error) {
         throw refusal(error);
     }
 }
@@ -64,7 +67,11 @@ class Meter {
     }
 }
 
-async function* tarEntries({ handle, size, signal, read }: Source, packed: boolean, meter: Meter): AsyncGenerator<ArchiveEntry> {
+async function* tarEntries(
+    { handle, size, signal, read }: Source,
+    packed: boolean,
+    meter: Meter
+): AsyncGenerator<ArchiveEntry> {
     const extract = tar.extract();
     // Headers count too: a bomb may be made of nothing else.
     const counted = new Transform({
@@ -72,8 +79,7 @@ async function* tarEntries({ handle, size, signal, read }: Source, packed: boole
             try {
                 meter.count(chunk.byteLength);
                 done(null, chunk);
-            }
-            catch (error) {
+            } catch (error) {
                 done(error as Error);
             }
         }
@@ -85,24 +91,34 @@ async function* tarEntries({ handle, size, signal, read }: Source, packed: boole
     try {
         for await (const entry of extract) {
             const { name, type, mode = null } = entry.header;
-            const kind = type === 'directory' ? 'folder' : type === 'file' || type === 'contiguous-file' ? 'file' : null;
+            const kind =
+                type === 'directory'
+                    ? 'folder'
+                    : type === 'file' || type === 'contiguous-file'
+                      ? 'file'
+                      : null;
             if (kind === null) {
-                throw failures.ARCHIVE_REFUSED({ why: 'it has links or special files', entry: name.slice(0, 300) });
+                throw failures.ARCHIVE_REFUSED({
+                    why: 'it has links or special files',
+                    entry: name.slice(0, 300)
+                });
             }
             entry.on('error', heard);
             yield { name, kind, mode, body: bodyOf(entry as AsyncIterable<Uint8Array>, () => undefined) };
             entry.resume();
         }
         await ended;
-    }
-    finally {
+    } finally {
         input.destroy();
         extract.destroy();
         await ended.catch(() => undefined);
     }
 }
 
-async function* told(source: AsyncIterable<Uint8Array>, read: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+async function* told(
+    source: AsyncIterable<Uint8Array>,
+    read: (bytes: number) => void
+): AsyncGenerator<Uint8Array> {
     let bytes = 0;
     for await (const chunk of source) {
         bytes += chunk.byteLength;
@@ -132,8 +148,16 @@ class HandleReader extends yauzl.RandomAccessReader {
     }
 }
 
-async function* zipEntries({ handle, size, signal, read }: Source, meter: Meter): AsyncGenerator<ArchiveEntry> {
-    const zip = await yauzl.fromRandomAccessReaderPromise(new HandleReader(handle), size, { lazyEntries: true, autoClose: false, strictFileNames: true, validateEntrySizes: true });
+async function* zipEntries(
+    { handle, size, signal, read }: Source,
+    meter: Meter
+): AsyncGenerator<ArchiveEntry> {
+    const zip = await yauzl.fromRandomAccessReaderPromise(new HandleReader(handle), size, {
+        lazyEntries: true,
+        autoClose: false,
+        strictFileNames: true,
+        validateEntrySizes: true
+    });
     let packed = 0;
     try {
         for await (const entry of zip.eachEntry()) {
@@ -142,43 +166,53 @@ async function* zipEntries({ handle, size, signal, read }: Source, meter: Meter)
             const type = unix & typeBits;
             const kind = entry.fileName.endsWith('/') ? 'folder' : 'file';
             if (type !== 0 && type !== (kind === 'folder' ? folderType : fileType)) {
-                throw failures.ARCHIVE_REFUSED({ why: 'it has links or special files', entry: entry.fileName.slice(0, 300) });
+                throw failures.ARCHIVE_REFUSED({
+                    why: 'it has links or special files',
+                    entry: entry.fileName.slice(0, 300)
+                });
             }
             if (entry.isEncrypted()) {
-                throw failures.ARCHIVE_REFUSED({ why: 'it is encrypted', entry: entry.fileName.slice(0, 300) });
+                throw failures.ARCHIVE_REFUSED({
+                    why: 'it is encrypted',
+                    entry: entry.fileName.slice(0, 300)
+                });
             }
             const mode = unix === 0 ? null : unix & 0o777;
             if (kind === 'folder') {
                 yield { name: entry.fileName, kind, mode, body: Readable.from([]) };
-            }
-            else {
+            } else {
                 const stream = await zip.openReadStreamPromise(entry);
                 stream.on('error', heard);
                 try {
-                    yield { name: entry.fileName, kind, mode, body: bodyOf(stream, (bytes) => meter.count(bytes)) };
-                }
-                finally {
+                    yield {
+                        name: entry.fileName,
+                        kind,
+                        mode,
+                        body: bodyOf(stream, (bytes) => meter.count(bytes))
+                    };
+                } finally {
                     stream.destroy();
                 }
             }
             packed += entry.compressedSize;
             read(Math.min(packed, size));
         }
-    }
-    finally {
+    } finally {
         zip.close();
     }
 }
 
 /** A body whose faults are those of the archive; its bytes are counted as they come. */
-async function* bodyOf(source: AsyncIterable<Uint8Array>, count: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+async function* bodyOf(
+    source: AsyncIterable<Uint8Array>,
+    count: (bytes: number) => void
+): AsyncGenerator<Uint8Array> {
     try {
         for await (const chunk of source) {
             count(chunk.byteLength);
             yield chunk;
         }
-    }
-    catch (error) {
+    } catch (error) {
         throw refusal(error);
     }
 }
@@ -191,7 +225,12 @@ function heard(): void {
 /** What the libraries say of a broken archive is a refusal, not a defect; the system's own failures pass. */
 function refusal(error: unknown): unknown {
     const { name, code, syscall } = error as { name?: unknown; code?: unknown; syscall?: unknown };
-    if (typeof code === 'number' || typeof syscall === 'string' || name === 'AbortError' || !(error instanceof Error)) {
+    if (
+        typeof code === 'number' ||
+        typeof syscall === 'string' ||
+        name === 'AbortError' ||
+        !(error instanceof Error)
+    ) {
         return error;
     }
     return failures.ARCHIVE_REFUSED({ why: error.message.slice(0, 300) }, { cause: error });

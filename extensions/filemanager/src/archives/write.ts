@@ -40,7 +40,13 @@ interface Packer {
 }
 
 /** @throws CONFLICT 40900 when `to` is taken, ARCHIVE_TOO_LARGE 42252 */
-export async function pack(scratch: Scratch, root: Root, paths: readonly string[], to: string, { limits, signal, progress }: PackOptions): Promise<Packed> {
+export async function pack(
+    scratch: Scratch,
+    root: Root,
+    paths: readonly string[],
+    to: string,
+    { limits, signal, progress }: PackOptions
+): Promise<Packed> {
     const { files } = root;
     const format = formatOf(to);
     const owner = await ownerOf(files, parentOf(to));
@@ -48,15 +54,22 @@ export async function pack(scratch: Scratch, root: Root, paths: readonly string[
     const base = commonFolder(tops);
     let total = 0;
     for (const top of tops) {
-        const { entries, bytes } = await measure(files, top, { entries: limits.entries, bytes: limits.bytes });
+        const { entries, bytes } = await measure(files, top, {
+            entries: limits.entries,
+            bytes: limits.bytes
+        });
         total += bytes;
         if (entries > limits.entries || total > limits.bytes) {
-            throw entries > limits.entries ? failures.ARCHIVE_TOO_LARGE({ limit: limits.entries, unit: 'entries' }) : failures.ARCHIVE_TOO_LARGE({ limit: limits.bytes, unit: 'bytes' });
+            throw entries > limits.entries
+                ? failures.ARCHIVE_TOO_LARGE({ limit: limits.entries, unit: 'entries' })
+                : failures.ARCHIVE_TOO_LARGE({ limit: limits.bytes, unit: 'bytes' });
         }
     }
     return scratch.beside(root, to, async (temporary) => {
         await using closing = new AsyncDisposableStack();
-        const handle = closing.adopt(await filesystem(() => files.open(temporary, 'wx', 0o600)), (one) => one.close());
+        const handle = closing.adopt(await filesystem(() => files.open(temporary, 'wx', 0o600)), (one) =>
+            one.close()
+        );
         const packer = packers[format]();
         const counts = { entries: 0, bytes: 0, skipped: 0 };
         const produce = async (): Promise<void> => {
@@ -64,12 +77,13 @@ export async function pack(scratch: Scratch, root: Root, paths: readonly string[
                 for (const top of tops) {
                     for await (const found of withTop(root, top, signal)) {
                         signal.throwIfAborted();
-                        await add({ root, packer, signal, counts }, found, relativeTo(base, found.path), () => progress(total === 0 ? 0 : Math.min(1, counts.bytes / total)));
+                        await add({ root, packer, signal, counts }, found, relativeTo(base, found.path), () =>
+                            progress(total === 0 ? 0 : Math.min(1, counts.bytes / total))
+                        );
                     }
                 }
                 packer.end();
-            }
-            catch (error) {
+            } catch (error) {
                 packer.destroy(error as Error);
                 throw error;
             }
@@ -95,7 +109,11 @@ interface Packing {
     readonly counts: { entries: number; bytes: number; skipped: number };
 }
 
-async function bothOrNeither(output: Promise<unknown>, produced: Promise<void>, packer: Packer): Promise<void> {
+async function bothOrNeither(
+    output: Promise<unknown>,
+    produced: Promise<void>,
+    packer: Packer
+): Promise<void> {
     output.catch((error: unknown) => packer.destroy(error as Error));
     const [first, second] = await Promise.allSettled([produced, output]);
     const failed = [second, first].find((one) => one.status === 'rejected');
@@ -106,10 +124,20 @@ async function bothOrNeither(output: Promise<unknown>, produced: Promise<void>, 
 
 /** A stream that only says that it was cut, not why. */
 function isCut(settled: PromiseSettledResult<unknown>): boolean {
-    return settled.status === 'rejected' && ['ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'].includes(String((settled.reason as { code?: unknown }).code));
+    return (
+        settled.status === 'rejected' &&
+        ['ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'].includes(
+            String((settled.reason as { code?: unknown }).code)
+        )
+    );
 }
 
-async function add({ root, packer, signal, counts }: Packing, found: Found, name: string, step: () => void): Promise<void> {
+async function add(
+    { root, packer, signal, counts }: Packing,
+    found: Found,
+    name: string,
+    step: () => void
+): Promise<void> {
     const { type } = found.entry;
     if (name === '') {
         return;
@@ -126,16 +154,18 @@ async function add({ root, packer, signal, counts }: Packing, found: Found, name
     try {
         const { handle, entry } = await openFile(root.files, found.path);
         try {
-            await packer.file(name, { path: found.path, entry }, untilAborted(exactly(handle, entry.size), signal));
-        }
-        finally {
+            await packer.file(
+                name,
+                { path: found.path, entry },
+                untilAborted(exactly(handle, entry.size), signal)
+            );
+        } finally {
             await handle.close();
         }
         counts.entries += 1;
         counts.bytes += entry.size;
         step();
-    }
-    catch (error) {
+    } catch (error) {
         if (!isMissing(error)) {
             throw error;
         }
@@ -170,7 +200,11 @@ async function* exactly(handle: FileHandle, size: number): AsyncGenerator<Uint8A
     }
 }
 
-const packers: Readonly<Record<Format, () => Packer>> = { 'tar': () => tarPacker(false), 'tar.gz': () => tarPacker(true), 'zip': zipPacker };
+const packers: Readonly<Record<Format, () => Packer>> = {
+    tar: () => tarPacker(false),
+    'tar.gz': () => tarPacker(true),
+    zip: zipPacker
+};
 
 function tarPacker(packed: boolean): Packer {
     const out = tar.pack();
@@ -178,11 +212,22 @@ function tarPacker(packed: boolean): Packer {
     if (gzip !== null) {
         pipeline(out, gzip).catch((error: unknown) => gzip.destroy(error as Error));
     }
-    const header = (name: string, { entry }: Found) => ({ name, mode: entry.mode & 0o777, mtime: entry.modifiedAt, uid: entry.uid, gid: entry.gid });
+    const header = (name: string, { entry }: Found) => ({
+        name,
+        mode: entry.mode & 0o777,
+        mtime: entry.modifiedAt,
+        uid: entry.uid,
+        gid: entry.gid
+    });
     return {
         output: (gzip ?? out) as AsyncIterable<Uint8Array>,
         async folder(name, found) {
-            await new Promise<void>((resolve, reject) => void out.entry({ ...header(`${name}/`, found), type: 'directory' }, (error) => (error ? reject(error) : resolve())));
+            await new Promise<void>(
+                (resolve, reject) =>
+                    void out.entry({ ...header(`${name}/`, found), type: 'directory' }, (error) =>
+                        error ? reject(error) : resolve()
+                    )
+            );
         },
         async file(name, found, body) {
             const sink = out.entry({ ...header(name, found), type: 'file', size: found.entry.size });
@@ -215,8 +260,7 @@ function zipPacker(): Packer {
             output.once('close', cut);
             try {
                 await finished(input);
-            }
-            finally {
+            } finally {
                 output.off('close', cut);
             }
         },

@@ -10,44 +10,95 @@ import { byName } from '../tree.ts';
 const rootSchema = joi.object({
     name: joi.string().required(),
     path: joi.string().required().description('Absolute path on the machine'),
-    available: joi.boolean().required().description('False where the folder is missing or not granted to the plugin')
+    available: joi
+        .boolean()
+        .required()
+        .description('False where the folder is missing or not granted to the plugin')
 });
 
 export function browseRoutes({ ctx, roots, entries }: Parts): void {
     ctx.route({
-        method: 'GET', path: '/roots', id: 'roots', access: 'read', summary: 'Folders that you may reach', returns: joi.array().items(rootSchema),
+        method: 'GET',
+        path: '/roots',
+        id: 'roots',
+        access: 'read',
+        summary: 'Folders that you may reach',
+        returns: joi.array().items(rootSchema),
         async handler({ actor }) {
-            const rows = roots.visible(actor).map(async ({ name, folder, files }) => ({ name, path: folder, available: await files.stat('').then(({ type }) => type === 'folder', () => false) }));
+            const rows = roots.visible(actor).map(async ({ name, folder, files }) => ({
+                name,
+                path: folder,
+                available: await files.stat('').then(
+                    ({ type }) => type === 'folder',
+                    () => false
+                )
+            }));
             return reply.list(await Promise.all(rows));
         }
     });
     ctx.route({
-        method: 'GET', path: '/files', id: 'list', access: 'read', summary: 'What is in a folder', returns: joi.array().items(entrySchema),
-        description: 'In the order of names. `Link` leads to the next page, `X-Total-Count` says how many entries there are.',
-        validate: { query: where.keys({ path: pathSchema.default(''), limit: joi.number().integer().min(1).max(10_000).default(1_000), cursor: joi.string().max(2_000) }) },
+        method: 'GET',
+        path: '/files',
+        id: 'list',
+        access: 'read',
+        summary: 'What is in a folder',
+        returns: joi.array().items(entrySchema),
+        description:
+            'In the order of names. `Link` leads to the next page, `X-Total-Count` says how many entries there are.',
+        validate: {
+            query: where.keys({
+                path: pathSchema.default(''),
+                limit: joi.number().integer().min(1).max(10_000).default(1_000),
+                cursor: joi.string().max(2_000)
+            })
+        },
         async handler({ query, actor }) {
             const { root, path } = roots.at(actor, query);
             const folder = await filesystem(() => root.files.stat(path));
             if (folder.type !== 'folder') {
                 throw failures.WRONG_TYPE({ path, type: folder.type, wanted: 'folder' });
             }
-            const all = byName((await filesystem(() => root.files.list(path))).filter(({ name }) => !isReserved(name)));
-            const after = query.cursor === undefined ? null : Buffer.from(query.cursor, 'base64url').toString('utf8');
+            const all = byName(
+                (await filesystem(() => root.files.list(path))).filter(({ name }) => !isReserved(name))
+            );
+            const after =
+                query.cursor === undefined ? null : Buffer.from(query.cursor, 'base64url').toString('utf8');
             const rest = after === null ? all : all.filter(({ name }) => name > after);
             const page = rest.slice(0, query.limit);
             const last = page.at(-1);
-            const next = rest.length > page.length && last !== undefined ? Buffer.from(last.name).toString('base64url') : null;
-            return reply.list(await entries.all(page.map((entry) => ({ entry, path: join(path, entry.name) }))), { total: all.length, next });
+            const next =
+                rest.length > page.length && last !== undefined
+                    ? Buffer.from(last.name).toString('base64url')
+                    : null;
+            return reply.list(
+                await entries.all(page.map((entry) => ({ entry, path: join(path, entry.name) }))),
+                { total: all.length, next }
+            );
         }
     });
     ctx.route({
-        method: 'GET', path: '/search', id: 'search', access: 'read', summary: 'Find names below a folder', returns: joi.array().items(entrySchema), timeoutSeconds: 30,
-        description: 'Names that contain `q`, whatever the case; with `*` or `?` in it, whole names of that pattern. Ends after 5 seconds or 200,000 entries; `X-Truncated` then says why: `results`, `time` or `entries`.',
-        validate: { query: where.keys({ path: pathSchema.default(''), q: joi.string().min(1).max(255).required(), limit: joi.number().integer().min(1).max(1_000).default(200) }) },
+        method: 'GET',
+        path: '/search',
+        id: 'search',
+        access: 'read',
+        summary: 'Find names below a folder',
+        returns: joi.array().items(entrySchema),
+        timeoutSeconds: 30,
+        description:
+            'Names that contain `q`, whatever the case; with `*` or `?` in it, whole names of that pattern. Ends after 5 seconds or 200,000 entries; `X-Truncated` then says why: `results`, `time` or `entries`.',
+        validate: {
+            query: where.keys({
+                path: pathSchema.default(''),
+                q: joi.string().min(1).max(255).required(),
+                limit: joi.number().integer().min(1).max(1_000).default(200)
+            })
+        },
         async handler({ query, actor, signal }) {
             const { root, path } = roots.at(actor, query);
             const { found, truncated } = await search(root.files, path, query.q, query.limit, signal);
-            return reply.with(await entries.all(found), { headers: truncated === null ? {} : { 'x-truncated': truncated } });
+            return reply.with(await entries.all(found), {
+                headers: truncated === null ? {} : { 'x-truncated': truncated }
+            });
         }
     });
 }

@@ -11,13 +11,27 @@ import type { Root } from '../roots.ts';
 import { copyTree, measure, removeTree } from '../tree.ts';
 import { asTask, paced, taskSchema } from '../work.ts';
 
-const fromTo = joi.object({ root: joi.string().max(64).required(), from: pathSchema.required(), to: pathSchema.required() });
-const bits = joi.alternatives(joi.number().integer().min(0).max(0o1777), joi.string().pattern(/^0?[01]?[0-7]{3}$/));
+const fromTo = joi.object({
+    root: joi.string().max(64).required(),
+    from: pathSchema.required(),
+    to: pathSchema.required()
+});
+const bits = joi.alternatives(
+    joi.number().integer().min(0).max(0o1777),
+    joi.string().pattern(/^0?[01]?[0-7]{3}$/)
+);
 
 export function changeRoutes(parts: Parts): void {
     const { ctx, roots, entries } = parts;
     ctx.route({
-        method: 'POST', path: '/folders', id: 'makeFolder', access: 'write', summary: 'Make a folder', returns: entrySchema, audit: { action: 'create', resource: 'folder' }, validate: { payload: where },
+        method: 'POST',
+        path: '/folders',
+        id: 'makeFolder',
+        access: 'write',
+        summary: 'Make a folder',
+        returns: entrySchema,
+        audit: { action: 'create', resource: 'folder' },
+        validate: { payload: where },
         async handler({ payload, actor, audit }) {
             const root = roots.of(actor, payload.root);
             const path = parseInner(payload.path);
@@ -32,7 +46,14 @@ export function changeRoutes(parts: Parts): void {
         }
     });
     ctx.route({
-        method: 'POST', path: '/move', id: 'move', access: 'write', summary: 'Move or rename', returns: entrySchema, audit: { action: 'update', resource: 'file' }, validate: { payload: fromTo },
+        method: 'POST',
+        path: '/move',
+        id: 'move',
+        access: 'write',
+        summary: 'Move or rename',
+        returns: entrySchema,
+        audit: { action: 'update', resource: 'file' },
+        validate: { payload: fromTo },
         description: 'In one step, and only to a free name. Links are moved as links.',
         async handler({ payload, actor, audit }) {
             const { root, from, to } = ends(parts, actor, payload);
@@ -45,8 +66,16 @@ export function changeRoutes(parts: Parts): void {
         }
     });
     ctx.route({
-        method: 'POST', path: '/copy', id: 'copy', access: 'write', summary: 'Copy a file or a folder', returns: joi.alternatives(entrySchema, taskSchema), audit: { action: 'create', resource: 'file' }, timeoutSeconds: 120,
-        description: 'To a free name, which appears once the copy is whole. Up to 500 entries and 32 MiB are copied at once (201); more becomes a task (202). Links and special files are left out.',
+        method: 'POST',
+        path: '/copy',
+        id: 'copy',
+        access: 'write',
+        summary: 'Copy a file or a folder',
+        returns: joi.alternatives(entrySchema, taskSchema),
+        audit: { action: 'create', resource: 'file' },
+        timeoutSeconds: 120,
+        description:
+            'To a free name, which appears once the copy is whole. Up to 500 entries and 32 MiB are copied at once (201); more becomes a task (202). Links and special files are left out.',
         validate: { payload: fromTo },
         async handler({ payload, actor, audit, signal }) {
             const { root, from, to } = ends(parts, actor, payload);
@@ -59,16 +88,20 @@ export function changeRoutes(parts: Parts): void {
             await ownerOf(root.files, parentOf(to));
             const { more } = await measure(root.files, from);
             if (more) {
-                return asTask(ctx, { kind: 'copy', title: `Copy ${from} to ${to}`, actor, resource: `${root.name}:${to}` }, async (run) => {
-                    const all = await measure(root.files, from, { entries: Infinity, bytes: Infinity });
-                    const progress = paced(run);
-                    let bytes = 0;
-                    const { skipped } = await copyWhole(parts, root, from, to, run.signal, (size) => {
-                        bytes += size;
-                        progress(all.bytes === 0 ? null : Math.min(1, bytes / all.bytes));
-                    });
-                    return { root: root.name, path: to, entries: all.entries, bytes: all.bytes, skipped };
-                });
+                return asTask(
+                    ctx,
+                    { kind: 'copy', title: `Copy ${from} to ${to}`, actor, resource: `${root.name}:${to}` },
+                    async (run) => {
+                        const all = await measure(root.files, from, { entries: Infinity, bytes: Infinity });
+                        const progress = paced(run);
+                        let bytes = 0;
+                        const { skipped } = await copyWhole(parts, root, from, to, run.signal, (size) => {
+                            bytes += size;
+                            progress(all.bytes === 0 ? null : Math.min(1, bytes / all.bytes));
+                        });
+                        return { root: root.name, path: to, entries: all.entries, bytes: all.bytes, skipped };
+                    }
+                );
             }
             await copyWhole(parts, root, from, to, signal, () => undefined);
             const entry = await entries.one(root.files, to);
@@ -76,8 +109,15 @@ export function changeRoutes(parts: Parts): void {
         }
     });
     ctx.route({
-        method: 'POST', path: '/mode', id: 'mode', access: 'write', summary: 'Set permission bits', returns: entrySchema, audit: { action: 'update', resource: 'file' },
-        description: 'A number, or an octal text such as `0640`. Bits that lend an account\'s rights (set-user-id, set-group-id) cannot be given; a folder keeps its set-group-id.',
+        method: 'POST',
+        path: '/mode',
+        id: 'mode',
+        access: 'write',
+        summary: 'Set permission bits',
+        returns: entrySchema,
+        audit: { action: 'update', resource: 'file' },
+        description:
+            "A number, or an octal text such as `0640`. Bits that lend an account's rights (set-user-id, set-group-id) cannot be given; a folder keeps its set-group-id.",
         validate: { payload: where.keys({ mode: bits.required() }) },
         async handler({ payload, actor, audit }) {
             const { root, path } = roots.at(actor, payload);
@@ -87,13 +127,22 @@ export function changeRoutes(parts: Parts): void {
             if (before.type !== 'file' && before.type !== 'folder') {
                 throw failures.WRONG_TYPE({ path, type: before.type, wanted: 'file or folder' });
             }
-            await filesystem(() => root.files.chmod(path, mode | (before.type === 'folder' ? before.mode & 0o2000 : 0)));
+            await filesystem(() =>
+                root.files.chmod(path, mode | (before.type === 'folder' ? before.mode & 0o2000 : 0))
+            );
             const entry = await entries.one(root.files, path);
             return reply.with(entry, { version: entry.version });
         }
     });
     ctx.route({
-        method: 'DELETE', path: '/files', id: 'remove', access: 'write', summary: 'Move to the trash, or remove for good', returns: joi.alternatives(taskSchema, joi.valid(null)), audit: { action: 'delete', resource: 'file' }, timeoutSeconds: 120,
+        method: 'DELETE',
+        path: '/files',
+        id: 'remove',
+        access: 'write',
+        summary: 'Move to the trash, or remove for good',
+        returns: joi.alternatives(taskSchema, joi.valid(null)),
+        audit: { action: 'delete', resource: 'file' },
+        timeoutSeconds: 120,
         description: 'With `permanent=true` nothing is kept; a large folder then becomes a task (202).',
         validate: { query: where.keys({ permanent: joi.boolean().default(false) }) },
         async handler({ query, actor, audit, ifMatch, signal }) {
@@ -106,11 +155,18 @@ export function changeRoutes(parts: Parts): void {
                 return reply.with(null, {});
             }
             if ((await measure(root.files, path, { entries: 500, bytes: Infinity })).more) {
-                return asTask(ctx, { kind: 'remove', title: `Remove ${path}`, actor, resource: `${root.name}:${path}` }, async (run) => {
-                    const progress = paced(run);
-                    await removeTree(root.files, path, { signal: run.signal, step: (done, of) => progress(done / of) });
-                    return { root: root.name, path };
-                });
+                return asTask(
+                    ctx,
+                    { kind: 'remove', title: `Remove ${path}`, actor, resource: `${root.name}:${path}` },
+                    async (run) => {
+                        const progress = paced(run);
+                        await removeTree(root.files, path, {
+                            signal: run.signal,
+                            step: (done, of) => progress(done / of)
+                        });
+                        return { root: root.name, path };
+                    }
+                );
             }
             await removeTree(root.files, path, { signal, step: () => undefined });
             return reply.with(null, {});
@@ -118,7 +174,11 @@ export function changeRoutes(parts: Parts): void {
     });
 }
 
-function ends({ roots }: Parts, actor: Parameters<Parts['roots']['of']>[0], payload: { readonly root: string; readonly from: string; readonly to: string }): { readonly root: Root; readonly from: string; readonly to: string } {
+function ends(
+    { roots }: Parts,
+    actor: Parameters<Parts['roots']['of']>[0],
+    payload: { readonly root: string; readonly from: string; readonly to: string }
+): { readonly root: Root; readonly from: string; readonly to: string } {
     const root = roots.of(actor, payload.root);
     const [from, to] = [parseInner(payload.from, 'from'), parseInner(payload.to, 'to')];
     if (from !== to && isWithin(to, from)) {
@@ -140,10 +200,20 @@ async function refuseTaken({ files }: Root, to: string): Promise<void> {
 }
 
 /** Copies beside the target, so that the target's name appears with everything in it. */
-async function copyWhole({ scratch }: Parts, root: Root, from: string, to: string, signal: AbortSignal, step: (bytes: number) => void): Promise<{ readonly skipped: number }> {
+async function copyWhole(
+    { scratch }: Parts,
+    root: Root,
+    from: string,
+    to: string,
+    signal: AbortSignal,
+    step: (bytes: number) => void
+): Promise<{ readonly skipped: number }> {
     return scratch.beside(root, to, async (temporary) => {
         const owner = await ownerOf(root.files, parentOf(to));
-        const result = await copyTree(root.files, from, temporary, owner, { signal, step: ({ entry }) => step(entry.type === 'file' ? entry.size : 0) });
+        const result = await copyTree(root.files, from, temporary, owner, {
+            signal,
+            step: ({ entry }) => step(entry.type === 'file' ? entry.size : 0)
+        });
         await filesystem(() => root.files.move(temporary, to));
         return result;
     });

@@ -7,7 +7,10 @@ import { parseInner, where } from '../place.ts';
 
 export function contentRoutes({ ctx, roots, entries, writing }: Parts): void {
     ctx.download({
-        path: '/content', id: 'read', access: 'content', summary: 'One file, whole or in ranges',
+        path: '/content',
+        id: 'read',
+        access: 'content',
+        summary: 'One file, whole or in ranges',
         validate: { query: where.keys({ inline: joi.boolean().default(false) }) },
         async handler({ query, actor }) {
             const { root, path } = roots.at(actor, query);
@@ -15,17 +18,35 @@ export function contentRoutes({ ctx, roots, entries, writing }: Parts): void {
         }
     });
     ctx.upload({
-        method: 'PUT', path: '/content', id: 'write', access: 'write', summary: 'Write one file', accepts: ['*/*'], maxBytes: 2 ** 40, timeoutSeconds: 86_400, returns: entrySchema,
-        description: 'The body is the file, byte for byte. Readers see the old content or the new one. `If-Match` guards an edit; `If-None-Match: *` makes a new file only. Owner and permission bits stay.',
-        audit: { action: 'update', resource: 'file' }, validate: { query: where },
+        method: 'PUT',
+        path: '/content',
+        id: 'write',
+        access: 'write',
+        summary: 'Write one file',
+        accepts: ['*/*'],
+        maxBytes: 2 ** 40,
+        timeoutSeconds: 86_400,
+        returns: entrySchema,
+        description:
+            'The body is the file, byte for byte. Readers see the old content or the new one. `If-Match` guards an edit; `If-None-Match: *` makes a new file only. Owner and permission bits stay.',
+        audit: { action: 'update', resource: 'file' },
+        validate: { query: where },
         async handler({ query, actor, body, length, ifMatch, headers, signal, audit }) {
             const root = roots.of(actor, query.root);
             const path = parseInner(query.path);
             audit({ resourceId: `${root.name}:${path}` });
-            const { made } = await writing.replace(root, path, { body, length, ifMatch, onlyNew: headers['if-none-match'] === '*', signal });
+            const { made } = await writing.replace(root, path, {
+                body,
+                length,
+                ifMatch,
+                onlyNew: headers['if-none-match'] === '*',
+                signal
+            });
             const entry = await entries.one(root.files, path);
             const location = `/api/plugins/${ctx.name}/content?root=${encodeURIComponent(root.name)}&path=${encodeURIComponent(path)}`;
-            return made ? reply.created(location, entry, { version: entry.version }) : reply.with(entry, { version: entry.version });
+            return made
+                ? reply.created(location, entry, { version: entry.version })
+                : reply.with(entry, { version: entry.version });
         }
     });
 }

@@ -8,14 +8,34 @@ const maxBytes = 2 ** 40;
 
 export function uploadRoutes({ ctx, protocol }: Parts): void {
     ctx.http({
-        methods: ['OPTIONS', 'POST'], path: '/uploads', id: 'upload', access: 'write', summary: 'Begin a resumable upload', raw, maxBytes,
-        description: 'Where to: `root` and `path` as query parameters or in `Upload-Metadata`; `replace` there with the value `true` replaces a file.',
+        methods: ['OPTIONS', 'POST'],
+        path: '/uploads',
+        id: 'upload',
+        access: 'write',
+        summary: 'Begin a resumable upload',
+        raw,
+        maxBytes,
+        description:
+            'Where to: `root` and `path` as query parameters or in `Upload-Metadata`; `replace` there with the value `true` replaces a file.',
         validate: { query: joi.object({ root: joi.string().max(64), path: pathSchema }) },
         handler: (request, call) => protocol.collection(request, call, call.query)
     });
     ctx.http({
-        methods: ['OPTIONS', 'HEAD', 'PATCH', 'DELETE'], path: '/uploads/{id}', id: 'uploadPart', access: 'write', summary: 'Continue, ask about or give up an upload', raw, maxBytes,
-        validate: { params: joi.object({ id: joi.string().pattern(/^[0-9a-f]{32}$/).required() }) },
+        methods: ['OPTIONS', 'HEAD', 'PATCH', 'DELETE'],
+        path: '/uploads/{id}',
+        id: 'uploadPart',
+        access: 'write',
+        summary: 'Continue, ask about or give up an upload',
+        raw,
+        maxBytes,
+        validate: {
+            params: joi.object({
+                id: joi
+                    .string()
+                    .pattern(/^[0-9a-f]{32}$/)
+                    .required()
+            })
+        },
         handler: (request, call) => protocol.one(request, call, call.params.id)
     });
 }

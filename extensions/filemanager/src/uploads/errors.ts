@@ -9,5 +9,8 @@ export const tusErrors = defineErrors({
     UPLOAD_TOO_LARGE: { code: 41350, message: 'More than {limit} bytes' },
     CHUNK_TYPE: { code: 41550, message: 'A chunk is application/offset+octet-stream' },
     UPLOAD_BUSY: { code: 42350, message: 'Another request writes to this upload' },
-    CHECKSUM_MISMATCH: { code: 46050, message: 'The chunk does not have this checksum; nothing of it was kept' }
+    CHECKSUM_MISMATCH: {
+        code: 46050,
+        message: 'The chunk does not have this checksum; nothing of it was kept'
+    }
 });

@@ -43,7 +43,12 @@ export function readMetadata(headers: Headers): ReadonlyMap<string, string> {
     const metadata = new Map<string, string>();
     for (const pair of text.trim() === '' ? [] : text.split(',')) {
         const [key = '', value = '', ...more] = pair.trim().split(/ +/);
-        if (!/^[\x21-\x7e]+$/.test(key) || !/^[A-Za-z0-9+/]*={0,2}$/.test(value) || more.length > 0 || metadata.has(key)) {
+        if (
+            !/^[\x21-\x7e]+$/.test(key) ||
+            !/^[A-Za-z0-9+/]*={0,2}$/.test(value) ||
+            more.length > 0 ||
+            metadata.has(key)
+        ) {
             wrong();
         }
         metadata.set(key, Buffer.from(value, 'base64').toString('utf8'));
@@ -67,5 +72,8 @@ export function readChecksum(headers: Headers): Checksum | null {
     if (!Object.hasOwn(algorithms, name)) {
         throw tusErrors.TUS_HEADER({ header: 'Upload-Checksum' });
     }
-    return { hash: createHash(algorithms[name as keyof typeof algorithms]), expected: Buffer.from(value, 'base64') };
+    return {
+        hash: createHash(algorithms[name as keyof typeof algorithms]),
+        expected: Buffer.from(value, 'base64')
+    };
 }

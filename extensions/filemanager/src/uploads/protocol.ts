@@ -4,7 +4,16 @@ import { parseInner } from '../place.ts';
 import type { Roots } from '../roots.ts';
 import type { Ctx } from '../settings.ts';
 import { tusErrors } from './errors.ts';
-import { bodyType, checkVersion, readChecksum, readMetadata, tusAlgorithms, tusExtensions, tusVersion, wholeNumber } from './headers.ts';
+import {
+    bodyType,
+    checkVersion,
+    readChecksum,
+    readMetadata,
+    tusAlgorithms,
+    tusExtensions,
+    tusVersion,
+    wholeNumber
+} from './headers.ts';
 import type { Progressed, Uploads } from './store.ts';
 
 /** What of a call the protocol needs. */
@@ -51,7 +60,11 @@ export class Protocol {
             switch (request.method) {
                 case 'HEAD': {
                     const { row, offset } = await this.#uploads.find(caller.actor, id);
-                    return answer(200, { ...progress({ row, offset }), 'upload-length': String(row.length), ...(row.metadata === '' ? {} : { 'upload-metadata': row.metadata }) });
+                    return answer(200, {
+                        ...progress({ row, offset }),
+                        'upload-length': String(row.length),
+                        ...(row.metadata === '' ? {} : { 'upload-metadata': row.metadata })
+                    });
                 }
                 case 'PATCH':
                     return answer(204, progress(await this.#append(request, caller, id)));
@@ -63,7 +76,12 @@ export class Protocol {
     }
 
     #options(): Response {
-        return answer(204, { 'tus-version': tusVersion, 'tus-extension': tusExtensions, 'tus-max-size': String(this.#ctx.settings.uploadBytes), 'tus-checksum-algorithm': tusAlgorithms });
+        return answer(204, {
+            'tus-version': tusVersion,
+            'tus-extension': tusExtensions,
+            'tus-max-size': String(this.#ctx.settings.uploadBytes),
+            'tus-checksum-algorithm': tusAlgorithms
+        });
     }
 
     async #create(request: Request, { actor, signal }: Caller, target: Target): Promise<Response> {
@@ -75,17 +93,27 @@ export class Protocol {
         const metadata = readMetadata(headers);
         const root = this.#roots.of(actor, target.root ?? metadata.get('root') ?? '');
         const path = parseInner(target.path ?? metadata.get('path') ?? metadata.get('filename') ?? '');
-        const row = await this.#uploads.create(actor, { root, path, length, metadata: headers.get('upload-metadata') ?? '', replace: metadata.get('replace') === 'true' });
+        const row = await this.#uploads.create(actor, {
+            root,
+            path,
+            length,
+            metadata: headers.get('upload-metadata') ?? '',
+            replace: metadata.get('replace') === 'true'
+        });
         const location = `/api/plugins/${this.#ctx.name}/uploads/${row.id}`;
         const withBody = headers.get('content-type') === bodyType;
         if (!withBody && length > 0) {
             return answer(201, { location, ...progress({ row, offset: 0 }) });
         }
         try {
-            const chunk = { offset: 0, body: withBody ? request.body : null, checksum: withBody ? readChecksum(headers) : null, signal };
+            const chunk = {
+                offset: 0,
+                body: withBody ? request.body : null,
+                checksum: withBody ? readChecksum(headers) : null,
+                signal
+            };
             return answer(201, { location, ...progress(await this.#uploads.append(actor, row.id, chunk)) });
-        }
-        catch (error) {
+        } catch (error) {
             if (!withBody || isFailure(error)) {
                 throw error;
             }
@@ -103,7 +131,12 @@ export class Protocol {
         if (offset === null) {
             throw tusErrors.TUS_HEADER({ header: 'Upload-Offset' });
         }
-        return this.#uploads.append(actor, id, { offset, body: request.body, checksum: readChecksum(headers), signal });
+        return this.#uploads.append(actor, id, {
+            offset,
+            body: request.body,
+            checksum: readChecksum(headers),
+            signal
+        });
     }
 }
 
@@ -111,22 +144,32 @@ function progress({ row, offset }: Progressed): Record<string, string> {
     return { 'upload-offset': String(offset), 'upload-expires': new Date(row.expires).toUTCString() };
 }
 
-function answer(status: number, headers: Readonly<Record<string, string>>, body: string | null = null): Response {
-    return new Response(body, { status, headers: { 'tus-resumable': tusVersion, 'cache-control': 'no-store', ...headers } });
+function answer(
+    status: number,
+    headers: Readonly<Record<string, string>>,
+    body: string | null = null
+): Response {
+    return new Response(body, {
+        status,
+        headers: { 'tus-resumable': tusVersion, 'cache-control': 'no-store', ...headers }
+    });
 }
 
 /** Failures as the protocol shows them: their status counts, the rest is for people. Who left gets an answer too, which nobody reads. */
 async function answering(signal: AbortSignal, work: () => Promise<Response>): Promise<Response> {
     try {
         return await work();
-    }
-    catch (error) {
+    } catch (error) {
         const failure = isFailure(error) ? error : null;
         if (failure === null && !signal.aborted) {
             throw error;
         }
         const { code, reason, message, data } = failure ?? errors.inUse('upload');
         const extra: Record<string, string> = reason === 'TUS_VERSION' ? { 'tus-version': tusVersion } : {};
-        return answer(statusOf(code), { 'content-type': 'application/json; charset=utf-8', ...extra }, JSON.stringify({ code, message, data: { reason, ...data } }));
+        return answer(
+            statusOf(code),
+            { 'content-type': 'application/json; charset=utf-8', ...extra },
+            JSON.stringify({ code, message, data: { reason, ...data } })
+        );
     }
 }

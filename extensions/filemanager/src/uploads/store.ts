@@ -73,13 +73,23 @@ export class Uploads {
         await this.#refuseTaken(root.files, path, replace);
         await ensurePrivate(root.files, 'uploads');
         const row: UploadRow = {
-            id: randomBytes(16).toString('hex'), folder: root.folder, root: root.name, path, length, actor: actor.key, metadata, replace, done: false, expires: this.#expiry()
+            id: randomBytes(16).toString('hex'),
+            folder: root.folder,
+            root: root.name,
+            path,
+            length,
+            actor: actor.key,
+            metadata,
+            replace,
+            done: false,
+            expires: this.#expiry()
         };
         await this.#ctx.db.write((em) => em.insert(UploadEntity, row));
         try {
-            await filesystem(async () => (await root.files.open(privatePath('uploads', row.id), 'wx', 0o600)).close());
-        }
-        catch (error) {
+            await filesystem(async () =>
+                (await root.files.open(privatePath('uploads', row.id), 'wx', 0o600)).close()
+            );
+        } catch (error) {
             await this.#drop(row.id);
             throw error;
         }
@@ -108,13 +118,15 @@ export class Uploads {
     async append(actor: Actor, id: string, chunk: Chunk): Promise<Progressed> {
         await this.#cut(id);
         const abort = new AbortController();
-        const work = this.#write(actor, id, { ...chunk, signal: AbortSignal.any([chunk.signal, abort.signal, this.#ctx.signal]) });
+        const work = this.#write(actor, id, {
+            ...chunk,
+            signal: AbortSignal.any([chunk.signal, abort.signal, this.#ctx.signal])
+        });
         const writer = { abort, done: work.catch(() => undefined) };
         this.#writers.set(id, writer);
         try {
             return await work;
-        }
-        finally {
+        } finally {
             if (this.#writers.get(id) === writer) {
                 this.#writers.delete(id);
             }
@@ -132,7 +144,13 @@ export class Uploads {
         const rows = await this.#ctx.db.read((em) => em.find(UploadEntity, { expires: { $lt: Date.now() } }));
         for (const row of rows.filter(({ id }) => !this.#writers.has(id))) {
             signal.throwIfAborted();
-            await this.#discard(row).catch((error: unknown) => this.#ctx.log.warn('An expired upload could not be removed', { folder: row.folder, path: row.path, error: String(error) }));
+            await this.#discard(row).catch((error: unknown) =>
+                this.#ctx.log.warn('An expired upload could not be removed', {
+                    folder: row.folder,
+                    path: row.path,
+                    error: String(error)
+                })
+            );
         }
     }
 
@@ -147,7 +165,9 @@ export class Uploads {
         }
         const reached = await filesystem(async () => {
             await using closing = new AsyncDisposableStack();
-            const handle = closing.adopt(await root.files.open(privatePath('uploads', id), 'r+'), (one) => one.close());
+            const handle = closing.adopt(await root.files.open(privatePath('uploads', id), 'r+'), (one) =>
+                one.close()
+            );
             let at = now;
             let synced = now;
             try {
@@ -168,14 +188,12 @@ export class Uploads {
                 if (checksum !== null && !checksum.hash.digest().equals(checksum.expected)) {
                     throw tusErrors.CHECKSUM_MISMATCH();
                 }
-            }
-            catch (error) {
+            } catch (error) {
                 if (checksum !== null) {
                     await handle.truncate(now);
                 }
                 throw error;
-            }
-            finally {
+            } finally {
                 await handle.datasync();
             }
             return at;
@@ -201,8 +219,7 @@ export class Uploads {
             await handle.chmod(0o640);
             try {
                 await move(files, from, row.path, { replace: row.replace });
-            }
-            catch (error) {
+            } catch (error) {
                 if (!isAcross(error)) {
                     throw error;
                 }
@@ -217,7 +234,9 @@ export class Uploads {
         const { files } = root;
         await this.#scratch.beside(root, row.path, async (temporary) => {
             await using closing = new AsyncDisposableStack();
-            const source = closing.adopt(await files.open(privatePath('uploads', row.id), 'r'), (one) => one.close());
+            const source = closing.adopt(await files.open(privatePath('uploads', row.id), 'r'), (one) =>
+                one.close()
+            );
             const target = closing.adopt(await files.open(temporary, 'wx', 0o600), (one) => one.close());
             await writeFrom(target, bytesOf(source, 0, row.length));
             await target.sync();
@@ -237,8 +256,7 @@ export class Uploads {
             if (type !== 'file') {
                 throw failures.WRONG_TYPE({ path, type, wanted: 'file' });
             }
-        }
-        catch (error) {
+        } catch (error) {
             if (!isMissing(error)) {
                 throw error;
             }
@@ -254,22 +272,24 @@ export class Uploads {
         const timeout = Promise.withResolvers<boolean>();
         const timer = setTimeout(() => timeout.resolve(false), patienceMs);
         try {
-            if (!await Promise.race([writer.done.then(() => true), timeout.promise])) {
+            if (!(await Promise.race([writer.done.then(() => true), timeout.promise]))) {
                 throw tusErrors.UPLOAD_BUSY();
             }
-        }
-        finally {
+        } finally {
             clearTimeout(timer);
         }
     }
 
     async #discard(row: UploadRow): Promise<void> {
         if (!row.done) {
-            await this.#roots.formerly(row.folder).files.remove(`${privateFolder}/uploads/${row.id}`).catch((error: unknown) => {
-                if (!isMissing(error)) {
-                    throw error;
-                }
-            });
+            await this.#roots
+                .formerly(row.folder)
+                .files.remove(`${privateFolder}/uploads/${row.id}`)
+                .catch((error: unknown) => {
+                    if (!isMissing(error)) {
+                        throw error;
+                    }
+                });
         }
         await this.#drop(row.id);
     }
@@ -298,8 +318,7 @@ async function offsetOf(files: Files, row: UploadRow): Promise<number> {
     }
     try {
         return (await files.stat(privatePath('uploads', row.id))).size;
-    }
-    catch (error) {
+    } catch (error) {
         if (!isMissing(error)) {
             throw error;
         }

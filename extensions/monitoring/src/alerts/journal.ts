@@ -30,8 +30,14 @@ export class AlertJournal {
         await this.#db.read(async (em) => {
             const [last] = await em.find(AlertEntity, {}, { orderBy: { id: 'desc' }, limit: 1 });
             this.#next = (last?.id ?? 0) + 1;
-            (await em.find(AlertEntity, { endedAt: null })).forEach((row) => this.#open.set(row.id, plain(row)));
-            (await em.find(AlertEntity, { $or: [{ told: 0 }, { told: 1, endedBy: { $in: ['recovered', 'gone'] } }] })).forEach((row) => this.#untold.set(row.id, this.#open.get(row.id) ?? plain(row)));
+            (await em.find(AlertEntity, { endedAt: null })).forEach((row) =>
+                this.#open.set(row.id, plain(row))
+            );
+            (
+                await em.find(AlertEntity, {
+                    $or: [{ told: 0 }, { told: 1, endedBy: { $in: ['recovered', 'gone'] } }]
+                })
+            ).forEach((row) => this.#untold.set(row.id, this.#open.get(row.id) ?? plain(row)));
         });
     }
 
@@ -41,7 +47,15 @@ export class AlertJournal {
     }
 
     begin(alert: Omit<AlertRow, 'id' | 'worst' | 'last' | 'endedAt' | 'endedBy' | 'told'>): AlertRow {
-        const row = { ...alert, id: this.#next, worst: alert.value, last: alert.value, endedAt: null, endedBy: null, told: 0 } as AlertRow;
+        const row = {
+            ...alert,
+            id: this.#next,
+            worst: alert.value,
+            last: alert.value,
+            endedAt: null,
+            endedBy: null,
+            told: 0
+        } as AlertRow;
         this.#next += 1;
         this.#open.set(row.id, row);
         this.#changed(row);
@@ -73,8 +87,7 @@ export class AlertJournal {
         this.#changed(row);
         if (by === 'recovered' || by === 'gone') {
             this.#untold.set(id, row);
-        }
-        else {
+        } else {
             // Whoever changed the rule knows.
             this.#untold.delete(id);
             row.told = 2;
@@ -104,31 +117,67 @@ export class AlertJournal {
         for (const [, row] of rows) {
             await em.upsert(AlertEntity, row);
         }
-        return () => rows.forEach(([id, row]) => {
-            const now = this.#unsaved.get(id);
-            if (now !== undefined && now.told === row.told && now.endedAt === row.endedAt && now.worst === row.worst) {
-                this.#unsaved.delete(id);
-            }
-        });
+        return () =>
+            rows.forEach(([id, row]) => {
+                const now = this.#unsaved.get(id);
+                if (
+                    now !== undefined &&
+                    now.told === row.told &&
+                    now.endedAt === row.endedAt &&
+                    now.worst === row.worst
+                ) {
+                    this.#unsaved.delete(id);
+                }
+            });
     }
 
     /** Newest first, with how many there are in all. */
-    async list({ state, severity, ruleId, before, limit }: AlertFilter): Promise<{ readonly rows: readonly AlertRow[]; readonly total: number }> {
-        const wanted = (row: AlertRow): boolean => (state === undefined || (row.endedAt === null) === (state === 'firing')) && (severity === undefined || row.severity === severity) && (ruleId === undefined || row.rule === ruleId);
+    async list({
+        state,
+        severity,
+        ruleId,
+        before,
+        limit
+    }: AlertFilter): Promise<{ readonly rows: readonly AlertRow[]; readonly total: number }> {
+        const wanted = (row: AlertRow): boolean =>
+            (state === undefined || (row.endedAt === null) === (state === 'firing')) &&
+            (severity === undefined || row.severity === severity) &&
+            (ruleId === undefined || row.rule === ruleId);
         const memory = new Map([...this.#unsaved, ...this.#open].filter(([, row]) => wanted(row)));
-        const where = { ...(state === undefined ? {} : state === 'firing' ? { endedAt: null } : { endedAt: { $ne: null } }), ...(severity === undefined ? {} : { severity }), ...(ruleId === undefined ? {} : { rule: ruleId }) };
+        const where = {
+            ...(state === undefined
+                ? {}
+                : state === 'firing'
+                  ? { endedAt: null }
+                  : { endedAt: { $ne: null } }),
+            ...(severity === undefined ? {} : { severity }),
+            ...(ruleId === undefined ? {} : { rule: ruleId })
+        };
         const { stored, total } = await this.#db.read(async (em) => ({
-            stored: (await em.find(AlertEntity, { ...where, ...(before === undefined ? {} : { id: { $lt: before } }) }, { orderBy: { id: 'desc' }, limit: limit + this.#unsaved.size })).map(plain),
+            stored: (
+                await em.find(
+                    AlertEntity,
+                    { ...where, ...(before === undefined ? {} : { id: { $lt: before } }) },
+                    { orderBy: { id: 'desc' }, limit: limit + this.#unsaved.size }
+                )
+            ).map(plain),
             total: await em.count(AlertEntity, where)
         }));
         const fromDisk = stored.filter(({ id }) => !this.#unsaved.has(id) && !this.#open.has(id));
-        const rows = [...memory.values()].filter(({ id }) => before === undefined || id < before).concat(fromDisk).sort((a, b) => b.id - a.id);
+        const rows = [...memory.values()]
+            .filter(({ id }) => before === undefined || id < before)
+            .concat(fromDisk)
+            .sort((a, b) => b.id - a.id);
         return { rows: rows.slice(0, limit), total: Math.max(total, rows.length) };
     }
 
     /** Forgets the oldest of those that are over. */
     async prune(em: EntityManager, keep: number): Promise<void> {
-        await em.execute('delete from alerts where ended_at is not null and id <= (select id from alerts where ended_at is not null order by id desc limit 1 offset ?)', [keep], 'run');
+        await em.execute(
+            'delete from alerts where ended_at is not null and id <= (select id from alerts where ended_at is not null order by id desc limit 1 offset ?)',
+            [keep],
+            'run'
+        );
     }
 
     #changed(row: AlertRow): void {
@@ -138,6 +187,38 @@ export class AlertJournal {
 
 /** A row that lives on when its entity manager is gone. */
 function plain(row: AlertRow): AlertRow {
-    const { id, rule, name, metric, instance, operator, threshold, severity, value, worst, last, firedAt, endedAt, endedBy, told } = row;
-    return { id, rule, name, metric, instance, operator, threshold, severity, value, worst, last, firedAt, endedAt: endedAt ?? null, endedBy: endedBy ?? null, told } as AlertRow;
+    const {
+        id,
+        rule,
+        name,
+        metric,
+        instance,
+        operator,
+        threshold,
+        severity,
+        value,
+        worst,
+        last,
+        firedAt,
+        endedAt,
+        endedBy,
+        told
+    } = row;
+    return {
+        id,
+        rule,
+        name,
+        metric,
+        instance,
+        operator,
+        threshold,
+        severity,
+        value,
+        worst,
+        last,
+        firedAt,
+        endedAt: endedAt ?? null,
+        endedBy: endedBy ?? null,
+        told
+    } as AlertRow;
 }

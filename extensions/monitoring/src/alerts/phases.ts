@@ -42,14 +42,21 @@ const goneMs = 3_600_000;
  * @param elapsed - milliseconds since the value before; by a clock that does not jump
  * @param interval - milliseconds between two values, usually
  */
-export function advance(state: State, condition: Condition, value: number | null, { elapsed, interval }: { readonly elapsed: number; readonly interval: number }): { readonly state: State; readonly turn: Turn } {
+export function advance(
+    state: State,
+    condition: Condition,
+    value: number | null,
+    { elapsed, interval }: { readonly elapsed: number; readonly interval: number }
+): { readonly state: State; readonly turn: Turn } {
     if (value === null) {
         return missing(state, elapsed, Math.max(gapMs, gapIntervals * interval));
     }
     const gap = state.missingMs + elapsed > Math.max(gapMs, gapIntervals * interval);
     const held = gap ? 0 : state.heldMs + state.missingMs + elapsed;
     const fires = state.phase === 'firing' || state.phase === 'recovering';
-    const moved = fires ? !isBeyond(condition.operator, value, condition.recoverThreshold) : isBeyond(condition.operator, value, condition.threshold);
+    const moved = fires
+        ? !isBeyond(condition.operator, value, condition.recoverThreshold)
+        : isBeyond(condition.operator, value, condition.threshold);
     if (!moved) {
         return { state: { phase: fires ? 'firing' : 'ok', heldMs: 0, missingMs: 0 }, turn: null };
     }
@@ -58,20 +65,31 @@ export function advance(state: State, condition: Condition, value: number | null
     if (heldMs < condition.forSeconds * 1000) {
         return { state: { phase: waiting, heldMs, missingMs: 0 }, turn: null };
     }
-    return { state: { phase: fires ? 'ok' : 'firing', heldMs: 0, missingMs: 0 }, turn: fires ? 'recovered' : 'fired' };
+    return {
+        state: { phase: fires ? 'ok' : 'firing', heldMs: 0, missingMs: 0 },
+        turn: fires ? 'recovered' : 'fired'
+    };
 }
 
 export function isBeyond(operator: Operator, value: number, threshold: number): boolean {
     switch (operator) {
-        case '>': return value > threshold;
-        case '>=': return value >= threshold;
-        case '<': return value < threshold;
-        case '<=': return value <= threshold;
+        case '>':
+            return value > threshold;
+        case '>=':
+            return value >= threshold;
+        case '<':
+            return value < threshold;
+        case '<=':
+            return value <= threshold;
     }
 }
 
 /** A gap neither fires nor recovers anything. */
-function missing(state: State, elapsed: number, longest: number): { readonly state: State; readonly turn: Turn } {
+function missing(
+    state: State,
+    elapsed: number,
+    longest: number
+): { readonly state: State; readonly turn: Turn } {
     const missingMs = state.missingMs + elapsed;
     if (state.phase === 'ok' || (state.phase === 'pending' && missingMs > longest)) {
         return { state: calm, turn: null };

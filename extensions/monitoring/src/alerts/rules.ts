@@ -15,7 +15,10 @@ interface Changing {
     audit(detail: AuditDetail): void;
 }
 
-type Fields = Pick<RuleRow, 'name' | 'metric' | 'operator' | 'threshold' | 'recoverThreshold' | 'forSeconds' | 'severity' | 'enabled'>;
+type Fields = Pick<
+    RuleRow,
+    'name' | 'metric' | 'operator' | 'threshold' | 'recoverThreshold' | 'forSeconds' | 'severity' | 'enabled'
+>;
 
 export class Rules {
     readonly #db: Db;
@@ -39,12 +42,24 @@ export class Rules {
     }
 
     /** @throws CONFLICT 40900 when the name is taken, TOO_MANY_RULES 40950 */
-    async create({ name, metric, operator, threshold, recoverThreshold, forSeconds, severity, enabled }: NewRule, { audit }: Changing): Promise<RuleView> {
-        const fields: Fields = { name, metric, operator, threshold, recoverThreshold, forSeconds, severity, enabled };
+    async create(
+        { name, metric, operator, threshold, recoverThreshold, forSeconds, severity, enabled }: NewRule,
+        { audit }: Changing
+    ): Promise<RuleView> {
+        const fields: Fields = {
+            name,
+            metric,
+            operator,
+            threshold,
+            recoverThreshold,
+            forSeconds,
+            severity,
+            enabled
+        };
         check(fields);
         const now = this.#now();
         const row = await this.#write(async (em) => {
-            if (await em.count(RuleEntity, {}) >= mostRules) {
+            if ((await em.count(RuleEntity, {})) >= mostRules) {
                 throw failures.TOO_MANY_RULES({ limit: mostRules });
             }
             const id = await em.insert(RuleEntity, { ...fields, version: 1, createdAt: now, updatedAt: now });
@@ -64,12 +79,38 @@ export class Rules {
             const stored = await rowOf(em, id);
             checkVersion(stored, ifMatch);
             checkVersion(stored, change.version === undefined ? null : String(change.version));
-            const { name = stored.name, metric = stored.metric, operator = stored.operator, threshold = stored.threshold, recoverThreshold = stored.recoverThreshold ?? null, forSeconds = stored.forSeconds, severity = stored.severity, enabled = stored.enabled } = change;
-            const fields: Fields = { name, metric, operator, threshold, recoverThreshold, forSeconds, severity, enabled };
+            const {
+                name = stored.name,
+                metric = stored.metric,
+                operator = stored.operator,
+                threshold = stored.threshold,
+                recoverThreshold = stored.recoverThreshold ?? null,
+                forSeconds = stored.forSeconds,
+                severity = stored.severity,
+                enabled = stored.enabled
+            } = change;
+            const fields: Fields = {
+                name,
+                metric,
+                operator,
+                threshold,
+                recoverThreshold,
+                forSeconds,
+                severity,
+                enabled
+            };
             check(fields);
-            const same = (Object.keys(fields) as (keyof Fields)[]).every((key) => fields[key] === (stored[key] ?? null));
-            const next = same ? { ...stored } : { ...stored, ...fields, version: stored.version + 1, updatedAt: now };
-            await em.nativeUpdate(RuleEntity, { id }, { ...fields, version: next.version, updatedAt: next.updatedAt });
+            const same = (Object.keys(fields) as (keyof Fields)[]).every(
+                (key) => fields[key] === (stored[key] ?? null)
+            );
+            const next = same
+                ? { ...stored }
+                : { ...stored, ...fields, version: stored.version + 1, updatedAt: now };
+            await em.nativeUpdate(
+                RuleEntity,
+                { id },
+                { ...fields, version: next.version, updatedAt: next.updatedAt }
+            );
             return { before: { ...stored }, row: next };
         });
         const seen = ruleView(before, this.#watch.firing(id));
@@ -99,8 +140,7 @@ export class Rules {
     async #write<T>(work: (em: EntityManager) => Promise<T>): Promise<T> {
         try {
             return await this.#db.write(work);
-        }
-        catch (error) {
+        } catch (error) {
             if (error instanceof UniqueConstraintViolationException) {
                 throw errors.conflict('name');
             }
@@ -134,7 +174,10 @@ function check({ name, metric, operator, threshold, recoverThreshold }: Fields):
     }
     const back = recoverThreshold ?? threshold;
     if (operator.startsWith('>') ? back > threshold : back < threshold) {
-        faults.push({ path: 'recoverThreshold', message: `recoverThreshold lies on the good side of the threshold: with ${operator} it is ${operator.startsWith('>') ? 'not higher' : 'not lower'}` });
+        faults.push({
+            path: 'recoverThreshold',
+            message: `recoverThreshold lies on the good side of the threshold: with ${operator} it is ${operator.startsWith('>') ? 'not higher' : 'not lower'}`
+        });
     }
     if (faults.length > 0) {
         throw errors.invalid(faults);

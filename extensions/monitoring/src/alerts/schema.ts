@@ -4,28 +4,76 @@ import type { AlertRow, RuleRow } from '../store.ts';
 
 const ignored = joi.any().description('Read only; ignored in a write');
 const readOnly = { id: ignored, firing: ignored, createdAt: ignored, updatedAt: ignored };
-const name = joi.string().min(1).max(100).pattern(/^\P{Cc}+$/u);
-const metric = joi.string().min(1).max(300).description('`cpu.usage`; `disk.usedPercent` watches every disk by itself, `disk.usedPercent:/srv` only that one');
-const operator = joi.valid('>', '>=', '<', '<=').description('How a value that is too much stands to the threshold');
+const name = joi
+    .string()
+    .min(1)
+    .max(100)
+    .pattern(/^\P{Cc}+$/u);
+const metric = joi
+    .string()
+    .min(1)
+    .max(300)
+    .description(
+        '`cpu.usage`; `disk.usedPercent` watches every disk by itself, `disk.usedPercent:/srv` only that one'
+    );
+const operator = joi
+    .valid('>', '>=', '<', '<=')
+    .description('How a value that is too much stands to the threshold');
 const threshold = joi.number().min(-1e15).max(1e15);
-const recoverThreshold = threshold.allow(null).description('Where the value must be again for the alert to end; null: at the threshold itself');
-const forSeconds = joi.number().integer().min(0).max(86_400).description('How long the value must be beyond the threshold to fire, and on the good side of `recoverThreshold` to recover');
+const recoverThreshold = threshold
+    .allow(null)
+    .description('Where the value must be again for the alert to end; null: at the threshold itself');
+const forSeconds = joi
+    .number()
+    .integer()
+    .min(0)
+    .max(86_400)
+    .description(
+        'How long the value must be beyond the threshold to fire, and on the good side of `recoverThreshold` to recover'
+    );
 const severity = joi.valid('info', 'warning', 'critical');
 
 export const newRule = joi.object({
-    name: name.required(), metric: metric.required(), operator: operator.default('>'), threshold: threshold.required(), recoverThreshold: recoverThreshold.default(null), forSeconds: forSeconds.default(60), severity: severity.default('warning'),
-    enabled: joi.boolean().default(true), version: ignored, ...readOnly
+    name: name.required(),
+    metric: metric.required(),
+    operator: operator.default('>'),
+    threshold: threshold.required(),
+    recoverThreshold: recoverThreshold.default(null),
+    forSeconds: forSeconds.default(60),
+    severity: severity.default('warning'),
+    enabled: joi.boolean().default(true),
+    version: ignored,
+    ...readOnly
 });
 export const changedRule = joi.object({
-    name, metric, operator, threshold, recoverThreshold, forSeconds, severity, enabled: joi.boolean(), version: joi.number().integer().description('Acts as If-Match'), ...readOnly
+    name,
+    metric,
+    operator,
+    threshold,
+    recoverThreshold,
+    forSeconds,
+    severity,
+    enabled: joi.boolean(),
+    version: joi.number().integer().description('Acts as If-Match'),
+    ...readOnly
 });
 export type NewRule = Value<typeof newRule>;
 export type ChangedRule = Value<typeof changedRule>;
 
 export const ruleSchema = joi.object({
-    id: joi.number().integer().required(), name: joi.string().required(), metric: joi.string().required(), operator: joi.valid('>', '>=', '<', '<=').required(), threshold: joi.number().required(),
-    recoverThreshold: joi.number().allow(null).required(), forSeconds: joi.number().integer().required(), severity: joi.valid('info', 'warning', 'critical').required(), enabled: joi.boolean().required(),
-    firing: joi.number().integer().required().description('Alerts of this rule that fire now'), version: joi.number().integer().required(), createdAt: joi.string().isoDate().required(), updatedAt: joi.string().isoDate().required()
+    id: joi.number().integer().required(),
+    name: joi.string().required(),
+    metric: joi.string().required(),
+    operator: joi.valid('>', '>=', '<', '<=').required(),
+    threshold: joi.number().required(),
+    recoverThreshold: joi.number().allow(null).required(),
+    forSeconds: joi.number().integer().required(),
+    severity: joi.valid('info', 'warning', 'critical').required(),
+    enabled: joi.boolean().required(),
+    firing: joi.number().integer().required().description('Alerts of this rule that fire now'),
+    version: joi.number().integer().required(),
+    createdAt: joi.string().isoDate().required(),
+    updatedAt: joi.string().isoDate().required()
 });
 export type RuleView = Value<typeof ruleSchema>;
 
@@ -33,24 +81,77 @@ export const endings = ['recovered', 'gone', 'rule-changed', 'rule-disabled', 'r
 export type Ending = (typeof endings)[number];
 
 export const alertSchema = joi.object({
-    id: joi.number().integer().required(), ruleId: joi.number().integer().required(), name: joi.string().required(), metric: joi.string().required(), instance: joi.string().allow(null).required(),
-    operator: joi.valid('>', '>=', '<', '<=').required(), threshold: joi.number().required(), severity: joi.valid('info', 'warning', 'critical').required(), state: joi.valid('firing', 'ended').required(),
-    value: joi.number().required().description('When it fired'), worst: joi.number().required(), last: joi.number().required(), firedAt: joi.string().isoDate().required(),
-    endedAt: joi.string().isoDate().allow(null).required(), endedBy: joi.valid(...endings).allow(null).required().description('`gone`: nothing was measured for an hour')
+    id: joi.number().integer().required(),
+    ruleId: joi.number().integer().required(),
+    name: joi.string().required(),
+    metric: joi.string().required(),
+    instance: joi.string().allow(null).required(),
+    operator: joi.valid('>', '>=', '<', '<=').required(),
+    threshold: joi.number().required(),
+    severity: joi.valid('info', 'warning', 'critical').required(),
+    state: joi.valid('firing', 'ended').required(),
+    value: joi.number().required().description('When it fired'),
+    worst: joi.number().required(),
+    last: joi.number().required(),
+    firedAt: joi.string().isoDate().required(),
+    endedAt: joi.string().isoDate().allow(null).required(),
+    endedBy: joi
+        .valid(...endings)
+        .allow(null)
+        .required()
+        .description('`gone`: nothing was measured for an hour')
 });
 export type AlertView = Value<typeof alertSchema>;
 
 export function ruleView(row: RuleRow, firing: number): RuleView {
-    const { id, name: title, metric: watched, threshold: limit, recoverThreshold: back, forSeconds: seconds, enabled, version, createdAt, updatedAt, operator: sign, severity: grade } = row;
+    const {
+        id,
+        name: title,
+        metric: watched,
+        threshold: limit,
+        recoverThreshold: back,
+        forSeconds: seconds,
+        enabled,
+        version,
+        createdAt,
+        updatedAt,
+        operator: sign,
+        severity: grade
+    } = row;
     return {
-        id, name: title, metric: watched, threshold: limit, recoverThreshold: back ?? null, forSeconds: seconds, enabled, version, operator: sign as RuleView['operator'], severity: grade as RuleView['severity'], firing, createdAt: new Date(createdAt).toISOString(), updatedAt: new Date(updatedAt).toISOString()
+        id,
+        name: title,
+        metric: watched,
+        threshold: limit,
+        recoverThreshold: back ?? null,
+        forSeconds: seconds,
+        enabled,
+        version,
+        operator: sign as RuleView['operator'],
+        severity: grade as RuleView['severity'],
+        firing,
+        createdAt: new Date(createdAt).toISOString(),
+        updatedAt: new Date(updatedAt).toISOString()
     };
 }
 
 export function alertView(row: AlertRow): AlertView {
     return {
-        id: row.id, ruleId: row.rule, name: row.name, metric: row.metric, instance: row.instance === '' ? null : row.instance, operator: row.operator as AlertView['operator'], threshold: row.threshold,
-        severity: row.severity as AlertView['severity'], state: row.endedAt === null || row.endedAt === undefined ? 'firing' : 'ended', value: row.value, worst: row.worst, last: row.last, firedAt: new Date(row.firedAt).toISOString(),
-        endedAt: row.endedAt === null || row.endedAt === undefined ? null : new Date(row.endedAt).toISOString(), endedBy: (row.endedBy ?? null) as AlertView['endedBy']
+        id: row.id,
+        ruleId: row.rule,
+        name: row.name,
+        metric: row.metric,
+        instance: row.instance === '' ? null : row.instance,
+        operator: row.operator as AlertView['operator'],
+        threshold: row.threshold,
+        severity: row.severity as AlertView['severity'],
+        state: row.endedAt === null || row.endedAt === undefined ? 'firing' : 'ended',
+        value: row.value,
+        worst: row.worst,
+        last: row.last,
+        firedAt: new Date(row.firedAt).toISOString(),
+        endedAt:
+            row.endedAt === null || row.endedAt === undefined ? null : new Date(row.endedAt).toISOString(),
+        endedBy: (row.endedBy ?? null) as AlertView['endedBy']
     };
 }

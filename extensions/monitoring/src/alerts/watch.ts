@@ -44,9 +44,17 @@ export class Watch {
         await this.#journal.load();
         await this.#db.read(async (em) => {
             (await em.find(RuleEntity, {})).forEach((row) => this.#rules.set(row.id, { ...row }));
-            (await em.find(StateEntity, {})).forEach(({ rule, instance, phase, heldMs, missingMs, seenAt, alert }) => {
-                this.#states.set(keyOf(rule, instance), { rule, instance, state: { phase: phase as State['phase'], heldMs, missingMs }, seenAt, alert: alert ?? null });
-            });
+            (await em.find(StateEntity, {})).forEach(
+                ({ rule, instance, phase, heldMs, missingMs, seenAt, alert }) => {
+                    this.#states.set(keyOf(rule, instance), {
+                        rule,
+                        instance,
+                        state: { phase: phase as State['phase'], heldMs, missingMs },
+                        seenAt,
+                        alert: alert ?? null
+                    });
+                }
+            );
         });
         const firing = new Map(this.#journal.firing().map((alert) => [alert.id, alert]));
         for (const [key, { rule, alert }] of this.#states) {
@@ -58,11 +66,20 @@ export class Watch {
             const rule = this.#rules.get(alert.rule);
             const key = keyOf(alert.rule, alert.instance);
             if (rule === undefined || !rule.enabled || parseName(rule.metric)?.metric.name !== alert.metric) {
-                this.#journal.end(alert.id, now, rule === undefined ? 'rule-deleted' : rule.enabled ? 'rule-changed' : 'rule-disabled');
+                this.#journal.end(
+                    alert.id,
+                    now,
+                    rule === undefined ? 'rule-deleted' : rule.enabled ? 'rule-changed' : 'rule-disabled'
+                );
                 this.#forget(key);
-            }
-            else if (this.#states.get(key)?.alert !== alert.id) {
-                this.#keep(key, { rule: alert.rule, instance: alert.instance, state: { phase: 'firing', heldMs: 0, missingMs: 0 }, seenAt: now, alert: alert.id });
+            } else if (this.#states.get(key)?.alert !== alert.id) {
+                this.#keep(key, {
+                    rule: alert.rule,
+                    instance: alert.instance,
+                    state: { phase: 'firing', heldMs: 0, missingMs: 0 },
+                    seenAt: now,
+                    alert: alert.id
+                });
             }
         }
     }
@@ -77,8 +94,15 @@ export class Watch {
                 continue;
             }
             const values = moment.values.get(named.metric.name) ?? new Map<string, number>();
-            for (const instance of this.#instances(rule.id, named.instance ?? (named.metric.scope === null ? '' : null), values)) {
-                this.#move(rule, named.metric.name, instance, values.get(instance) ?? null, moment, { fired, ended });
+            for (const instance of this.#instances(
+                rule.id,
+                named.instance ?? (named.metric.scope === null ? '' : null),
+                values
+            )) {
+                this.#move(rule, named.metric.name, instance, values.get(instance) ?? null, moment, {
+                    fired,
+                    ended
+                });
             }
         }
         return { fired, ended };
@@ -90,8 +114,10 @@ export class Watch {
         this.#rules.set(row.id, { ...row });
         if (!row.enabled) {
             this.#clear(row.id, now, 'rule-disabled');
-        }
-        else if (before !== undefined && (before.metric !== row.metric || before.operator !== row.operator)) {
+        } else if (
+            before !== undefined &&
+            (before.metric !== row.metric || before.operator !== row.operator)
+        ) {
             this.#clear(row.id, now, 'rule-changed');
         }
     }
@@ -119,9 +145,16 @@ export class Watch {
             const [rule = '', instance = ''] = splitKey(key);
             if (kept === undefined) {
                 await em.nativeDelete(StateEntity, { rule: Number(rule), instance });
-            }
-            else {
-                await em.upsert(StateEntity, { rule: kept.rule, instance, phase: kept.state.phase, heldMs: kept.state.heldMs, missingMs: kept.state.missingMs, seenAt: kept.seenAt, alert: kept.alert });
+            } else {
+                await em.upsert(StateEntity, {
+                    rule: kept.rule,
+                    instance,
+                    phase: kept.state.phase,
+                    heldMs: kept.state.heldMs,
+                    missingMs: kept.state.missingMs,
+                    seenAt: kept.seenAt,
+                    alert: kept.alert
+                });
             }
         }
         const written = new Map(keys.map((key) => [key, this.#states.get(key)?.state]));
@@ -140,21 +173,40 @@ export class Watch {
         this.#states.forEach((_kept, key) => this.#dirty.add(key));
     }
 
-    #move(rule: RuleRow, metric: string, instance: string, value: number | null, { at, elapsed, interval }: Moment, came: { readonly fired: AlertRow[]; readonly ended: AlertRow[] }): void {
+    #move(
+        rule: RuleRow,
+        metric: string,
+        instance: string,
+        value: number | null,
+        { at, elapsed, interval }: Moment,
+        came: { readonly fired: AlertRow[]; readonly ended: AlertRow[] }
+    ): void {
         const key = keyOf(rule.id, instance);
         const kept = this.#states.get(key);
         const since = elapsed ?? (kept === undefined ? 0 : Math.max(0, at - kept.seenAt));
-        const { state, turn } = advance(kept?.state ?? calm, conditionOf(rule), value, { elapsed: since, interval });
+        const { state, turn } = advance(kept?.state ?? calm, conditionOf(rule), value, {
+            elapsed: since,
+            interval
+        });
         let alert = kept?.alert ?? null;
         if (alert !== null && value !== null) {
             this.#journal.note(alert, value, (one, other) => isBeyond(rule.operator as Operator, one, other));
         }
         if (turn === 'fired' && value !== null) {
-            const row = this.#journal.begin({ rule: rule.id, name: rule.name, metric, instance, operator: rule.operator, threshold: rule.threshold, severity: rule.severity, value, firedAt: at });
+            const row = this.#journal.begin({
+                rule: rule.id,
+                name: rule.name,
+                metric,
+                instance,
+                operator: rule.operator,
+                threshold: rule.threshold,
+                severity: rule.severity,
+                value,
+                firedAt: at
+            });
             alert = row.id;
             came.fired.push(row);
-        }
-        else if (turn === 'recovered' || turn === 'gone') {
+        } else if (turn === 'recovered' || turn === 'gone') {
             const row = alert === null ? null : this.#journal.end(alert, at, turn);
             alert = null;
             if (row !== null) {
@@ -163,18 +215,27 @@ export class Watch {
         }
         if (state.phase === 'ok') {
             this.#forget(key);
-        }
-        else if (kept?.state.phase === 'firing' && state.phase === 'firing' && state.missingMs === kept.state.missingMs) {
+        } else if (
+            kept?.state.phase === 'firing' &&
+            state.phase === 'firing' &&
+            state.missingMs === kept.state.missingMs
+        ) {
             kept.seenAt = at;
-        }
-        else {
+        } else {
             this.#keep(key, { rule: rule.id, instance, state, seenAt: at, alert });
         }
     }
 
     /** Those with a value, and those about which something is known. */
     #instances(rule: number, only: string | null, values: ReadonlyMap<string, number>): Iterable<string> {
-        return only !== null ? [only] : new Set([...values.keys(), ...[...this.#states.values()].filter((kept) => kept.rule === rule).map(({ instance }) => instance)]);
+        return only !== null
+            ? [only]
+            : new Set([
+                  ...values.keys(),
+                  ...[...this.#states.values()]
+                      .filter((kept) => kept.rule === rule)
+                      .map(({ instance }) => instance)
+              ]);
     }
 
     #clear(rule: number, now: number, by: Ending): void {
@@ -199,7 +260,12 @@ export class Watch {
 }
 
 function conditionOf({ operator, threshold, recoverThreshold, forSeconds }: RuleRow): Condition {
-    return { operator: operator as Operator, threshold, recoverThreshold: recoverThreshold ?? threshold, forSeconds };
+    return {
+        operator: operator as Operator,
+        threshold,
+        recoverThreshold: recoverThreshold ?? threshold,
+        forSeconds
+    };
 }
 
 function keyOf(rule: number, instance: string): string {

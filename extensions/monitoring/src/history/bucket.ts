@@ -21,7 +21,10 @@ export class Bucket {
 
     add(series: number, { min, max, sum, count }: Aggregate): void {
         const has = this.entries.get(series);
-        this.entries.set(series, has === undefined ? { min, max, sum, count } : merge(has, { min, max, sum, count }));
+        this.entries.set(
+            series,
+            has === undefined ? { min, max, sum, count } : merge(has, { min, max, sum, count })
+        );
     }
 
     merge(other: Bucket): void {
@@ -30,14 +33,16 @@ export class Bucket {
 
     encode(): Uint8Array {
         const view = new DataView(new ArrayBuffer(this.entries.size * width));
-        [...this.entries].sort(([a], [b]) => a - b).forEach(([series, { min, max, sum, count }], index) => {
-            const at = index * width;
-            view.setUint32(at, series);
-            view.setUint32(at + 4, count);
-            view.setFloat64(at + 8, min);
-            view.setFloat64(at + 16, max);
-            view.setFloat64(at + 24, sum);
-        });
+        [...this.entries]
+            .sort(([a], [b]) => a - b)
+            .forEach(([series, { min, max, sum, count }], index) => {
+                const at = index * width;
+                view.setUint32(at, series);
+                view.setUint32(at + 4, count);
+                view.setFloat64(at + 8, min);
+                view.setFloat64(at + 16, max);
+                view.setFloat64(at + 24, sum);
+            });
         return new Uint8Array(view.buffer);
     }
 
@@ -57,7 +62,12 @@ export function single(value: number): Aggregate {
 }
 
 export function merge(a: Aggregate, b: Aggregate): Aggregate {
-    return { min: Math.min(a.min, b.min), max: Math.max(a.max, b.max), sum: a.sum + b.sum, count: a.count + b.count };
+    return {
+        min: Math.min(a.min, b.min),
+        max: Math.max(a.max, b.max),
+        sum: a.sum + b.sum,
+        count: a.count + b.count
+    };
 }
 
 /** One series of a row, without reading the others: they lie in the order of their ids. */
@@ -72,8 +82,7 @@ export function pick(data: Uint8Array, series: number): Aggregate | null {
         }
         if (id < series) {
             low = middle + 1;
-        }
-        else {
+        } else {
             high = middle - 1;
         }
     }
@@ -85,5 +94,10 @@ function viewOf(data: Uint8Array): DataView {
 }
 
 function aggregateAt(view: DataView, offset: number): Aggregate {
-    return { count: view.getUint32(offset + 4), min: view.getFloat64(offset + 8), max: view.getFloat64(offset + 16), sum: view.getFloat64(offset + 24) };
+    return {
+        count: view.getUint32(offset + 4),
+        min: view.getFloat64(offset + 8),
+        max: view.getFloat64(offset + 16),
+        sum: view.getFloat64(offset + 24)
+    };
 }

@@ -68,7 +68,10 @@ export class History {
                 continue;
             }
             const newest = await this.#rows.newest(tier, now);
-            const buckets = await this.#addUp(tier, { from: newest === null ? 0 : newest + this.#step(tier), to: now + 1 });
+            const buckets = await this.#addUp(tier, {
+                from: newest === null ? 0 : newest + this.#step(tier),
+                to: now + 1
+            });
             this.#open[tier] = buckets.get(current) ?? null;
             buckets.delete(current);
             this.#unsaved.push(...[...buckets.values()].map((bucket) => ({ tier, bucket })));
@@ -101,7 +104,9 @@ export class History {
     }
 
     /** Writes what is closed. @throws STORAGE_FULL 50700, and keeps it for the next time */
-    async save(more: { readonly write?: (em: EntityManager) => Promise<void>; readonly seen?: boolean } = {}): Promise<void> {
+    async save(
+        more: { readonly write?: (em: EntityManager) => Promise<void>; readonly seen?: boolean } = {}
+    ): Promise<void> {
         const closed = this.#unsaved.slice();
         if (closed.length === 0 && more.seen !== true && more.write === undefined && !this.series.dirty) {
             return;
@@ -147,7 +152,13 @@ export class History {
         };
         if (id !== null) {
             // What is still in memory is newer than its row.
-            for (const bucket of [this.#open[tier], ...this.#unsaved.filter((each) => each.tier === tier).map(({ bucket }) => bucket).reverse()]) {
+            for (const bucket of [
+                this.#open[tier],
+                ...this.#unsaved
+                    .filter((each) => each.tier === tier)
+                    .map(({ bucket }) => bucket)
+                    .reverse()
+            ]) {
                 if (bucket !== null && bucket !== undefined && !seen.has(bucket.at)) {
                     seen.add(bucket.at);
                     put(bucket.at, bucket.entries.get(id));
@@ -162,7 +173,12 @@ export class History {
         return Array.from({ length: Math.max(0, Math.ceil((to - from) / step)) }, (_none, index) => {
             const at = from + index * step;
             const aggregate = found.get(at);
-            return { at: new Date(at).toISOString(), min: aggregate?.min ?? null, avg: aggregate === undefined ? null : aggregate.sum / aggregate.count, max: aggregate?.max ?? null };
+            return {
+                at: new Date(at).toISOString(),
+                min: aggregate?.min ?? null,
+                avg: aggregate === undefined ? null : aggregate.sum / aggregate.count,
+                max: aggregate?.max ?? null
+            };
         });
     }
 
@@ -179,7 +195,10 @@ export class History {
             this.#newest[tier] = newest === Infinity ? open.at : Math.max(newest, open.at);
         }
         const mayExist = at <= (this.#newest[tier] ?? Infinity);
-        const known = mayExist ? this.#unsaved.findLast((each) => each.tier === tier && each.bucket.at === at)?.bucket ?? await this.#rows.one(this.#tiers, tier, at) : null;
+        const known = mayExist
+            ? (this.#unsaved.findLast((each) => each.tier === tier && each.bucket.at === at)?.bucket ??
+              (await this.#rows.one(this.#tiers, tier, at)))
+            : null;
         const bucket = new Bucket(at);
         if (known !== null) {
             bucket.merge(known);
@@ -189,7 +208,10 @@ export class History {
     }
 
     /** Buckets of a tier out of the rows of the next finer one. */
-    async #addUp(tier: number, span: { readonly from: number; readonly to: number }): Promise<Map<number, Bucket>> {
+    async #addUp(
+        tier: number,
+        span: { readonly from: number; readonly to: number }
+    ): Promise<Map<number, Bucket>> {
         const buckets = new Map<number, Bucket>();
         const finer = this.#open[tier - 1] ?? null;
         const put = (part: Bucket): void => {

@@ -26,8 +26,12 @@ export class SeriesTable {
     }
 
     async load(): Promise<void> {
-        const rows = await this.#db.read((em) => em.execute<{ id: number; name: string; seen: number }[]>('select id, name, seen from series'));
-        const [last] = await this.#db.read((em) => em.execute<{ next: number | null }[]>('select next from series_next'));
+        const rows = await this.#db.read((em) =>
+            em.execute<{ id: number; name: string; seen: number }[]>('select id, name, seen from series')
+        );
+        const [last] = await this.#db.read((em) =>
+            em.execute<{ next: number | null }[]>('select next from series_next')
+        );
         rows.forEach(({ id, name, seen }) => this.#known.set(name, { id, seen }));
         this.#next = last?.next ?? 1;
     }
@@ -82,11 +86,19 @@ export class SeriesTable {
         }
         for (const [name, { id, seen }] of this.#known) {
             if (all || this.#added.has(name)) {
-                await em.execute('insert into series (id, name, seen) values (?, ?, ?) on conflict (id) do update set seen = excluded.seen', [id, name, seen], 'run');
+                await em.execute(
+                    'insert into series (id, name, seen) values (?, ?, ?) on conflict (id) do update set seen = excluded.seen',
+                    [id, name, seen],
+                    'run'
+                );
             }
         }
         if (this.#added.size > 0) {
-            await em.execute('insert into series_next (id, next) values (1, ?) on conflict (id) do update set next = excluded.next', [this.#next], 'run');
+            await em.execute(
+                'insert into series_next (id, next) values (1, ?) on conflict (id) do update set next = excluded.next',
+                [this.#next],
+                'run'
+            );
         }
     }
 

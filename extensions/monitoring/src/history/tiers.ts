@@ -10,12 +10,18 @@ export interface Tier {
 
 /** Each step is a multiple of the one before. */
 const steps: readonly { readonly step: number; readonly span: number }[] = [
-    { step: 10_000, span: hour }, { step: minute, span: day }, { step: 10 * minute, span: 30 * day }, { step: 2 * hour, span: Infinity }
+    { step: 10_000, span: hour },
+    { step: minute, span: day },
+    { step: 10 * minute, span: 30 * day },
+    { step: 2 * hour, span: Infinity }
 ];
 
 /** The tiers of a retention, finest first. */
 export function tiersOf(retentionDays: number): readonly Tier[] {
-    return steps.map(({ step, span }) => ({ step, slots: Math.ceil(Math.min(span, retentionDays * day) / step) }));
+    return steps.map(({ step, span }) => ({
+        step,
+        slots: Math.ceil(Math.min(span, retentionDays * day) / step)
+    }));
 }
 
 /** What a request for history becomes. */
@@ -36,7 +42,22 @@ const usualPoints = 500;
  *
  * @param interval - milliseconds between samples: no step is shorter
  */
-export function planOf(tiers: readonly Tier[], { from, to, step, now, interval }: { readonly from: number; readonly to: number; readonly step: number | null; readonly now: number; readonly interval: number }): Plan {
+export function planOf(
+    tiers: readonly Tier[],
+    {
+        from,
+        to,
+        step,
+        now,
+        interval
+    }: {
+        readonly from: number;
+        readonly to: number;
+        readonly step: number | null;
+        readonly now: number;
+        readonly interval: number;
+    }
+): Plan {
     const reaching = tiers.findIndex((each) => from >= now - each.step * each.slots);
     const finest = reaching < 0 ? tiers.length - 1 : reaching;
     const wanted = Math.max(step ?? (to - from) / usualPoints, interval);

@@ -93,8 +93,14 @@ export function hierarchyOf(machine: Machine): string | null {
 function find(machine: Machine, root: string): Group[] {
     const found: Group[] = [];
     const ids = new Set<string>();
-    const waiting: { readonly path: string; readonly parent: string; readonly depth: number }[] = [{ path: root, parent: '', depth: 0 }];
-    for (let looked = 0; waiting.length > 0 && looked < mostFolders && found.length < mostContainers; looked += 1) {
+    const waiting: { readonly path: string; readonly parent: string; readonly depth: number }[] = [
+        { path: root, parent: '', depth: 0 }
+    ];
+    for (
+        let looked = 0;
+        waiting.length > 0 && looked < mostFolders && found.length < mostContainers;
+        looked += 1
+    ) {
         const { path, parent, depth } = waiting.shift() as (typeof waiting)[number];
         for (const name of machine.folders(path)) {
             const group = groupOf(`${path}/${name}`, name, parent);
@@ -104,8 +110,7 @@ function find(machine: Machine, root: string): Group[] {
                     ids.add(group.id);
                     found.push(group);
                 }
-            }
-            else if (depth < deepest) {
+            } else if (depth < deepest) {
                 waiting.push({ path: `${path}/${name}`, parent: name, depth: depth + 1 });
             }
         }
@@ -114,7 +119,12 @@ function find(machine: Machine, root: string): Group[] {
 }
 
 function groupOf(path: string, name: string, parent: string): Group | null {
-    for (const [runtime, form] of [...forms, ...parentForms.filter(([, under]) => under === parent).map(([runtime, , form]) => [runtime, form] as const)]) {
+    for (const [runtime, form] of [
+        ...forms,
+        ...parentForms
+            .filter(([, under]) => under === parent)
+            .map(([runtime, , form]) => [runtime, form] as const)
+    ]) {
         const id = form.exec(name)?.[1];
         if (id !== undefined) {
             return { path, id, runtime };
@@ -134,7 +144,8 @@ function countersOf(machine: Machine, { path, id, runtime }: Group): Omit<Contai
     const limit = machine.read(`${path}/memory.max`)?.trim();
     const processes = machine.read(`${path}/pids.current`);
     return {
-        id, runtime,
+        id,
+        runtime,
         cpuUs: field(cpu, 'usage_usec'),
         memory: current === null ? null : Math.max(0, Number(current) - cache),
         memoryLimit: limit === undefined || limit === 'max' ? null : Number(limit),
@@ -151,7 +162,10 @@ function field(text: string | null, name: string): number | null {
 
 /** `io.stat` has a line for each device. */
 function sumOf(text: string, name: string): number {
-    return [...text.matchAll(new RegExp(`\\b${name}=(\\d+)`, 'g'))].reduce((sum, [, value]) => sum + Number(value), 0);
+    return [...text.matchAll(new RegExp(`\\b${name}=(\\d+)`, 'g'))].reduce(
+        (sum, [, value]) => sum + Number(value),
+        0
+    );
 }
 
 /** Names as the engines keep them beside their containers. Nothing else of those files is used. */
@@ -168,28 +182,53 @@ class ContainerNames {
     }
 
     async refresh(groups: readonly Group[]): Promise<void> {
-        const podman = groups.some(({ runtime }) => runtime === 'podman') ? await this.#podman() : new Map<string, string>();
-        const names = await Promise.all(groups.map(async ({ id, runtime }) => [id, runtime === 'docker' ? await this.#docker(id) : runtime === 'podman' ? podman.get(id) ?? null : /^[0-9a-f]{64}$/.test(id) ? null : id] as const));
+        const podman = groups.some(({ runtime }) => runtime === 'podman')
+            ? await this.#podman()
+            : new Map<string, string>();
+        const names = await Promise.all(
+            groups.map(
+                async ({ id, runtime }) =>
+                    [
+                        id,
+                        runtime === 'docker'
+                            ? await this.#docker(id)
+                            : runtime === 'podman'
+                              ? (podman.get(id) ?? null)
+                              : /^[0-9a-f]{64}$/.test(id)
+                                ? null
+                                : id
+                    ] as const
+            )
+        );
         this.#known = new Map(names.filter((entry): entry is readonly [string, string] => entry[1] !== null));
     }
 
     async #docker(id: string): Promise<string | null> {
-        const name = parsed(await this.#machine.load(`/var/lib/docker/containers/${id}/config.v2.json`))?.['Name'];
+        const name = parsed(await this.#machine.load(`/var/lib/docker/containers/${id}/config.v2.json`))?.[
+            'Name'
+        ];
         return typeof name === 'string' && name !== '' ? name.replace(/^\//, '') : null;
     }
 
     async #podman(): Promise<Map<string, string>> {
-        const list: unknown = parsed(await this.#machine.load('/var/lib/containers/storage/overlay-containers/containers.json'));
-        const entries = Array.isArray(list) ? list as readonly { readonly id?: unknown; readonly names?: readonly unknown[] }[] : [];
-        return new Map(entries.filter(({ names }) => typeof names?.[0] === 'string').map(({ id, names }) => [String(id), String(names?.[0])]));
+        const list: unknown = parsed(
+            await this.#machine.load('/var/lib/containers/storage/overlay-containers/containers.json')
+        );
+        const entries = Array.isArray(list)
+            ? (list as readonly { readonly id?: unknown; readonly names?: readonly unknown[] }[])
+            : [];
+        return new Map(
+            entries
+                .filter(({ names }) => typeof names?.[0] === 'string')
+                .map(({ id, names }) => [String(id), String(names?.[0])])
+        );
     }
 }
 
 function parsed(text: string | null): Readonly<Record<string, unknown>> | null {
     try {
-        return text === null ? null : JSON.parse(text) as Readonly<Record<string, unknown>>;
-    }
-    catch {
+        return text === null ? null : (JSON.parse(text) as Readonly<Record<string, unknown>>);
+    } catch {
         return null;
     }
 }

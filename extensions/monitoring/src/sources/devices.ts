@@ -43,13 +43,37 @@ export function readDevices(machine: Machine): DeviceCounters[] | null {
     const whole = new Set(machine.list('/sys/block'));
     return linesOf(text).flatMap((line) => {
         const [major, minor, name = '', ...fields] = line.trim().split(/\s+/);
-        const [reads = 0, , readSectors = 0, readMs = 0, writes = 0, , writtenSectors = 0, writeMs = 0, , busyMs = 0] = fields.map(Number);
+        const [
+            reads = 0,
+            ,
+            readSectors = 0,
+            readMs = 0,
+            writes = 0,
+            ,
+            writtenSectors = 0,
+            writeMs = 0,
+            ,
+            busyMs = 0
+        ] = fields.map(Number);
         if (reads + writes === 0) {
             return [];
         }
         // In sysfs, a `/` of a device's name is a `!`. Without sysfs, everything is taken for a device of its own.
         const partition = whole.size > 0 && !whole.has(name.replaceAll('/', '!'));
-        return [{ name, number: `${major}:${minor}`, partition, reads, readBytes: readSectors * sectorBytes, readMs, writes, writtenBytes: writtenSectors * sectorBytes, writeMs, busyMs }];
+        return [
+            {
+                name,
+                number: `${major}:${minor}`,
+                partition,
+                reads,
+                readBytes: readSectors * sectorBytes,
+                readMs,
+                writes,
+                writtenBytes: writtenSectors * sectorBytes,
+                writeMs,
+                busyMs
+            }
+        ];
     });
 }
 
@@ -64,7 +88,32 @@ export function readInterfaces(machine: Machine): InterfaceCounters[] | null {
         if (match === null) {
             return [];
         }
-        const [rxBytes = 0, rxPackets = 0, rxErrors = 0, rxDropped = 0, , , , , txBytes = 0, txPackets = 0, txErrors = 0, txDropped = 0] = (match[2] ?? '').split(/\s+/).map(Number);
-        return [{ name: match[1] ?? '', rxBytes, rxPackets, rxErrors, rxDropped, txBytes, txPackets, txErrors, txDropped }];
+        const [
+            rxBytes = 0,
+            rxPackets = 0,
+            rxErrors = 0,
+            rxDropped = 0,
+            ,
+            ,
+            ,
+            ,
+            txBytes = 0,
+            txPackets = 0,
+            txErrors = 0,
+            txDropped = 0
+        ] = (match[2] ?? '').split(/\s+/).map(Number);
+        return [
+            {
+                name: match[1] ?? '',
+                rxBytes,
+                rxPackets,
+                rxErrors,
+                rxDropped,
+                txBytes,
+                txPackets,
+                txErrors,
+                txDropped
+            }
+        ];
     });
 }

@@ -42,8 +42,7 @@ export function createMachine(root = '/'): Machine {
     const orNull = <T>(work: () => T): T | null => {
         try {
             return work();
-        }
-        catch {
+        } catch {
             return null;
         }
     };
@@ -51,11 +50,22 @@ export function createMachine(root = '/'): Machine {
         read: (path) => orNull(() => readFileSync(at(path), 'utf8')),
         load: (path) => readFile(at(path), 'utf8').catch(() => null),
         list: (path) => orNull(() => readdirSync(at(path))) ?? [],
-        folders: (path) => orNull(() => readdirSync(at(path), { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name)) ?? [],
+        folders: (path) =>
+            orNull(() =>
+                readdirSync(at(path), { withFileTypes: true })
+                    .filter((entry) => entry.isDirectory())
+                    .map(({ name }) => name)
+            ) ?? [],
         owner: (path) => orNull(() => statSync(at(path)).uid),
         async space(mount) {
             const { bsize, blocks, bfree, bavail, files, ffree } = await statfs(at(mount));
-            return { total: blocks * bsize, free: bfree * bsize, available: bavail * bsize, inodes: files, inodesFree: ffree };
+            return {
+                total: blocks * bsize,
+                free: bfree * bsize,
+                available: bavail * bsize,
+                inodes: files,
+                inodesFree: ffree
+            };
         },
         now: () => Date.now(),
         monotonic: () => performance.now(),

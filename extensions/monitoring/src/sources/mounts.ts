@@ -22,7 +22,26 @@ export interface Chosen {
     isExcluded(mount: string): boolean;
 }
 
-const remoteTypes = new Set(['nfs', 'nfs4', 'cifs', 'smb3', 'smbfs', 'ceph', 'glusterfs', 'lustre', 'afs', '9p', 'ncpfs', 'davfs', 'fuse.sshfs', 'fuse.rclone', 'fuse.s3fs', 'fuse.glusterfs', 'fuse.davfs', 'fuse.ceph']);
+const remoteTypes = new Set([
+    'nfs',
+    'nfs4',
+    'cifs',
+    'smb3',
+    'smbfs',
+    'ceph',
+    'glusterfs',
+    'lustre',
+    'afs',
+    '9p',
+    'ncpfs',
+    'davfs',
+    'fuse.sshfs',
+    'fuse.rclone',
+    'fuse.s3fs',
+    'fuse.glusterfs',
+    'fuse.davfs',
+    'fuse.ceph'
+]);
 /** Full by nature, or without a device of their own although their source looks like one. */
 const fullTypes = new Set(['squashfs', 'erofs', 'iso9660', 'udf', 'cramfs', 'romfs', 'devtmpfs', 'autofs']);
 /** Without a source below `/dev`, and disks all the same. */
@@ -36,13 +55,24 @@ export function readMounts(machine: Machine, chosen: Chosen): Mount[] {
         const [before = '', after = ''] = line.split(' - ');
         const [, , number = '', , place = ''] = before.split(' ');
         const [type = '', source = '', options = ''] = after.split(' ');
-        const mount: Mount = { mount: unescape(place), source: unescape(source), type, number, readOnly: `${before.split(' ')[5] ?? ''},${options}`.split(',').includes('ro') };
+        const mount: Mount = {
+            mount: unescape(place),
+            source: unescape(source),
+            type,
+            number,
+            readOnly: `${before.split(' ')[5] ?? ''},${options}`.split(',').includes('ro')
+        };
         const known = found.get(keyOf(mount));
-        if (isDisk(mount, chosen.remote) && (known === undefined || mount.mount.length < known.mount.length)) {
+        if (
+            isDisk(mount, chosen.remote) &&
+            (known === undefined || mount.mount.length < known.mount.length)
+        ) {
             found.set(keyOf(mount), mount);
         }
     }
-    return [...found.values()].filter(({ mount }) => !chosen.isExcluded(mount)).sort((a, b) => (a.mount < b.mount ? -1 : 1));
+    return [...found.values()]
+        .filter(({ mount }) => !chosen.isExcluded(mount))
+        .sort((a, b) => (a.mount < b.mount ? -1 : 1));
 }
 
 /** Subvolumes of one file system have a number each, and one space. */
@@ -62,7 +92,9 @@ function isDisk({ mount, source, type }: Mount, remote: boolean): boolean {
 
 /** Spaces, tabs and line ends are written in octal there. */
 function unescape(text: string): string {
-    return text.replace(/\\([0-7]{3})/g, (_all, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+    return text.replace(/\\([0-7]{3})/g, (_all, octal: string) =>
+        String.fromCharCode(Number.parseInt(octal, 8))
+    );
 }
 
 /** Asks file systems for their space; one that hangs is asked again only after it has answered, or it would take a thread of the process each time. */
@@ -82,7 +114,10 @@ export class Spaces {
         if (this.#asked.has(mount)) {
             return null;
         }
-        const asking = this.#machine.space(mount).catch(() => null).finally(() => this.#asked.delete(mount));
+        const asking = this.#machine
+            .space(mount)
+            .catch(() => null)
+            .finally(() => this.#asked.delete(mount));
         this.#asked.set(mount, asking);
         let timer: NodeJS.Timeout | undefined;
         const late = new Promise<null>((resolve) => {
@@ -90,8 +125,7 @@ export class Spaces {
         });
         try {
             return await Promise.race([asking, late]);
-        }
-        finally {
+        } finally {
             clearTimeout(timer);
         }
     }

@@ -50,25 +50,45 @@ export class Processes {
     async list(): Promise<ProcessView[]> {
         const counted = await this.#count();
         const at = this.#machine.monotonic();
-        const base = this.#baselines.find((each) => at - each.at >= closestMs && at - each.at < baselineMs) ?? null;
+        const base =
+            this.#baselines.find((each) => at - each.at >= closestMs && at - each.at < baselineMs) ?? null;
         const total = readMemory(this.#machine)?.total ?? null;
         const bootedAt = readCpu(this.#machine)?.bootedAt ?? null;
         const users = this.#users();
         const pageBytes = this.#pageSize();
-        const views = counted.map(({ pid, parent, name, state, ticks, threads, started, pages }): ProcessView => {
-            const before = base?.ticks.get(`${pid} ${started}`);
-            const uid = this.#machine.owner(`/proc/${pid}`);
-            const memory = pages * pageBytes;
-            return {
-                pid, parent, name, state, threads, memory,
-                user: uid === null ? null : users.get(uid) ?? String(uid),
-                cpu: base === null || before === undefined || ticks < before ? null : (ticks - before) / ticksPerSecond / ((at - base.at) / 1000) * 100,
-                memoryPercent: total === null || total === 0 ? null : memory / total * 100,
-                startedAt: bootedAt === null || bootedAt === 0 ? null : new Date((bootedAt + started / ticksPerSecond) * 1000).toISOString()
-            };
-        });
+        const views = counted.map(
+            ({ pid, parent, name, state, ticks, threads, started, pages }): ProcessView => {
+                const before = base?.ticks.get(`${pid} ${started}`);
+                const uid = this.#machine.owner(`/proc/${pid}`);
+                const memory = pages * pageBytes;
+                return {
+                    pid,
+                    parent,
+                    name,
+                    state,
+                    threads,
+                    memory,
+                    user: uid === null ? null : (users.get(uid) ?? String(uid)),
+                    cpu:
+                        base === null || before === undefined || ticks < before
+                            ? null
+                            : ((ticks - before) / ticksPerSecond / ((at - base.at) / 1000)) * 100,
+                    memoryPercent: total === null || total === 0 ? null : (memory / total) * 100,
+                    startedAt:
+                        bootedAt === null || bootedAt === 0
+                            ? null
+                            : new Date((bootedAt + started / ticksPerSecond) * 1000).toISOString()
+                };
+            }
+        );
         if (this.#baselines.length === 0 || at - (this.#baselines[0]?.at ?? 0) >= closestMs) {
-            this.#baselines = [{ at, ticks: new Map(counted.map(({ pid, started, ticks }) => [`${pid} ${started}`, ticks])) }, ...this.#baselines.slice(0, 1)];
+            this.#baselines = [
+                {
+                    at,
+                    ticks: new Map(counted.map(({ pid, started, ticks }) => [`${pid} ${started}`, ticks]))
+                },
+                ...this.#baselines.slice(0, 1)
+            ];
         }
         return views;
     }
@@ -76,7 +96,9 @@ export class Processes {
     /** The command line; null for kernel threads and what has ended. */
     async command(pid: number): Promise<string | null> {
         const text = await this.#machine.load(`/proc/${pid}/cmdline`);
-        return text === null || text === '' ? null : text.slice(0, commandBytes).replace(/\0+$/, '').replaceAll('\0', ' ');
+        return text === null || text === ''
+            ? null
+            : text.slice(0, commandBytes).replace(/\0+$/, '').replaceAll('\0', ' ');
     }
 
     async #count(): Promise<Counted[]> {
@@ -97,14 +119,19 @@ export class Processes {
     }
 
     #users(): Map<number, string> {
-        return new Map(linesOf(this.#machine.read('/etc/passwd')).map((line) => {
-            const [name = '', , uid] = line.split(':');
-            return [Number(uid), name] as const;
-        }));
+        return new Map(
+            linesOf(this.#machine.read('/etc/passwd')).map((line) => {
+                const [name = '', , uid] = line.split(':');
+                return [Number(uid), name] as const;
+            })
+        );
     }
 
     #pageSize(): number {
-        return this.#pageBytes ??= Number(/^KernelPageSize:\s+(\d+) kB$/m.exec(this.#machine.read('/proc/self/smaps') ?? '')?.[1] ?? 4) * 1024;
+        return (this.#pageBytes ??=
+            Number(
+                /^KernelPageSize:\s+(\d+) kB$/m.exec(this.#machine.read('/proc/self/smaps') ?? '')?.[1] ?? 4
+            ) * 1024);
     }
 }
 
@@ -120,6 +147,13 @@ function parse(text: string | null): Counted | null {
         return null;
     }
     return {
-        pid: Number.parseInt(text, 10), name: text.slice(open + 1, close), state: fields[0] ?? '?', parent: number(1), ticks: number(11) + number(12), threads: number(17), started: number(19), pages: Math.max(0, number(21))
+        pid: Number.parseInt(text, 10),
+        name: text.slice(open + 1, close),
+        state: fields[0] ?? '?',
+        parent: number(1),
+        ticks: number(11) + number(12),
+        threads: number(17),
+        started: number(19),
+        pages: Math.max(0, number(21))
     };
 }

@@ -56,32 +56,49 @@ export function readCpu(machine: Machine): Cpu | null {
         const [name = '', ...fields] = line.split(/\s+/);
         if (name === 'cpu') {
             all = times(fields);
-        }
-        else if (/^cpu\d+$/.test(name)) {
+        } else if (/^cpu\d+$/.test(name)) {
             cores.set(name.slice(3), times(fields));
-        }
-        else {
+        } else {
             single.set(name, Number(fields[0]));
         }
     }
-    return all === null ? null : { all, cores, running: single.get('procs_running') ?? 0, blocked: single.get('procs_blocked') ?? 0, bootedAt: single.get('btime') ?? 0 };
+    return all === null
+        ? null
+        : {
+              all,
+              cores,
+              running: single.get('procs_running') ?? 0,
+              blocked: single.get('procs_blocked') ?? 0,
+              bootedAt: single.get('btime') ?? 0
+          };
 }
 
 /** Kernels of long ago have fewer columns. */
 function times(fields: readonly string[]): CpuTimes {
-    return Object.fromEntries(modes.map((mode, index) => [mode, Number(fields[index] ?? 0)])) as unknown as CpuTimes;
+    return Object.fromEntries(
+        modes.map((mode, index) => [mode, Number(fields[index] ?? 0)])
+    ) as unknown as CpuTimes;
 }
 
 export function readLoad(machine: Machine): Load | null {
     const match = /^(\S+) (\S+) (\S+) \d+\/(\d+)/.exec(machine.read('/proc/loadavg') ?? '');
-    return match === null ? null : { one: Number(match[1]), five: Number(match[2]), fifteen: Number(match[3]), tasks: Number(match[4]) };
+    return match === null
+        ? null
+        : {
+              one: Number(match[1]),
+              five: Number(match[2]),
+              fifteen: Number(match[3]),
+              tasks: Number(match[4])
+          };
 }
 
 export function readMemory(machine: Machine): Memory | null {
-    const kib = new Map(linesOf(machine.read('/proc/meminfo')).map((line) => {
-        const [name = '', value = ''] = line.split(/:\s+/);
-        return [name, Number.parseInt(value, 10) * 1024] as const;
-    }));
+    const kib = new Map(
+        linesOf(machine.read('/proc/meminfo')).map((line) => {
+            const [name = '', value = ''] = line.split(/:\s+/);
+            return [name, Number.parseInt(value, 10) * 1024] as const;
+        })
+    );
     const of = (name: string): number => kib.get(name) ?? 0;
     const total = kib.get('MemTotal');
     if (total === undefined) {

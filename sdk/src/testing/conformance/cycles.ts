@@ -10,17 +10,34 @@ const warming = 5;
 const tolerance = 2;
 
 /** Runs the cycles on a host that runs, and leaves it running. */
-export async function checkCycles(host: TestHost, cycles: number, requests: readonly ConformanceRequest[]): Promise<readonly Finding[]> {
+export async function checkCycles(
+    host: TestHost,
+    cycles: number,
+    requests: readonly ConformanceRequest[]
+): Promise<readonly Finding[]> {
     const findings: Finding[] = [];
     let before = holdings();
     for (let cycle = 1; cycle <= cycles; cycle += 1) {
         await askAll(host, requests);
         const { leaked, failures, leftovers } = await host.stop();
-        const left = [...leaked.map(({ kind, name, error }) => `${kind} ${name}: ${error}`), ...failures.map((failure) => `onStop failed: ${failure}`), ...leftovers];
+        const left = [
+            ...leaked.map(({ kind, name, error }) => `${kind} ${name}: ${error}`),
+            ...failures.map((failure) => `onStop failed: ${failure}`),
+            ...leftovers
+        ];
         const taps = host.hooks.taps().filter(({ plugin }) => plugin === host.name);
         if (left.length > 0 || taps.length > 0) {
             const what = [...left, ...taps.map(({ hook }) => `a tap of ${hook}`)];
-            findings.push(...what.map((each) => wrong('cycles', `cycle ${cycle}`, `When it was disabled, it left ${each}`, 'Make it in onStart and end it in onStop, hand it to ctx.use, or take it from the context (schedule, spawn, dial), which ends it for you')));
+            findings.push(
+                ...what.map((each) =>
+                    wrong(
+                        'cycles',
+                        `cycle ${cycle}`,
+                        `When it was disabled, it left ${each}`,
+                        'Make it in onStart and end it in onStop, hand it to ctx.use, or take it from the context (schedule, spawn, dial), which ends it for you'
+                    )
+                )
+            );
             await host.start();
             return findings;
         }
@@ -35,7 +52,14 @@ export async function checkCycles(host: TestHost, cycles: number, requests: read
         for (const [what, now] of Object.entries(after)) {
             const then = before[what] ?? 0;
             if (now > then + tolerance) {
-                findings.push(wrong('cycles', `${cycles} cycles`, `There are ${now} ${what}, and there were ${then} after ${warming} cycles`, 'Close in onStop what onStart, a route or the module itself opens past the context'));
+                findings.push(
+                    wrong(
+                        'cycles',
+                        `${cycles} cycles`,
+                        `There are ${now} ${what}, and there were ${then} after ${warming} cycles`,
+                        'Close in onStop what onStart, a route or the module itself opens past the context'
+                    )
+                );
             }
         }
     }
@@ -45,7 +69,12 @@ export async function checkCycles(host: TestHost, cycles: number, requests: read
 
 /** What this process holds, by kind. */
 function holdings(): Readonly<Record<string, number>> {
-    const counts: Record<string, number> = { 'open files and sockets': 0, 'listeners on the process': process.eventNames().reduce((sum, event) => sum + process.listenerCount(event), 0) };
+    const counts: Record<string, number> = {
+        'open files and sockets': 0,
+        'listeners on the process': process
+            .eventNames()
+            .reduce((sum, event) => sum + process.listenerCount(event), 0)
+    };
     for (const kind of process.getActiveResourcesInfo()) {
         if (!/Request|Callback|Immediate/i.test(kind)) {
             counts[`resources of the kind ${kind}`] = (counts[`resources of the kind ${kind}`] ?? 0) + 1;
@@ -53,8 +82,7 @@ function holdings(): Readonly<Record<string, number>> {
     }
     try {
         counts['open files and sockets'] = readdirSync('/proc/self/fd').length;
-    }
-    catch {
+    } catch {
         // Only Linux shows them so.
     }
     return counts;

@@ -14,6 +14,18 @@ export interface Finding {
 }
 
 /** One finding of a rule. */
-export const wrong = (rule: Rule, where: string, message: string, mend: string): Finding => ({ rule, level: 'error', where, message, mend });
+export const wrong = (rule: Rule, where: string, message: string, mend: string): Finding => ({
+    rule,
+    level: 'error',
+    where,
+    message,
+    mend
+});
 /** One that is not yet a failure. */
-export const doubtful = (rule: Rule, where: string, message: string, mend: string): Finding => ({ rule, level: 'warning', where, message, mend });
+export const doubtful = (rule: Rule, where: string, message: string, mend: string): Finding => ({
+    rule,
+    level: 'warning',
+    where,
+    message,
+    mend
+});

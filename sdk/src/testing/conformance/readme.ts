@@ -22,11 +22,26 @@ export interface Truth {
 export function checkReadme(readme: string, truth: Truth): readonly Finding[] {
     return tablesOf(readme).flatMap((table) => {
         switch (table.kind) {
-            case 'route': return checkRoutes(table, truth);
-            case 'permission': return compare('permission', namesIn(table), permissionsOf(truth), 'the manifest (permissions)');
-            case 'setting': return compare('setting', namesIn(table), truth.settings, 'the definition (settings)');
-            case 'capability': return compare('capability', namesIn(table), Object.keys(truth.manifest.capabilities ?? {}), 'the manifest (capabilities)');
-            default: return [];
+            case 'route':
+                return checkRoutes(table, truth);
+            case 'permission':
+                return compare(
+                    'permission',
+                    namesIn(table),
+                    permissionsOf(truth),
+                    'the manifest (permissions)'
+                );
+            case 'setting':
+                return compare('setting', namesIn(table), truth.settings, 'the definition (settings)');
+            case 'capability':
+                return compare(
+                    'capability',
+                    namesIn(table),
+                    Object.keys(truth.manifest.capabilities ?? {}),
+                    'the manifest (capabilities)'
+                );
+            default:
+                return [];
         }
     });
 }
@@ -37,19 +52,67 @@ function checkRoutes({ head, rows }: Table, { routes, manifest }: Truth): readon
     const shown = rows.flatMap((cells) => {
         const found = /^(.*?)\s*`([^`?]*)/.exec(cells[0] ?? '');
         const [, verbs = '', path = ''] = found ?? [];
-        const methods = [...verbs.matchAll(/[A-Z]{3,}|WebSocket/g)].map(([verb]) => (verb === 'WebSocket' ? 'GET' : verb));
-        return methods.map((method) => ({ key: `${method} ${path.replace(prefix, '')}`, access: column < 0 ? null : (cells[column] ?? '').replaceAll('`', '') }));
+        const methods = [...verbs.matchAll(/[A-Z]{3,}|WebSocket/g)].map(([verb]) =>
+            verb === 'WebSocket' ? 'GET' : verb
+        );
+        return methods.map((method) => ({
+            key: `${method} ${path.replace(prefix, '')}`,
+            access: column < 0 ? null : (cells[column] ?? '').replaceAll('`', '')
+        }));
     });
-    const real = new Map<string, string>(routes.flatMap((route) => route.methods.map((method) => [`${method} ${route.path}`, accessOf(route)] as const)));
-    const wrongAccess = shown.filter(({ key, access }) => access !== null && real.has(key) && real.get(key) !== access)
-        .map(({ key, access }) => wrong('readme', `README.md: ${key}`, `It says ${access || 'nothing'}, the code asks for ${real.get(key)}`, 'Correct the table'));
-    return [...compare('route', shown.map(({ key }) => key), [...real.keys()], 'setup'), ...wrongAccess];
+    const real = new Map<string, string>(
+        routes.flatMap((route) =>
+            route.methods.map((method) => [`${method} ${route.path}`, accessOf(route)] as const)
+        )
+    );
+    const wrongAccess = shown
+        .filter(({ key, access }) => access !== null && real.has(key) && real.get(key) !== access)
+        .map(({ key, access }) =>
+            wrong(
+                'readme',
+                `README.md: ${key}`,
+                `It says ${access || 'nothing'}, the code asks for ${real.get(key)}`,
+                'Correct the table'
+            )
+        );
+    return [
+        ...compare(
+            'route',
+            shown.map(({ key }) => key),
+            [...real.keys()],
+            'setup'
+        ),
+        ...wrongAccess
+    ];
 }
 
-function compare(what: string, shown: readonly string[], real: readonly string[], place: string): readonly Finding[] {
+function compare(
+    what: string,
+    shown: readonly string[],
+    real: readonly string[],
+    place: string
+): readonly Finding[] {
     return [
-        ...real.filter((name) => !shown.includes(name)).map((name) => wrong('readme', `README.md: ${name}`, `The ${what} ${name} is not in the table`, 'Add a row that says what it is for')),
-        ...shown.filter((name) => !real.includes(name)).map((name) => wrong('readme', `README.md: ${name}`, `The table has the ${what} ${name}, which is not in ${place}`, 'Remove the row, or correct its name'))
+        ...real
+            .filter((name) => !shown.includes(name))
+            .map((name) =>
+                wrong(
+                    'readme',
+                    `README.md: ${name}`,
+                    `The ${what} ${name} is not in the table`,
+                    'Add a row that says what it is for'
+                )
+            ),
+        ...shown
+            .filter((name) => !real.includes(name))
+            .map((name) =>
+                wrong(
+                    'readme',
+                    `README.md: ${name}`,
+                    `The table has the ${what} ${name}, which is not in ${place}`,
+                    'Remove the row, or correct its name'
+                )
+            )
     ];
 }
 
@@ -68,14 +131,27 @@ function namesIn({ rows }: Table): readonly string[] {
 }
 
 function tablesOf(readme: string): readonly Table[] {
-    const lines = readme.replace(/^```[\s\S]*?^```$/gm, '').split('\n').map((line) => line.trim());
-    const cells = (line: string): string[] => line.slice(1, line.endsWith('|') ? -1 : undefined).split(/(?<!\\)\|/).map((cell) => cell.trim());
+    const lines = readme
+        .replace(/^```[\s\S]*?^```$/gm, '')
+        .split('\n')
+        .map((line) => line.trim());
+    const cells = (line: string): string[] =>
+        line
+            .slice(1, line.endsWith('|') ? -1 : undefined)
+            .split(/(?<!\\)\|/)
+            .map((cell) => cell.trim());
     return lines.flatMap((line, at) => {
         if (!line.startsWith('|') || !/^\|[-|: ]+$/.test(lines[at + 1] ?? '')) {
             return [];
         }
         const end = lines.findIndex((each, index) => index > at && !each.startsWith('|'));
         const head = cells(line);
-        return [{ kind: /^[a-z]+?(?=s?\b)/i.exec(head[0] ?? '')?.[0].toLowerCase() ?? '', head, rows: lines.slice(at + 2, end < 0 ? undefined : end).map(cells) }];
+        return [
+            {
+                kind: /^[a-z]+?(?=s?\b)/i.exec(head[0] ?? '')?.[0].toLowerCase() ?? '',
+                head,
+                rows: lines.slice(at + 2, end < 0 ? undefined : end).map(cells)
+            }
+        ];
     });
 }

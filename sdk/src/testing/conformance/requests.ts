@@ -14,11 +14,19 @@ export interface ConformanceRequest {
 }
 
 export function requestsOf(routes: readonly RouteDocument[]): readonly ConformanceRequest[] {
-    return routes.filter(({ kind, methods, path }) => (kind === 'json' || kind === 'download') && methods.includes('GET') && !path.includes('{')).map(({ path }) => ({ path }));
+    return routes
+        .filter(
+            ({ kind, methods, path }) =>
+                (kind === 'json' || kind === 'download') && methods.includes('GET') && !path.includes('{')
+        )
+        .map(({ path }) => ({ path }));
 }
 
 /** What each was answered, as text. */
-export async function askAll(host: TestHost, requests: readonly ConformanceRequest[]): Promise<readonly string[]> {
+export async function askAll(
+    host: TestHost,
+    requests: readonly ConformanceRequest[]
+): Promise<readonly string[]> {
     const answers: string[] = [];
     for (const { method = 'GET', path, body, as = 'admin' } of requests) {
         const { status, text } = await host.as(as).ask(method, path, body);

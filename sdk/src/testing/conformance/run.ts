@@ -50,7 +50,10 @@ export interface ConformanceReport {
  *
  * @param place - the package's folder, or anything in it, such as a test's `import.meta.url`
  */
-export async function runConformance(place: string | URL, options: ConformanceOptions = {}): Promise<ConformanceReport> {
+export async function runConformance(
+    place: string | URL,
+    options: ConformanceOptions = {}
+): Promise<ConformanceReport> {
     const suite = new Suite(await folderOf(place), options);
     await suite.run();
     return suite.report();
@@ -70,30 +73,55 @@ class Suite {
     }
 
     report(): ConformanceReport {
-        return { plugin: this.#plugin, checked: this.#checked, findings: this.#findings, passed: this.#findings.every(({ level }) => level === 'warning') };
+        return {
+            plugin: this.#plugin,
+            checked: this.#checked,
+            findings: this.#findings,
+            passed: this.#findings.every(({ level }) => level === 'warning')
+        };
     }
 
     async run(): Promise<void> {
         const packageJson = await readPackageJson(this.#folder).catch(() => null);
         if (packageJson === null) {
-            this.#note('package', [wrong('package', this.#folder, 'There is no package.json that can be read', 'A plugin is an npm package: portico plugin create makes one')]);
+            this.#note('package', [
+                wrong(
+                    'package',
+                    this.#folder,
+                    'There is no package.json that can be read',
+                    'A plugin is an npm package: portico plugin create makes one'
+                )
+            ]);
             return;
         }
         this.#note('package', await checkPackage(packageJson));
         try {
             this.#plugin = readTestPackage(this.#folder).manifest.name;
             this.#note('manifest', this.#options.manifest?.(packageJson) ?? []);
-        }
-        catch (error) {
-            this.#note('manifest', [wrong('manifest', 'package.json', (error as Error).message, 'Add the field "portico" with a name and the range of SDK versions: { "name": "hello", "sdk": "^1.0.0" }')]);
+        } catch (error) {
+            this.#note('manifest', [
+                wrong(
+                    'manifest',
+                    'package.json',
+                    (error as Error).message,
+                    'Add the field "portico" with a name and the range of SDK versions: { "name": "hello", "sdk": "^1.0.0" }'
+                )
+            ]);
         }
         if (this.#findings.some(({ rule, level }) => rule === 'manifest' && level === 'error')) {
             return;
         }
-        this.#options = { ...await this.#fileOptions(), ...this.#options };
+        this.#options = { ...(await this.#fileOptions()), ...this.#options };
         const entry = await entryOf(this.#folder, packageJson);
         if (entry === null) {
-            this.#note('import', [wrong('import', 'package.json', '"exports" names no file that is there', 'Build the plugin first (npm run build), or correct "exports"')]);
+            this.#note('import', [
+                wrong(
+                    'import',
+                    'package.json',
+                    '"exports" names no file that is there',
+                    'Build the plugin first (npm run build), or correct "exports"'
+                )
+            ]);
             return;
         }
         const definition = await this.#import(entry);
@@ -103,15 +131,31 @@ class Suite {
     }
 
     async #runs(definition: PluginDefinition, entry: string): Promise<void> {
-        const partners = { ...Object.fromEntries([...definition.requires, ...definition.optional].map((name) => [name, {}])), ...this.#options.partners };
-        const options: TestHostOptions = { package: this.#folder, partners, quiet: true, ...(this.#options.settings === undefined ? {} : { settings: this.#options.settings }) };
+        const partners = {
+            ...Object.fromEntries([...definition.requires, ...definition.optional].map((name) => [name, {}])),
+            ...this.#options.partners
+        };
+        const options: TestHostOptions = {
+            package: this.#folder,
+            partners,
+            quiet: true,
+            ...(this.#options.settings === undefined ? {} : { settings: this.#options.settings })
+        };
         let host: TestHost;
         try {
             host = await createTestHost(definition, options);
-        }
-        catch (error) {
+        } catch (error) {
             const { code = 'UNKNOWN', message } = error as Partial<PluginFailure> & Error;
-            this.#note('start', [wrong('start', code, message, code === 'SETTINGS_REQUIRED' ? 'Give the suite settings: conformance.json { "settings": { … } }' : 'See what the message says; docs/plugins/reference.md lists the codes')]);
+            this.#note('start', [
+                wrong(
+                    'start',
+                    code,
+                    message,
+                    code === 'SETTINGS_REQUIRED'
+                        ? 'Give the suite settings: conformance.json { "settings": { … } }'
+                        : 'See what the message says; docs/plugins/reference.md lists the codes'
+                )
+            ]);
             return;
         }
         try {
@@ -120,14 +164,31 @@ class Suite {
             const { routes } = host.document;
             this.#note('routes', routes.flatMap(checkRoute));
             const readme = await readFile(join(this.#folder, 'README.md'), 'utf8').catch(() => null);
-            const settings = Object.keys((definition.settings as { describe?(): { keys?: object } } | null)?.describe?.().keys ?? {});
-            this.#note('readme', readme === null ? [doubtful('readme', 'README.md', 'There is none', 'Say what the plugin does; registries show it')] : checkReadme(readme, { manifest: readTestPackage(this.#folder).manifest, routes, settings }));
+            const settings = Object.keys(
+                (definition.settings as { describe?(): { keys?: object } } | null)?.describe?.().keys ?? {}
+            );
+            this.#note(
+                'readme',
+                readme === null
+                    ? [
+                          doubtful(
+                              'readme',
+                              'README.md',
+                              'There is none',
+                              'Say what the plugin does; registries show it'
+                          )
+                      ]
+                    : checkReadme(readme, {
+                          manifest: readTestPackage(this.#folder).manifest,
+                          routes,
+                          settings
+                      })
+            );
             const requests = this.#options.requests ?? requestsOf(routes);
             this.#note('cycles', await checkCycles(host, this.#options.cycles ?? 100, requests));
             const grants = readTestPackage(this.#folder).manifest.capabilities ?? {};
             this.#note('threads', await checkThreads(definition, entry, { ...options, grants }, requests));
-        }
-        finally {
+        } finally {
             await host.close().catch(() => undefined);
         }
     }
@@ -140,15 +201,30 @@ class Suite {
             return 'length' in loaded ? null : loaded;
         }
         const watch = watchLeftovers();
-        const module = await watch.run(() => import(pathToFileURL(entry).href) as Promise<{ readonly default?: unknown }>).catch((error: unknown) => error as Error);
+        const module = await watch
+            .run(() => import(pathToFileURL(entry).href) as Promise<{ readonly default?: unknown }>)
+            .catch((error: unknown) => error as Error);
         const left = await watch.end();
         const work = 'Move work into onStart: an import has no effect of its own';
         const findings = left.map((each) => wrong('import', entry, `Importing it started ${each}`, work));
         if (module instanceof Error) {
-            findings.push(wrong('import', entry, `Importing it failed: ${module.message}`, 'Run it alone, with node, to see where'));
-        }
-        else if (!isDefinition(module.default)) {
-            findings.push(wrong('import', entry, 'Its default export was not made by definePlugin', 'export default definePlugin({ … })'));
+            findings.push(
+                wrong(
+                    'import',
+                    entry,
+                    `Importing it failed: ${module.message}`,
+                    'Run it alone, with node, to see where'
+                )
+            );
+        } else if (!isDefinition(module.default)) {
+            findings.push(
+                wrong(
+                    'import',
+                    entry,
+                    'Its default export was not made by definePlugin',
+                    'export default definePlugin({ … })'
+                )
+            );
         }
         this.#note('import', findings);
         return module instanceof Error || !isDefinition(module.default) ? null : module.default;
@@ -157,7 +233,10 @@ class Suite {
     async #fileOptions(): Promise<ConformanceOptions> {
         const text = await readFile(join(this.#folder, 'conformance.json'), 'utf8').catch(() => '{}');
         const { settings, requests } = JSON.parse(text) as ConformanceOptions;
-        return { ...(settings === undefined ? {} : { settings }), ...(requests === undefined ? {} : { requests }) };
+        return {
+            ...(settings === undefined ? {} : { settings }),
+            ...(requests === undefined ? {} : { requests })
+        };
     }
 
     #note(rule: Rule, findings: readonly Finding[]): void {
@@ -170,17 +249,36 @@ class Suite {
 function checkRoute({ id, kind, methods, path, summary, schemas }: RouteDocument): readonly Finding[] {
     const where = `${methods.join('|')} ${path} (${id})`;
     return [
-        ...(summary === `${methods[0]} ${path}` ? [wrong('routes', where, 'It has no summary', 'Say in one line what it does: summary: \'List the greetings\'')] : []),
-        ...((kind === 'json' || kind === 'upload') && schemas.returns === undefined ? [wrong('routes', where, 'It does not say what it answers', 'Give it `returns`, the schema of `data`: it types the handler, checks it in tests and documents it')] : [])
+        ...(summary === `${methods[0]} ${path}`
+            ? [
+                  wrong(
+                      'routes',
+                      where,
+                      'It has no summary',
+                      "Say in one line what it does: summary: 'List the greetings'"
+                  )
+              ]
+            : []),
+        ...((kind === 'json' || kind === 'upload') && schemas.returns === undefined
+            ? [
+                  wrong(
+                      'routes',
+                      where,
+                      'It does not say what it answers',
+                      'Give it `returns`, the schema of `data`: it types the handler, checks it in tests and documents it'
+                  )
+              ]
+            : [])
     ];
 }
 
 async function folderOf(place: string | URL): Promise<string> {
-    const path = resolve(typeof place === 'string' && !place.startsWith('file:') ? place : fileURLToPath(place));
+    const path = resolve(
+        typeof place === 'string' && !place.startsWith('file:') ? place : fileURLToPath(place)
+    );
     try {
         return readTestPackage(path).folder ?? path;
-    }
-    catch {
+    } catch {
         return realpath(path).catch(() => dirname(path));
     }
 }

@@ -8,20 +8,46 @@ import { doubtful, wrong, type Finding } from './finding.ts';
 import { askAll, type ConformanceRequest } from './requests.ts';
 
 /** @param entry - path of the module that exports the definition */
-export async function checkThreads(definition: PluginDefinition, entry: string, options: TestHostOptions, requests: readonly ConformanceRequest[]): Promise<readonly Finding[]> {
+export async function checkThreads(
+    definition: PluginDefinition,
+    entry: string,
+    options: TestHostOptions,
+    requests: readonly ConformanceRequest[]
+): Promise<readonly Finding[]> {
     if (requests.length === 0) {
-        return [doubtful('threads', 'routes', 'No route could be asked without a parameter, so nothing was compared', 'Name requests in conformance.json: { "requests": [{ "path": "/things/1" }] }')];
+        return [
+            doubtful(
+                'threads',
+                'routes',
+                'No route could be asked without a parameter, so nothing was compared',
+                'Name requests in conformance.json: { "requests": [{ "path": "/things/1" }] }'
+            )
+        ];
     }
     const answers: (readonly string[])[] = [];
     for (const boundary of ['none', 'none', 'worker'] as const) {
         const host = await createTestHost(definition, {
-            ...options, quiet: true,
-            boundary: boundary === 'none' ? 'none' : ({ name, version, dataDir, doors }) => createWorkerRealm({ entry: pathToFileURL(entry).href, name, version, dataDir, machine: join(dataDir, '..', 'machine'), capabilities: options.grants ?? {} }, doors)
+            ...options,
+            quiet: true,
+            boundary:
+                boundary === 'none'
+                    ? 'none'
+                    : ({ name, version, dataDir, doors }) =>
+                          createWorkerRealm(
+                              {
+                                  entry: pathToFileURL(entry).href,
+                                  name,
+                                  version,
+                                  dataDir,
+                                  machine: join(dataDir, '..', 'machine'),
+                                  capabilities: options.grants ?? {}
+                              },
+                              doors
+                          )
         });
         try {
             answers.push(await askAll(host, requests));
-        }
-        finally {
+        } finally {
             await host.stop();
             await host.close();
         }
@@ -30,7 +56,16 @@ export async function checkThreads(definition: PluginDefinition, entry: string, 
     return requests.flatMap(({ method = 'GET', path }, index) => {
         // What differs from call to call in one thread says nothing of threads.
         const isSteady = first[index] === second[index];
-        return !isSteady || first[index] === there[index] ? [] : [wrong('threads', `${method} ${path}`, `In a thread of its own it answers ${short(there[index])}, else ${short(first[index])}`, 'Keep no state in the module that the context does not bring, and let nothing cross but plain data')];
+        return !isSteady || first[index] === there[index]
+            ? []
+            : [
+                  wrong(
+                      'threads',
+                      `${method} ${path}`,
+                      `In a thread of its own it answers ${short(there[index])}, else ${short(first[index])}`,
+                      'Keep no state in the module that the context does not bring, and let nothing cross but plain data'
+                  )
+              ];
     });
 }
 
