@@ -175,9 +175,9 @@ export default typescript.config(
             'core/src/outbound/*.ts',
             'core/src/engine/caddy/admin.ts',
             'core/src/engine/caddy/listeners.ts',
-            'core/src/hosts/probe.ts',
-            'core/src/certificates/served.ts',
-            'core/src/dns-providers/dns-client.ts'
+            'core/src/features/hosts/probe.ts',
+            'core/src/features/certificates/served.ts',
+            'core/src/features/dns-providers/rfc2136/dns-client.ts'
         ],
         rules: { 'no-restricted-imports': ['error', CHILDREN] }
     },

@@ -1,5 +1,5 @@
 /** The entry of the process: reads the environment and runs the panel. */
-import { readConfig } from './config.ts';
+import { readConfig } from './platform/config.ts';
 import { run } from './run.ts';
 
 const known = '--stop-engine';

@@ -1,7 +1,7 @@
 /** The panel as a process: start, signals, end. The only place that exits while a panel runs. */
 import { enableCompileCache, flushCompileCache } from 'node:module';
-import type { Config } from './config.ts';
-import { createLog } from './log.ts';
+import type { Config } from './platform/config.ts';
+import { createLog } from './platform/log.ts';
 import type { Panel } from './panel.ts';
 
 /** Runs the panel until a signal ends it; `SIGTERM` and `SIGINT` drain first. */

@@ -1,5 +1,5 @@
 /** What the compiler costs, without an engine: from scratch, and for one change among few and many sites. */
-import { createProjection } from '../../core/src/engine/render/projection.ts';
+import { createProjection } from '../../core/src/engine/render/projection/projection.ts';
 import { render } from '../../core/src/engine/render/render.ts';
 import type { Site } from '../../core/src/engine/site.ts';
 import { testContext, testSite } from '../support/site.ts';

@@ -8,7 +8,7 @@ import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { seal } from '../../core/src/import-export/vault.ts';
+import { seal } from '../../core/src/features/import-export/vault.ts';
 import { startPanel } from '../support/panel.ts';
 
 const [hostCount = 10_000, certificateCount = 1_000] = process.argv.slice(2).map(Number);

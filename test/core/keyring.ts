@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { createKeyring } from '../../core/src/keyring.ts';
+import { createKeyring } from '../../core/src/platform/keyring.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

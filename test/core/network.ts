@@ -1,6 +1,6 @@
 import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
-import { networkOf } from '../../core/src/network.ts';
+import { networkOf } from '../../core/src/platform/caller-address.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

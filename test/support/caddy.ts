@@ -11,18 +11,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import type { CompileContext } from '../../core/src/engine/render/compile-context.ts';
+import type { CompileContext } from '../../core/src/engine/render/compile/context.ts';
 import { engineFeatures } from '../../core/src/engine/render/features.ts';
 import type { EngineConfig } from '../../core/src/engine/port.ts';
-import { createProjection } from '../../core/src/engine/render/projection.ts';
+import { createProjection } from '../../core/src/engine/render/projection/projection.ts';
 import type {
     Projection,
     ProjectionChange,
     ProjectionStep
-} from '../../core/src/engine/render/projection.ts';
+} from '../../core/src/engine/render/projection/projection.ts';
 import type { EngineSettings } from '../../core/src/engine/site.ts';
-import { createSiteTable } from '../../core/src/engine/files/table.ts';
-import type { SiteTable } from '../../core/src/engine/files/table.ts';
+import { createSiteTable } from '../../core/src/engine/files/table/table.ts';
+import type { SiteTable } from '../../core/src/engine/files/table/table.ts';
 
 export interface Reply {
     readonly status: number;

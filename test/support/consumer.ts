@@ -2,7 +2,7 @@
 import { request as plainRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import type { TLSSocket } from 'node:tls';
-import type { OpenApiDocument } from '../../core/src/http/openapi.ts';
+import type { OpenApiDocument } from '../../core/src/server/http/openapi/document.ts';
 import type { Answer } from './client.ts';
 import { contractCheck, type ContractCheck } from './contract.ts';
 import { startPanel, type TestPanel, type TestPanelOptions } from './panel.ts';

@@ -1,17 +1,17 @@
 /** The notifications of a panel, on a real database and the real way out. Run as a program, it tells one thing and is killed in the middle of it. */
 import { pathToFileURL } from 'node:url';
 import type { EntitySchema } from '@mikro-orm/core';
-import { systemClock } from '../../core/src/clock.ts';
-import { openDatabase } from '../../core/src/db/database.ts';
-import { createKeyring } from '../../core/src/keyring.ts';
-import { createLog } from '../../core/src/log.ts';
-import { notificationEntities, notificationMigrations } from '../../core/src/notifications/entities.ts';
+import { systemClock } from '../../core/src/platform/clock.ts';
+import { openDatabase } from '../../core/src/platform/database/database.ts';
+import { createKeyring } from '../../core/src/platform/keyring.ts';
+import { createLog } from '../../core/src/platform/log.ts';
+import { notificationEntities, notificationMigrations } from '../../core/src/features/notifications/entities.ts';
 import {
     createNotifications,
     type Notifications,
     type NotificationsOptions
-} from '../../core/src/notifications/notifications.ts';
-import { createOutbound } from '../../core/src/outbound/client.ts';
+} from '../../core/src/features/notifications/notifications.ts';
+import { createOutbound } from '../../core/src/platform/outbound/client.ts';
 import { openStore, type Store } from './store.ts';
 
 export const tables = {

@@ -5,28 +5,28 @@ import { join } from 'node:path';
 import type { EntitySchema } from '@mikro-orm/core';
 import type { PluginDefinition } from '@portico/sdk';
 import type { Manifest } from '@portico/registry';
-import type { Caller } from '../../core/src/call.ts';
-import type { Clock } from '../../core/src/clock.ts';
-import { openDatabase } from '../../core/src/db/database.ts';
-import { fail } from '../../core/src/errors.ts';
-import { createGateway, type Gateway } from '../../core/src/gateway/gateway.ts';
-import { createCoreHooks, type CoreHooks } from '../../core/src/hooks.ts';
-import type { AuditEntry } from '../../core/src/http/ports.ts';
-import { json, type Route } from '../../core/src/http/route.ts';
-import { createHttpServer } from '../../core/src/http/server.ts';
-import { createKeyring } from '../../core/src/keyring.ts';
-import { networkPort } from '../../core/src/plugin-ports.ts';
-import { createPluginHost } from '../../core/src/plugins/host/host.ts';
-import { pluginHostEntities, pluginHostMigrations } from '../../core/src/plugins/host/entities.ts';
+import type { Caller } from '../../core/src/platform/call.ts';
+import type { Clock } from '../../core/src/platform/clock.ts';
+import { openDatabase } from '../../core/src/platform/database/database.ts';
+import { fail } from '../../core/src/platform/errors.ts';
+import { createGateway, type Gateway } from '../../core/src/server/gateway/gateway.ts';
+import { createCoreHooks, type CoreHooks } from '../../core/src/platform/hooks.ts';
+import type { AuditEntry } from '../../core/src/server/http/ports.ts';
+import { json, type Route } from '../../core/src/server/http/route.ts';
+import { createHttpServer } from '../../core/src/server/http/server.ts';
+import { createKeyring } from '../../core/src/platform/keyring.ts';
+import { networkPort } from '../../core/src/composition/plugin-ports.ts';
+import { createPluginHost } from '../../core/src/plugins/manager/host/host.ts';
+import { pluginHostEntities, pluginHostMigrations } from '../../core/src/plugins/manager/host/entities.ts';
 import type {
     Capabilities,
     Generation,
     GenerationOptions,
     PluginHost
-} from '../../core/src/plugins/host/generation.ts';
-import type { PluginHostPorts } from '../../core/src/plugins/host/ports.ts';
-import { taskEntities, taskMigrations } from '../../core/src/tasks/entities.ts';
-import { createTasks, type Tasks } from '../../core/src/tasks/tasks.ts';
+} from '../../core/src/plugins/manager/host/generation.ts';
+import type { PluginHostPorts } from '../../core/src/plugins/manager/host/ports.ts';
+import { taskEntities, taskMigrations } from '../../core/src/features/tasks/entities.ts';
+import { createTasks, type Tasks } from '../../core/src/features/tasks/tasks.ts';
 import { caller, createTestPorts, type TestPorts } from './http-ports.ts';
 
 export interface PluginRig {

@@ -5,7 +5,7 @@ import type { AnySchema } from '@portico/sdk';
 import { boundaryErrors } from '@portico/sdk/host';
 import type Joi from 'joi';
 import ts from 'typescript';
-import { jsonSchemaOf } from '../../core/src/http/json-schema.ts';
+import { jsonSchemaOf } from '../../core/src/server/http/json-schema/json-schema.ts';
 import { manifestSchema } from '../../registry/src/index.ts';
 import type { ApiPage } from './api-report.ts';
 import { root } from './markdown.ts';

@@ -1,4 +1,4 @@
-import type { CompileContext } from '../../core/src/engine/render/compile-context.ts';
+import type { CompileContext } from '../../core/src/engine/render/compile/context.ts';
 import { engineFeatures } from '../../core/src/engine/render/features.ts';
 import type { Site } from '../../core/src/engine/site.ts';
 

@@ -1,6 +1,6 @@
 /** A panel in a process of its own, with an engine in memory, that kills itself when the swap of a plugin reaches a phase: to the instant. */
-import { readConfig } from '../../core/src/config.ts';
-import { createLog } from '../../core/src/log.ts';
+import { readConfig } from '../../core/src/platform/config.ts';
+import { createLog } from '../../core/src/platform/log.ts';
 import { createPanel } from '../../core/src/panel.ts';
 import { createFaultyEngine } from './faulty-engine.ts';
 

@@ -22,18 +22,18 @@ const TREE: Record<string, string> = {
     'registry/package.json':
         '{ "name": "@portico/registry", "type": "module", "exports": { ".": { "portico-source": "./src/index.ts", "default": "./dist/index.js" } } }',
     'registry/src/index.ts': "import { sdk } from '@portico/sdk';\nexport const registry = sdk;",
-    'core/src/errors.ts': "import { sdk } from '@portico/sdk';\nexport const errors = sdk;",
+    'core/src/platform/errors.ts': "import { sdk } from '@portico/sdk';\nexport const errors = sdk;",
     'core/src/main.ts': "import { panel } from './panel.ts';\npanel();",
     'core/src/panel.ts': "import { hosts } from './hosts/service.ts';\nexport const panel = () => hosts;",
     'core/src/cli/portico.ts': "import { panel } from '../panel.ts';\npanel();",
-    'core/src/db/database.ts': "import { errors } from '../errors.ts';\nexport const database = errors;",
+    'core/src/platform/database/database.ts': "import { errors } from '../errors.ts';\nexport const database = errors;",
     'core/src/engine/port.ts':
         "import { errors } from '../errors.ts';\nexport interface Engine { errors: typeof errors }",
     'core/src/engine/render/render.ts': 'export const render = 1;',
-    'core/src/http/server.ts': "import { server } from '@hapi/hapi';\nexport const http = server;",
-    'core/src/hosts/service.ts':
+    'core/src/server/http/server.ts': "import { server } from '@hapi/hapi';\nexport const http = server;",
+    'core/src/features/hosts/service.ts':
         "import { database } from '../db/database.ts';\nimport type { Engine } from '../engine/port.ts';\nexport const hosts = (engine: Engine) => [engine, database];",
-    'core/src/hosts/routes.ts':
+    'core/src/features/hosts/routes.ts':
         "import { server } from '@hapi/hapi';\nimport { http } from '../http/server.ts';\nexport const routes = [server, http];",
     'core/src/users/service.ts': 'export const users = 1;',
     'extensions/hello/src/index.ts':
@@ -50,9 +50,9 @@ const TREE: Record<string, string> = {
 
 // The rule, the file that gets these lines, and the lines.
 const PLANTS: [rule: string, file: string, lines: string][] = [
-    ['sdk', 'sdk/src/planted-1.ts', "import '../../core/src/errors.ts';"],
+    ['sdk', 'sdk/src/planted-1.ts', "import '../../core/src/platform/errors.ts';"],
     ['sdk', 'sdk/src/planted-2.ts', "import '@portico/registry';"],
-    ['registry', 'registry/src/planted-3.ts', "import '../../core/src/errors.ts';"],
+    ['registry', 'registry/src/planted-3.ts', "import '../../core/src/platform/errors.ts';"],
     [
         'registry',
         'registry/src/planted-4.ts',
@@ -81,7 +81,7 @@ const PLANTS: [rule: string, file: string, lines: string][] = [
     ['core-panel', 'core/src/panel.ts', "import '../../extensions/other/src/service.ts';"],
     ['core-main', 'core/src/main.ts', "import './hosts/service.ts';"],
     ['core-cli', 'core/src/cli/planted-15.ts', "import '../../../extensions/other/src/service.ts';"],
-    ['extension', 'extensions/hello/src/planted-16.ts', "import '../../../core/src/errors.ts';"],
+    ['extension', 'extensions/hello/src/planted-16.ts', "import '../../../core/src/platform/errors.ts';"],
     ['extension', 'extensions/hello/src/planted-17.ts', "import '@portico/registry';"],
     [
         'extension',
@@ -119,7 +119,7 @@ const PLANTS: [rule: string, file: string, lines: string][] = [
     ['no-row-from', 'core/src/elsewhere/planted-23.ts', "import '../errors.ts';"],
     ['no-row-orphan', 'core/src/elsewhere/planted-24.ts', 'export const alone = 1;'],
     ['unresolved', 'core/src/users/planted-25.ts', "import './nowhere.ts';"],
-    ['tools', 'tools/planted-26.mjs', "import '../core/src/errors.ts';"],
+    ['tools', 'tools/planted-26.mjs', "import '../core/src/platform/errors.ts';"],
     ['sdk', 'sdk/src/planted-27.ts', "import '../../test/users.ts';"]
 ];
 

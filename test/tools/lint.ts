@@ -8,7 +8,7 @@ export const lab = Lab.script();
 const { describe, it, before } = lab;
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const SOURCE = 'core/src/errors.ts';
+const SOURCE = 'core/src/platform/errors.ts';
 const TEST = 'test/tools/lint.ts';
 
 // What is written, where, and the rules that must speak.
@@ -116,7 +116,7 @@ const FINE: [what: string, file: string, code: string][] = [
     ['a server', SOURCE, "import { createServer } from 'node:http';\nexport const s = createServer;\n"],
     [
         'a connection of the guarded client',
-        'core/src/outbound/dial.ts',
+        'core/src/platform/outbound/dial.ts',
         "import { connect } from 'node:net';\nexport const c = connect;\n"
     ],
     ['the console in the command line', 'core/src/main.ts', "console.log('here');\n"]

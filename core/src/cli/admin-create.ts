@@ -1,5 +1,5 @@
 /** `portico admin create`: another account, when nobody can log in to make one. */
-import type { UserView } from '../users/users.ts';
+import type { UserView } from '../features/users/users.ts';
 import { jsonOption, type Command } from './command.ts';
 import { misuse } from './complaint.ts';
 import { reach } from './reach.ts';
@@ -25,8 +25,8 @@ export const adminCreate: Command = {
         ...jsonOption
     },
     async run({ config, output, positionals, text, flag }) {
-        const { randomPassword } = await import('../users/console.ts');
-        const { usernamePattern } = await import('../users/schema.ts');
+        const { randomPassword } = await import('../features/users/console.ts');
+        const { usernamePattern } = await import('../features/users/schema.ts');
         const [username = ''] = positionals;
         if (!usernamePattern.test(username)) {
             throw misuse(

@@ -60,7 +60,7 @@ async function reset(
     secondFactor: boolean
 ): Promise<Opened> {
     const user = await findUser(client, username);
-    const { randomPassword } = await import('../users/console.ts');
+    const { randomPassword } = await import('../features/users/console.ts');
     const made = given === undefined ? randomPassword() : null;
     const path = `/api/users/${user.id}`;
     // The second factor first: once the password is told, everything is done.

@@ -2,7 +2,7 @@
 import { accessSync, constants, statSync, type Stats } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { databaseName } from '../data-dir.ts';
+import { databaseName } from '../platform/data-dir.ts';
 import { Complaint } from './complaint.ts';
 
 export const databaseOf = (dataDir: string): string => join(dataDir, databaseName);

@@ -1,5 +1,5 @@
 /** Finds an account of the running panel by its name. */
-import type { UserView } from '../users/users.ts';
+import type { UserView } from '../features/users/users.ts';
 import type { Client, Reply } from './client.ts';
 import { Complaint } from './complaint.ts';
 

@@ -2,7 +2,7 @@
  * What passes through the apply queue. A change is planned against the rows and everything that is ahead of it in the queue, proven by the
  * engine, and then written in one short transaction: row and engine change together or not at all.
  */
-import type { Transaction } from '../db/database.ts';
+import type { Transaction } from '../platform/database/database.ts';
 import type { EngineConfig, EngineProcess, EngineUpstream } from './port.ts';
 import type { EngineFragments, EngineSettings, Site, SiteCertificate } from './site.ts';
 

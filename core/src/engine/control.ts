@@ -1,9 +1,9 @@
 /** Start, stop, restart, reload and overwrite: what an operator does to the engine, each put on record with the wish that it leaves. */
 import { reply } from '@portico/sdk';
 import type { Reply } from '@portico/sdk';
-import type { Call } from '../call.ts';
-import { fail } from '../errors.ts';
-import type { Keeper } from './apply/keeper.ts';
+import type { Call } from '../platform/call.ts';
+import { fail } from '../platform/errors.ts';
+import type { Keeper } from './sync/engine-state.ts';
 import { EngineRejected } from './port.ts';
 import type { EngineOptions, ControlResult } from './service.ts';
 import { translate, translated } from './translate.ts';

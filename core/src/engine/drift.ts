@@ -3,8 +3,8 @@ import { differences } from './differences.ts';
 import type { EngineDriver } from './port.ts';
 import { EngineUnavailable } from './port.ts';
 import type { Drift } from './service.ts';
-import type { Serving } from './apply/serving.ts';
-import type { SiteTable } from './files/table.ts';
+import type { Serving } from './sync/served-state.ts';
+import type { SiteTable } from './files/table/table.ts';
 
 /** How many differences are told of each kind. */
 const TOLD = 1000;

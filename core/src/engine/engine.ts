@@ -1,22 +1,22 @@
 /** The engine service: the rows, the queue through which they change, and the process that serves them. */
 import { reply } from '@portico/sdk';
 import type { Reply } from '@portico/sdk';
-import type { Call } from '../call.ts';
-import { fail } from '../errors.ts';
-import { applyBatch } from './apply/apply.ts';
-import type { ApplyPorts, Waiter } from './apply/ports.ts';
+import type { Call } from '../platform/call.ts';
+import { fail } from '../platform/errors.ts';
+import { applyBatch } from './sync/sync.ts';
+import type { ApplyPorts, Waiter } from './sync/ports.ts';
 import { canonicalJson, hashOf } from './render/canonical.ts';
 import type { Change, Draft, HostRow, HostState, Outcome } from './change.ts';
 import { createControl } from './control.ts';
 import type { Control } from './control.ts';
-import { Sketch } from './apply/draft.ts';
+import { Sketch } from './sync/draft-overlay.ts';
 import { findDrift } from './drift.ts';
 import { createFragments, createFragmentStore, fragmentHandlers, type Fragments } from './fragments.ts';
-import { Keeper } from './apply/keeper.ts';
+import { Keeper } from './sync/engine-state.ts';
 import { advancedOf } from './mask.ts';
 import type { EngineConfig, EngineProcess, EngineUpstream } from './port.ts';
-import { createApplyQueue } from './apply/queue.ts';
-import type { ApplyQueue } from './apply/queue.ts';
+import { createApplyQueue } from './sync/queue.ts';
+import type { ApplyQueue } from './sync/queue.ts';
 import { explain } from './render/render.ts';
 import { planRestore } from './restore.ts';
 import { createRevisions } from './revisions.ts';
@@ -31,7 +31,7 @@ import type {
 } from './service.ts';
 import type { Site } from './site.ts';
 import { translated } from './translate.ts';
-import { projected } from './apply/works.ts';
+import { projected } from './sync/engine-context.ts';
 
 /** The engine service. Nothing happens before `boot`. */
 export const createEngine = (options: EngineOptions): EngineService => new ProxyEngine(options);

@@ -1,6 +1,6 @@
 /** Rows of an earlier time, as an ordinary change. */
-import type { Call } from '../call.ts';
-import { fail } from '../errors.ts';
+import type { Call } from '../platform/call.ts';
+import { fail } from '../platform/errors.ts';
 import { canonicalJson } from './render/canonical.ts';
 import { withFragments } from './fragments.ts';
 import type { Draft, HostRow, Plan, SettingsSource } from './change.ts';

@@ -1,7 +1,7 @@
 /** `/api/proxyengine`: the process, what it runs, and how it came to be. */
 import { reply } from '@portico/sdk';
-import { invalid } from '../errors.ts';
-import { json, stream, type Route } from '../http/route.ts';
+import { invalid } from '../platform/errors.ts';
+import { json, stream, type Route } from '../server/http/route.ts';
 import {
     configSchema,
     controlSchema,

@@ -2,11 +2,11 @@
  * What a feature contributes to a document of the whole panel, and how it takes its part back. The document itself, its passphrase and its
  * plan are `import-export/`; a feature knows only its own section.
  */
-import type { Call } from '../call.ts';
-import type { Transaction } from '../db/database.ts';
+import type { Call } from '../platform/call.ts';
+import type { Transaction } from '../platform/database/database.ts';
 import type { Draft, Plan } from './change.ts';
 import type { EngineSettings, SiteCertificate } from './site.ts';
-import type { Invalid } from '../errors.ts';
+import type { Invalid } from '../platform/errors.ts';
 
 export type ImportMode = 'merge' | 'replace';
 

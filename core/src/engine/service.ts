@@ -1,9 +1,9 @@
 /** The engine service as its routes and the panel's entry use it: the whole of `Engine`, and what controls and shows the process. */
 import type { Reply } from '@portico/sdk';
-import type { Call } from '../call.ts';
-import type { Clock } from '../clock.ts';
-import type { Database } from '../db/database.ts';
-import type { Logger } from '../log.ts';
+import type { Call } from '../platform/call.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Database } from '../platform/database/database.ts';
+import type { Logger } from '../platform/log.ts';
 import type { CertificateStore, Engine, HostRow, HostStore, SettingsSource } from './change.ts';
 import type { Difference } from './differences.ts';
 import type { Fragments } from './fragments.ts';

@@ -1,5 +1,5 @@
 /** What the engine and its driver throw, as callers of the panel get it. */
-import { fail } from '../errors.ts';
+import { fail } from '../platform/errors.ts';
 import { EngineRejected, EngineUnavailable } from './port.ts';
 
 /** 42200 for a refusal, 50301 for silence, each with the engine's words; anything else as it is. */

@@ -1,5 +1,5 @@
 /** What the engine service says, as it goes over the wire: plain data, and masked for whoever may not see secrets. */
-import type { Caller } from '../call.ts';
+import type { Caller } from '../platform/call.ts';
 import type { HostRow } from './change.ts';
 import { at } from './differences.ts';
 import { MASKED, maskConfig, maskRow, maskSettings } from './mask.ts';

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import type { OpenApiDocument } from '../../../core/src/http/openapi.ts';
+import type { OpenApiDocument } from '../../../core/src/server/http/openapi/document.ts';
 import { solve, type Answer } from '../../support/client.ts';
 import { outcome, startConsumer, type Consumer } from '../../support/consumer.ts';
 import { codeOf } from '../../support/entrance.ts';

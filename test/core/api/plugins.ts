@@ -1,7 +1,7 @@
 /** Section 12 of the contract, with what section 1 says of every object, list, write and retry: as somebody sees it who has only the document. */
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import type { OpenApiDocument } from '../../../core/src/http/openapi.ts';
+import type { OpenApiDocument } from '../../../core/src/server/http/openapi/document.ts';
 import { packageArchive } from '../../support/archive.ts';
 import type { Answer } from '../../support/client.ts';
 import { faultsOf, outcome, startConsumer } from '../../support/consumer.ts';

@@ -1,10 +1,10 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { join } from 'node:path';
-import { createAudit, type Audit } from '../../../core/src/audit/audit.ts';
-import { auditEntities, auditMigrations } from '../../../core/src/audit/entities.ts';
-import type { AuditFilter } from '../../../core/src/audit/search.ts';
-import type { AuditEntry } from '../../../core/src/http/ports.ts';
+import { createAudit, type Audit } from '../../../core/src/features/audit/audit.ts';
+import { auditEntities, auditMigrations } from '../../../core/src/features/audit/entities.ts';
+import type { AuditFilter } from '../../../core/src/features/audit/search/search.ts';
+import type { AuditEntry } from '../../../core/src/server/http/ports.ts';
 import { entryOf, handClock, openStore, type HandClock, type Store } from '../../support/store.ts';
 
 export const lab = Lab.script();

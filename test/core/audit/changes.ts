@@ -1,10 +1,10 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import * as fc from 'fast-check';
-import { canonicalJson } from '../../../core/src/audit/canonical.ts';
-import { changesOf } from '../../../core/src/audit/changes.ts';
-import { callerOf } from '../../../core/src/network.ts';
-import { clean } from '../../../core/src/audit/text.ts';
+import { canonicalJson } from '../../../core/src/features/audit/chain/canonical.ts';
+import { changesOf } from '../../../core/src/features/audit/changes.ts';
+import { callerOf } from '../../../core/src/platform/caller-address.ts';
+import { clean } from '../../../core/src/features/audit/search/text.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { Refusals } from '../../../core/src/audit/refusals.ts';
-import type { AuditEntry } from '../../../core/src/http/ports.ts';
+import { Refusals } from '../../../core/src/features/audit/refusals.ts';
+import type { AuditEntry } from '../../../core/src/server/http/ports.ts';
 import { entryOf } from '../../support/store.ts';
 
 export const lab = Lab.script();

@@ -3,8 +3,8 @@ import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
 import type { EntitySchema } from '@mikro-orm/core';
 import { solveChallenge as solveAsTheLibrary, verifySolution } from 'altcha-lib/v1';
-import { Challenges } from '../../../core/src/auth/challenge.ts';
-import { authEntities, authMigrations } from '../../../core/src/auth/entities.ts';
+import { Challenges } from '../../../core/src/features/auth/login/challenge.ts';
+import { authEntities, authMigrations } from '../../../core/src/features/auth/entities.ts';
 import { solveChallenge } from '../../support/entrance.ts';
 import { handClock, openStore, type HandClock, type Store } from '../../support/store.ts';
 

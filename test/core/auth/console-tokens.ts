@@ -4,8 +4,8 @@ import { networkInterfaces } from 'node:os';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { ConsoleTokens, signConsoleToken } from '../../../core/src/auth/console-tokens.ts';
-import { createTokenSigner } from '../../../core/src/auth/jwt.ts';
+import { ConsoleTokens, signConsoleToken } from '../../../core/src/features/auth/tokens/console-tokens.ts';
+import { createTokenSigner } from '../../../core/src/features/auth/tokens/jwt.ts';
 import { handClock } from '../../support/store.ts';
 
 export const lab = Lab.script();

@@ -1,8 +1,8 @@
 import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
 import type { EntitySchema } from '@mikro-orm/core';
-import { authEntities, authMigrations } from '../../../core/src/auth/entities.ts';
-import { Throttle } from '../../../core/src/auth/throttle.ts';
+import { authEntities, authMigrations } from '../../../core/src/features/auth/entities.ts';
+import { Throttle } from '../../../core/src/features/auth/login/throttle.ts';
 import { handClock, openStore, type HandClock, type Store } from '../../support/store.ts';
 
 export const lab = Lab.script();

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { challengeValue, newAccountKey, thumbprintOf } from '../../../core/src/acme-key.ts';
-import { readProblem, retryTime } from '../../../core/src/certificates/acme-problem.ts';
-import { newCertificateKey, signingRequest } from '../../../core/src/certificates/acme-request.ts';
-import { readDomains } from '../../../core/src/certificates/domains.ts';
-import { createEngineCertificates } from '../../../core/src/certificates/engine-certificates.ts';
-import { renewalTime, retryAfter, warningDue } from '../../../core/src/certificates/pace.ts';
+import { challengeValue, newAccountKey, thumbprintOf } from '../../../core/src/platform/acme-key.ts';
+import { readProblem, retryTime } from '../../../core/src/features/certificates/acme/problem.ts';
+import { newCertificateKey, signingRequest } from '../../../core/src/features/certificates/acme/request.ts';
+import { readDomains } from '../../../core/src/features/certificates/domains.ts';
+import { createEngineCertificates } from '../../../core/src/features/certificates/engine-certificates.ts';
+import { renewalTime, retryAfter, warningDue } from '../../../core/src/features/certificates/acme/pace.ts';
 import type { Draft } from '../../../core/src/engine/change.ts';
 
 export const lab = Lab.script();

@@ -6,7 +6,7 @@ import * as Lab from '@hapi/lab';
 
 import { commands } from '../../../core/src/cli/commands.ts';
 import { commandHelp, overview } from '../../../core/src/cli/help.ts';
-import { variables } from '../../../core/src/config.ts';
+import { variables } from '../../../core/src/platform/config.ts';
 import { oldNode, portico } from '../../support/console.ts';
 import { itUnless } from '../../support/skip.ts';
 

@@ -8,9 +8,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
-import { signConsoleToken } from '../../../core/src/auth/console-tokens.ts';
-import { createKeyring } from '../../../core/src/keyring.ts';
-import { readPanelAddress } from '../../../core/src/panel-address.ts';
+import { signConsoleToken } from '../../../core/src/features/auth/tokens/console-tokens.ts';
+import { createKeyring } from '../../../core/src/platform/keyring.ts';
+import { readPanelAddress } from '../../../core/src/platform/panel-address.ts';
 import {
     auditOf,
     contentOf,

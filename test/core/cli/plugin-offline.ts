@@ -15,10 +15,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
-import { createKeyring } from '../../../core/src/keyring.ts';
-import { createKeptPlugins } from '../../../core/src/import-export/kept-plugins.ts';
-import { systemClock } from '../../../core/src/clock.ts';
-import { openStorage } from '../../../core/src/storage.ts';
+import { createKeyring } from '../../../core/src/platform/keyring.ts';
+import { createKeptPlugins } from '../../../core/src/features/import-export/plugins/kept.ts';
+import { systemClock } from '../../../core/src/platform/clock.ts';
+import { openStorage } from '../../../core/src/composition/storage.ts';
 import { packageArchive } from '../../support/archive.ts';
 import {
     auditOf,

@@ -5,7 +5,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { defineEntity, p, type EntitySchema } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
-import { openDatabase, type Database } from '../../../core/src/db/database.ts';
+import { openDatabase, type Database } from '../../../core/src/platform/database/database.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

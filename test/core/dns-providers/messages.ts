@@ -11,9 +11,9 @@ import {
     encodeUpdate,
     recordTypes,
     textOf
-} from '../../../core/src/dns-providers/dns-message.ts';
-import { isAllowedVariable, readCodes, readType } from '../../../core/src/dns-providers/lego-help.ts';
-import { signMessage, verifyReply, type TsigKey } from '../../../core/src/dns-providers/tsig.ts';
+} from '../../../core/src/features/dns-providers/rfc2136/dns-message.ts';
+import { isAllowedVariable, readCodes, readType } from '../../../core/src/features/dns-providers/lego/help.ts';
+import { signMessage, verifyReply, type TsigKey } from '../../../core/src/features/dns-providers/rfc2136/tsig.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

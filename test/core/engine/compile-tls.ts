@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
 import type { Site, SiteCertificate } from '../../../core/src/engine/site.ts';
-import { permissionPath } from '../../../core/src/engine/render/compile-dispatch.ts';
+import { permissionPath } from '../../../core/src/engine/render/compile/dispatch.ts';
 import { startCaddy, until } from '../../support/caddy.ts';
 import type { TestCaddy } from '../../support/caddy.ts';
 import { testSite } from '../../support/site.ts';

@@ -2,8 +2,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { literal, unsupportedPlaceholders } from '../../../core/src/engine/render/placeholder.ts';
-import { shares } from '../../../core/src/engine/render/profile-proxy.ts';
-import { parseUpstream } from '../../../core/src/engine/render/profile-upstream.ts';
+import { shares } from '../../../core/src/engine/render/profile/proxy.ts';
+import { parseUpstream } from '../../../core/src/engine/render/profile/upstream.ts';
 import type { Site } from '../../../core/src/engine/site.ts';
 import { testSite } from '../../support/site.ts';
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { createSiteTable } from '../../../core/src/engine/files/table.ts';
+import { createSiteTable } from '../../../core/src/engine/files/table/table.ts';
 import { creates, faultyRig, realRig, removes, updates } from '../../support/engine-rig.ts';
 import type { FaultyRig, Rig } from '../../support/engine-rig.ts';
 import { until } from '../../support/real-engine.ts';

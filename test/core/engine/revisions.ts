@@ -2,7 +2,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import type { EngineSettings } from '../../../core/src/engine/site.ts';
 import { KEPT } from '../../../core/src/engine/revisions.ts';
-import { createSiteTable } from '../../../core/src/engine/files/table.ts';
+import { createSiteTable } from '../../../core/src/engine/files/table/table.ts';
 import { creates, faultyRig, removes, updates } from '../../support/engine-rig.ts';
 import type { FaultyRig } from '../../support/engine-rig.ts';
 import { callOf, person } from '../../support/store.ts';

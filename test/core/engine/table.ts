@@ -17,10 +17,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { createSiteTable } from '../../../core/src/engine/files/table.ts';
-import type { SiteTable } from '../../../core/src/engine/files/table.ts';
-import { entryText, fitsEntry, parseEntry } from '../../../core/src/engine/files/table-entry.ts';
-import { folderOf, nameOfFolder } from '../../../core/src/engine/files/table-name.ts';
+import { createSiteTable } from '../../../core/src/engine/files/table/table.ts';
+import type { SiteTable } from '../../../core/src/engine/files/table/table.ts';
+import { entryText, fitsEntry, parseEntry } from '../../../core/src/engine/files/table/entry.ts';
+import { folderOf, nameOfFolder } from '../../../core/src/engine/files/table/name.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
@@ -254,7 +254,7 @@ describe('createSiteTable', () => {
     it('shows each name old or new after a kill at any moment', { timeout: 30_000 }, async () => {
         const entries = [entry('h:1'), entry('h:2'), null];
         const script = `
-            import { createSiteTable } from ${JSON.stringify(fileURLToPath(new URL('../../../core/src/engine/files/table.ts', import.meta.url)))};
+            import { createSiteTable } from ${JSON.stringify(fileURLToPath(new URL('../../../core/src/engine/files/table/table.ts', import.meta.url)))};
             const table = createSiteTable({ table: ${JSON.stringify(root)}, owner: { switched: false } });
             const entries = ${JSON.stringify(entries)};
             process.stdout.write('go');

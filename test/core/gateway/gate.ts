@@ -6,11 +6,11 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { joi, type Socket } from '@portico/sdk';
 import { WebSocket } from 'ws';
-import type { GateLimits } from '../../../core/src/gateway/gate.ts';
-import { createGate } from '../../../core/src/gateway/gate.ts';
-import { createGateway, type Gateway } from '../../../core/src/gateway/gateway.ts';
-import { json, socket, stream, upload, type Route } from '../../../core/src/http/route.ts';
-import { createHttpServer, type HttpServer } from '../../../core/src/http/server.ts';
+import type { GateLimits } from '../../../core/src/server/gateway/gate.ts';
+import { createGate } from '../../../core/src/server/gateway/gate.ts';
+import { createGateway, type Gateway } from '../../../core/src/server/gateway/gateway.ts';
+import { json, socket, stream, upload, type Route } from '../../../core/src/server/http/route.ts';
+import { createHttpServer, type HttpServer } from '../../../core/src/server/http/server.ts';
 import { createTestPorts, type TestPorts } from '../../support/http-ports.ts';
 
 export const lab = Lab.script();

@@ -5,9 +5,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { joi, reply, type Socket } from '@portico/sdk';
 import { WebSocket } from 'ws';
-import { createGateway, type Gateway } from '../../../core/src/gateway/gateway.ts';
-import { download, http, json, socket, stream, upload, type Route } from '../../../core/src/http/route.ts';
-import { createHttpServer, type HttpServer } from '../../../core/src/http/server.ts';
+import { createGateway, type Gateway } from '../../../core/src/server/gateway/gateway.ts';
+import { download, http, json, socket, stream, upload, type Route } from '../../../core/src/server/http/route.ts';
+import { createHttpServer, type HttpServer } from '../../../core/src/server/http/server.ts';
 import { createTestPorts, type TestPorts } from '../../support/http-ports.ts';
 
 export const lab = Lab.script();

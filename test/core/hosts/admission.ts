@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
-import { contains } from '../../../core/src/hosts/admission.ts';
+import { contains } from '../../../core/src/features/hosts/admission.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';
 import { until } from '../../support/real-engine.ts';
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts';

@@ -8,7 +8,7 @@ import {
     siteName,
     upstreamAddress,
     webUrl
-} from '../../../core/src/hosts/normalise.ts';
+} from '../../../core/src/features/hosts/normalise.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { createReadable, fileFault, folderFault, resolvePath } from '../../../core/src/hosts/paths.ts';
+import { createReadable, fileFault, folderFault, resolvePath } from '../../../core/src/features/hosts/paths.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

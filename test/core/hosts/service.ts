@@ -5,9 +5,9 @@ import * as Lab from '@hapi/lab';
 import { verify } from '@node-rs/bcrypt';
 import { createFailure, isFailure, type FailureError } from '@portico/sdk';
 import type Joi from 'joi';
-import type { Call } from '../../../core/src/call.ts';
-import type { HostChange, HostView } from '../../../core/src/hosts/schema.ts';
-import { hostView } from '../../../core/src/hosts/schema.ts';
+import type { Call } from '../../../core/src/platform/call.ts';
+import type { HostChange, HostView } from '../../../core/src/features/hosts/schema.ts';
+import { hostView } from '../../../core/src/features/hosts/schema.ts';
 import { adminMay, createHostKit, operatorMay, type HostKit } from '../../support/hosts.ts';
 import { callOf, person } from '../../support/store.ts';
 

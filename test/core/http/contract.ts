@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
-import type { OpenApiDocument } from '../../../core/src/http/openapi.ts';
+import type { OpenApiDocument } from '../../../core/src/server/http/openapi/document.ts';
 import type { Answer } from '../../support/client.ts';
 import { contractCheck, type ContractCheck } from '../../support/contract.ts';
 import {

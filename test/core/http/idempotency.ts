@@ -1,9 +1,9 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { readFileSync } from 'node:fs';
-import { idempotencyEntities, idempotencyMigrations } from '../../../core/src/http/idempotency-entities.ts';
-import { createIdempotency } from '../../../core/src/http/idempotency.ts';
-import type { Idempotency, KeyInUse } from '../../../core/src/http/ports.ts';
+import { idempotencyEntities, idempotencyMigrations } from '../../../core/src/server/http/idempotency/entities.ts';
+import { createIdempotency } from '../../../core/src/server/http/idempotency/idempotency.ts';
+import type { Idempotency, KeyInUse } from '../../../core/src/server/http/ports.ts';
 import { handClock, openStore, person, type HandClock, type Store } from '../../support/store.ts';
 
 export const lab = Lab.script();

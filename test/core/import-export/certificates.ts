@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { open, seal, type Sealed, type SecretMap } from '../../../core/src/import-export/vault.ts';
+import { open, seal, type Sealed, type SecretMap } from '../../../core/src/features/import-export/vault.ts';
 import { noBind, startBind, type Bind } from '../../support/bind.ts';
 import type { Answer } from '../../support/client.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';

@@ -1,9 +1,9 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { digestOf } from '../../../core/src/import-export/digest.ts';
-import { readDocument } from '../../../core/src/import-export/document.ts';
-import { open, seal, Unsealed } from '../../../core/src/import-export/vault.ts';
-import { hostsOfCaddy } from '../../../core/src/import-export/caddy.ts';
+import { digestOf } from '../../../core/src/features/import-export/digest.ts';
+import { readDocument } from '../../../core/src/features/import-export/document.ts';
+import { open, seal, Unsealed } from '../../../core/src/features/import-export/vault.ts';
+import { hostsOfCaddy } from '../../../core/src/features/import-export/caddy/caddy.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

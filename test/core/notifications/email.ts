@@ -7,10 +7,10 @@ import {
     createEmailSender,
     senderPattern,
     type EmailFields
-} from '../../../core/src/notifications/email.ts';
-import { compose, type Message } from '../../../core/src/notifications/message.ts';
-import type { Attempt } from '../../../core/src/notifications/sender.ts';
-import { createOutbound } from '../../../core/src/outbound/client.ts';
+} from '../../../core/src/features/notifications/email.ts';
+import { compose, type Message } from '../../../core/src/features/notifications/message.ts';
+import type { Attempt } from '../../../core/src/features/notifications/sender.ts';
+import { createOutbound } from '../../../core/src/platform/outbound/client.ts';
 import { openMailServer, type MailServer, type MailServerOptions } from '../../support/mail-server.ts';
 import { until } from '../../support/notifying.ts';
 

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import type { Payload } from '../../../core/src/notifications/message.ts';
-import type { NotificationsOptions } from '../../../core/src/notifications/notifications.ts';
-import type { ChannelView, DeliveryView } from '../../../core/src/notifications/schema.ts';
+import type { Payload } from '../../../core/src/features/notifications/message.ts';
+import type { NotificationsOptions } from '../../../core/src/features/notifications/notifications.ts';
+import type { ChannelView, DeliveryView } from '../../../core/src/features/notifications/schema.ts';
 import { openNotifying, until, type Notifying } from '../../support/notifying.ts';
 import { openReceiver, verifies, type Received, type Receiver } from '../../support/receiver.ts';
 import { callOf, handClock, person } from '../../support/store.ts';
@@ -308,7 +308,7 @@ describe('createNotifications', () => {
     });
 
     it('refuses private addresses unless they are allowed, at each attempt', async () => {
-        const { createOutbound } = await import('../../../core/src/outbound/client.ts');
+        const { createOutbound } = await import('../../../core/src/platform/outbound/client.ts');
         let allow: string[] = [];
         await open({
             outbound: createOutbound({ allow: () => allow, log: { warn: () => undefined } }),

@@ -9,7 +9,7 @@ import {
     parseRange,
     type Address,
     type Range
-} from '../../../core/src/outbound/addresses.ts';
+} from '../../../core/src/platform/outbound/addresses.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

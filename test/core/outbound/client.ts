@@ -15,7 +15,7 @@ import { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { createOutbound, OutboundFailure, type Outbound } from '../../../core/src/outbound/client.ts';
+import { createOutbound, OutboundFailure, type Outbound } from '../../../core/src/platform/outbound/client.ts';
 import { openNameServer, type NameServer } from '../../support/name-server.ts';
 
 export const lab = Lab.script();

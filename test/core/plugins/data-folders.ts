@@ -15,10 +15,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 import type { Found } from '@portico/registry';
-import { openDatabase, type Database } from '../../../core/src/db/database.ts';
-import { copyData } from '../../../core/src/plugins/copy.ts';
-import { PluginData } from '../../../core/src/plugins/data-folders.ts';
-import { pluginEntities, pluginMigrations } from '../../../core/src/plugins/entities.ts';
+import { openDatabase, type Database } from '../../../core/src/platform/database/database.ts';
+import { copyData } from '../../../core/src/plugins/manager/copy.ts';
+import { PluginData } from '../../../core/src/plugins/manager/data-folders.ts';
+import { pluginEntities, pluginMigrations } from '../../../core/src/plugins/manager/entities.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { definePlugin, type Context, type FailureError } from '@portico/sdk';
-import type { Capabilities, Generation } from '../../../core/src/plugins/host/generation.ts';
+import type { Capabilities, Generation } from '../../../core/src/plugins/manager/host/generation.ts';
 import { itUnless } from '../../support/skip.ts';
 import { createPluginRig, type PluginRig, type RigOptions } from '../../support/plugin-host.ts';
 

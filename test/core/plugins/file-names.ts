@@ -13,7 +13,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { definePlugin, type Context, type FailureError, type Files } from '@portico/sdk';
 import filemanager from '../../../extensions/filemanager/src/index.ts';
-import { bytesOf, nameOf } from '../../../core/src/plugins/host/file-name.ts';
+import { bytesOf, nameOf } from '../../../core/src/plugins/manager/host/file-name.ts';
 import { createPluginRig, type PluginRig } from '../../support/plugin-host.ts';
 
 export const lab = Lab.script();

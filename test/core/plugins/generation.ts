@@ -7,7 +7,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { definePlugin, joi, type Context, type Notify } from '@portico/sdk';
 import { defineEntity, p } from '@portico/sdk/db';
-import { GenerationFault } from '../../../core/src/plugins/host/generation.ts';
+import { GenerationFault } from '../../../core/src/plugins/manager/host/generation.ts';
 import { caller } from '../../support/http-ports.ts';
 import { createPluginRig, type PluginRig } from '../../support/plugin-host.ts';
 

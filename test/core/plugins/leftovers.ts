@@ -9,7 +9,7 @@ import { Worker } from 'node:worker_threads';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { definePlugin, joi, type Context } from '@portico/sdk';
-import { Leftovers } from '../../../core/src/plugins/host/leftovers.ts';
+import { Leftovers } from '../../../core/src/plugins/runtime/leak-detector.ts';
 import { createPluginRig, type PluginRig, type RunOptions } from '../../support/plugin-host.ts';
 
 export const lab = Lab.script();

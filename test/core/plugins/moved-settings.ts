@@ -7,7 +7,7 @@ import {
     sealMoved,
     splitMoved,
     withPresent
-} from '../../../core/src/plugins/moved-settings.ts';
+} from '../../../core/src/plugins/manager/moved-settings.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { definePlugin, type Assets } from '@portico/sdk';
-import type { Generation } from '../../../core/src/plugins/host/generation.ts';
+import type { Generation } from '../../../core/src/plugins/manager/host/generation.ts';
 import { createPluginRig, type PluginRig, type RunOptions } from '../../support/plugin-host.ts';
 
 export const lab = Lab.script();

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { definePlugin, type Child, type Context, type SpawnOptions } from '@portico/sdk';
-import type { Capabilities, Generation } from '../../../core/src/plugins/host/generation.ts';
+import type { Capabilities, Generation } from '../../../core/src/plugins/manager/host/generation.ts';
 import { createPluginRig, type PluginRig } from '../../support/plugin-host.ts';
 import { itUnless } from '../../support/skip.ts';
 

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { definePlugin, type Context } from '@portico/sdk';
-import type { Generation } from '../../../core/src/plugins/host/generation.ts';
+import type { Generation } from '../../../core/src/plugins/manager/host/generation.ts';
 import { startPanel } from '../../support/panel.ts';
 import { createPluginRig, entriesOf, type PluginRig } from '../../support/plugin-host.ts';
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type { EntitySchema } from '@mikro-orm/core';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { openDatabase, type Database } from '../../../core/src/db/database.ts';
-import { pluginHostEntities, pluginHostMigrations } from '../../../core/src/plugins/host/entities.ts';
-import { Schedules } from '../../../core/src/plugins/host/schedules.ts';
+import { openDatabase, type Database } from '../../../core/src/platform/database/database.ts';
+import { pluginHostEntities, pluginHostMigrations } from '../../../core/src/plugins/manager/host/entities.ts';
+import { Schedules } from '../../../core/src/plugins/manager/host/schedules.ts';
 import { createTestPorts, type TestPorts } from '../../support/http-ports.ts';
 import { until } from '../../support/real-engine.ts';
 

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { prepareDataDir } from '../../../core/src/data-dir.ts';
+import { prepareDataDir } from '../../../core/src/platform/data-dir.ts';
 import { engineHome } from '../../../core/src/engine/files/home.ts';
 import { Client } from '../../support/client.ts';
 import { startPanel } from '../../support/panel.ts';

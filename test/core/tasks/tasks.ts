@@ -1,10 +1,10 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import type { StreamEvent } from '@portico/sdk';
-import type { Caller } from '../../../core/src/call.ts';
-import { fail } from '../../../core/src/errors.ts';
-import { taskEntities, taskMigrations } from '../../../core/src/tasks/entities.ts';
-import { createTasks, type TaskRun, type Tasks, type TaskStart } from '../../../core/src/tasks/tasks.ts';
+import type { Caller } from '../../../core/src/platform/call.ts';
+import { fail } from '../../../core/src/platform/errors.ts';
+import { taskEntities, taskMigrations } from '../../../core/src/features/tasks/entities.ts';
+import { createTasks, type TaskRun, type Tasks, type TaskStart } from '../../../core/src/features/tasks/tasks.ts';
 import { callOf, handClock, openStore, person, type Store } from '../../support/store.ts';
 
 export const lab = Lab.script();

@@ -1,8 +1,8 @@
 import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
-import { commonWords } from '../../../core/src/users/common-passwords.ts';
-import { faultOf } from '../../../core/src/users/password-policy.ts';
-import { createPasswords, type Hasher } from '../../../core/src/users/passwords.ts';
+import { commonWords } from '../../../core/src/features/users/common-passwords.ts';
+import { faultOf } from '../../../core/src/features/users/password-policy.ts';
+import { createPasswords, type Hasher } from '../../../core/src/features/users/passwords.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
 import { metrics } from '../../../extensions/monitoring/src/catalogue.ts';
-import { json } from '../../../core/src/http/route.ts';
+import { json } from '../../../core/src/server/http/route.ts';
 import { entriesOf } from '../../support/plugin-host.ts';
 import { memoryOf, snapshot } from './machine.ts';
 import { base, createMonitoringRig, type MonitoringRig } from './rig.ts';

@@ -12,7 +12,7 @@ import { createSupervisor } from './supervisor.ts';
 import { defaultTiming } from './timing.ts';
 import { Turns } from './turns.ts';
 import { validateConfig } from './validation.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../platform/log.ts';
 import type { EngineFolders } from '../files/home.ts';
 import type { EngineInstance } from './instance.ts';
 import type { Listener } from './listeners.ts';

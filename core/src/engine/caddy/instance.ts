@@ -7,7 +7,7 @@ import { checkSocket } from '../files/home.ts';
 import { EngineUnavailable } from '../port.ts';
 import { endProcess, findEngine, forgetPid, isAlive, spawnEngine } from './process.ts';
 import { parseEngineVersion } from '../render/version.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../platform/log.ts';
 import type { EngineFolders } from '../files/home.ts';
 import type { EngineVersion } from '../port.ts';
 import type { ProcessIdentity } from './process.ts';

@@ -1,6 +1,6 @@
 /** Text of users in the engine's configuration: the engine expands `{…}`, and what was typed must be what is served. */
 import { isIPv4, isIPv6 } from 'node:net';
-import { parseUpstream } from './profile-upstream.ts';
+import { parseUpstream } from './profile/upstream.ts';
 import type { HeaderOperation, Site } from '../site.ts';
 
 /** Fields of a site whose text the engine would not serve as typed. */

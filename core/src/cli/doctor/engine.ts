@@ -1,0 +1,212 @@
+/** Checks of the proxy engine: its binary, whom it runs as, its process, and the ports that it serves on. */
+import { readFileSync, readlinkSync } from 'node:fs';
+import Sqlite from 'better-sqlite3';
+import type { Config } from '../../platform/config.ts';
+import { pingAdmin } from '../../engine/caddy/admin.ts';
+import { findBinary, runBinary } from '../../engine/caddy/binary.ts';
+import { engineFeatures, type EngineFeatures } from '../../engine/render/features.ts';
+import { checkSocket, engineHome, type EngineFolders } from '../../engine/files/home.ts';
+import { probeListeners } from '../../engine/caddy/listeners.ts';
+import { findEngine, startOf, type FoundEngine } from '../../engine/caddy/process.ts';
+import { parseEngineVersion } from '../../engine/render/version.ts';
+import { definitions } from '../../features/settings/definitions.ts';
+import { fault, ok, warn, type Check } from './check.ts';
+import { databaseOf } from '../folder.ts';
+
+const patienceMs = 5_000;
+const install = 'Install Caddy (https://caddyserver.com/docs/install), or name its binary in PORTICO_CADDY';
+
+/** What an admin notices of a feature that a version lacks. */
+const without: Readonly<Record<keyof EngineFeatures, string | null>> = {
+    streamCloseDelay: 'a change that needs a reload cuts every WebSocket',
+    permissionModule: null,
+    weightedRoundRobin: null,
+    rewritesHostForTls: null,
+    http3: 'no HTTP/3'
+};
+
+export async function checkEngine(config: Config): Promise<Check[]> {
+    let folders: EngineFolders;
+    try {
+        folders = engineHome(config.dataDir, config.engineUser);
+    } catch (error) {
+        const user = fault(
+            'engine-user',
+            (error as Error).message,
+            'Set PORTICO_ENGINE_USER, or install the package of the engine'
+        );
+        return binaryOf(config) === null ? [missing(config), user] : [user];
+    }
+    const { owner } = folders;
+    const user = ok(
+        'engine-user',
+        owner.switched
+            ? `${owner.name} (${owner.uid}), with the right to bind low ports and no other`
+            : `the panel's own user (${owner.uid})`
+    );
+    const found = findEngine(folders);
+    return [
+        await checkBinary(config, folders),
+        user,
+        await checkProcess(folders, found),
+        ...(await checkPorts(config, folders, found))
+    ];
+}
+
+function binaryOf({ caddy }: Config): string | null {
+    return findBinary(caddy === 'caddy' ? null : caddy);
+}
+
+function missing({ caddy }: Config): Check {
+    return fault(
+        'engine-binary',
+        caddy === 'caddy'
+            ? 'there is no caddy on the PATH'
+            : `there is no executable at ${caddy} (PORTICO_CADDY)`,
+        install
+    );
+}
+
+async function checkBinary(config: Config, folders: EngineFolders): Promise<Check> {
+    const binary = binaryOf(config);
+    if (binary === null) {
+        return missing(config);
+    }
+    const { code, stdout, stderr } = await runBinary(folders, binary, ['version'], { timeoutMs: patienceMs });
+    if (code !== 0) {
+        return fault(
+            'engine-binary',
+            `${binary} version failed${stderr === '' ? '' : `: ${stderr.trim().slice(0, 200)}`}`,
+            install
+        );
+    }
+    const version = parseEngineVersion(stdout);
+    const features = engineFeatures(version);
+    const lacking = (Object.keys(without) as (keyof EngineFeatures)[])
+        .filter((feature) => !features[feature])
+        .map((feature) => without[feature])
+        .filter((words) => words !== null);
+    const evidence = `Caddy ${version?.text ?? `of an unknown version (${stdout.trim().slice(0, 40)})`} at ${binary}`;
+    return lacking.length === 0
+        ? ok('engine-binary', evidence)
+        : warn(
+              'engine-binary',
+              `${evidence}; with this version ${lacking.join('; ')}`,
+              'A newer Caddy (2.8 or later) has all of it'
+          );
+}
+
+async function checkProcess(folders: EngineFolders, found: FoundEngine | null): Promise<Check> {
+    if (found === null) {
+        return warn(
+            'engine-process',
+            'no engine runs for this data folder: nothing is served',
+            'The panel starts it, unless it was stopped by wish: POST /api/proxyengine/start'
+        );
+    }
+    const { pid } = found.identity;
+    const evidence = `process ${pid}, since ${startOf(found.identity).toISOString()}`;
+    if (!found.current) {
+        return warn(
+            'engine-process',
+            `${evidence}, but not as the user ${folders.owner.name}`,
+            'Restart the engine: POST /api/proxyengine/restart'
+        );
+    }
+    try {
+        if (!checkSocket(folders) || !(await pingAdmin(folders, patienceMs))) {
+            return fault(
+                'engine-process',
+                `${evidence}, but it does not answer at ${folders.adminSocket}`,
+                'Start the panel: it takes the engine over, or replaces it'
+            );
+        }
+    } catch (error) {
+        return fault(
+            'engine-process',
+            `${evidence}; ${(error as Error).message}`,
+            'Find out who made that socket, and remove it'
+        );
+    }
+    return isReplaced(pid)
+        ? warn(
+              'engine-process',
+              `${evidence}, answers, but its binary was replaced since`,
+              'Restart the engine to run the new one: POST /api/proxyengine/restart'
+          )
+        : ok('engine-process', `${evidence}, answers`);
+}
+
+function isReplaced(pid: number): boolean {
+    try {
+        return readlinkSync(`/proc/${pid}/exe`).endsWith(' (deleted)');
+    } catch {
+        return false; // another user's: not ours to see
+    }
+}
+
+async function checkPorts(
+    config: Config,
+    { owner }: EngineFolders,
+    found: FoundEngine | null
+): Promise<Check[]> {
+    const ports = {
+        'engine-http': portOf(config, 'engine.httpPort'),
+        'engine-https': portOf(config, 'engine.httpsPort')
+    };
+    const lowest = Number(read('/proc/sys/net/ipv4/ip_unprivileged_port_start') ?? 1024);
+    return Promise.all(
+        Object.entries(ports).map(async ([id, port]) => {
+            const [problem] = await probeListeners([{ network: 'tcp', host: '', port }], {
+                pid: found?.identity.pid ?? null,
+                listeners: []
+            });
+            if (problem !== undefined) {
+                return fault(
+                    id,
+                    problem,
+                    `End what listens there, or set another port (engine.${id === 'engine-http' ? 'httpPort' : 'httpsPort'})`
+                );
+            }
+            if (port < lowest && !owner.switched && owner.uid !== 0 && found === null) {
+                return warn(
+                    id,
+                    `port ${port} needs a right that the user ${owner.uid} does not have by itself`,
+                    'Give the binary the right (setcap cap_net_bind_service=+ep), run the panel as root, or use another port'
+                );
+            }
+            return ok(id, `port ${port} is free, or held by the engine`);
+        })
+    );
+}
+
+/** The environment's, else what is stored, else the default. */
+function portOf(config: Config, key: 'engine.httpPort' | 'engine.httpsPort'): number {
+    const definition = definitions[key];
+    const fixed = definition.environment?.read(config) ?? null;
+    if (fixed !== null) {
+        return fixed;
+    }
+    const db = new Sqlite(databaseOf(config.dataDir), {
+        readonly: true,
+        fileMustExist: true,
+        timeout: 5_000
+    });
+    try {
+        const row = db
+            .prepare<[string], { value: string | null }>('select value from settings where key = ?')
+            .get(key);
+        const stored: unknown = row?.value == null ? null : JSON.parse(row.value);
+        return typeof stored === 'number' ? stored : definition.default;
+    } finally {
+        db.close();
+    }
+}
+
+function read(path: string): string | null {
+    try {
+        return readFileSync(path, 'utf8');
+    } catch {
+        return null;
+    }
+}

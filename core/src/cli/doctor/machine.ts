@@ -1,0 +1,84 @@
+/** Checks of what is there before any panel: Node, the disk, and who owns what in the data folder. */
+import { readdirSync, statfsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../../platform/config.ts';
+import { fault, ok, warn, type Check } from './check.ts';
+import { whoAmI } from '../folder.ts';
+
+const leastNode = 24;
+const mebibyte = 1024 * 1024;
+const scarceBytes = 512 * mebibyte;
+const noneBytes = 32 * mebibyte;
+const scarceInodes = 1000;
+
+export function checkNode(): Check {
+    const { node } = process.versions;
+    const evidence = `Node ${node} (${process.execPath})`;
+    return Number(node.split('.')[0]) >= leastNode
+        ? ok('node', evidence)
+        : fault('node', evidence, `Portico needs Node ${leastNode} or newer`);
+}
+
+export function checkFolder({ dataDir }: Config): Check {
+    const { uid, mode } = statSync(dataDir);
+    const evidence = `${dataDir}, mode ${octal(mode)}, owner ${uid}, used as ${whoAmI()} (${process.geteuid?.() ?? 'unknown'})`;
+    if ((mode & 0o077) !== 0) {
+        return fault('data-folder', evidence, `Others may look into it: chmod 700 ${dataDir}`);
+    }
+    return uid === process.geteuid?.()
+        ? ok('data-folder', evidence)
+        : warn(
+              'data-folder',
+              evidence,
+              `It belongs to another user than the panel's files: chown it to the user whom the panel runs as`
+          );
+}
+
+/** Every file of keys, and the master key in its length: a panel does not start with one that others can read. */
+export function checkKeys({ dataDir }: Config): Check {
+    const folder = join(dataDir, 'keys');
+    const keys = readdirSync(folder).map((name) => ({ name, stat: statSync(join(folder, name)) }));
+    const open = keys.filter(({ stat }) => (stat.mode & 0o077) !== 0);
+    const strange = keys.filter(({ stat }) => stat.uid !== process.geteuid?.());
+    const evidence = `${keys.length} key files in ${folder}`;
+    if (open.length > 0) {
+        return fault(
+            'keys',
+            `${evidence}; others may read ${open.map(({ name, stat }) => `${name} (${octal(stat.mode)})`).join(', ')}`,
+            `chmod 600 ${open.map(({ name }) => join(folder, name)).join(' ')}; if somebody else had access to this machine, take them for known`
+        );
+    }
+    if (strange.length > 0) {
+        return fault(
+            'keys',
+            `${evidence}; ${strange.map(({ name, stat }) => `${name} belongs to the user ${stat.uid}`).join(', ')}`,
+            `chown them to the user ${process.geteuid?.() ?? ''}`
+        );
+    }
+    const master = keys.find(({ name }) => name === 'master');
+    return master?.stat.size === 32
+        ? ok('keys', `${evidence}, none readable by others`)
+        : fault(
+              'keys',
+              `${evidence}; master has ${master?.stat.size ?? 0} bytes instead of 32`,
+              'Put keys/master back from a backup'
+          );
+}
+
+export function checkDisk({ dataDir }: Config): Check {
+    const { bavail, bsize, blocks, ffree, files } = statfsSync(dataDir);
+    const free = bavail * bsize;
+    const evidence = `${Math.round(free / mebibyte)} MiB free of ${Math.round((blocks * bsize) / mebibyte)} MiB for ${dataDir}`;
+    const remedy = 'Make room: without it no change can be saved, and no audit entry written';
+    if (free < noneBytes) {
+        return fault('disk', evidence, remedy);
+    }
+    if (files > 0 && ffree < scarceInodes) {
+        return warn('disk', `${evidence}, but only ${ffree} files more`, remedy);
+    }
+    return free < scarceBytes ? warn('disk', evidence, remedy) : ok('disk', evidence);
+}
+
+function octal(mode: number): string {
+    return (mode & 0o777).toString(8).padStart(4, '0');
+}

@@ -1,0 +1,78 @@
+/** An export of a data folder whose panel does not run: the rows are read, and no engine is asked or started. */
+import { createAcmeAccounts } from '../../features/certificates/acme/accounts.ts';
+import { createCertificateStore } from '../../features/certificates/store.ts';
+import { createCertificateSection } from '../../features/certificates/export/export-section.ts';
+import { createDnsProviderStore } from '../../features/dns-providers/store.ts';
+import { createDnsProviderSection } from '../../features/dns-providers/export-section.ts';
+import type { Engine } from '../../engine/change.ts';
+import { createHostStore } from '../../features/hosts/store.ts';
+import { createHostSection } from '../../features/hosts/export-section.ts';
+import { createKeptPlugins } from '../../features/import-export/plugins/kept.ts';
+import type { PluginCatalogue } from '../../features/import-export/ports.ts';
+import type { ExportRequest, ImportExport } from '../../features/import-export/service.ts';
+import { knownFromRecords } from '../../plugins/manager/catalogue.ts';
+import { Records } from '../../plugins/manager/records.ts';
+import { createTransfer, type TransferParts } from '../../composition/import-export.ts';
+import type { Call } from '../../platform/call.ts';
+
+export type OfflineExportParts = Omit<
+    TransferParts,
+    'serving' | 'tasks' | 'plugins' | 'hooks' | 'kept' | 'notify'
+>;
+
+/** @throws VALIDATION_FAILED for a section that there is not */
+export async function exportOffline(
+    parts: OfflineExportParts,
+    request: ExportRequest,
+    call: Call
+): Promise<Awaited<ReturnType<ImportExport['export']>>> {
+    const { db, clock, keyring } = parts;
+    const rows = new Map((await createHostStore(db).load()).map((row) => [row.site.id, row]));
+    const absent = (): never => {
+        throw new TypeError('An export needs no engine');
+    };
+    // Only what is read is there: nothing else of an engine is asked by an export.
+    const engine = { draft: () => ({ hosts: rows }), change: absent, tryChange: absent } as unknown as Engine;
+    const dnsProviders = createDnsProviderStore(db, keyring);
+    const sections = {
+        dnsProviders: createDnsProviderSection({ db, clock, store: dnsProviders, usersOf: () => [] }),
+        certificates: createCertificateSection({
+            clock,
+            store: createCertificateStore(db, keyring),
+            accounts: createAcmeAccounts(db, keyring, clock),
+            providers: () => dnsProviders.list(),
+            covers: absent,
+            changed: absent
+        }),
+        hosts: createHostSection({
+            engine,
+            clock,
+            readable: absent,
+            hooks: { beforeSave: absent, guard: absent, afterChange: absent },
+            safety: absent
+        })
+    };
+    const tasks = { start: absent } as unknown as TransferParts['tasks'];
+    const known = knownFromRecords((await Records.open(db)).all(), keyring);
+    const plugins: PluginCatalogue = {
+        ready: () => Promise.resolve(),
+        list: () => known,
+        find: (name, packageName) =>
+            known.find((plugin) => plugin.name === name && plugin.package === packageName) ?? null,
+        prove: absent,
+        store: absent,
+        follow: absent,
+        running: () => null,
+        state: () => null,
+        requiredBy: () => [],
+        install: absent
+    };
+    return createTransfer({
+        ...parts,
+        tasks,
+        serving: { engine: engine as never, sections, adapt: absent },
+        kept: createKeptPlugins({ db, clock, keyring }),
+        plugins: () => plugins,
+        notify: absent
+    }).export(request, call);
+}

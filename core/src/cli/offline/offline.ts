@@ -1,0 +1,156 @@
+/** The services that the command line needs, on the data folder of a panel that does not run. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { createAudit, type Audit } from '../../features/audit/audit.ts';
+import { createAuth, type Auth } from '../../features/auth/auth.ts';
+import type { Call } from '../../platform/call.ts';
+import { systemClock } from '../../platform/clock.ts';
+import type { Config } from '../../platform/config.ts';
+import type { DataLock } from '../../platform/data-dir.ts';
+import type { Database } from '../../platform/database/database.ts';
+import type { ExportDocument } from '../../features/import-export/document.ts';
+import type { ExportRequest } from '../../features/import-export/service.ts';
+import type { Keyring } from '../../platform/keyring.ts';
+import { createLog } from '../../platform/log.ts';
+import { createSettings } from '../../features/settings/settings.ts';
+import { openStorage } from '../../composition/storage.ts';
+import { createSystemCall } from '../../server/http/request/system-call.ts';
+import { Accounts } from '../../features/users/accounts.ts';
+import { Console } from '../../features/users/console.ts';
+import { createPasswords } from '../../features/users/passwords.ts';
+import { createPermissions } from '../../features/users/permissions.ts';
+import { Roles } from '../../features/users/roles.ts';
+import { Users } from '../../features/users/users.ts';
+import { Complaint } from '../complaint.ts';
+import { databaseOf } from '../folder.ts';
+import { strangeMigrations } from '../migrations.ts';
+import { exportOffline } from './export.ts';
+import type { PluginDesk } from '../plugin/plugin-admin.ts';
+
+export interface Offline {
+    readonly audit: Audit;
+    readonly auth: Auth;
+    readonly users: Users;
+    readonly accounts: Accounts;
+    readonly console: Console;
+    /** The panel as one document. */
+    exportDocument(request: ExportRequest): Promise<ExportDocument>;
+    /** Its plugins, of which no code runs. */
+    plugins(): Promise<PluginDesk>;
+    /** A call of the system, on record as the console's. */
+    call(): Call;
+    close(): Promise<void>;
+}
+
+export interface OfflineOptions {
+    readonly config: Config;
+    readonly keyring: Keyring;
+    /** Let go of when it is closed, or when it cannot be opened. */
+    readonly lock: DataLock;
+    readonly userAgent: string;
+}
+
+/** @throws Error of the database when it cannot be opened; what the settings or the secret of the tokens are wrong with */
+export async function openOffline({ config, keyring, lock, userAgent }: OfflineOptions): Promise<Offline> {
+    let db: Database | null = null;
+    try {
+        refuseNewer(databaseOf(config.dataDir));
+        db = await openStorage(config.dataDir);
+        return await build(db, config, keyring, lock, userAgent);
+    } catch (error) {
+        await db?.close();
+        lock.release();
+        throw error;
+    }
+}
+
+/** A database that a newer version has migrated is not ours to write to. */
+function refuseNewer(file: string): void {
+    const db = new Sqlite(file, { fileMustExist: true, timeout: 5_000 });
+    try {
+        const unknown = strangeMigrations(db);
+        if (unknown.length > 0) {
+            throw new Complaint(
+                `${file} was written by a newer version of Portico (${unknown.join(', ')}): use the command line of that version`
+            );
+        }
+    } finally {
+        db.close();
+    }
+}
+
+const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+};
+
+async function build(
+    db: Database,
+    config: Config,
+    keyring: Keyring,
+    lock: DataLock,
+    userAgent: string
+): Promise<Offline> {
+    const clock = systemClock;
+    const log = createLog({
+        level: 'warn',
+        write: (line) => process.stderr.write(`portico: ${(JSON.parse(line) as { msg: string }).msg}\n`)
+    });
+    const settings = await createSettings({ db, keyring, config, clock, log });
+    const audit = await createAudit({
+        db,
+        keyring,
+        headFile: join(config.dataDir, 'audit.head'),
+        clock,
+        log,
+        retentionDays: () => settings.get('audit.retentionDays')
+    });
+    const roles = new Roles({ db, clock, permissions: createPermissions() });
+    const accounts = new Accounts({ db, clock, passwords: createPasswords(), roles });
+    const auth = createAuth({
+        db,
+        clock,
+        keyring,
+        recorder: audit,
+        accounts,
+        settings,
+        resolve: () => null,
+        jwtSecret: config.jwtSecret
+    });
+    const users = new Users({ db, clock, accounts, roles, logins: auth });
+    return {
+        audit,
+        auth,
+        users,
+        accounts,
+        console: new Console({ db, accounts, users, logins: auth }),
+        exportDocument: (request) =>
+            exportOffline(
+                { db, clock, keyring, log, audit, settings, roles, accounts, auth, version },
+                request,
+                createSystemCall(audit, undefined, userAgent)
+            ),
+        async plugins() {
+            const { openOfflinePlugins } = await import('./plugins.ts');
+            return openOfflinePlugins({
+                config,
+                db,
+                keyring,
+                clock,
+                audit,
+                call: () => createSystemCall(audit, undefined, userAgent),
+                async forgetArea(tx, area) {
+                    await roles.forgetArea(tx, area);
+                    await auth.apiTokens.forgetArea(tx, area);
+                }
+            });
+        },
+        call: () => createSystemCall(audit, undefined, userAgent),
+        async close() {
+            await auth.stop();
+            await audit.close();
+            await db.close();
+            lock.release();
+        }
+    };
+}

@@ -1,0 +1,30 @@
+/** `portico plugin disable`: the way out when a plugin keeps the panel from starting. */
+import { jsonOption, type Command } from '../command.ts';
+import { plain } from '../output.ts';
+import { atDesk } from './reach.ts';
+import { fateOf } from './describe.ts';
+
+export const pluginDisable: Command = {
+    name: 'plugin disable',
+    positionals: ['<name>'],
+    summary: 'Switch a plugin off; its data and settings stay',
+    details: [
+        'Works without a panel as well, and then runs no code of it: the way out when a plugin keeps the panel from starting.'
+    ],
+    options: {
+        cascade: { type: 'boolean', description: 'Disable what requires it before it' },
+        ...jsonOption
+    },
+    async run({ config, output, positionals, flag }) {
+        const [name = ''] = positionals;
+        const { plugin, message, isRunning } = await atDesk(config, '', async (desk) => ({
+            ...(await desk.change(name, { enabled: false, grants: null }, { cascade: flag('cascade') })),
+            isRunning: desk.isRunning
+        }));
+        output.say(
+            `${name} ${plain(fateOf(plugin, isRunning))}.${message === null ? '' : ` ${plain(message)}.`}`
+        );
+        output.result(plugin, null);
+        return 0;
+    }
+};

@@ -1,0 +1,262 @@
+/** Import and export, put together: every section of a document, in the order in which they are planned and written. */
+import type { HookHost } from '@portico/sdk/host';
+import type { Audit } from '../features/audit/audit.ts';
+import type { Auth } from '../features/auth/auth.ts';
+import type { Call } from '../platform/call.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Database } from '../platform/database/database.ts';
+import { collectContributions, noHooks, type Given } from '../features/import-export/plugins/contributions.ts';
+import type { KeptPlugins } from '../features/import-export/plugins/kept.ts';
+import { createPluginSection, pluginsOfPanel } from '../features/import-export/plugins/section.ts';
+import type { MovedPlugin, PluginCatalogue, PluginHooks } from '../features/import-export/ports.ts';
+import { Restorer, type RestorerOptions } from '../features/import-export/plugins/restorer.ts';
+import { createImportExport, type ImportExport } from '../features/import-export/service.ts';
+import type { Keyring } from '../platform/keyring.ts';
+import type { Logger } from '../platform/log.ts';
+import { Catalogue, type CatalogueOptions } from '../plugins/manager/catalogue.ts';
+import type { Installer } from '../plugins/manager/installer.ts';
+import type { Serving } from './proxy.ts';
+import type { Settings } from '../features/settings/settings.ts';
+import { createSettingsSection } from '../features/settings/export-section.ts';
+import type { Tasks } from '../features/tasks/tasks.ts';
+import type { Accounts } from '../features/users/accounts.ts';
+import { createRoleSection } from '../features/users/role-export-section.ts';
+import type { Roles } from '../features/users/roles.ts';
+import { createUserSection } from '../features/users/export-section.ts';
+
+export interface TransferParts {
+    readonly db: Database;
+    readonly keyring: Keyring;
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly audit: Audit;
+    readonly tasks: Tasks;
+    readonly settings: Settings;
+    readonly roles: Roles;
+    readonly accounts: Accounts;
+    readonly auth: Auth;
+    readonly serving: Pick<Serving, 'engine' | 'sections' | 'adapt'>;
+    readonly kept: KeptPlugins;
+    /** Asked when it is needed: plugins are built after this. */
+    plugins(): PluginCatalogue;
+    /** Default: no plugin runs. */
+    readonly hooks?: PluginHooks;
+    readonly notify: RestorerOptions['notify'];
+    /** Of the panel. */
+    readonly version: string;
+}
+
+export function createTransfer({
+    db,
+    keyring,
+    clock,
+    log,
+    audit,
+    tasks,
+    settings,
+    roles,
+    accounts,
+    auth,
+    serving,
+    kept,
+    hooks = noHooks,
+    notify,
+    version,
+    ...parts
+}: TransferParts): ImportExport {
+    const { dnsProviders, certificates, hosts } = serving.sections;
+    const plugins = later(parts.plugins);
+    const restorer = new Restorer({
+        db,
+        clock,
+        log,
+        keyring,
+        recorder: audit,
+        hooks,
+        notify,
+        running: (name) => plugins.running(name)
+    });
+    return createImportExport({
+        sections: [
+            createSettingsSection(settings),
+            createRoleSection({ roles, clock }),
+            createUserSection({ db, clock, accounts, roles, logins: auth, factors: auth }),
+            dnsProviders,
+            certificates,
+            hosts,
+            createPluginSection({ plugins, kept, restorer })
+        ],
+        engine: serving.engine,
+        db,
+        tasks,
+        recorder: audit,
+        clock,
+        version,
+        foreign: { adapt: serving.adapt },
+        restorer,
+        async contributions({ isSealed, signal }) {
+            const running = new Set(hooks.givers());
+            const waiting = restorer.waiting();
+            const silent = pluginsOfPanel({ plugins, kept })
+                .filter(
+                    ({ name, package: packageName }) =>
+                        !running.has(name) &&
+                        (waiting.has(name) || plugins.find(name, packageName)?.gives === true)
+                )
+                .map(({ name }) => name);
+            if (!isSealed) {
+                return {
+                    given: new Map(),
+                    leftOut: [...running, ...silent]
+                        .sort()
+                        .map((name) => ({
+                            name,
+                            why: 'its own data is left out, since there is no passphrase to seal it under'
+                        }))
+                };
+            }
+            const live = await collectContributions(
+                hooks,
+                (name) => plugins.running(name)?.package ?? null,
+                signal
+            );
+            return withWaiting(live, waiting, silent);
+        }
+    });
+}
+
+/** What waits for its plugin belongs to the panel as well. */
+function withWaiting({ given, leftOut }: Given, waiting: Given['given'], silent: readonly string[]): Given {
+    return {
+        given: new Map([...waiting, ...given]),
+        leftOut: [
+            ...leftOut.map(({ name, why }) => ({ name, why: `its own data is left out: ${why}` })),
+            ...silent
+                .filter((name) => !waiting.has(name))
+                .map((name) => ({ name, why: 'its own data is left out, since it does not run' }))
+        ]
+    };
+}
+
+/** The taps of plugins at exports and imports. */
+export function pluginHooks(hooks: Pick<HookHost, 'taps' | 'collect'>): PluginHooks {
+    return {
+        givers: () => [
+            ...new Set(
+                hooks.taps().flatMap(({ hook, plugin }) => (hook === 'export.collect' ? [plugin] : []))
+            )
+        ],
+        give: (payload, signal) => hooks.collect('export.collect', async () => payload, { signal }),
+        restore: (plugin, payload, signal) =>
+            hooks.collect('import.restore', async () => payload, { only: [plugin], signal })
+    };
+}
+
+function later(plugins: () => PluginCatalogue): PluginCatalogue {
+    return {
+        ready: () => plugins().ready(),
+        list: () => plugins().list(),
+        find: (name, packageName) => plugins().find(name, packageName),
+        prove: (plugin, keeps) => plugins().prove(plugin, keeps),
+        store: (tx, plugin, revision) => plugins().store(tx, plugin, revision),
+        follow: (names) => plugins().follow(names),
+        running: (name) => plugins().running(name),
+        state: (name) => plugins().state(name),
+        requiredBy: (name) => plugins().requiredBy(name),
+        install: (plugin, call, signal) => plugins().install(plugin, call, signal)
+    };
+}
+
+/** What is known of plugins, and the installer, whose tasks an import waits for. */
+export interface PluginCatalogueParts extends CatalogueOptions {
+    readonly installer: Pick<Installer, 'install'>;
+    readonly kept: KeptPlugins;
+    readonly tasks: Tasks;
+    readonly audit: Audit;
+}
+
+export function createPluginCatalogue({
+    installer,
+    kept,
+    tasks,
+    audit,
+    ...options
+}: PluginCatalogueParts): PluginCatalogue {
+    const catalogue = new Catalogue(options);
+    options.lifecycle.records.inheritFrom({
+        find(name, packageName) {
+            const moved = kept.find(name, packageName);
+            return moved === null ? null : catalogue.sealed(moved);
+        },
+        forget: (tx, name) => kept.forgetIn(tx, name)
+    });
+    const install = async (
+        { name, package: packageName, version, enabled }: MovedPlugin,
+        call: Call,
+        signal: AbortSignal
+    ): Promise<void> => {
+        const own = callOf(call, audit, signal);
+        const { id } = await installer.install({ package: packageName, version }, { enabled }, own);
+        for await (const event of tasks.events(id, call.actor, { signal })) {
+            if (event.event === 'end') {
+                break;
+            }
+        }
+        const { state, error } = signal.aborted ? await tasks.cancel(id, own) : tasks.get(id, call.actor);
+        if (state !== 'succeeded') {
+            throw new Error((error as { readonly message?: string } | null)?.message ?? 'it was cancelled');
+        }
+        if (catalogue.find(name, packageName)?.isInstalled !== true) {
+            throw new Error(`${packageName} ${version} is installed, and is not called ${name}`);
+        }
+    };
+    return {
+        ready: () => catalogue.ready(),
+        list: () => catalogue.list(),
+        find: (name, packageName) => catalogue.find(name, packageName),
+        prove: (plugin, keeps) => catalogue.prove(plugin, keeps),
+        store: (tx, plugin, revision) => catalogue.store(tx, plugin, revision),
+        follow: (names) => catalogue.follow(names),
+        running: (name) => catalogue.running(name),
+        state: (name) => catalogue.state(name),
+        requiredBy: (name) => catalogue.requiredBy(name),
+        install
+    };
+}
+
+/** The import has answered its own call: what it starts goes on record beside that. */
+function callOf({ id, actor, ip, userAgent }: Call, audit: Audit, signal: AbortSignal): Call {
+    return {
+        id,
+        actor,
+        ip,
+        userAgent,
+        ifMatch: null,
+        signal,
+        async complete(
+            tx,
+            { reply, action = 'start', resource = 'plugins', resourceId = null, before, after }
+        ) {
+            await audit.record(tx, {
+                actor: {
+                    id: actor.id,
+                    username: actor.username,
+                    tokenId: actor.tokenId,
+                    plugin: actor.plugin
+                },
+                action,
+                resource,
+                resourceId,
+                before,
+                after,
+                outcome: 'success',
+                status: null,
+                code: 0,
+                ip,
+                userAgent,
+                requestId: id
+            });
+            return reply;
+        }
+    };
+}

@@ -1,0 +1,61 @@
+/** The core's database with every feature's tables in it. */
+import { join } from 'node:path';
+import type { EntitySchema } from '@mikro-orm/core';
+import { auditEntities, auditMigrations } from '../features/audit/entities.ts';
+import { authEntities, authMigrations } from '../features/auth/entities.ts';
+import { certificateEntities, certificateMigrations } from '../features/certificates/entities.ts';
+import { databaseName } from '../platform/data-dir.ts';
+import { openDatabase, type Database } from '../platform/database/database.ts';
+import { dnsEntities, dnsMigrations } from '../features/dns-providers/entities.ts';
+import { engineEntities, engineMigrations } from '../engine/entities.ts';
+import { hostEntities, hostMigrations } from '../features/hosts/entities.ts';
+import { idempotencyEntities, idempotencyMigrations } from '../server/http/idempotency/entities.ts';
+import { notificationEntities, notificationMigrations } from '../features/notifications/entities.ts';
+import { importExportEntities, importExportMigrations } from '../features/import-export/entities.ts';
+import { pluginEntities, pluginMigrations } from '../plugins/manager/entities.ts';
+import { pluginHostEntities, pluginHostMigrations } from '../plugins/manager/host/entities.ts';
+import { settingsEntities, settingsMigrations } from '../features/settings/entities.ts';
+import { taskEntities, taskMigrations } from '../features/tasks/entities.ts';
+import { userEntities, userMigrations } from '../features/users/entities.ts';
+
+/** Every migration, in the order in which a new database gets them. */
+export const storageMigrations = [
+    auditMigrations,
+    userMigrations,
+    authMigrations,
+    settingsMigrations,
+    taskMigrations,
+    idempotencyMigrations,
+    certificateMigrations,
+    dnsMigrations,
+    hostMigrations,
+    engineMigrations,
+    notificationMigrations,
+    importExportMigrations,
+    pluginHostMigrations,
+    pluginMigrations
+].flat();
+
+/** Opens it, and brings it to the newest version. */
+export function openStorage(dataDir: string): Promise<Database> {
+    return openDatabase({
+        file: join(dataDir, databaseName),
+        entities: [
+            auditEntities,
+            authEntities,
+            certificateEntities,
+            dnsEntities,
+            engineEntities,
+            hostEntities,
+            importExportEntities,
+            idempotencyEntities,
+            notificationEntities,
+            pluginEntities,
+            pluginHostEntities,
+            settingsEntities,
+            taskEntities,
+            userEntities
+        ].flat() as unknown as EntitySchema[],
+        migrations: storageMigrations
+    });
+}

@@ -1,0 +1,248 @@
+/** From a request's Host to a profile: one look-up in the file table, then a few comparisons. */
+import { fragmentHandlers } from '../../fragments.ts';
+import type { CompileContext, Part } from './context.ts';
+
+/** A plain lower-case DNS name. Nothing that is not one is ever looked up. Groups: the name, and what is behind its first label. */
+const plainName = '([a-z0-9_-]+(?:\\.([a-z0-9_-]+(?:\\.[a-z0-9_-]+)*))?)';
+
+/** Where the engine asks itself whether it may get a certificate for a name. */
+export const permissionPath = '/.portico/permission';
+
+/** Above this many, profiles are told apart by one more digit of their id first. */
+const widest = 16;
+
+/** The digits of an id that are captured one by one: groups 3 to 5. */
+const digits = 3;
+
+/** One profile in the engine's terms. */
+export interface CompiledProfile {
+    readonly id: string;
+    readonly handle: readonly Part[];
+    /** The handler of its own page while a site is under maintenance; null: the plain one. */
+    readonly pause: Part | null;
+}
+
+const idOfEntry = '{http.regexp.portico_entry.2}';
+const idOfPause = '{http.regexp.portico_pause.1}';
+
+/** The routes of the server that serves all sites. */
+export const siteRoutes = (
+    profiles: readonly CompiledProfile[],
+    context: CompileContext
+): readonly Part[] => {
+    const look = '{http.regexp.portico_name.1}';
+    // Only in front of hosts that are served: the engine's questions to itself are no business of plugins.
+    const handlers = fragmentHandlers(context.settings);
+    const guards = handlers.length === 0 ? [] : [{ handle: handlers }];
+    return [
+        {
+            match: [
+                { header_regexp: { Host: { name: 'portico_name', pattern: `^${plainName}(?::[0-9]*)?$` } } }
+            ],
+            handle: [
+                subroute([
+                    {
+                        match: [
+                            {
+                                file: {
+                                    root: context.folders.table,
+                                    // The exact name wins. It is asked twice because a rename can fall between listing a folder and looking at the file.
+                                    try_files: [
+                                        `/${look}/*`,
+                                        `/${look}/*`,
+                                        '/+.{http.regexp.portico_name.2}/*',
+                                        '/+.{http.regexp.portico_name.2}/*'
+                                    ]
+                                }
+                            }
+                        ],
+                        handle: [subroute([...guards, ...entryRoutes(profiles)])],
+                        terminal: true
+                    }
+                ])
+            ]
+        },
+        permissionRoute(context),
+        {
+            // Names are compared as they are: better refused aloud than answered as if the site did not exist.
+            match: [
+                { header_regexp: { Host: { name: 'portico_spelling', pattern: '[A-Z]|\\.(?::[0-9]*)?$' } } }
+            ],
+            handle: [
+                answer(
+                    421,
+                    'Misdirected request: write the host name in lower case and without a dot at its end.\n'
+                )
+            ],
+            terminal: true
+        },
+        { handle: [notFound] }
+    ];
+};
+
+/** The file table's entry is found: `http.matchers.file.relative` is `/<folder>/<entry>`. */
+const entryRoutes = (profiles: readonly CompiledProfile[]): readonly Part[] => [
+    {
+        match: [entry('portico_entry', 'on,([a-z]+),(([0-9a-f])([0-9a-f])([0-9a-f])[0-9a-f]{13})(?:,(.+))?')],
+        handle: [
+            subroute([
+                {
+                    match: [{ protocol: 'https', vars: { '{http.regexp.portico_entry.1}': ['none'] } }],
+                    handle: [notFound],
+                    terminal: true
+                },
+                ...dispatch(profiles, 0),
+                // An entry that is ahead of the configuration; the table is written last, so nobody should see this.
+                { handle: [answer(503, 'The site is being set up.\n', { 'Retry-After': ['1'] })] }
+            ])
+        ],
+        terminal: true
+    },
+    {
+        match: [entry('portico_pause', 'maintenance,[a-z]+,([0-9a-f]{16}).*')],
+        handle: [
+            subroute([
+                ...profiles.flatMap(({ id, pause }) =>
+                    pause === null
+                        ? []
+                        : [
+                              {
+                                  match: [{ vars: { [idOfPause]: [id] } }],
+                                  handle: [{ handler: 'headers', response: { set: retryLater } }, pause],
+                                  terminal: true
+                              }
+                          ]
+                ),
+                {
+                    handle: [
+                        answer(503, 'The site is being worked on. Please try again later.\n', retryLater)
+                    ]
+                }
+            ])
+        ],
+        terminal: true
+    },
+    { handle: [notFound] }
+];
+
+/** Profiles one after the other while they are few; by the next digit of the id where they are many. */
+const dispatch = (leaves: readonly CompiledProfile[], depth: number): readonly Part[] => {
+    if (leaves.length <= widest || depth === digits) {
+        return leaves.map(({ id, handle }) => ({
+            match: [{ vars: { [idOfEntry]: [id] } }],
+            handle,
+            terminal: true
+        }));
+    }
+
+    const groups = new Map<string, CompiledProfile[]>();
+    for (const leaf of leaves) {
+        const digit = leaf.id[depth] ?? '';
+        groups.set(digit, [...(groups.get(digit) ?? []), leaf]);
+    }
+
+    return [...groups].map(([digit, group]) => ({
+        match: [{ vars: { [`{http.regexp.portico_entry.${depth + 3}}`]: [digit] } }],
+        handle: [subroute(dispatch(group, depth + 1))]
+    }));
+};
+
+/** The profiles of a configuration that was compiled here, whatever else is in it. */
+export const compiledProfiles = (config: unknown): readonly CompiledProfile[] => {
+    const handles = new Map<string, readonly Part[]>();
+    const pauses = new Map<string, Part>();
+    const walk = (value: unknown): void => {
+        if (typeof value !== 'object' || value === null) {
+            return;
+        }
+
+        const { match, handle } = value as {
+            readonly match?: readonly { readonly vars?: Readonly<Record<string, readonly string[]>> }[];
+            readonly handle?: readonly Part[];
+        };
+        const vars = Array.isArray(match) ? match[0]?.vars : undefined;
+        const entryId = vars?.[idOfEntry]?.[0];
+        const pauseId = vars?.[idOfPause]?.[0];
+        if (entryId !== undefined && handle !== undefined) {
+            handles.set(entryId, handle);
+        } else if (pauseId !== undefined && handle?.[1] !== undefined) {
+            pauses.set(pauseId, handle[1]);
+        } else {
+            Object.values(value).forEach(walk);
+        }
+    };
+
+    walk(config);
+    return [...handles].map(([id, handle]) => ({ id, handle, pause: pauses.get(id) ?? null }));
+};
+
+/** Answers whether the engine may get a certificate: only for the exact name of an enabled site that wants one. Only the engine itself can ask. */
+const permissionRoute = ({ folders, address }: CompileContext): Part => {
+    const host = permissionHost(address);
+    return {
+        match: [{ path: [permissionPath], host: [host], remote_ip: { ranges: [host] }, protocol: 'http' }],
+        handle: [
+            subroute([
+                {
+                    match: [
+                        {
+                            vars_regexp: {
+                                '{http.request.uri.query.domain}': {
+                                    name: 'portico_ask',
+                                    pattern: `^${plainName}$`
+                                }
+                            }
+                        }
+                    ],
+                    handle: [
+                        subroute([
+                            {
+                                match: [
+                                    {
+                                        file: {
+                                            root: folders.table,
+                                            try_files: ['on', 'maintenance', 'on'].map(
+                                                (state) => `/{http.regexp.portico_ask.1}/${state},demand,*`
+                                            )
+                                        }
+                                    }
+                                ],
+                                handle: [answer(200, '')],
+                                terminal: true
+                            }
+                        ])
+                    ]
+                },
+                { handle: [answer(403, '')] }
+            ])
+        ],
+        terminal: true
+    };
+};
+
+/** The address on which the engine reaches itself. */
+export const permissionHost = (address: string | undefined): string =>
+    address === undefined || address === '' || address === '0.0.0.0' || address === '::'
+        ? '127.0.0.1'
+        : address;
+
+const entry = (name: string, pattern: string): Part => ({
+    vars_regexp: { '{http.matchers.file.relative}': { name, pattern: `^/[^/]+/${pattern}$` } }
+});
+
+const subroute = (routes: readonly Part[]): Part => ({ handler: 'subroute', routes });
+
+const answer = (status: number, body: string, headers: Part = {}): Part => ({
+    handler: 'static_response',
+    status_code: status,
+    headers: {
+        ...(body !== '' && { 'Content-Type': ['text/plain; charset=utf-8'] }),
+        'Cache-Control': ['no-store'],
+        ...headers
+    },
+    ...(body !== '' && { body })
+});
+
+const retryLater = { 'Retry-After': ['300'] };
+
+const notFound = answer(404, '404 Not Found\n');

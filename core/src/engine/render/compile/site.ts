@@ -1,0 +1,65 @@
+/** What one site adds to the whole: table entries, a profile, and needs for certificates. */
+import { behaviourOf, profileId } from '../profile/profile.ts';
+import type { Profile } from '../profile/profile.ts';
+import type { Site } from '../../site.ts';
+import { entryText } from '../../files/table/entry.ts';
+import type { TableEntry } from '../../files/table/entry.ts';
+import { folderOf } from '../../files/table/name.ts';
+
+/** Who a name's certificate comes from. `wildcard`: the engine's own authority, at load. */
+export type NameTls = 'none' | 'auto' | 'internal' | 'wildcard' | 'certificate';
+
+export interface CompiledName {
+    readonly name: string;
+    readonly entry: string;
+    readonly tls: NameTls;
+}
+
+export interface CompiledSite {
+    readonly profile: Profile;
+    readonly names: readonly CompiledName[];
+    /** The certificate that it needs loaded; null: none. Does not depend on `enabled`, so that on and off cost no reload. */
+    readonly certificateId: number | null;
+}
+
+/** Pure. @throws Error when a name is none */
+export const compileSite = (site: Site): CompiledSite => {
+    const { behaviour, dial } = behaviourOf(site);
+    const id = profileId(behaviour);
+    const state: TableEntry['state'] = !site.enabled ? 'off' : site.maintenance ? 'maintenance' : 'on';
+    return {
+        profile: { id, behaviour },
+        names: [site.domain, ...site.aliases].map((name) => {
+            // The same check that guards the table's folder: a change that could not be written is refused before anything is loaded.
+            folderOf(name);
+            const tls = nameTls(site, name);
+            return { name, tls, entry: entryText({ state, tls: entryTls[tls], profile: id, dial }) };
+        }),
+        certificateId: site.ssl && site.sslMode === 'certificate' ? site.certificateId : null
+    };
+};
+
+const entryTls: Readonly<Record<NameTls, TableEntry['tls']>> = {
+    none: 'none',
+    auto: 'demand',
+    internal: 'demand',
+    wildcard: 'certificate',
+    certificate: 'certificate'
+};
+
+const nameTls = (site: Site, name: string): NameTls => {
+    if (!site.ssl) {
+        return 'none';
+    }
+
+    if (site.sslMode === 'certificate') {
+        return 'certificate';
+    }
+
+    if (name.startsWith('*.')) {
+        // A public authority gives wildcards by DNS challenge only, and then they come as `certificate`.
+        return site.sslMode === 'internal' ? 'wildcard' : 'none';
+    }
+
+    return site.sslMode;
+};

@@ -1,0 +1,137 @@
+/** Certificates: which names the engine gets them for itself, from whom, and which it is given. */
+import { join } from 'node:path';
+import { byName, type CertificateChoice } from '../certificate-choice.ts';
+import type { CompileContext, Part } from './context.ts';
+import { permissionHost, permissionPath } from './dispatch.ts';
+import { literal } from '../placeholder.ts';
+import type { EngineSettings, SiteCertificate } from '../../site.ts';
+
+/** What the TLS part of a configuration depends on besides settings and folders; every list sorted. */
+export interface TlsNames {
+    /** Exact names whose certificates the engine's own authority signs, when they are asked for. */
+    readonly internal: readonly string[];
+    /** Wildcards that the engine's own authority signs; made at load, since nothing is ever made for a wildcard on demand. */
+    readonly wildcards: readonly string[];
+    /** Exact names that want a public certificate under one of `wildcards`, whose certificate would be taken for them otherwise. */
+    readonly managed: readonly string[];
+    /** What `load_files` names. */
+    readonly certificates: readonly Pick<SiteCertificate, 'id' | 'fingerprint'>[];
+    /** Names for which more than one of `certificates` holds. */
+    readonly choices: readonly CertificateChoice[];
+}
+
+/** The apps `tls` and `pki`. */
+export const tlsApps = (names: TlsNames, context: CompileContext): Part => {
+    const { settings, folders } = context;
+    const internal = [{ module: 'internal' }];
+    const automate = [...names.wildcards, ...names.managed].sort();
+    const chosen = new Set(names.choices.map(({ fingerprint }) => fingerprint));
+    const files = names.certificates.map((certificate) => ({
+        certificate: join(folders.certificates, `${certificateName(certificate)}.crt`),
+        key: join(folders.certificates, `${certificateName(certificate)}.key`),
+        ...(chosen.has(certificate.fingerprint) && { tags: [certificate.fingerprint] })
+    }));
+
+    return {
+        tls: {
+            ...((files.length > 0 || automate.length > 0) && {
+                certificates: {
+                    ...(files.length > 0 && { load_files: files }),
+                    ...(automate.length > 0 && { automate })
+                }
+            }),
+            automation: {
+                policies: [
+                    ...(names.managed.length > 0
+                        ? [{ subjects: names.managed, issuers: publicIssuers(settings) }]
+                        : []),
+                    ...(names.internal.length > 0
+                        ? [{ subjects: names.internal, issuers: internal, on_demand: true }]
+                        : []),
+                    ...(names.wildcards.length > 0 ? [{ subjects: names.wildcards, issuers: internal }] : []),
+                    // Every name that is not above is asked for before anything is done for it, so a stranger's name reaches no authority.
+                    { issuers: publicIssuers(settings), on_demand: true }
+                ],
+                on_demand: permission(context)
+            }
+        },
+        pki: { certificate_authorities: { local: { install_trust: false } } }
+    };
+};
+
+/** How connections are met: those for a name that several certificates hold for by the one that was chosen; an exact name before a wildcard that covers it. */
+export const connectionPolicies = ({ choices }: TlsNames): readonly Part[] => {
+    const policiesOf = (some: readonly CertificateChoice[]): readonly Part[] =>
+        [...Map.groupBy(some, ({ fingerprint }) => fingerprint)]
+            .sort(([a], [b]) => (a < b ? -1 : 1))
+            .map(([fingerprint, named]) => ({
+                match: { sni: named.map(({ name }) => name) },
+                certificate_selection: { any_tag: [fingerprint] }
+            }));
+    return [
+        ...policiesOf(choices.filter(({ name }) => !name.startsWith('*.'))),
+        ...policiesOf(choices.filter(({ name }) => name.startsWith('*.'))),
+        {}
+    ];
+};
+
+/** A certificate's file name without its ending. */
+export const certificateName = ({ id, fingerprint }: Pick<SiteCertificate, 'id' | 'fingerprint'>): string =>
+    `${id}-${fingerprint}`;
+
+const publicIssuers = (settings: EngineSettings): readonly Part[] => [
+    {
+        module: 'acme',
+        ...(settings.acmeDirectory !== null && { ca: settings.acmeDirectory }),
+        ...(settings.acmeEmail !== null && { email: literal(settings.acmeEmail) }),
+        ...(settings.acmeEab !== null && {
+            external_account: { key_id: settings.acmeEab.keyId, mac_key: settings.acmeEab.macKey }
+        })
+    }
+];
+
+const permission = ({ settings, address, features }: CompileContext): Part => {
+    const host = permissionHost(address);
+    const endpoint = `http://${host.includes(':') ? `[${host}]` : host}:${settings.httpPort}${permissionPath}`;
+    return features.permissionModule ? { permission: { module: 'http', endpoint } } : { ask: endpoint };
+};
+
+/** What a configuration that was compiled here has loaded and signs by itself; nothing of a configuration that was not. */
+export const loadedNames = (config: unknown): Pick<TlsNames, 'internal' | 'certificates' | 'choices'> => {
+    const apps = record(record(config)['apps']);
+    const tls = record(apps['tls']);
+    const connections = list(
+        record(record(record(apps['http'])['servers'])['sites'])['tls_connection_policies']
+    ).map(record);
+    const policies = list(record(tls['automation'])['policies']).map(record);
+    const own = policies.filter(
+        (policy) =>
+            policy['on_demand'] === true && record(list(policy['issuers'])[0])['module'] === 'internal'
+    );
+    const files = list(record(tls['certificates'])['load_files']).map((file) =>
+        /(\d+)-([0-9a-f]+)\.crt$/.exec(String(record(file)['certificate']))
+    );
+    return {
+        internal: own
+            .flatMap((policy) => list(policy['subjects']))
+            .filter((name) => typeof name === 'string'),
+        certificates: files.flatMap((match) =>
+            match === null ? [] : [{ id: Number(match[1]), fingerprint: match[2] ?? '' }]
+        ),
+        choices: connections
+            .flatMap(({ match, certificate_selection: selection }) => {
+                const [fingerprint] = list(record(selection)['any_tag']);
+                return typeof fingerprint === 'string'
+                    ? list(record(match)['sni']).flatMap((name) =>
+                          typeof name === 'string' ? [{ name, fingerprint }] : []
+                      )
+                    : [];
+            })
+            .sort(byName)
+    };
+};
+
+const record = (value: unknown): Readonly<Record<string, unknown>> =>
+    typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

@@ -1,0 +1,198 @@
+/** A profile as the engine's handlers, in the order in which a request meets them. */
+import type { CompileContext, Part } from '../compile/context.ts';
+import type { CompiledProfile } from '../compile/dispatch.ts';
+import { literal } from '../placeholder.ts';
+import type { Behaviour, Profile } from './profile.ts';
+import {
+    addressRoutes,
+    corsHandlers,
+    forwardAuthRoutes,
+    passwordRoutes,
+    preflightRoutes
+} from './access.ts';
+import { contentRoutes } from './content.ts';
+import { headerOperations, responseHandler } from './headers.ts';
+
+/** One year: what the preload lists ask for. */
+const hstsAge = 31_536_000;
+
+/** Pure. */
+export const compileProfile = ({ id, behaviour }: Profile, context: CompileContext): CompiledProfile => {
+    const page = behaviour.errorPages.find(({ status }) => status === 503);
+    return {
+        id,
+        handle: profileHandlers(behaviour, context),
+        pause: page === undefined ? null : htmlAnswer(page.status, page.body)
+    };
+};
+
+const profileHandlers = (behaviour: Behaviour, context: CompileContext): readonly Part[] => {
+    const around = responseHandlers(behaviour);
+    const routes = [
+        ...httpsRoutes(behaviour, context),
+        ...addressRoutes(behaviour),
+        ...preflightRoutes(behaviour),
+        ...passwordRoutes(behaviour),
+        ...forwardAuthRoutes(behaviour),
+        ...bodyRoutes(behaviour),
+        ...(behaviour.compression
+            ? [
+                  {
+                      handle: [
+                          { handler: 'encode', encodings: { gzip: {}, zstd: {} }, prefer: ['zstd', 'gzip'] }
+                      ]
+                  }
+              ]
+            : []),
+        ...(behaviour.advanced.length === 0 ? [] : [{ handle: behaviour.advanced }]),
+        ...contentRoutes(behaviour, context)
+    ];
+
+    // Errors are caught inside what changes the answer, so that the changes are on error pages too.
+    if (around.length > 0 || behaviour.errorPages.length > 0 || behaviour.bodyLimitBytes !== null) {
+        return [...around, { handler: 'subroute', routes, errors: { routes: errorRoutes(behaviour) } }];
+    }
+
+    // A subroute is put together anew for each request: what needs no matcher does without one.
+    return routes.every((route) => !('match' in route))
+        ? routes.flatMap((route) => route['handle'] as readonly Part[])
+        : [{ handler: 'subroute', routes }];
+};
+
+/** What the engine says when nobody else does. */
+export const plainError: Part = {
+    handle: [
+        {
+            handler: 'static_response',
+            status_code: '{http.error.status_code}',
+            headers: { 'Content-Type': ['text/plain; charset=utf-8'], 'Cache-Control': ['no-store'] },
+            body: '{http.error.status_code} {http.error.status_text}\n'
+        }
+    ]
+};
+
+const errorRoutes = (behaviour: Behaviour): readonly Part[] => {
+    const pages = [
+        ...behaviour.errorPages.map((page) => ({
+            match: [{ vars: { '{http.error.status_code}': [String(page.status)] } }],
+            handle: [htmlAnswer(page.status, page.body)],
+            terminal: true
+        })),
+        plainError
+    ];
+    if (behaviour.bodyLimitBytes === null) {
+        return pages;
+    }
+
+    // A proxy reports a body that turned out too long as a bad gateway: it is the client's error.
+    const tooLong = {
+        match: [
+            {
+                vars_regexp: {
+                    '{http.error.message}': { name: 'portico_error', pattern: 'request body too large' }
+                }
+            }
+        ],
+        handle: [{ handler: 'error', status_code: 413 }]
+    };
+    return [{ handle: [{ handler: 'subroute', routes: [tooLong, ...pages], errors: { routes: pages } }] }];
+};
+
+const bodyRoutes = ({ bodyLimitBytes }: Behaviour): readonly Part[] =>
+    bodyLimitBytes === null
+        ? []
+        : [
+              {
+                  match: [
+                      {
+                          header_regexp: {
+                              'Content-Length': { name: 'portico_length', pattern: moreThan(bodyLimitBytes) }
+                          }
+                      }
+                  ],
+                  handle: [{ handler: 'error', status_code: 413 }]
+              },
+              { handle: [{ handler: 'request_body', max_size: bodyLimitBytes }] }
+          ];
+
+/** A regular expression for every decimal number above this one. */
+const moreThan = (limit: number): string => {
+    const text = String(limit);
+    const greater = [...text].flatMap((digit, index) =>
+        digit === '9'
+            ? []
+            : [`${text.slice(0, index)}[${Number(digit) + 1}-9]\\d{${text.length - index - 1}}`]
+    );
+    return `^0*(?:${[...greater, `[1-9]\\d{${text.length},}`].join('|')})$`;
+};
+
+const htmlAnswer = (status: number, body: string): Part => ({
+    handler: 'static_response',
+    status_code: status,
+    headers: { 'Content-Type': ['text/html; charset=utf-8'] },
+    body: literal(body)
+});
+
+/** Outermost first: what is outermost changes the answer last, so the user's own operations win. */
+const responseHandlers = (behaviour: Behaviour): readonly Part[] => {
+    const own = headerOperations(behaviour.headers.response);
+    return [
+        ...(own === null ? [] : [responseHandler(own)]),
+        ...corsHandlers(behaviour),
+        ...(behaviour.securityHeaders
+            ? [
+                  responseHandler({
+                      set: { 'X-Content-Type-Options': ['nosniff'] },
+                      delete: ['Server', 'X-Powered-By']
+                  }),
+                  // An application that says it stricter itself is not overruled.
+                  responseHandler(
+                      { set: { 'X-Frame-Options': ['SAMEORIGIN'] } },
+                      { headers: { 'X-Frame-Options': null } }
+                  ),
+                  responseHandler(
+                      { set: { 'Referrer-Policy': ['strict-origin-when-cross-origin'] } },
+                      { headers: { 'Referrer-Policy': null } }
+                  )
+              ]
+            : []),
+        ...(behaviour.hsts
+            ? [
+                  {
+                      handler: 'subroute',
+                      routes: [
+                          {
+                              match: [{ protocol: 'https' }],
+                              handle: [
+                                  responseHandler({
+                                      set: { 'Strict-Transport-Security': [`max-age=${hstsAge}`] }
+                                  })
+                              ]
+                          }
+                      ]
+                  }
+              ]
+            : [])
+    ];
+};
+
+/** A challenge of the site's own certificate client is answered where it is asked, on http. */
+const httpsRoutes = (behaviour: Behaviour, { settings }: CompileContext): readonly Part[] =>
+    !behaviour.forceHttps
+        ? []
+        : [
+              {
+                  match: [{ protocol: 'http', not: [{ path: ['/.well-known/acme-challenge/*'] }] }],
+                  handle: [
+                      {
+                          handler: 'static_response',
+                          status_code: 308,
+                          headers: {
+                              Location: [
+                                  `https://{http.request.host}${settings.httpsPort === 443 ? '' : `:${settings.httpsPort}`}{http.request.uri}`
+                              ]
+                          }
+                      }
+                  ]
+              }
+          ];

@@ -1,0 +1,192 @@
+/** What answers when nobody refused: files, PHP, another address. */
+import type { CompileContext, Part } from '../compile/context.ts';
+import { literal } from '../placeholder.ts';
+import type { Behaviour } from './profile.ts';
+import { headerOperations } from './headers.ts';
+import { errorResponses, locationProxy, siteProxy, timeoutFields } from './proxy.ts';
+import { upstreamAddress } from './upstream.ts';
+
+/** The site's own handlers by its type, locations first. */
+export const contentRoutes = (behaviour: Behaviour, context: CompileContext): readonly Part[] => {
+    const locations = locationRoutes(behaviour, context);
+    switch (behaviour.type) {
+        case 'proxy':
+            return [...locations, { handle: [siteProxy(behaviour, context)] }];
+        case 'redirect':
+            return [...locations, ...redirectRoutes(behaviour)];
+        case 'static':
+            return [...locations, ...staticRoutes(behaviour)];
+        case 'php':
+            return [...locations, ...phpRoutes(behaviour, context)];
+    }
+};
+
+const locationRoutes = (behaviour: Behaviour, context: CompileContext): readonly Part[] =>
+    behaviour.locations
+        .map((location) => ({ ...location, prefix: decoded(location.path).replace(/\/+$/, '') }))
+        .sort((a, b) => b.prefix.length - a.prefix.length || (a.prefix < b.prefix ? -1 : 1))
+        .map(({ prefix, upstream, stripPrefix }) => ({
+            ...(prefix !== '' && { match: [{ path_regexp: { pattern: `^${quoted(prefix)}(?:/|$)` } }] }),
+            handle: [
+                ...(stripPrefix && prefix !== ''
+                    ? [{ handler: 'rewrite', strip_path_prefix: literal(prefix) }]
+                    : []),
+                locationProxy(upstream, behaviour, context)
+            ]
+        }));
+
+/** The engine compares paths after decoding. */
+const decoded = (path: string): string => {
+    try {
+        return decodeURIComponent(path);
+    } catch {
+        return path;
+    }
+};
+
+/** Hexadecimal, so that neither the regular expression nor anything before it sees a brace. */
+const quoted = (text: string): string =>
+    text.replace(/[^A-Za-z0-9/_-]/gu, (character) => `\\x{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+
+const redirectRoutes = ({ redirect }: Behaviour): readonly Part[] => {
+    if (redirect === null) {
+        return [];
+    }
+
+    const answer = (location: string): Part => ({
+        handler: 'static_response',
+        status_code: redirect.code,
+        headers: { Location: [location] }
+    });
+    if (!redirect.keepPath) {
+        return [{ handle: [answer(literal(redirect.to))] }];
+    }
+
+    const [withoutFragment = ''] = redirect.to.split('#', 1);
+    const at = withoutFragment.indexOf('?');
+    const base = literal((at < 0 ? withoutFragment : withoutFragment.slice(0, at)).replace(/\/+$/, ''));
+    const query = at < 0 ? '' : literal(withoutFragment.slice(at + 1));
+    const uri = '{http.request.uri}';
+    if (query === '') {
+        return [{ handle: [answer(base + uri)] }];
+    }
+
+    // The address has a query of its own: the request's, if there is one, goes behind it.
+    return [
+        {
+            match: [{ vars: { '{http.request.uri.query}': [''] } }],
+            handle: [{ handler: 'rewrite', uri: '?' }, answer(`${base}${uri}?${query}`)]
+        },
+        {
+            handle: [
+                { handler: 'vars', portico_query: '{http.request.uri.query}' },
+                { handler: 'rewrite', uri: '?' },
+                answer(`${base}${uri}?${query}&{http.vars.portico_query}`)
+            ]
+        }
+    ];
+};
+
+const staticRoutes = (behaviour: Behaviour): readonly Part[] => {
+    if (behaviour.static === null) {
+        return [];
+    }
+
+    const { browse, spaFallback } = behaviour.static;
+    const root = literal(behaviour.static.root);
+    const index = indexNames(behaviour.static.index, 'index.html');
+    const request = headerOperations(behaviour.headers.request);
+    const path = '{http.request.uri.path}';
+    const page = index[0] ?? '';
+    return [
+        ...(request === null ? [] : [{ handle: [{ handler: 'headers', request }] }]),
+        ...(spaFallback
+            ? [
+                  {
+                      match: [
+                          {
+                              not: [
+                                  {
+                                      file: {
+                                          root,
+                                          try_files: [
+                                              path,
+                                              ...index.map((name) => `${path}/${name}`),
+                                              ...(browse ? [`${path}/`] : [])
+                                          ]
+                                      }
+                                  }
+                              ]
+                          }
+                      ],
+                      handle: [{ handler: 'rewrite', uri: `/${page}` }]
+                  }
+              ]
+            : []),
+        { handle: [{ handler: 'file_server', root, index_names: index, ...(browse && { browse: {} }) }] }
+    ];
+};
+
+/** A front controller: a file that is there is served, everything else is the first index file's. */
+const phpRoutes = (behaviour: Behaviour, context: CompileContext): readonly Part[] => {
+    if (behaviour.php === null) {
+        return [];
+    }
+
+    const root = literal(behaviour.php.root);
+    const index = indexNames(behaviour.php.index, 'index.php');
+    const request = headerOperations(behaviour.headers.request);
+    const path = '{http.request.uri.path}';
+    const split = { split_path: ['.php'] };
+    return [
+        {
+            // A folder without its slash would make every relative address in its page wrong.
+            match: [
+                { file: { root, try_files: index.map((name) => `${path}/${name}`) }, not: [{ path: ['*/'] }] }
+            ],
+            handle: [
+                { handler: 'rewrite', uri: '{http.request.uri.path}/' },
+                {
+                    handler: 'static_response',
+                    status_code: 308,
+                    headers: { Location: ['{http.request.uri}'] }
+                }
+            ]
+        },
+        {
+            match: [
+                {
+                    file: {
+                        root,
+                        try_files: [path, ...index.map((name) => `${path}/${name}`), index[0] ?? ''],
+                        ...split
+                    }
+                }
+            ],
+            handle: [{ handler: 'rewrite', uri: '{http.matchers.file.relative}' }]
+        },
+        {
+            match: [{ path: ['*.php'] }],
+            handle: [
+                {
+                    handler: 'reverse_proxy',
+                    upstreams: [{ dial: literal(upstreamAddress(behaviour.php.fastcgi).dial) }],
+                    transport: { protocol: 'fastcgi', root, ...split, ...timeoutFields(behaviour.timeouts) },
+                    // `Proxy` would reach the script as HTTP_PROXY, which many libraries believe.
+                    headers: {
+                        request: {
+                            ...request,
+                            delete: [...((request?.['delete'] as string[] | undefined) ?? []), 'Proxy']
+                        }
+                    },
+                    ...(context.features.streamCloseDelay && { stream_close_delay: '10m' }),
+                    ...errorResponses(behaviour)
+                }
+            ]
+        },
+        { handle: [{ handler: 'file_server', root, index_names: index }] }
+    ];
+};
+
+const indexNames = (names: readonly string[], fallback: string): readonly string[] =>
+    (names.length === 0 ? [fallback] : names).map(literal);

@@ -1,0 +1,228 @@
+/** `reverse_proxy` handlers. */
+import type { CompileContext, Part } from '../compile/context.ts';
+import { literal } from '../placeholder.ts';
+import type { Behaviour } from './profile.ts';
+import { headerOperations } from './headers.ts';
+import { upstreamAddress } from './upstream.ts';
+import type { UpstreamAddress } from './upstream.ts';
+import type { LoadBalancing, Upstream } from '../../site.ts';
+
+/** What the entry's last part is called while a request is served. */
+export const tableDial = '{http.regexp.portico_entry.6}';
+
+/** Under `weighted` before 2.8, an upstream is listed as often as its share says; this many entries at most. */
+const mostShares = 100;
+
+/**
+ * For how long an upstream that failed is passed over where others are to be tried: without it, a policy that always chooses the same one
+ * would try that one again. Longer than ten tries at the engine's own interval of a quarter of a second.
+ */
+const passedOver = '3s';
+
+/** For how long the streams of an old configuration live on, where the engine can do that. */
+const streamCloseDelay = '10m';
+
+/** The site's own proxy. */
+export const siteProxy = (behaviour: Behaviour, context: CompileContext): Part => {
+    if (behaviour.tableScheme !== null) {
+        return proxy(
+            behaviour,
+            context,
+            [{ dial: tableDial }],
+            behaviour.tableScheme,
+            balancing(behaviour.loadBalancing, 1)
+        );
+    }
+
+    const addresses = behaviour.upstreams.map((upstream) => upstreamAddress(upstream.address));
+    const weighted = behaviour.loadBalancing?.policy === 'weighted';
+    const native = weighted && context.features.weightedRoundRobin;
+    const order = weighted && !native ? shares(behaviour.upstreams) : addresses.map((_, index) => index);
+    const upstreams = order.map((index) => ({ dial: literal(addresses[index]?.dial ?? '') }));
+    const selection = balancing(
+        behaviour.loadBalancing,
+        upstreams.length,
+        native ? behaviour.upstreams.map((upstream) => upstream.weight) : null
+    );
+    return {
+        ...proxy(behaviour, context, upstreams, addresses[0]?.scheme ?? 'http', selection),
+        ...healthChecks(behaviour)
+    };
+};
+
+/** The proxy of one location. */
+export const locationProxy = (address: string, behaviour: Behaviour, context: CompileContext): Part => {
+    const upstream = upstreamAddress(address);
+    return proxy(behaviour, context, [{ dial: literal(upstream.dial) }], upstream.scheme, {});
+};
+
+/** Explicit on every proxy: without it the engine keeps each old configuration in memory for as long as an idle connection lives. */
+export const httpTransport = (scheme: UpstreamAddress['scheme'], timeouts: Behaviour['timeouts']): Part => ({
+    protocol: 'http',
+    ...(scheme === 'https' && { tls: {} }),
+    ...(scheme === 'h2c' && { versions: ['h2c', '2'] }),
+    ...timeoutFields(timeouts)
+});
+
+/** Connecting, waiting for the next bytes of the upstream, and handing it the next bytes. */
+export const timeoutFields = (timeouts: Behaviour['timeouts']): Part => ({
+    ...(timeouts?.connectSeconds != null && { dial_timeout: `${timeouts.connectSeconds}s` }),
+    ...(timeouts?.readSeconds != null && { read_timeout: `${timeouts.readSeconds}s` }),
+    ...(timeouts?.writeSeconds != null && { write_timeout: `${timeouts.writeSeconds}s` })
+});
+
+/** An upstream's answer that has an error page becomes an error, so that the page is in one place. */
+export const errorResponses = (behaviour: Behaviour): Part =>
+    behaviour.errorPages.length === 0
+        ? {}
+        : {
+              handle_response: behaviour.errorPages.map((page) => ({
+                  match: { status_code: [page.status] },
+                  routes: [
+                      {
+                          handle: [
+                              {
+                                  handler: 'copy_response_headers',
+                                  include: ['Allow', 'Retry-After', 'Set-Cookie', 'Vary', 'Www-Authenticate']
+                              },
+                              { handler: 'error', status_code: page.status }
+                          ]
+                      }
+                  ]
+              }))
+          };
+
+const proxy = (
+    behaviour: Behaviour,
+    context: CompileContext,
+    upstreams: readonly Part[],
+    scheme: UpstreamAddress['scheme'],
+    selection: Part
+): Part => {
+    const request = requestOperations(behaviour, scheme, context);
+    return {
+        handler: 'reverse_proxy',
+        upstreams,
+        transport: httpTransport(scheme, behaviour.timeouts),
+        ...selection,
+        ...(request !== null && { headers: { request } }),
+        ...(context.features.streamCloseDelay && { stream_close_delay: streamCloseDelay }),
+        ...errorResponses(behaviour)
+    };
+};
+
+const requestOperations = (
+    behaviour: Behaviour,
+    scheme: UpstreamAddress['scheme'],
+    context: CompileContext
+): Part | null => {
+    const operations = headerOperations(behaviour.headers.request);
+    if (
+        scheme !== 'https' ||
+        !context.features.rewritesHostForTls ||
+        behaviour.headers.request.some(({ name }) => name.toLowerCase() === 'host')
+    ) {
+        return operations;
+    }
+
+    const set = (operations?.['set'] ?? {}) as Record<string, string[]>;
+    return { ...operations, set: { ...set, Host: ['{http.request.hostport}'] } };
+};
+
+const balancing = (
+    settings: LoadBalancing | null,
+    count: number,
+    weights: readonly number[] | null = null
+): Part => {
+    if (settings === null) {
+        // The engine's own default is random; a user who lists upstreams expects turns.
+        return count > 1 ? { load_balancing: { selection_policy: { policy: 'round_robin' } } } : {};
+    }
+
+    return {
+        load_balancing: {
+            ...(count > 1 && { selection_policy: selectionPolicy(settings, weights) }),
+            ...(settings.retries > 0 && { retries: settings.retries }),
+            ...(settings.tryDurationSeconds > 0 && { try_duration: `${settings.tryDurationSeconds}s` })
+        }
+    };
+};
+
+const selectionPolicy = (settings: LoadBalancing, weights: readonly number[] | null): Part => {
+    switch (settings.policy) {
+        case 'weighted':
+            return weights === null ? { policy: 'round_robin' } : { policy: 'weighted_round_robin', weights };
+        case 'header':
+            return { policy: 'header', field: settings.key ?? 'X-Forwarded-For' };
+        case 'cookie':
+            return { policy: 'cookie', name: settings.key ?? 'lb' };
+        default:
+            return { policy: settings.policy };
+    }
+};
+
+const healthChecks = ({ healthCheck, loadBalancing, upstreams }: Behaviour): Part => {
+    const tries =
+        upstreams.length > 1 &&
+        loadBalancing !== null &&
+        (loadBalancing.retries > 0 || loadBalancing.tryDurationSeconds > 0);
+    const passive = healthCheck?.passive ?? null;
+    const active = healthCheck?.path ?? null;
+    if (active === null && passive === null && !tries) {
+        return {};
+    }
+
+    return {
+        health_checks: {
+            ...(healthCheck !== null &&
+                active !== null && {
+                    active: {
+                        uri: active,
+                        interval: `${healthCheck.intervalSeconds}s`,
+                        timeout: `${healthCheck.timeoutSeconds}s`,
+                        expect_status: healthCheck.expectStatus
+                    }
+                }),
+            ...(passive === null
+                ? tries && { passive: { max_fails: 1, fail_duration: passedOver } }
+                : {
+                      passive: {
+                          max_fails: passive.maxFails,
+                          fail_duration: `${passive.failDurationSeconds}s`
+                      }
+                  })
+        }
+    };
+};
+
+/**
+ * The order of turns that gives each upstream its share, evenly spread: whoever is furthest behind is next. Weights are reduced by what
+ * divides them all; where they still make more than a hundred turns, they are scaled down, each to at least one.
+ */
+export const shares = (upstreams: readonly Upstream[]): readonly number[] => {
+    const divisor = upstreams.reduce((all, { weight }) => greatestCommonDivisor(all, weight), 0);
+    let weights = upstreams.map(({ weight }) => weight / divisor);
+    const total = sum(weights);
+    if (total > mostShares) {
+        weights = weights.map((weight) => Math.max(1, Math.round((weight * mostShares) / total)));
+    }
+
+    const turns = sum(weights);
+    const credit = weights.map(() => 0);
+    return Array.from({ length: turns }, () => {
+        let best = 0;
+        weights.forEach((weight, index) => {
+            credit[index] = (credit[index] ?? 0) + weight;
+            if ((credit[index] ?? 0) > (credit[best] ?? 0)) {
+                best = index;
+            }
+        });
+        credit[best] = (credit[best] ?? 0) - turns;
+        return best;
+    });
+};
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+const greatestCommonDivisor = (a: number, b: number): number =>
+    b === 0 ? a : greatestCommonDivisor(b, a % b);

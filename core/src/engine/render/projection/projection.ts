@@ -1,0 +1,331 @@
+/** What the engine should serve, kept up to date change by change: the cost of a change does not grow with the number of sites. */
+import { hashOf } from '../canonical.ts';
+import { compile } from '../compile/compile.ts';
+import type { CompileContext } from '../compile/context.ts';
+import { compiledProfiles } from '../compile/dispatch.ts';
+import type { CompiledProfile } from '../compile/dispatch.ts';
+import { compileSite } from '../compile/site.ts';
+import type { CompiledSite } from '../compile/site.ts';
+import { loadedNames } from '../compile/tls.ts';
+import type { TlsNames } from '../compile/tls.ts';
+import type { EngineConfig } from '../../port.ts';
+import { compileProfile } from '../profile/chain.ts';
+import type { Profile } from '../profile/profile.ts';
+import { TlsNeeds } from './tls.ts';
+import { byId, renderCompiled } from '../render.ts';
+import type { Rendered } from '../render.ts';
+import type { EngineSettings, Site, SiteCertificate } from '../../site.ts';
+import { TableHash } from '../../files/table/hash.ts';
+import type { TableMove, TablePatch } from '../../files/table/table.ts';
+
+export interface ProjectionChange {
+    /** null removes. An id that is not named stays. */
+    readonly sites?: readonly { readonly id: number; readonly site: Site | null }[];
+    readonly settings?: EngineSettings;
+    readonly certificates?: readonly { readonly id: number; readonly certificate: SiteCertificate | null }[];
+}
+
+/** A change that is in the projection, and not yet in the engine. */
+export interface ProjectionStep {
+    /** Empty when no name's entry differs. */
+    readonly table: TablePatch;
+    /** The running configuration lacks something that the projection (this step and all before it) needs. Load `config()` BEFORE the table's patch. */
+    readonly needsReload: boolean;
+    /** The configuration to load: all that is wanted, and the profiles that table entries on disk may still name. */
+    config(): EngineConfig;
+    /** Takes the change out again. Only the newest step that was not undone can be. @throws Error otherwise */
+    undo(): void;
+}
+
+export interface Projection {
+    /** @throws Error when two sites have one name, or a name or address is none; nothing is changed then */
+    change(change: ProjectionChange): ProjectionStep;
+    /** Whether the running configuration lacks something. True until the first `loaded()`. */
+    readonly needsReload: boolean;
+    /** What `ProjectionStep.config()` would say now; while nothing is lacking, exactly what was loaded. */
+    config(): EngineConfig;
+    /** SHA-256 of the canonical JSON of `config()`. */
+    configHash(): string;
+    /** Whole table: name to entry. Live; not to be kept. */
+    readonly table: ReadonlyMap<string, string>;
+    tableHash(): string;
+    /** Says that the engine runs what `config()` says now. A profile that was dropped since the load before stays in it until the next. */
+    loaded(): void;
+    /**
+     * Takes what an engine was found running, if it has all that is wanted and nothing else but what earlier sites left behind.
+     * @returns false when it has to be loaded; nothing is taken then
+     */
+    adopt(running: EngineConfig): boolean;
+    /** From scratch, without profiles that nobody uses: what a new panel would make of the same rows. */
+    rendered(): Rendered;
+}
+
+/** An empty projection. */
+export const createProjection = (context: CompileContext): Projection => new IncrementalProjection(context);
+
+interface Compiled {
+    readonly config: EngineConfig;
+    readonly hash: string;
+    readonly profiles: ReadonlySet<string>;
+    readonly names: TlsNames;
+}
+
+interface Running extends Compiled {
+    readonly settings: EngineSettings;
+}
+
+interface Reversal {
+    readonly sites: readonly { readonly id: number; readonly site: CompiledSite | null }[];
+    readonly settings: EngineSettings;
+    readonly certificates: readonly { readonly id: number; readonly certificate: SiteCertificate | null }[];
+}
+
+class IncrementalProjection implements Projection {
+    #context: CompileContext;
+    readonly #sites = new Map<number, CompiledSite>();
+    readonly #table = new Map<string, string>();
+    readonly #tableHash = new TableHash();
+    readonly #profiles = new Map<string, { readonly profile: Profile; users: number }>();
+    /** Dropped since the last load, and still in the running configuration. */
+    readonly #retained = new Map<string, Profile>();
+    /** What the running configuration has too little or too much of, by kind and name. */
+    readonly #lacking = new Set<string>();
+    readonly #tls = new TlsNeeds(this.#lacking);
+    #running: Running | null = null;
+    #memo: Compiled | null = null;
+    #steps = 0;
+
+    constructor(context: CompileContext) {
+        this.#context = context;
+    }
+
+    get needsReload(): boolean {
+        return this.#running === null || this.#lacking.size > 0;
+    }
+
+    get table(): ReadonlyMap<string, string> {
+        return this.#table;
+    }
+
+    tableHash(): string {
+        return this.#tableHash.toString();
+    }
+
+    change(change: ProjectionChange): ProjectionStep {
+        const sites = (change.sites ?? []).map(({ id, site }) => ({
+            id,
+            site: site === null ? null : this.#share(compileSite(site))
+        }));
+        const { reversal, moves } = this.#assign({
+            sites,
+            settings: change.settings ?? this.#context.settings,
+            certificates: change.certificates ?? []
+        });
+        this.#steps += 1;
+        const number = this.#steps;
+        return {
+            table: moves,
+            needsReload: this.needsReload,
+            config: () => this.config(),
+            undo: () => {
+                if (this.#steps !== number) {
+                    throw new Error('only the newest step can be undone');
+                }
+
+                this.#assign(reversal);
+                this.#steps -= 1;
+            }
+        };
+    }
+
+    config(): EngineConfig {
+        return this.#compiled().config;
+    }
+
+    configHash(): string {
+        return this.#compiled().hash;
+    }
+
+    loaded(): void {
+        this.#take({ ...this.#compiled(), settings: this.#context.settings });
+    }
+
+    adopt(running: EngineConfig): boolean {
+        const extra = compiledProfiles(running).filter(({ id }) => !this.#profiles.has(id));
+        const candidate = this.#compile(
+            [...this.#wantedProfiles(), ...extra],
+            this.#tls.namesWith(loadedNames(running))
+        );
+        if (candidate.hash !== hashOf(running)) {
+            return false;
+        }
+
+        this.#take({ ...candidate, settings: this.#context.settings });
+        return this.#lacking.size === 0;
+    }
+
+    rendered(): Rendered {
+        return renderCompiled(this.#sites.values(), this.#tls.certificates.values(), this.#context);
+    }
+
+    #take(running: Running): void {
+        this.#running = running;
+        this.#retained.clear();
+        this.#lacking.clear();
+        this.#tls.take(running.names);
+    }
+
+    #compiled(): Compiled {
+        if (this.#running !== null && this.#lacking.size === 0) {
+            return this.#running;
+        }
+
+        this.#memo ??= this.#compile(
+            [
+                ...this.#wantedProfiles(),
+                ...Array.from(this.#retained.values(), (profile) => compileProfile(profile, this.#context))
+            ],
+            this.#tls.names()
+        );
+        return this.#memo;
+    }
+
+    #wantedProfiles(): readonly CompiledProfile[] {
+        return Array.from(this.#profiles.values(), ({ profile }) => compileProfile(profile, this.#context));
+    }
+
+    #compile(profiles: readonly CompiledProfile[], names: TlsNames): Compiled {
+        const config = compile([...profiles].sort(byId), names, this.#context);
+        return { config, hash: hashOf(config), profiles: new Set(profiles.map(({ id }) => id)), names };
+    }
+
+    /** Ten thousand sites of one behaviour keep it once. */
+    #share(site: CompiledSite): CompiledSite {
+        const known = this.#profiles.get(site.profile.id);
+        if (known === undefined) {
+            // A profile that cannot be written is refused here, before anything has changed.
+            compileProfile(site.profile, this.#context);
+            return site;
+        }
+
+        return { ...site, profile: known.profile };
+    }
+
+    /** Does a change, and says how to take it back. What is checked is only what the change touched. */
+    #assign(change: Reversal): { readonly reversal: Reversal; readonly moves: TablePatch } {
+        this.#refuseDoubles(change.sites);
+        const before = new Map<string, string | null>();
+        const reversal = {
+            sites: change.sites.map(({ id }) => ({ id, site: this.#sites.get(id) ?? null })),
+            settings: this.#context.settings,
+            certificates: change.certificates.map(({ id }) => ({
+                id,
+                certificate: this.#tls.certificates.get(id) ?? null
+            }))
+        };
+        const former = reversal.sites.flatMap(({ site }) => site ?? []);
+        const latter = change.sites.flatMap(({ site }) => site ?? []);
+
+        this.#memo = null;
+        former.forEach((site) => this.#remove(site, before));
+        latter.forEach((site) => this.#add(site, before));
+        change.sites.forEach(({ id, site }) =>
+            site === null ? this.#sites.delete(id) : this.#sites.set(id, site)
+        );
+        change.certificates.forEach(({ id, certificate }) => this.#tls.setCertificate(id, certificate));
+        this.#context = { ...this.#context, settings: change.settings };
+
+        this.#mark(
+            'settings',
+            this.#running !== null &&
+                this.#running.settings !== change.settings &&
+                hashOf(this.#running.settings) !== hashOf(change.settings)
+        );
+        change.certificates.forEach(({ id }) => this.#tls.checkCertificate(id));
+        for (const site of [...former, ...latter]) {
+            this.#checkProfile(site.profile.id);
+            this.#tls.check(site);
+        }
+
+        return { reversal, moves: this.#moves(before) };
+    }
+
+    #refuseDoubles(sites: Reversal['sites']): void {
+        const leaving = new Set(
+            sites.flatMap(({ id }) => this.#sites.get(id)?.names.map(({ name }) => name) ?? [])
+        );
+        const coming = new Set<string>();
+        for (const name of sites.flatMap(({ site }) => site?.names.map((compiled) => compiled.name) ?? [])) {
+            if (coming.has(name) || (this.#table.has(name) && !leaving.has(name))) {
+                throw new Error(`two sites have the name ${name}`);
+            }
+
+            coming.add(name);
+        }
+    }
+
+    #moves(before: ReadonlyMap<string, string | null>): TablePatch {
+        const moves: TableMove[] = [];
+        for (const [name, from] of before) {
+            const to = this.#table.get(name) ?? null;
+            if (from !== to) {
+                moves.push({ name, from, to });
+            }
+        }
+
+        return moves;
+    }
+
+    #remove(site: CompiledSite, before: Map<string, string | null>): void {
+        const holder = this.#profiles.get(site.profile.id);
+        if (holder !== undefined) {
+            holder.users -= 1;
+            if (holder.users === 0) {
+                this.#profiles.delete(site.profile.id);
+                if (this.#running?.profiles.has(site.profile.id) === true) {
+                    this.#retained.set(site.profile.id, site.profile);
+                }
+            }
+        }
+
+        for (const { name, entry } of site.names) {
+            before.set(name, entry);
+            this.#table.delete(name);
+            this.#tableHash.remove(name, entry);
+        }
+
+        this.#tls.remove(site);
+    }
+
+    #add(site: CompiledSite, before: Map<string, string | null>): void {
+        const holder = this.#profiles.get(site.profile.id) ?? { profile: site.profile, users: 0 };
+        holder.users += 1;
+        this.#profiles.set(site.profile.id, holder);
+        this.#retained.delete(site.profile.id);
+        for (const { name, entry } of site.names) {
+            if (!before.has(name)) {
+                before.set(name, null);
+            }
+
+            this.#table.set(name, entry);
+            this.#tableHash.add(name, entry);
+        }
+
+        this.#tls.add(site);
+    }
+
+    #mark(key: string, lacking: boolean): void {
+        if (lacking) {
+            this.#lacking.add(key);
+        } else {
+            this.#lacking.delete(key);
+        }
+    }
+
+    #checkProfile(id: string): void {
+        this.#mark(
+            `profile ${id}`,
+            this.#running !== null && this.#profiles.has(id) && !this.#running.profiles.has(id)
+        );
+    }
+}

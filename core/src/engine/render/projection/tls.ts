@@ -1,0 +1,247 @@
+/** The part of a projection that is about certificates: who wants one from whom, and whether the running engine would give another. */
+import { byName, Coverage, coveringWildcard } from '../certificate-choice.ts';
+import type { CompiledSite, NameTls } from '../compile/site.ts';
+import { certificateName } from '../compile/tls.ts';
+import type { TlsNames } from '../compile/tls.ts';
+import type { SiteCertificate } from '../../site.ts';
+
+interface RunningTls {
+    readonly internal: ReadonlySet<string>;
+    readonly wildcards: ReadonlySet<string>;
+    readonly managed: ReadonlySet<string>;
+    /** `names` where they are known. */
+    readonly certificates: ReadonlyMap<
+        number,
+        TlsNames['certificates'][number] & { readonly names?: readonly string[] }
+    >;
+    /** Name to fingerprint. */
+    readonly choices: ReadonlyMap<string, string>;
+}
+
+/** Marks in `lacking` what the running configuration has too little or too much of. Only what a change touched is checked. */
+export class TlsNeeds {
+    readonly #lacking: Set<string>;
+    readonly #names = { auto: new Set<string>(), internal: new Set<string>(), wildcard: new Set<string>() };
+    readonly #certificates = new Map<number, SiteCertificate>();
+    readonly #coverage = new Coverage();
+    /** Name to the id of the certificate that its host wants for it. */
+    readonly #chosen = new Map<string, number>();
+    readonly #users = new Map<number, number>();
+    /** Certificates that are loaded and that nobody uses any more. */
+    readonly #left = new Map<number, readonly string[] | null>();
+    #running: RunningTls | null = null;
+
+    constructor(lacking: Set<string>) {
+        this.#lacking = lacking;
+    }
+
+    get certificates(): ReadonlyMap<number, SiteCertificate> {
+        return this.#certificates;
+    }
+
+    add({ names, certificateId }: CompiledSite): void {
+        names.forEach(({ name, tls }) => this.#setOf(tls)?.add(name));
+        if (certificateId !== null) {
+            names.forEach(({ name, tls }) => tls === 'certificate' && this.#chosen.set(name, certificateId));
+            this.#users.set(certificateId, (this.#users.get(certificateId) ?? 0) + 1);
+        }
+    }
+
+    remove({ names, certificateId }: CompiledSite): void {
+        names.forEach(({ name, tls }) => {
+            this.#setOf(tls)?.delete(name);
+            this.#chosen.delete(name);
+        });
+        const users = certificateId === null ? 0 : (this.#users.get(certificateId) ?? 0) - 1;
+        if (certificateId !== null && users > 0) {
+            this.#users.set(certificateId, users);
+        } else if (certificateId !== null) {
+            this.#users.delete(certificateId);
+        }
+    }
+
+    setCertificate(id: number, certificate: SiteCertificate | null): void {
+        const before = this.#certificates.get(id);
+        if (before !== undefined) {
+            this.#coverage.delete(before);
+            this.#certificates.delete(id);
+        }
+
+        if (certificate !== null) {
+            this.#coverage.add(certificate);
+            this.#certificates.set(id, certificate);
+        }
+    }
+
+    /** What a configuration has to say, sorted. */
+    names(): TlsNames {
+        const { auto, internal, wildcard } = this.#names;
+        const managed =
+            wildcard.size === 0 ? [] : [...auto].filter((name) => wildcard.has(coveringWildcard(name)));
+        return {
+            internal: [...internal].sort(),
+            wildcards: [...wildcard].sort(),
+            managed: managed.sort(),
+            certificates: [...this.#certificates.values()]
+                .filter(({ id }) => this.#users.has(id))
+                .sort((a, b) => a.id - b.id),
+            choices: [...this.#chosen.keys()]
+                .flatMap((name) => {
+                    const fingerprint = this.#fingerprintFor(name);
+                    return fingerprint !== undefined && this.#isContested(name, fingerprint)
+                        ? [{ name, fingerprint }]
+                        : [];
+                })
+                .sort(byName)
+        };
+    }
+
+    /** The same with what earlier sites left behind in a running configuration and nobody is hurt by. */
+    namesWith(found: Pick<TlsNames, 'internal' | 'certificates' | 'choices'>): TlsNames {
+        const names = this.names();
+        const wanted = new Set(names.choices.map(({ name }) => name));
+        const spare = found.choices.filter(
+            ({ name, fingerprint }) =>
+                !wanted.has(name) &&
+                !this.#names.auto.has(name) &&
+                !this.#names.internal.has(name) &&
+                (this.#fingerprintFor(name) ?? fingerprint) === fingerprint
+        );
+        const left = found.internal.filter(
+            (name) => !this.#names.auto.has(name) && !this.#names.internal.has(name)
+        );
+        return {
+            ...names,
+            internal: [...names.internal, ...left].sort(),
+            certificates: [
+                ...names.certificates,
+                ...found.certificates.filter(({ id }) => !this.#users.has(id))
+            ].sort((a, b) => a.id - b.id),
+            choices: [...names.choices, ...spare].sort(byName)
+        };
+    }
+
+    /** The engine runs a configuration with these names. `lacking` is expected to be empty. */
+    take(names: TlsNames): void {
+        this.#running = {
+            internal: new Set(names.internal),
+            wildcards: new Set(names.wildcards),
+            managed: new Set(names.managed),
+            certificates: new Map(names.certificates.map((certificate) => [certificate.id, certificate])),
+            choices: new Map(names.choices.map(({ name, fingerprint }) => [name, fingerprint]))
+        };
+        this.#left.clear();
+        names.certificates.forEach(({ id }) => this.checkCertificate(id));
+        if (this.#left.size > 0) {
+            [...this.#names.auto, ...this.#names.internal, ...this.#chosen.keys()].forEach((name) =>
+                this.#checkName(name)
+            );
+        }
+    }
+
+    check({ names, certificateId }: CompiledSite): void {
+        if (certificateId !== null) {
+            this.checkCertificate(certificateId);
+        }
+
+        names.forEach(({ name }) => this.#checkName(name));
+    }
+
+    checkCertificate(id: number): void {
+        const running = this.#running?.certificates.get(id);
+        const used = this.#users.has(id);
+        const wanted = used ? this.#certificates.get(id) : undefined;
+        this.#mark(
+            `certificate ${id}`,
+            this.#running !== null &&
+                wanted !== undefined &&
+                (running === undefined || certificateName(running) !== certificateName(wanted))
+        );
+        if (running === undefined || used) {
+            this.#left.delete(id);
+        } else {
+            this.#left.set(id, running.names ?? null);
+        }
+
+        for (const name of running?.names ?? []) {
+            this.#checkName(name);
+            if (name.startsWith('*.')) {
+                this.#checkBelow(name);
+            }
+        }
+    }
+
+    /** The one check that looks at every name: an uploaded wildcard came or went, which is rare and costs a load anyway. */
+    #checkBelow(wildcard: string): void {
+        for (const name of [...this.#names.auto, ...this.#names.internal]) {
+            if (coveringWildcard(name) === wildcard) {
+                this.#checkName(name);
+            }
+        }
+    }
+
+    #checkName(name: string): void {
+        const running = this.#running;
+        if (running === null) {
+            return;
+        }
+
+        const { auto, internal, wildcard } = this.#names;
+        const covering = coveringWildcard(name);
+        this.#mark(
+            `name ${name}`,
+            (internal.has(name) && !running.internal.has(name)) ||
+                // The engine's own authority would sign for a name that wants a public certificate.
+                (auto.has(name) &&
+                    (running.internal.has(name) || (wildcard.has(covering) && !running.managed.has(name)))) ||
+                // A wildcard's certificate is in the engine's memory until a load, and would be taken for every name below it.
+                wildcard.has(name) !== running.wildcards.has(name) ||
+                ((auto.has(name) || internal.has(name)) &&
+                    (running.choices.has(name) || this.#isCoveredByLeft(name, covering))) ||
+                this.#isShownAnother(name, running.choices.get(name))
+        );
+    }
+
+    /** Whether the running engine would take another certificate than the one that the name's host wants, or any. */
+    #isShownAnother(name: string, shown: string | undefined): boolean {
+        const wanted = this.#fingerprintFor(name);
+        return (
+            wanted !== undefined &&
+            (shown === undefined
+                ? this.#isContested(name, wanted) || this.#isCoveredByLeft(name, coveringWildcard(name))
+                : shown !== wanted)
+        );
+    }
+
+    /** Of the certificate that the name's host wants; undefined when it wants none, or one that is not there. */
+    #fingerprintFor(name: string): string | undefined {
+        return this.#certificates.get(this.#chosen.get(name) ?? 0)?.fingerprint;
+    }
+
+    #isContested(name: string, fingerprint: string): boolean {
+        return this.#coverage.isContested({ name, fingerprint }, ({ id }) => this.#users.has(id));
+    }
+
+    /** A certificate that nobody uses any more and that is still loaded would be taken for a name that wants another. */
+    #isCoveredByLeft(name: string, covering: string): boolean {
+        for (const names of this.#left.values()) {
+            if (names === null || names.some((other) => other === name || other === covering)) {
+                return true;
+            }
+        }
+
+        return false;
+    }
+
+    #setOf(tls: NameTls): Set<string> | null {
+        return tls === 'auto' || tls === 'internal' || tls === 'wildcard' ? this.#names[tls] : null;
+    }
+
+    #mark(key: string, lacking: boolean): void {
+        if (lacking) {
+            this.#lacking.add(key);
+        } else {
+            this.#lacking.delete(key);
+        }
+    }
+}

@@ -1,0 +1,376 @@
+/**
+ * One batch of changes: planned one after the other, brought to the engine together, committed in one transaction. A change that the engine
+ * refuses is found by halving and refused alone; a commit that fails takes the engine back.
+ */
+import { isFailure } from '@portico/sdk';
+import type { ApplyPorts, Batch, Waiter } from './ports.ts';
+import type { Author, Outcome, Plan } from '../change.ts';
+import { Sketch } from './draft-overlay.ts';
+import type { Rows } from './draft-overlay.ts';
+import { EngineRejected, EngineUnavailable } from '../port.ts';
+import type { HostDelta } from '../revisions.ts';
+import type { Serving, Staged } from './served-state.ts';
+import { translate } from '../translate.ts';
+import { projected } from './engine-context.ts';
+
+/** Milliseconds until the engine may be asked to load again. */
+export const waitOf = (ports: ApplyPorts): number =>
+    ports.serving().loadedAt + ports.windowMs - performance.now();
+
+/** Takes one batch through. */
+export const createBatch = (ports: ApplyPorts): BatchRun => new BatchRun(ports);
+
+interface Step {
+    readonly waiter: Waiter;
+    readonly plan: Plan;
+    readonly staged: Staged;
+    readonly mark: number;
+}
+
+interface Refusal {
+    readonly waiter: Waiter;
+    readonly error: unknown;
+}
+
+class BatchRun {
+    readonly #ports: ApplyPorts;
+    readonly #serving: Serving;
+    readonly #sketch: Sketch;
+    readonly #settled = new Set<Waiter>();
+    #steps: Step[] = [];
+    #refused: Refusal[] = [];
+    #left: readonly Waiter[] = [];
+    /** The engine may have more than the steps that are still staged. */
+    #brought = false;
+    #reloaded = false;
+
+    constructor(ports: ApplyPorts) {
+        this.#ports = ports;
+        this.#serving = ports.serving();
+        this.#sketch = new Sketch(ports.rows());
+    }
+
+    /** What must wait for the next load. */
+    get left(): readonly Waiter[] {
+        return this.#left;
+    }
+
+    async settle(waiters: readonly Waiter[]): Promise<void> {
+        const mode = this.#ports.mode();
+        this.#left = this.#stageUntil(waiters, mode === 'live' && waitOf(this.#ports) > 0);
+        const taken = waiters.slice(0, waiters.length - this.#left.length);
+        if (mode === 'live') {
+            await this.#serve(taken);
+        } else {
+            await this.#prove(taken);
+            this.#reloaded = this.#serving.needsReload;
+        }
+
+        await this.#commit(mode === 'live');
+        this.#refuse();
+    }
+
+    /** Refuses what is left undecided, and takes the engine back. */
+    async abandon(error: unknown, waiters: readonly Waiter[]): Promise<void> {
+        this.#unstage(0);
+        if (error instanceof EngineUnavailable) {
+            // Nobody knows what it has, and it does not say: whoever speaks with it next has to look.
+            this.#serving.doubt();
+        } else if (this.#brought) {
+            await this.#bringBack();
+        }
+
+        this.#refuse();
+        const cause = translate(error);
+        for (const waiter of waiters) {
+            if (!this.#settled.has(waiter) && !this.#left.includes(waiter)) {
+                this.#settled.add(waiter);
+                waiter.reject(cause);
+            }
+        }
+    }
+
+    /** Plans in order. Inside the window it stops before the first change that needs a load. */
+    #stageUntil(waiters: readonly Waiter[], closed: boolean): readonly Waiter[] {
+        if (closed && this.#serving.needsReload) {
+            return waiters;
+        }
+
+        for (const [index, waiter] of waiters.entries()) {
+            this.#stage(waiter);
+            if (closed && this.#serving.needsReload) {
+                this.#unstage(this.#steps.length - 1);
+                return waiters.slice(index);
+            }
+        }
+
+        return [];
+    }
+
+    #stage(waiter: Waiter): void {
+        const mark = this.#sketch.mark();
+        try {
+            const plan = waiter.change.plan(this.#sketch);
+            this.#sketch.apply(plan);
+            for (const { id, pem } of plan.certificates ?? []) {
+                if (pem !== undefined) {
+                    this.#ports.pems.set(id, pem);
+                }
+            }
+
+            this.#steps.push({
+                waiter,
+                plan,
+                staged: this.#serving.stage(projected(plan, this.#sketch.settings)),
+                mark
+            });
+        } catch (error) {
+            this.#sketch.back(mark);
+            this.#refused.push({ waiter, error });
+        }
+    }
+
+    #unstage(length: number): void {
+        while (this.#steps.length > length) {
+            const step = this.#steps.pop();
+            step?.staged.undo();
+            this.#sketch.back(step?.mark ?? 0);
+        }
+    }
+
+    /** Brings what is staged to the engine; finds and drops what it refuses. */
+    async #serve(waiters: readonly Waiter[]): Promise<void> {
+        if (this.#steps.length === 0) {
+            return;
+        }
+
+        try {
+            await this.#bring();
+            return;
+        } catch (error) {
+            if (!(error instanceof EngineRejected)) {
+                throw error;
+            }
+
+            this.#restart();
+            if (waiters.length === 1) {
+                this.#refused = waiters.map((waiter) => ({ waiter, error: translate(error) }));
+                return;
+            }
+        }
+
+        // Proving costs no connection; a load that succeeds half-way to the answer would.
+        await this.#halve(waiters, () => this.#serving.prove());
+        if (this.#steps.length === 0) {
+            return;
+        }
+
+        try {
+            await this.#bring();
+        } catch (error) {
+            if (!(error instanceof EngineRejected)) {
+                throw error;
+            }
+
+            // What only a real load finds out (an address in use, for one) has to be looked for with real loads.
+            this.#restart();
+            await this.#halve(waiters, () => this.#bring());
+        }
+    }
+
+    /** As `#serve` for changes that wait: what the engine is known to refuse is refused at once. Without a verdict the load will tell. */
+    async #prove(waiters: readonly Waiter[]): Promise<void> {
+        if (this.#steps.length === 0 || !this.#serving.needsReload || !this.#ports.provable()) {
+            return;
+        }
+
+        try {
+            await this.#serving.prove();
+        } catch (error) {
+            if (!(error instanceof EngineRejected)) {
+                return;
+            }
+
+            this.#restart();
+            if (await this.#refusesAnyway()) {
+                this.#stageUntil(waiters, false);
+                return;
+            }
+
+            await this.#halve(waiters, () => this.#serving.prove());
+        }
+    }
+
+    /** Whether what waits already is refused: then no change at hand is to blame. */
+    async #refusesAnyway(): Promise<boolean> {
+        return (
+            this.#serving.behind &&
+            (await this.#serving.prove().then(
+                () => false,
+                () => true
+            ))
+        );
+    }
+
+    async #halve(waiters: readonly Waiter[], accept: () => Promise<unknown>): Promise<void> {
+        const steps = this.#steps.length;
+        const refused = this.#refused.length;
+        this.#stageUntil(waiters, false);
+        if (this.#steps.length === steps) {
+            return;
+        }
+
+        try {
+            await accept();
+        } catch (error) {
+            if (!(error instanceof EngineRejected)) {
+                throw error;
+            }
+
+            this.#unstage(steps);
+            this.#refused.length = refused;
+            if (waiters.length === 1) {
+                this.#refused.push(...waiters.map((waiter) => ({ waiter, error: translate(error) })));
+                return;
+            }
+
+            const middle = Math.ceil(waiters.length / 2);
+            await this.#halve(waiters.slice(0, middle), accept);
+            await this.#halve(waiters.slice(middle), accept);
+        }
+    }
+
+    async #bring(): Promise<void> {
+        const began = performance.now();
+        const changes = this.#steps.length;
+        try {
+            this.#brought = true;
+            const reloaded = await this.#serving.bring();
+            this.#reloaded ||= reloaded;
+            this.#ports.attempted({ changes, reloaded, durationMs: performance.now() - began, error: null });
+        } catch (error) {
+            this.#ports.attempted({
+                changes,
+                reloaded: this.#serving.needsReload,
+                durationMs: performance.now() - began,
+                error: error as Error
+            });
+            throw error;
+        }
+    }
+
+    async #commit(applied: boolean): Promise<void> {
+        while (this.#steps.length > 0) {
+            const culprit = await this.#write(applied);
+            if (culprit === null) {
+                return;
+            }
+
+            // One change cannot be written: the others can be, on an engine that never had it.
+            const others = this.#steps.filter((step) => step !== culprit.step).map((step) => step.waiter);
+            this.#refused.push({ waiter: culprit.step.waiter, error: culprit.error });
+            this.#unstage(0);
+            this.#stageUntil(others, false);
+            if (applied) {
+                await this.#bring();
+            }
+        }
+    }
+
+    /** @returns the change that could not be written; null when all are */
+    async #write(applied: boolean): Promise<{ readonly step: Step; readonly error: unknown } | null> {
+        const { db, hosts, rows } = this.#ports;
+        const reloaded = this.#reloaded;
+        const batch: Batch = {
+            applied,
+            reloaded,
+            sketch: this.#sketch,
+            ...deltasOf(rows(), this.#sketch, this.#steps),
+            by: authorsOf(this.#steps)
+        };
+        const outcome: Outcome = { revision: this.#ports.revisionOf(batch), applied, reloaded };
+        const values: unknown[] = [];
+        let culprit: Step | null = null;
+        try {
+            await db.write(async (tx) => {
+                values.length = 0;
+                for (const step of this.#steps) {
+                    culprit = step;
+                    if (step.plan.hosts !== undefined && step.plan.hosts.length > 0) {
+                        await hosts.write(tx, step.plan.hosts, applied);
+                    }
+
+                    values.push(await step.waiter.change.commit(tx, outcome));
+                    culprit = null;
+                }
+
+                const settle = await this.#ports.record(tx, batch);
+                tx.afterCommit(() => {
+                    rows().advance(this.#sketch);
+                    settle();
+                });
+            });
+        } catch (error) {
+            const alone = culprit as Step | null;
+            if (alone === null || this.#steps.length === 1 || isStorageFull(error)) {
+                throw error;
+            }
+
+            return { step: alone, error };
+        }
+
+        for (const [index, { waiter }] of this.#steps.entries()) {
+            this.#settled.add(waiter);
+            waiter.resolve({ value: values[index], outcome });
+        }
+
+        this.#steps = [];
+        this.#brought = false;
+        this.#ports.committed({ ...outcome, hosts: batch.deltas.map(({ id }) => id) });
+        return null;
+    }
+
+    async #bringBack(): Promise<void> {
+        try {
+            await this.#serving.bring();
+        } catch (error) {
+            this.#serving.doubt();
+            this.#ports.attempted({ changes: 0, reloaded: true, durationMs: 0, error: error as Error });
+        }
+    }
+
+    #restart(): void {
+        this.#unstage(0);
+        this.#refused = [];
+    }
+
+    #refuse(): void {
+        for (const { waiter, error } of this.#refused) {
+            if (!this.#settled.has(waiter)) {
+                this.#settled.add(waiter);
+                waiter.reject(error);
+            }
+        }
+    }
+}
+
+const deltasOf = (
+    rows: Rows,
+    sketch: Sketch,
+    steps: readonly Step[]
+): { readonly deltas: readonly HostDelta[]; readonly beyondHosts: boolean } => ({
+    deltas: [...sketch.hosts.changes()]
+        .map(([id, after]) => ({ id, before: rows.hosts.get(id) ?? null, after: after ?? null }))
+        .filter(({ before, after }) => before !== after),
+    beyondHosts: steps.some(
+        ({ plan }) =>
+            plan.settings !== undefined ||
+            plan.fragments !== undefined ||
+            (plan.certificates ?? []).length > 0
+    )
+});
+
+const authorsOf = (steps: readonly Step[]): readonly Author[] =>
+    steps.flatMap(({ waiter }) => (waiter.change.by === undefined ? [] : [waiter.change.by]));
+
+const isStorageFull = (error: unknown): boolean => isFailure(error) && error.reason === 'STORAGE_FULL';

@@ -1,0 +1,42 @@
+/** The keys of the audit log, each derived for one purpose, and the signature of a checkpoint. */
+import { createHmac } from 'node:crypto';
+import type { Keyring } from '../../../platform/keyring.ts';
+import { canonicalJson } from './canonical.ts';
+
+export interface AuditKeys {
+    readonly entries: Buffer;
+    readonly checkpoints: Buffer;
+    readonly head: Buffer;
+}
+
+export interface CheckpointRow {
+    readonly sequence: number;
+    readonly kind: 'regular' | 'sealed';
+    readonly hash: string;
+    readonly at: number;
+    readonly removed: number;
+    readonly signature: string;
+}
+
+export function auditKeys(keyring: Pick<Keyring, 'derive'>): AuditKeys {
+    return {
+        entries: keyring.derive('audit'),
+        checkpoints: keyring.derive('audit checkpoint'),
+        head: keyring.derive('audit head')
+    };
+}
+
+export function signCheckpoint(key: Buffer, row: Omit<CheckpointRow, 'signature'>): CheckpointRow {
+    return { ...row, signature: signatureOf(key, row) };
+}
+
+export function isSigned(key: Buffer, row: CheckpointRow): boolean {
+    return signatureOf(key, row) === row.signature;
+}
+
+function signatureOf(key: Buffer, row: Omit<CheckpointRow, 'signature'>): string {
+    const { sequence, kind, hash, at, removed } = row;
+    return createHmac('sha256', key)
+        .update(canonicalJson({ sequence, kind, hash, at, removed }))
+        .digest('hex');
+}

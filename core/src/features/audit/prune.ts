@@ -1,0 +1,78 @@
+/**
+ * Removes the oldest entries in small transactions, each of which seals what it removed: the chain that is left stays provable. What does
+ * not verify is never sealed: the evidence of a change outlives the retention.
+ */
+import { setImmediate as breathe } from 'node:timers/promises';
+import type { Database } from '../../platform/database/database.ts';
+import { Writer } from '../../platform/database/writer.ts';
+import type { Chain } from './chain/chain.ts';
+import { genesis } from './chain/head.ts';
+import { blockSize } from './search/indexer.ts';
+import type { AuditKeys, CheckpointRow } from './chain/keys.ts';
+import { hashOf, type EntryRow } from './chain/row.ts';
+
+/** Entries in one transaction: a few milliseconds. */
+const chunk = 250;
+
+export interface PruneOptions {
+    readonly db: Database;
+    readonly chain: Chain;
+    readonly keys: AuditKeys;
+    /** Entries from before this time go, in milliseconds since 1970. */
+    readonly before: number;
+    readonly signal: AbortSignal;
+}
+
+/** Returns how many entries went. The newest entry always stays: it carries the chain on. @throws Error when the oldest entries do not verify */
+export async function pruneAudit({ db, chain, keys, before, signal }: PruneOptions): Promise<number> {
+    const oldest = db.prepare<[number, number], EntryRow>(
+        'select * from audit_entries where id < ? order by id limit ?'
+    );
+    const seal = db.prepare<[], CheckpointRow>(
+        "select * from audit_checkpoints where kind = 'sealed' order by sequence desc limit 1"
+    );
+    const writer = new Writer();
+    let removed = 0;
+    for (;;) {
+        const rows = oldest.all(chain.head.sequence, chunk);
+        const kept = rows.findIndex(({ at }) => at >= before);
+        const going = kept === -1 ? rows : rows.slice(0, kept);
+        const last = going.at(-1);
+        if (last === undefined || signal.aborted) {
+            return removed;
+        }
+        const sealed = seal.get();
+        checkSegment(keys, going, sealed?.hash ?? genesis.hash);
+        const total = (sealed?.removed ?? 0) + going.length;
+        await db.write(async (tx) => {
+            await chain.seal(tx, last.id, last.hash, total);
+            for (const sql of [
+                'delete from audit_entries where id <= ?',
+                'delete from audit_facets where id <= ?',
+                'delete from audit_checkpoints where sequence < ?'
+            ]) {
+                (await writer.statement(tx, sql)).run(last.id);
+            }
+            (await writer.statement(tx, 'delete from audit_words where rowid < ?')).run(
+                Math.floor(last.id / blockSize)
+            );
+        });
+        removed += going.length;
+        if (kept !== -1) {
+            return removed;
+        }
+        await breathe();
+    }
+}
+
+function checkSegment(keys: AuditKeys, rows: readonly EntryRow[], start: string): void {
+    let previous = start;
+    for (const row of rows) {
+        if (hashOf(keys.entries, row, previous) !== row.hash) {
+            throw new Error(
+                `Entry ${row.id} of the audit log is not as it was written; nothing from there on is pruned`
+            );
+        }
+        previous = row.hash;
+    }
+}

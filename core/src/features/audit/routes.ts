@@ -1,0 +1,117 @@
+/** `/api/audit`: the log is read here; it is written by everything else. */
+import { reply } from '@portico/sdk';
+import { invalid } from '../../platform/errors.ts';
+import { download, json, type Route } from '../../server/http/route.ts';
+import type { Audit } from './audit.ts';
+import {
+    entryListSchema,
+    entrySchema,
+    exportQuery,
+    idParams,
+    listQuery,
+    verificationSchema
+} from './schema.ts';
+import type { AuditFilter } from './search/search.ts';
+
+export function auditRoutes(audit: Audit): Route[] {
+    return [
+        json({
+            method: 'GET',
+            path: '/api/audit',
+            id: 'audit.list',
+            access: 'audit:read',
+            summary: 'List audit entries, newest first',
+            validate: { query: listQuery },
+            returns: entryListSchema,
+            async handler({ query, signal }) {
+                const { limit, cursor, ...filter } = query;
+                const { entries, next, total } = await audit.list(filterOf(filter), {
+                    limit,
+                    before: cursor === undefined ? null : placeOf(cursor),
+                    signal
+                });
+                return reply.list([...entries], {
+                    next: next === null ? null : cursorOf(next),
+                    ...(total === undefined ? {} : { total })
+                }) as never;
+            }
+        }),
+        json({
+            method: 'GET',
+            path: '/api/audit/verify',
+            id: 'audit.verify',
+            access: 'audit:read',
+            summary: 'Prove that no entry was changed, removed or inserted',
+            timeoutSeconds: 900,
+            returns: verificationSchema,
+            handler: () => audit.verify()
+        }),
+        download({
+            path: '/api/audit/export',
+            id: 'audit.export',
+            access: 'audit:read',
+            summary: 'Every matching entry, oldest first, one JSON document a line',
+            validate: { query: exportQuery },
+            handler({ query, signal }) {
+                const filter = filterOf(query);
+                return {
+                    size: null,
+                    type: 'application/x-ndjson',
+                    name: 'audit.ndjson',
+                    open: () => linesOf(audit, filter, signal)
+                };
+            }
+        }),
+        json({
+            method: 'GET',
+            path: '/api/audit/{id}',
+            id: 'audit.read',
+            access: 'audit:read',
+            summary: 'Read one audit entry',
+            validate: { params: idParams },
+            returns: entrySchema,
+            handler: ({ params }) => audit.get(params.id) as never
+        })
+    ];
+}
+
+/** Lines are handed over in pieces of some kilobytes: a piece for each line would cost more than the line. */
+async function* linesOf(audit: Audit, filter: AuditFilter, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    let text = '';
+    for await (const entry of audit.export(filter, signal)) {
+        text += `${JSON.stringify(entry)}\n`;
+        if (text.length > 32 * 1024) {
+            yield Buffer.from(text);
+            text = '';
+        }
+    }
+    yield Buffer.from(text);
+}
+
+function filterOf({
+    from,
+    to,
+    ...filter
+}: { readonly from?: string | undefined; readonly to?: string | undefined } & Omit<
+    AuditFilter,
+    'from' | 'to'
+>): AuditFilter {
+    return {
+        ...filter,
+        ...(from === undefined ? {} : { from: Date.parse(from) }),
+        ...(to === undefined ? {} : { to: Date.parse(to) })
+    };
+}
+
+function cursorOf(id: number): string {
+    return Buffer.from(`audit ${id}`).toString('base64url');
+}
+
+/** @throws VALIDATION_FAILED 40001 */
+function placeOf(cursor: string): number {
+    const id = /^audit ([1-9]\d{0,14})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))?.[1];
+    if (id === undefined) {
+        throw invalid({ path: 'cursor', message: 'cursor is not one that a Link header gave' });
+    }
+    return Number(id);
+}

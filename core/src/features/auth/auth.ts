@@ -1,0 +1,322 @@
+/** All of auth/ put together: who is asking, how they got in, and what ends that. */
+import type { Reply } from '@portico/sdk';
+import type { Call } from '../../platform/call.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Database, Transaction } from '../../platform/database/database.ts';
+import { fail, invalid } from '../../platform/errors.ts';
+import type { Authenticator, Recorder } from '../../server/http/ports.ts';
+import type { Keyring } from '../../platform/keyring.ts';
+import { ApiTokens, type ApiTokenView, type NewApiToken } from './tokens/api-tokens.ts';
+import { PanelAuthenticator } from './authenticator.ts';
+import { Challenges } from './login/challenge.ts';
+import { ConsoleTokens } from './tokens/console-tokens.ts';
+import { createTokenSigner } from './tokens/jwt.ts';
+import { Login, type SelfView } from './login/login.ts';
+import { OwnAccount } from './own-account.ts';
+import { Pace } from './login/pace.ts';
+import type { Account, Accounts, AuthSettings, LoginHooks, ResolveRoute } from './ports.ts';
+import { SecondFactors, type MovedFactor } from './login/second-factor.ts';
+import { tokenSecret } from './tokens/signing-secret.ts';
+import { Sessions, type Session } from './tokens/sessions.ts';
+import { Throttle, type Step } from './login/throttle.ts';
+import { Tickets } from './tokens/tickets.ts';
+
+export interface AuthDependencies {
+    readonly db: Database;
+    readonly clock: Clock;
+    readonly keyring: Keyring;
+    readonly recorder: Recorder;
+    readonly accounts: Accounts;
+    readonly settings: AuthSettings;
+    readonly resolve: ResolveRoute;
+    /** Left out: nothing hangs on the entrance. */
+    readonly hooks?: LoginHooks;
+    /** `PORTICO_JWT_SECRET`; null: one is kept in the data folder. */
+    readonly jwtSecret: string | null;
+    readonly limits?: AuthLimits;
+}
+
+/** What protects the entrance; the defaults are for the real one. */
+export interface AuthLimits {
+    /** Highest number of a challenge when there is no load. */
+    readonly challengeNumber?: number;
+    /** Challenges, and wrong solutions, of one network a minute; default 600. */
+    readonly challengesPerMinute?: number;
+    readonly accountSteps?: readonly Step[];
+    readonly networkSteps?: readonly Step[];
+}
+
+/** One of one's own sessions, as the API shows it. */
+export interface SessionView {
+    readonly id: number;
+    readonly createdAt: string;
+    readonly lastSeenAt: string;
+    readonly expiresAt: string;
+    readonly ip: string;
+    readonly userAgent: string | null;
+    readonly current: boolean;
+}
+
+export interface MeView extends SelfView {
+    readonly token: {
+        readonly kind: 'session' | 'token';
+        readonly id: number;
+        readonly name: string | null;
+        readonly fresh: boolean;
+        readonly freshUntil: string | null;
+        readonly expiresAt: string;
+    };
+}
+
+const unhooked: LoginHooks = { beforeLogin: async () => true, afterLogin: () => undefined };
+const flushMs = 60_000;
+const minuteMs = 60_000;
+
+/** Puts auth/ together. @throws Error when the secret is weak */
+export function createAuth(dependencies: AuthDependencies): Auth {
+    return new Auth(dependencies);
+}
+
+export class Auth {
+    readonly authenticator: Authenticator & Pick<PanelAuthenticator, 'renew'>;
+    readonly login: Login;
+    readonly ownAccount: OwnAccount;
+    readonly apiTokens: ApiTokens;
+    readonly consoleTokens: ConsoleTokens;
+    readonly #in: AuthDependencies;
+    readonly #sessions: Sessions;
+    readonly #secondFactors: SecondFactors;
+    readonly #throttle: Throttle;
+    readonly #tickets: Tickets;
+    readonly #stopWatching: () => void;
+    readonly #flushing: NodeJS.Timeout;
+
+    constructor(dependencies: AuthDependencies) {
+        const { db, clock, keyring, limits = {} } = dependencies;
+        this.#in = dependencies;
+        const signer = createTokenSigner(tokenSecret(dependencies.jwtSecret, keyring));
+        const sessions = (this.#sessions = new Sessions({ db, clock }));
+        const secondFactors = (this.#secondFactors = new SecondFactors({ db, clock, keyring }));
+        const throttle = (this.#throttle = new Throttle({
+            db,
+            clock,
+            key: keyring.derive('auth throttle'),
+            ...limits
+        }));
+        const tickets = (this.#tickets = new Tickets(clock));
+        this.apiTokens = new ApiTokens(dependencies);
+        this.consoleTokens = new ConsoleTokens(dependencies);
+        const common = { ...dependencies, sessions, secondFactors, throttle };
+        this.login = new Login({
+            ...common,
+            signer,
+            hooks: dependencies.hooks ?? unhooked,
+            pace: new Pace(clock, limits.challengesPerMinute ?? 600),
+            challenges: new Challenges({
+                db,
+                clock,
+                key: keyring.derive('auth login challenge'),
+                ...(limits.challengeNumber === undefined ? {} : { maxNumber: limits.challengeNumber })
+            })
+        });
+        this.ownAccount = new OwnAccount(common);
+        const authenticator = new PanelAuthenticator({
+            ...common,
+            signer,
+            tickets,
+            apiTokens: this.apiTokens,
+            consoleTokens: this.consoleTokens
+        });
+        this.authenticator = authenticator;
+        this.#stopWatching = () => authenticator.stop();
+        // What fails here is tried again with the next use; nobody waits for it.
+        this.#flushing = setInterval(() => void this.flush().catch(() => undefined), flushMs).unref();
+    }
+
+    /** Oneself, what one may, and by which token one is here. */
+    me(call: Call): MeView {
+        const account = this.#account(call);
+        const { actor } = call;
+        const token = actor.tokenId === null ? undefined : this.apiTokens.byId(actor.tokenId);
+        const session = actor.sessionId === null ? undefined : this.#sessions.get(actor.sessionId);
+        const ends = token?.expiresAt ?? session?.expiresAt ?? 0;
+        const freshUntil =
+            session === undefined
+                ? null
+                : time(session.provenAt + this.#in.settings.get('panel.stepUpMinutes') * minuteMs);
+        return {
+            ...this.login.self(account),
+            permissions: actor.permissions,
+            token: {
+                kind: token === undefined ? 'session' : 'token',
+                id: token?.id ?? session?.id ?? 0,
+                name: token?.name ?? null,
+                fresh: actor.fresh,
+                freshUntil,
+                expiresAt: time(ends)
+            }
+        };
+    }
+
+    async logout(call: Call): Promise<null> {
+        return this.#in.db.write(async (tx) => {
+            const session = this.#current(call);
+            await this.#sessions.end(tx, session);
+            return call.complete(tx, {
+                action: 'logout',
+                resource: 'auth',
+                resourceId: session.id,
+                reply: null
+            });
+        });
+    }
+
+    listSessions(call: Call): SessionView[] {
+        return this.#sessions.of(this.#account(call).id).map((session) => this.#view(session, call));
+    }
+
+    /** @throws NOT_FOUND 40400 also for somebody else's */
+    async endSession(call: Call, id: number): Promise<null> {
+        return this.#in.db.write(async (tx) => {
+            const session = this.#sessions.get(id);
+            if (session === undefined || session.userId !== call.actor.id) {
+                throw fail.NOT_FOUND();
+            }
+            await this.#sessions.end(tx, session);
+            return call.complete(tx, {
+                action: 'delete',
+                resource: 'sessions',
+                resourceId: id,
+                before: this.#view(session, call),
+                after: null,
+                reply: null
+            });
+        });
+    }
+
+    async endOtherSessions(call: Call): Promise<null> {
+        const { id } = this.#account(call);
+        return this.#in.db.write(async (tx) => {
+            await this.#sessions.endOf(tx, id, call.actor.sessionId);
+            return call.complete(tx, {
+                action: 'delete',
+                resource: 'sessions',
+                resourceId: null,
+                reply: null
+            });
+        });
+    }
+
+    /**
+     * A one-time ticket for a GET of exactly this path with its query. Whoever could not do the GET gets no ticket for it.
+     *
+     * @throws NOT_FOUND 40400, FORBIDDEN 40300, STEP_UP_REQUIRED 40301, VALIDATION_FAILED 40001, RATE_LIMITED 42900
+     */
+    issueTicket(call: Call, path: string): { readonly ticket: string; readonly expiresAt: string } {
+        const [pathname = '', query = ''] = path.split('?', 2);
+        if (/(?:^|&)ticket=/.test(query)) {
+            throw invalid({ path: 'path', message: 'path must not have a ticket in it' });
+        }
+        const route = this.#in.resolve(pathname);
+        if (route === null) {
+            throw fail.NOT_FOUND();
+        }
+        this.authenticator.admit(call.actor, route);
+        return this.#tickets.issue(call.actor, path);
+    }
+
+    /** Makes an API token for an account by name, from the console only. @throws FORBIDDEN 40300, NOT_FOUND 40400 and what {@link ApiTokens.create} throws */
+    async createToken(
+        call: Call,
+        username: string,
+        input: NewApiToken
+    ): Promise<Reply<ApiTokenView & { readonly token: string }>> {
+        if (call.actor.kind !== 'system') {
+            throw fail.FORBIDDEN({ permission: 'console' }, { message: 'Only the command line can do this' });
+        }
+        const account = this.#in.accounts.named(username);
+        if (account === undefined) {
+            throw fail.NOT_FOUND(null, { message: `There is no user ${username}` });
+        }
+        return this.apiTokens.create(call, account.id, input);
+    }
+
+    // The side that users/ sees: what lets an account in.
+
+    async endSessions(tx: Transaction, userId: number, but: number | null): Promise<void> {
+        await this.#sessions.endOf(tx, userId, but);
+    }
+
+    async endAll(tx: Transaction, userId: number): Promise<void> {
+        await this.#sessions.endOf(tx, userId, null);
+        await this.apiTokens.endOf(tx, userId);
+    }
+
+    hasSecondFactor(userId: number): boolean {
+        return this.#secondFactors.has(userId);
+    }
+
+    async removeSecondFactor(tx: Transaction, userId: number): Promise<boolean> {
+        return this.#secondFactors.remove(tx, userId);
+    }
+
+    /** The active second factor, opened; null without one. */
+    secondFactorOf(userId: number): MovedFactor | null {
+        return this.#secondFactors.read(userId);
+    }
+
+    /** Puts the second factor of another panel in place, for an account that has none. */
+    async putSecondFactor(tx: Transaction, userId: number, factor: MovedFactor): Promise<void> {
+        await this.#secondFactors.put(tx, userId, factor);
+    }
+
+    async forgive(tx: Transaction, userId: number, username: string): Promise<void> {
+        await this.#throttle.forgive(tx, username);
+        await this.#secondFactors.forgive(tx, userId);
+    }
+
+    /** Writes when sessions and tokens were last used. */
+    async flush(): Promise<void> {
+        await this.#sessions.flush();
+        await this.apiTokens.flush();
+    }
+
+    /** To be called before the database closes. */
+    async stop(): Promise<void> {
+        clearInterval(this.#flushing);
+        this.#stopWatching();
+        await this.flush();
+    }
+
+    #account(call: Call): Account {
+        const account = call.actor.id === null ? undefined : this.#in.accounts.get(call.actor.id);
+        if (account === undefined) {
+            throw fail.TOKEN_REVOKED();
+        }
+        return account;
+    }
+
+    #current(call: Call): Session {
+        const session = call.actor.sessionId === null ? undefined : this.#sessions.get(call.actor.sessionId);
+        if (session === undefined) {
+            throw fail.TOKEN_REVOKED();
+        }
+        return session;
+    }
+
+    #view(session: Session, call: Call): SessionView {
+        return {
+            id: session.id,
+            createdAt: time(session.createdAt),
+            lastSeenAt: time(session.lastSeenAt),
+            expiresAt: time(session.expiresAt),
+            ip: session.ip,
+            userAgent: session.userAgent,
+            current: session.id === call.actor.sessionId
+        };
+    }
+}
+
+function time(at: number): string {
+    return new Date(at).toISOString();
+}

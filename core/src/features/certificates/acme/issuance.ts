@@ -1,0 +1,254 @@
+/**
+ * Orders and renewals: one attempt is one task. The certificate that is there stays until the new one is proven served; what went wrong
+ * stays on record in the CA's own words, with the time of the next attempt.
+ */
+import { isFailure, type Failure } from '@portico/sdk';
+import type { Call } from '../../../platform/call.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Database } from '../../../platform/database/database.ts';
+import { fail, invalid } from '../../../platform/errors.ts';
+import { createAcmeClient } from './client.ts';
+import type { AcmeAccounts } from './accounts.ts';
+import type { ExternalAccount } from './jws.ts';
+import { obtain, type Ordered } from './order.ts';
+import { AcmeFailure, ownProblem, type Problem } from './problem.ts';
+import type { CertificateRow } from '../entities.ts';
+import { renewalTime, retryAfter } from './pace.ts';
+import { parseUpload, type ParsedCertificate } from '../pem.ts';
+import type { Placement } from '../placement.ts';
+import type { OrderPorts, StartedTask, TaskRun } from '../ports.ts';
+import type { CertificateView } from '../schema.ts';
+import type { Store } from '../store.ts';
+
+export interface IssuanceOptions extends OrderPorts {
+    readonly store: Store;
+    readonly db: Database;
+    readonly clock: Clock;
+    readonly accounts: AcmeAccounts;
+    readonly placement: Placement;
+    /** An attempt is over: the next one may be due at another time. */
+    over(): void;
+}
+
+export interface Issuance {
+    /**
+     * Starts an attempt. A `fresh` row is written together with the task.
+     * @throws IN_USE 40901 while an attempt is under way, VALIDATION_FAILED for a DNS provider that is gone
+     */
+    start(row: CertificateRow, call: Call, fresh: boolean): Promise<StartedTask>;
+    /** Whether an attempt is under way. */
+    busy(id: number): boolean;
+}
+
+/** The clocks of CAs differ from ours. */
+const skewMs = 10 * 60_000;
+
+export function createIssuance(options: IssuanceOptions): Issuance {
+    const { store, db, clock, accounts, events, placement, tasks } = options;
+    const working = new Set<number>();
+
+    const note = (id: number, notes: Parameters<Store['note']>[2]): Promise<void> =>
+        db.write((tx) => store.note(tx, id, notes));
+
+    async function order(row: CertificateRow, { signal, progress, log }: TaskRun): Promise<Ordered> {
+        const { directory, email, dnsProviderId } = row;
+        if (directory === null || dnsProviderId === null) {
+            throw new AcmeFailure(ownProblem('no-provider', 'The certificate names no DNS provider'));
+        }
+        const eab = store.openEab(row);
+        const account = await accounts.get(directory, email, eab?.keyId ?? null);
+        const writer = await options.dns.writer(dnsProviderId);
+        const { roots } = options.settings();
+        const client = createAcmeClient({
+            http: options.http,
+            clock,
+            directory,
+            key: account.key,
+            roots: roots === null ? [] : [roots],
+            signal
+        });
+        await register(client, account, email, eab);
+        progress(0.1, `Speaks to ${new URL(directory).host}`);
+        return obtain({
+            client,
+            accountKey: account.key,
+            domains: JSON.parse(row.domains) as string[],
+            writer,
+            signal,
+            progress,
+            log
+        });
+    }
+
+    async function register(
+        client: ReturnType<typeof createAcmeClient>,
+        account: { readonly id: number; readonly url: string | null },
+        email: string | null,
+        eab: ExternalAccount | null
+    ): Promise<void> {
+        const url = await client.register({ email, eab, known: account.url });
+        if (url !== account.url) {
+            await accounts.registered(account.id, url);
+        }
+    }
+
+    /** What a CA sends is looked at like an upload. @throws AcmeFailure */
+    function check(row: CertificateRow, { chain, key }: Ordered): ParsedCertificate {
+        const result = parseUpload(chain, key, clock.now() + skewMs);
+        if ('faults' in result) {
+            throw new AcmeFailure(
+                ownProblem(
+                    'bad-certificate',
+                    `The CA issued a certificate that cannot be used: ${result.faults.map(({ message }) => message).join('; ')}`
+                )
+            );
+        }
+        const missing = (JSON.parse(row.domains) as string[]).filter(
+            (domain) => !result.parsed.names.includes(domain)
+        );
+        if (missing.length > 0) {
+            throw new AcmeFailure(
+                ownProblem('bad-certificate', `The CA issued a certificate without ${missing.join(', ')}`)
+            );
+        }
+        return result.parsed;
+    }
+
+    async function attempt(id: number, run: TaskRun): Promise<CertificateView> {
+        const before = store.get(id);
+        // Should the panel be killed in the middle, it waits as after a failure.
+        await note(id, {
+            nextAttemptAt: before.autoRenew ? retryAfter(before.failures + 1, clock.now()) : null
+        });
+        try {
+            const parsed = check(before, await order(before, run));
+            const call = options.systemCall();
+            await placement.adopt(id, parsed, call);
+            run.progress(0.9, 'Handed it to the proxy engine');
+            const wrong = await placement.prove(id, before, run.signal);
+            if (wrong !== null) {
+                await placement.revert(before, options.systemCall());
+                throw new AcmeFailure(
+                    ownProblem('not-served', `The new certificate was taken back: ${wrong}`)
+                );
+            }
+            const row = store.get(id);
+            await note(id, {
+                lastError: null,
+                failures: 0,
+                warnedDays: null,
+                nextAttemptAt: row.autoRenew ? renewalTime(row.notBefore, row.notAfter, clock.now()) : null
+            });
+            run.progress(1, `Valid until ${row.notAfter}`);
+            events.issued({
+                id,
+                name: row.name,
+                domains: JSON.parse(row.domains) as string[],
+                notAfter: row.notAfter,
+                renewed: before.fingerprint !== ''
+            });
+            return placement.view(store.get(id));
+        } catch (error) {
+            throw await failed(id, error, run);
+        }
+    }
+
+    async function failed(id: number, error: unknown, { signal }: TaskRun): Promise<unknown> {
+        const row = store.all().find((each) => each.id === id);
+        if (row === undefined) {
+            return fail.NOT_FOUND(null, { message: `The certificate ${id} was removed meanwhile` });
+        }
+        if (signal.aborted) {
+            // Somebody's wish is no failure: it is neither counted nor told.
+            await note(id, {
+                lastError: errorText(ownProblem('cancelled', 'The attempt was cancelled'), clock.now())
+            });
+            return error;
+        }
+        const problem = problemOf(error);
+        const failures = row.failures + 1;
+        const retryAt = error instanceof AcmeFailure ? error.retryAt : null;
+        const nextAttemptAt = row.autoRenew ? retryAfter(failures, clock.now(), retryAt) : null;
+        await note(id, { lastError: errorText(problem, clock.now()), failures, nextAttemptAt });
+        events.failed({
+            id,
+            name: row.name,
+            domains: JSON.parse(row.domains) as string[],
+            problem,
+            nextAttemptAt: nextAttemptAt === null ? null : new Date(nextAttemptAt).toISOString()
+        });
+        if (isFailure(error)) {
+            return error;
+        }
+        return problem.type === internal
+            ? error
+            : fail.CERTIFICATE_NOT_ISSUED(
+                  { problem, certificateId: id },
+                  { message: problem.detail, cause: error }
+              );
+    }
+
+    return {
+        busy: (id) => working.has(id),
+        async start(row, call, fresh) {
+            const { id } = row;
+            const title = `${row.fingerprint === '' ? 'Issue' : 'Renew'} the certificate ${row.name}`;
+            return tasks.start({
+                kind: row.fingerprint === '' ? 'certificate.issue' : 'certificate.renew',
+                title,
+                access: 'certificates:write',
+                call,
+                key: `certificate ${id}`,
+                audit: {
+                    action: fresh ? 'create' : 'renew',
+                    resource: 'certificates',
+                    resourceId: id,
+                    ...(fresh ? { before: null, after: { ...placement.view(row) } } : {})
+                },
+                ...(fresh
+                    ? {
+                          also: async (tx) => {
+                              if (
+                                  row.dnsProviderId === null ||
+                                  !(await options.dns.existsIn(tx, row.dnsProviderId))
+                              ) {
+                                  throw invalid({
+                                      path: 'dnsProviderId',
+                                      message: 'dnsProviderId must be the id of a DNS provider'
+                                  });
+                              }
+                              await store.write(tx, row);
+                          }
+                      }
+                    : {}),
+                async work(run) {
+                    working.add(id);
+                    try {
+                        return await attempt(id, run);
+                    } finally {
+                        working.delete(id);
+                        options.over();
+                    }
+                }
+            });
+        }
+    };
+}
+
+const internal = 'urn:portico:error:internal';
+
+export function errorText(problem: Problem, now: number): string {
+    return JSON.stringify({ ...problem, at: new Date(now).toISOString() });
+}
+
+/** In the CA's words where there are some. */
+function problemOf(error: unknown): Problem {
+    if (error instanceof AcmeFailure) {
+        return error.problem;
+    }
+    // A writer's failure, or one of our own: both say what they are by `reason`.
+    const { reason, message } = error as Partial<Failure>;
+    return typeof reason === 'string' && typeof message === 'string'
+        ? ownProblem(reason.toLowerCase().replaceAll('_', '-'), message)
+        : { type: internal, detail: 'Something went wrong; the log has it' };
+}

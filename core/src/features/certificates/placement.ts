@@ -1,0 +1,300 @@
+/** Puts certificates where they belong: into the database and before the engine, together or not at all. */
+import { reply, type Reply } from '@portico/sdk';
+import type { Call } from '../../platform/call.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Database, Transaction } from '../../platform/database/database.ts';
+import type { Author, CertificatePem, Draft, Engine } from '../../engine/change.ts';
+import type { SiteCertificate } from '../../engine/site.ts';
+import { fail, invalid } from '../../platform/errors.ts';
+import type { CertificateRow } from './entities.ts';
+import type { ParsedCertificate } from './pem.ts';
+import type { CertificateView } from './schema.ts';
+import { proveServed } from './served.ts';
+import { siteCertificate, type Store } from './store.ts';
+import { usersOf, viewOf } from './view.ts';
+
+export interface PlacementOptions {
+    readonly engine: Engine;
+    readonly store: Store;
+    readonly db: Database;
+    readonly clock: Clock;
+    /** Whether names of a certificate hold for a name of a host. */
+    covers(names: readonly string[], name: string): boolean;
+    /** How long the engine may take to serve a new one. Milliseconds, default 10,000. */
+    readonly proofMs?: number;
+}
+
+type Answered = (after: CertificateView, headers: Readonly<Record<string, string>>) => Reply<CertificateView>;
+
+export interface Placement {
+    view(row: CertificateRow): CertificateView;
+    /** Puts a row in place: the engine's copy and the database's, or neither. @throws Moved, VALIDATION_FAILED, ENGINE_REJECTED, ENGINE_UNAVAILABLE */
+    put(
+        row: CertificateRow,
+        before: CertificateRow | null,
+        pem: CertificatePem,
+        call: Call,
+        answer: Answered
+    ): Promise<Reply<CertificateView>>;
+    /** Writes what the engine does not know of. @throws Moved */
+    rewrite(row: CertificateRow, before: CertificateRow, call: Call): Promise<Reply<CertificateView>>;
+    /** @throws Moved, IN_USE */
+    remove(before: CertificateRow, call: Call): Promise<Reply<null>>;
+    /** Puts what a CA issued in the place of what is there, whatever else was changed meanwhile. @throws as `put`, but Moved; NOT_FOUND */
+    adopt(id: number, parsed: ParsedCertificate, call: Call): Promise<void>;
+    /** Puts a former one back. */
+    revert(before: CertificateRow, call: Call): Promise<void>;
+    /** Null, or what is wrong. Hosts that the engine does not serve now prove nothing. */
+    prove(id: number, before: CertificateRow, signal: AbortSignal): Promise<string | null>;
+    /** @throws VERSION_STALE, or NOT_FOUND when it was removed, in place of Moved */
+    staleWhenMoved<T>(work: () => Promise<T>, id: number): Promise<T>;
+}
+
+const resource = 'certificates';
+/** Names of one certificate that are looked at before it is believed to be served. */
+const mostProofs = 5;
+/** Changes that may come in between. */
+const mostAttempts = 20;
+
+/** The certificate that a change was made of is not the present one any more. */
+class Moved extends Error {}
+
+export function createPlacement({ engine, store, db, clock, covers, proofMs }: PlacementOptions): Placement {
+    const view = (row: CertificateRow): CertificateView =>
+        viewOf(row, usersOf(engine.draft(), row.id), store);
+
+    /** The hosts that name it keep a certificate that covers them. */
+    function checkUsers(draft: Draft, id: number, names: readonly string[]): void {
+        const faults = usersOf(draft, id).flatMap((user) => {
+            const site = draft.hosts.get(user)?.site;
+            const missing =
+                site === undefined
+                    ? []
+                    : [site.domain, ...site.aliases].filter((name) => !covers(names, name));
+            return missing.length === 0
+                ? []
+                : [
+                      {
+                          path: 'certificate',
+                          message: `certificate is not valid for ${missing.join(', ')} of host ${user}, which uses it`
+                      }
+                  ];
+        });
+        if (faults.length > 0) {
+            throw invalid(...faults);
+        }
+    }
+
+    /** Puts a row in place: the engine's copy and the database's, or neither. */
+    async function put(
+        row: CertificateRow,
+        before: CertificateRow | null,
+        pem: CertificatePem,
+        call: Call,
+        answer: (after: CertificateView, headers: Readonly<Record<string, string>>) => Reply<CertificateView>
+    ): Promise<Reply<CertificateView>> {
+        const certificate = siteCertificate(row);
+        const { value } = await engine.change({
+            by: authorOf(call),
+            plan(draft) {
+                if (before !== null && !isPresent(draft.certificates.get(before.id), before)) {
+                    throw new Moved();
+                }
+                checkUsers(draft, row.id, certificate.names);
+                return { certificates: [{ id: row.id, certificate, pem }] };
+            },
+            async commit(tx, { reloaded }) {
+                await mustBe(tx, before);
+                await store.write(tx, row);
+                const after = view(row);
+                return call.complete(tx, {
+                    action: before === null ? 'create' : 'update',
+                    resource,
+                    resourceId: row.id,
+                    before: before === null ? null : view(before),
+                    after,
+                    reply: answer(after, { 'x-engine-reload': String(reloaded) })
+                });
+            }
+        });
+        return value;
+    }
+
+    /** Nothing that the engine knows of changes: it is not asked. */
+    function rewrite(
+        row: CertificateRow,
+        before: CertificateRow,
+        call: Call
+    ): Promise<Reply<CertificateView>> {
+        return db.write(async (tx) => {
+            await mustBe(tx, before);
+            await store.write(tx, row);
+            if (row.autoRenew !== before.autoRenew) {
+                await store.note(tx, row.id, { nextAttemptAt: row.nextAttemptAt });
+            }
+            const after = view(row);
+            return call.complete(tx, {
+                action: 'update',
+                resource,
+                resourceId: row.id,
+                before: view(before),
+                after,
+                reply: reply.with(after, { headers: { 'x-engine-reload': 'false' } })
+            });
+        });
+    }
+
+    /** The queue knows fingerprints only: versions are compared in the transaction. */
+    async function mustBe(tx: Transaction, before: CertificateRow | null): Promise<void> {
+        if (before !== null && (await store.versionIn(tx, before.id)) !== before.version) {
+            throw new Moved();
+        }
+    }
+
+    async function remove(before: CertificateRow, call: Call): Promise<Reply<null>> {
+        const { id } = before;
+        const completed = async (tx: Transaction, reloaded: boolean): Promise<Reply<null>> => {
+            await mustBe(tx, before);
+            await store.remove(tx, id);
+            return call.complete(tx, {
+                action: 'delete',
+                resource,
+                resourceId: id,
+                before: view(before),
+                after: null,
+                reply: reply.with(null, { headers: { 'x-engine-reload': String(reloaded) } })
+            });
+        };
+        if (before.fingerprint === '') {
+            return db.write((tx) => completed(tx, false));
+        }
+        const { value } = await engine.change({
+            by: authorOf(call),
+            plan(draft) {
+                if (!isPresent(draft.certificates.get(id), before)) {
+                    throw new Moved();
+                }
+                const by = usersOf(draft, id);
+                if (by.length > 0) {
+                    throw fail.IN_USE(
+                        { by },
+                        { message: `Certificate ${id} is used by host ${by.join(', ')}` }
+                    );
+                }
+                return { certificates: [{ id, certificate: null }] };
+            },
+            commit: (tx, { reloaded }) => completed(tx, reloaded)
+        });
+        return value;
+    }
+
+    /** Puts what a CA issued in the place of what is there. It stands for the names that were ordered, whatever else it is valid for. */
+    function adopt(id: number, parsed: ParsedCertificate, call: Call): Promise<void> {
+        return replace(
+            id,
+            { ...stored(parsed, store), domains: store.get(id).domains },
+            { certificate: parsed.chain, key: parsed.key },
+            call
+        );
+    }
+
+    function revert(before: CertificateRow, call: Call): Promise<void> {
+        const { domains, issuer, serial, notBefore, notAfter, fingerprint, chain, sealedKey } = before;
+        return replace(
+            before.id,
+            { domains, issuer, serial, notBefore, notAfter, fingerprint, chain, sealedKey },
+            { certificate: chain, key: store.open(before) },
+            call
+        );
+    }
+
+    async function replace(
+        id: number,
+        content: ReturnType<typeof stored>,
+        pem: CertificatePem,
+        call: Call
+    ): Promise<void> {
+        for (let attempt = 1; ; attempt += 1) {
+            const before = store.get(id);
+            const row: CertificateRow = {
+                ...before,
+                ...content,
+                version: before.version + 1,
+                updatedAt: new Date(clock.now()).toISOString()
+            };
+            try {
+                await put(row, before, pem, call, (after) => reply.with(after, {}));
+                return;
+            } catch (error) {
+                if (!(error instanceof Moved) || attempt === mostAttempts) {
+                    throw error;
+                }
+            }
+        }
+    }
+
+    /** Null, or what is wrong. Hosts that the engine does not serve now prove nothing. */
+    async function prove(id: number, before: CertificateRow, signal: AbortSignal): Promise<string | null> {
+        const draft = engine.draft();
+        const pending = engine.pending();
+        if (engine.process().state !== 'running' || before.fingerprint === '') {
+            return null;
+        }
+        const names = usersOf(draft, id).flatMap((user) => {
+            const site = draft.hosts.get(user)?.site;
+            return site?.ssl === true && site.enabled && !pending.has(user) ? [site.domain] : [];
+        });
+        for (const name of names.slice(0, mostProofs)) {
+            // The former one of this number may not be shown any more.
+            const wrong = await proveServed(
+                draft.settings.httpsPort,
+                name,
+                (fingerprint) => fingerprint !== before.fingerprint,
+                signal,
+                proofMs
+            );
+            if (wrong !== null) {
+                return wrong;
+            }
+        }
+        return null;
+    }
+
+    async function staleWhenMoved<T>(work: () => Promise<T>, id: number): Promise<T> {
+        try {
+            return await work();
+        } catch (error) {
+            throw error instanceof Moved ? fail.VERSION_STALE({ version: store.get(id).version }) : error;
+        }
+    }
+
+    return { view, put, rewrite, remove, adopt, revert, prove, staleWhenMoved };
+}
+
+/** What a row has of a certificate's content. */
+export function stored(parsed: ParsedCertificate, store: Store) {
+    return {
+        domains: JSON.stringify(parsed.names),
+        issuer: parsed.issuer,
+        serial: parsed.serial,
+        notBefore: parsed.notBefore.toISOString(),
+        notAfter: parsed.notAfter.toISOString(),
+        fingerprint: parsed.fingerprint,
+        chain: parsed.chain,
+        sealedKey: store.seal(parsed.key)
+    };
+}
+
+function isPresent(known: SiteCertificate | undefined, row: CertificateRow): boolean {
+    return (known?.fingerprint ?? '') === row.fingerprint;
+}
+
+function authorOf(call: Call): Author {
+    return {
+        id: call.actor.id,
+        username: call.actor.username,
+        tokenId: call.actor.tokenId,
+        plugin: call.actor.plugin,
+        requestId: call.id
+    };
+}

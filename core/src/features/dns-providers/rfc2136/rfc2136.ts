@@ -1,0 +1,196 @@
+/** Dynamic updates of a zone (RFC 2136), signed (RFC 8945). Records are added and removed by value: others at the same name stay. */
+import type { Clock } from '../../../platform/clock.ts';
+import { firstOf, follow, serversOf, zoneOf } from '../authority.ts';
+import { DnsFailure, exchange, newId, rcodes, serverName, type NameServer } from './dns-client.ts';
+import { classes, DnsFormatError, encodeText, encodeUpdate, recordTypes } from './dns-message.ts';
+import { recordName, WriterFailure, type Challenge, type ChallengeWriter } from '../solver.ts';
+import { signMessage, TsigError, verifyReply, type TsigAlgorithm, type TsigKey } from './tsig.ts';
+
+export interface Rfc2136Options {
+    /** A name or an address, with a port or without: the zone's primary. */
+    readonly nameserver: string;
+    /** Null: found by the SOA record that the name server gives. */
+    readonly zone: string | null;
+    readonly keyName: string;
+    /** Base64. */
+    readonly keySecret: string;
+    readonly algorithm: TsigAlgorithm;
+    readonly clock: Clock;
+    /** Who is asked where a CNAME leads; the name server itself when they do not answer. */
+    resolvers(): readonly NameServer[];
+}
+
+export interface ZoneUpdater {
+    /** Where a challenge of this domain is to be written. @throws WriterFailure, or the signal's reason */
+    place(domain: string, signal: AbortSignal): Promise<Place>;
+    add(place: Place, value: string, signal: AbortSignal): Promise<void>;
+    remove(place: Place, value: string, signal: AbortSignal): Promise<void>;
+    /** The servers to look at when it matters what has been written. */
+    servers(): Promise<readonly NameServer[]>;
+}
+
+export interface Place {
+    readonly name: string;
+    readonly zone: string;
+}
+
+const ttl = 60;
+/** What a removal may take after the work was cancelled. */
+const removalMs = 20_000;
+
+export function createZoneUpdater(options: Rfc2136Options): ZoneUpdater {
+    const key: TsigKey = {
+        name: options.keyName.replace(/\.$/, ''),
+        secret: Buffer.from(options.keySecret, 'base64'),
+        algorithm: options.algorithm
+    };
+    const servers = (): Promise<readonly NameServer[]> => serversOf(options.nameserver);
+
+    async function update(
+        place: Place,
+        dnsClass: number,
+        recordTtl: number,
+        value: string,
+        signal: AbortSignal
+    ): Promise<void> {
+        await translated(async () => {
+            const message = encodeUpdate(newId(), place.zone, [
+                {
+                    name: place.name,
+                    type: recordTypes.TXT,
+                    class: dnsClass,
+                    ttl: recordTtl,
+                    data: encodeText(value)
+                }
+            ]);
+            await firstOf(await servers(), async (server) => {
+                const seconds = Math.floor(options.clock.now() / 1000);
+                const signed = signMessage(message, key, seconds);
+                const reply = await exchange(server, signed.bytes, signal);
+                const code = rcodes[reply.rcode] ?? String(reply.rcode);
+                try {
+                    verifyReply(reply, key, signed.mac, Math.floor(options.clock.now() / 1000));
+                } catch (error) {
+                    // Whoever does not know our key cannot sign: what it refuses stays refused, what it grants is not believed.
+                    throw new WriterFailure(
+                        'DNS_SIGNATURE',
+                        `${serverName(server)} answers ${reply.rcode === 0 ? 'NOERROR' : code}, but ${(error as Error).message}`,
+                        { cause: error, refused: reply.rcode !== 0 }
+                    );
+                }
+                if (reply.rcode !== 0) {
+                    throw new WriterFailure(
+                        'DNS_UPDATE_REFUSED',
+                        `${serverName(server)} refuses to update ${place.name} in the zone ${place.zone}: ${code}${hints[code] ?? ''}`,
+                        { refused: true }
+                    );
+                }
+            });
+        });
+    }
+
+    return {
+        servers,
+        place: (domain, signal) =>
+            translated(async () => {
+                const own = await servers();
+                const asked = recordName(domain);
+                const name = await follow(options.resolvers(), asked, true, signal).catch(
+                    (error: unknown) => {
+                        if (error instanceof DnsFailure) {
+                            return follow(own, asked, false, signal);
+                        }
+                        throw error;
+                    }
+                );
+                const zone =
+                    options.zone?.toLowerCase().replace(/\.$/, '') ??
+                    (await zoneOf(own, name, false, signal));
+                if (name !== zone && !name.endsWith(`.${zone}`)) {
+                    throw new WriterFailure(
+                        'DNS_ZONE',
+                        `${name}${name === asked ? '' : `, where ${asked} leads,`} is not in the zone ${zone}`
+                    );
+                }
+                return { name, zone };
+            }),
+        add: (place, value, signal) => update(place, classes.in, ttl, value, signal),
+        remove: (place, value, signal) => update(place, classes.none, 0, value, signal)
+    };
+}
+
+/** What is told before a record is written and after it is gone, so that a crash in between is known. */
+export interface Memory {
+    written(challenge: Challenge, place: Place): Promise<number>;
+    removed(id: number): Promise<void>;
+}
+
+export function createRfc2136Writer(
+    updater: ZoneUpdater,
+    memory: Memory,
+    visible: (place: Place, value: string, signal: AbortSignal, log: (text: string) => void) => Promise<void>
+): ChallengeWriter {
+    return {
+        async solve({ challenges, signal, log }, written) {
+            const present: { readonly id: number; readonly place: Place; readonly value: string }[] = [];
+            try {
+                for (const challenge of challenges) {
+                    signal.throwIfAborted();
+                    const place = await updater.place(challenge.domain, signal);
+                    const id = await memory.written(challenge, place);
+                    try {
+                        await updater.add(place, challenge.value, signal);
+                    } catch (error) {
+                        // Refused is not written; of whatever else went wrong nobody knows.
+                        if (error instanceof WriterFailure && error.refused) {
+                            await memory.removed(id);
+                        } else {
+                            present.push({ id, place, value: challenge.value });
+                        }
+                        throw error;
+                    }
+                    present.push({ id, place, value: challenge.value });
+                    log(`Wrote a TXT record at ${place.name} in the zone ${place.zone}`);
+                }
+                await Promise.all(present.map(({ place, value }) => visible(place, value, signal, log)));
+                // All are over before any record goes.
+                const outcomes = await Promise.allSettled(challenges.map(written));
+                const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+                if (failed !== undefined) {
+                    throw failed.reason;
+                }
+            } finally {
+                for (const { id, place, value } of present) {
+                    await updater.remove(place, value, AbortSignal.timeout(removalMs)).then(
+                        async () => {
+                            log(`Removed the TXT record at ${place.name}`);
+                            await memory.removed(id);
+                        },
+                        (error: unknown) =>
+                            log(
+                                `The TXT record at ${place.name} could not be removed and will be at the next attempt: ${(error as Error).message}`
+                            )
+                    );
+                }
+            }
+        }
+    };
+}
+
+const hints: Readonly<Record<string, string>> = {
+    REFUSED: ' (the key may not write there, or the server takes no updates for this zone)',
+    NOTAUTH: " (it is not this zone's primary)",
+    NOTZONE: ' (the name is not in this zone)'
+};
+
+async function translated<T>(work: () => Promise<T>): Promise<T> {
+    try {
+        return await work();
+    } catch (error) {
+        throw error instanceof DnsFailure
+            ? new WriterFailure('DNS_UNREACHABLE', error.message, { cause: error })
+            : error instanceof DnsFormatError || error instanceof TsigError
+              ? new WriterFailure('DNS_MALFORMED', error.message, { cause: error })
+              : error;
+    }
+}

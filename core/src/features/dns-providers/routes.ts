@@ -1,0 +1,98 @@
+/** `/api/dns-providers`. */
+import { joi, reply } from '@portico/sdk';
+import { json, type Route } from '../../server/http/route.ts';
+import {
+    providerCreate,
+    providerParams,
+    providerTest,
+    providerUpdate,
+    providerView,
+    testView,
+    typeView
+} from './schema.ts';
+import type { DnsProviders } from './service.ts';
+
+const base = '/api/dns-providers';
+/** A provider may take its time until every name server knows. */
+const testSeconds = 240;
+
+export function dnsProviderRoutes(providers: DnsProviders): Route[] {
+    return [
+        json({
+            method: 'GET',
+            path: base,
+            id: 'dnsProviders.list',
+            access: 'dns:read',
+            summary: 'List DNS providers',
+            returns: joi.array().items(providerView),
+            handler: () => reply.list(providers.list()) as never
+        }),
+        json({
+            method: 'POST',
+            path: base,
+            id: 'dnsProviders.create',
+            fails: ['CONFLICT', 'TOOL_MISSING'],
+            access: 'dns:write',
+            summary: 'Add a DNS provider',
+            validate: { payload: providerCreate },
+            returns: providerView,
+            handler: (request) => providers.create(request.payload, request) as never
+        }),
+        json({
+            method: 'GET',
+            path: `${base}/types`,
+            id: 'dnsProviders.types',
+            access: 'dns:read',
+            summary: 'List the types of DNS providers, with the fields of each',
+            description:
+                '`rfc2136` needs no other program. The others are those that the command `lego` knows; without it the message says how to get it',
+            returns: joi.array().items(typeView),
+            handler: () => providers.types() as never
+        }),
+        json({
+            method: 'GET',
+            path: `${base}/{id}`,
+            id: 'dnsProviders.get',
+            access: 'dns:read',
+            summary: 'Read a DNS provider',
+            validate: { params: providerParams },
+            returns: providerView,
+            handler: ({ params }) => reply.with(providers.get(params.id), {}) as never
+        }),
+        json({
+            method: 'PUT',
+            path: `${base}/{id}`,
+            id: 'dnsProviders.update',
+            fails: ['CONFLICT', 'TOOL_MISSING'],
+            access: 'dns:write',
+            summary: 'Change a DNS provider',
+            validate: { params: providerParams, payload: providerUpdate },
+            returns: providerView,
+            handler: (request) => providers.update(request.params.id, request.payload, request) as never
+        }),
+        json({
+            method: 'DELETE',
+            path: `${base}/{id}`,
+            id: 'dnsProviders.remove',
+            fails: ['IN_USE'],
+            access: 'dns:write',
+            summary: 'Remove a DNS provider that no certificate uses',
+            validate: { params: providerParams },
+            handler: (request) => providers.remove(request.params.id, request)
+        }),
+        json({
+            method: 'POST',
+            path: `${base}/{id}/test`,
+            id: 'dnsProviders.test',
+            fails: ['TOOL_MISSING'],
+            access: 'dns:write',
+            summary: 'Write, look up and remove a TXT record',
+            description:
+                'Answers 200 with what came of each step and what each name server said; `ok` says whether all went well',
+            validate: { params: providerParams, payload: providerTest },
+            returns: testView,
+            timeoutSeconds: testSeconds,
+            handler: (request) => providers.test(request.params.id, request.payload.domain, request) as never
+        })
+    ];
+}

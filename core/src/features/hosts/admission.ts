@@ -1,0 +1,140 @@
+/**
+ * Who gets into a host, and why: the same conditions in the same order as the engine's, on the host as it stands, without a request being
+ * sent anywhere. A disabled host lets nobody in; one in maintenance neither.
+ */
+import { BlockList, isIPv4, isIPv6 } from 'node:net';
+import type { Site } from '../../engine/site.ts';
+import { canonicalIPv6 } from './normalise.ts';
+import type { AccessCheck, AccessVerdict } from './schema.ts';
+
+type Step = AccessVerdict['steps'][number];
+
+/** One that nobody chose has no host, and cannot be told. */
+interface Outcome {
+    readonly allowed: boolean | null;
+    readonly status: number | null;
+}
+
+/**
+ * Pure but for the comparing of a password.
+ * @param compare - whether a password has this bcrypt hash
+ */
+export async function admission(
+    site: Site,
+    request: AccessCheck,
+    compare: (password: string, hash: string) => Promise<boolean>
+): Promise<AccessVerdict> {
+    const steps: Step[] = [];
+    const end = ({ allowed, status }: Outcome): AccessVerdict => ({ allowed, status, steps });
+    if (!site.enabled) {
+        steps.push({
+            rule: 'enabled',
+            outcome: 'refused',
+            evidence: 'The host is disabled: its name is answered like an unknown one'
+        });
+        return end({ allowed: false, status: 404 });
+    }
+    if (site.maintenance) {
+        steps.push({ rule: 'maintenance', outcome: 'refused', evidence: 'The host is in maintenance' });
+        return end({ allowed: false, status: 503 });
+    }
+    const { allow, deny, basicAuth, forwardAuth } = site.access;
+    const denied = deny.find((range) => contains(range, request.ip));
+    if (deny.length > 0) {
+        steps.push(
+            denied === undefined
+                ? {
+                      rule: 'deny',
+                      outcome: 'passed',
+                      evidence: `${request.ip} is in none of the ${deny.length} denied ranges`
+                  }
+                : { rule: 'deny', outcome: 'refused', evidence: `${request.ip} is in ${denied}` }
+        );
+        if (denied !== undefined) {
+            return end({ allowed: false, status: 403 });
+        }
+    }
+    const allowed = allow.find((range) => contains(range, request.ip));
+    if (allow.length > 0) {
+        steps.push(
+            allowed === undefined
+                ? {
+                      rule: 'allow',
+                      outcome: 'refused',
+                      evidence: `${request.ip} is in none of the ${allow.length} allowed ranges`
+                  }
+                : { rule: 'allow', outcome: 'passed', evidence: `${request.ip} is in ${allowed}` }
+        );
+        if (allowed === undefined) {
+            return end({ allowed: false, status: 403 });
+        }
+    }
+    const password = await passwordStep(basicAuth, request, compare);
+    if (password !== null) {
+        steps.push(password);
+        if (password.outcome !== 'passed') {
+            return end({ allowed: false, status: 401 });
+        }
+    }
+    if (forwardAuth !== null) {
+        steps.push({
+            rule: 'forwardAuth',
+            outcome: 'asked',
+            evidence: `${forwardAuth.url} decides: a 2xx answer lets the request in. It was not asked`
+        });
+        return end({ allowed: null, status: null });
+    }
+    return end({ allowed: true, status: null });
+}
+
+async function passwordStep(
+    users: Site['access']['basicAuth'],
+    { user, password }: AccessCheck,
+    compare: (password: string, hash: string) => Promise<boolean>
+): Promise<Step | null> {
+    if (users.length === 0) {
+        return null;
+    }
+    if (user === undefined) {
+        return {
+            rule: 'basicAuth',
+            outcome: 'refused',
+            evidence: `A password is asked; it could be that of ${users.map(({ username }) => username).join(', ')}`
+        };
+    }
+    const known = users.find(({ username }) => username === user);
+    if (known === undefined) {
+        return { rule: 'basicAuth', outcome: 'refused', evidence: `${user} is not a user of this host` };
+    }
+    if (password === undefined) {
+        return {
+            rule: 'basicAuth',
+            outcome: 'passed',
+            evidence: `${user} is a user of this host; the password was taken as right`
+        };
+    }
+    return (await compare(password, known.hash))
+        ? { rule: 'basicAuth', outcome: 'passed', evidence: `The password is that of ${user}` }
+        : { rule: 'basicAuth', outcome: 'refused', evidence: `The password is not that of ${user}` };
+}
+
+/** Whether an address is in a range, or is the one address that it names. An IPv4 address inside an IPv6 one is IPv4, as it is on the wire. */
+export function contains(range: string, address: string): boolean {
+    const plain = plainAddress(address);
+    const [base = '', length] = range.split('/');
+    const family = isIPv4(plain) ? 'ipv4' : 'ipv6';
+    if (isIPv4(base) !== isIPv4(plain)) {
+        return false;
+    }
+    const list = new BlockList();
+    list.addSubnet(base, length === undefined ? (family === 'ipv4' ? 32 : 128) : Number(length), family);
+    return list.check(plain, family);
+}
+
+function plainAddress(address: string): string {
+    const mapped = isIPv6(address)
+        ? /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(canonicalIPv6(address))
+        : null;
+    const [high, low] = [Number.parseInt(mapped?.[1] ?? '0', 16), Number.parseInt(mapped?.[2] ?? '0', 16)];
+    return mapped === null ? address : [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
+}

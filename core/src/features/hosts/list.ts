@@ -1,0 +1,234 @@
+/** The list of hosts: filters, order and pages in SQL, and the wire JSON put together from stored texts. */
+import { createHash, randomBytes } from 'node:crypto';
+import type { Database, Statement } from '../../platform/database/database.ts';
+import type { Engine } from '../../engine/change.ts';
+import { invalid } from '../../platform/errors.ts';
+import type { HostQuery } from './schema.ts';
+import type { Store } from './store.ts';
+import { viewText } from './view.ts';
+
+/** One page as text; `tag` names the content. The rest is read when it is asked for: a client that has this tag needs none of it. */
+export interface HostPage {
+    readonly tag: string;
+    readonly total: number;
+    readonly next: string | null;
+    json(): string;
+}
+
+interface Content {
+    readonly total: number;
+    readonly next: string | null;
+    readonly json: string;
+}
+
+export interface HostList {
+    page(query: HostQuery): HostPage;
+}
+
+type Parameter = string | number;
+interface Line {
+    readonly id: number;
+    readonly document: string;
+    readonly key: Parameter;
+}
+type Place = readonly [Parameter, number];
+type Row = Statement<readonly Parameter[], Line>;
+
+const columns = {
+    id: 'id',
+    domain: 'domain',
+    type: 'type',
+    createdAt: 'created_at',
+    updatedAt: 'updated_at'
+} as const;
+type SortField = keyof typeof columns;
+
+/** Filters times orders times first or further page: every form that there can be stays prepared. */
+const mostStatements = 1024;
+/** Pages kept until anything changes, and the longest text that is kept. */
+const mostPages = 64;
+const longestKept = 262_144;
+
+/** @param engine - for states; a row's state is what the engine says of it now */
+export function createHostList(
+    db: Database,
+    store: Pick<Store, 'changes'>,
+    engine: Pick<Engine, 'draft' | 'pending' | 'process' | 'stateOf'>
+): HostList {
+    const boot = randomBytes(6).toString('base64url');
+    const statements = new Map<string, Row>();
+    let cache: { readonly tag: string; readonly pages: Map<string, Content> } = { tag: '', pages: new Map() };
+    const counts = new Map<string, Statement<readonly Parameter[], { total: number }>>();
+    let counted = { changes: -1, total: 0 };
+
+    function total(where: string, parameters: readonly Parameter[]): number {
+        if (where === '' && counted.changes === store.changes) {
+            return counted.total;
+        }
+        const found =
+            kept(counts, where, () => db.prepare(`select count(*) as total from host${where}`)).get(
+                ...parameters
+            )?.total ?? 0;
+        if (where === '') {
+            counted = { changes: store.changes, total: found };
+        }
+        return found;
+    }
+
+    /** Everything that a state can depend on. */
+    function stateTag(): string {
+        const { state, message } = engine.process();
+        const pending = engine.pending();
+        if (pending.size === 0 && message === null) {
+            return state;
+        }
+        const ids = [...pending];
+        const row = engine.draft().hosts.get(ids[0] ?? 0);
+        return createHash('sha1')
+            .update(JSON.stringify([state, message, ids, row === undefined ? null : engine.stateOf(row)]))
+            .digest('base64url');
+    }
+
+    function idsIn(state: HostQuery['state']): string {
+        return JSON.stringify(
+            [...engine.draft().hosts]
+                .filter(([, row]) => engine.stateOf(row).state === state)
+                .map(([id]) => id)
+        );
+    }
+
+    function read(query: HostQuery, after: Place | null): Content {
+        const [where, parameters] = filter(query, idsIn);
+        const [field, descending] = order(query.sort ?? 'id');
+        const column = columns[field];
+        const direction = descending ? 'desc' : 'asc';
+        const beyond =
+            after === null
+                ? ''
+                : `${where === '' ? ' where' : ' and'} (${column}, id) ${descending ? '<' : '>'} (?, ?)`;
+        const { limit } = query;
+        const sql = `select id, document, ${column} as key from host${where}${beyond} order by ${column} ${direction}, id ${direction}${limit === undefined ? '' : ' limit ?'}`;
+        const lines = kept(statements, sql, () => db.prepare(sql)).all(
+            ...parameters,
+            ...(after ?? []),
+            ...(limit === undefined ? [] : [limit + 1])
+        );
+        const shown = limit === undefined || lines.length <= limit ? lines : lines.slice(0, limit);
+        const last = shown.at(-1);
+        const { hosts } = engine.draft();
+        const texts = shown.map(({ id, document }) => {
+            const row = hosts.get(id);
+            // Gone from the queue's rows while its removal is being committed: the reader still has it.
+            return viewText(
+                document,
+                row === undefined ? { state: 'pending', message: null } : engine.stateOf(row)
+            );
+        });
+        return {
+            total: total(where, parameters),
+            next:
+                last === undefined || shown.length === lines.length
+                    ? null
+                    : writeCursor(query.sort ?? 'id', last),
+            json: `[${texts.join(',')}]`
+        };
+    }
+
+    return {
+        page(query) {
+            const tag = `${boot}.${store.changes}.${stateTag()}`;
+            const after = query.cursor === undefined ? null : readCursor(query.cursor, query.sort ?? 'id');
+            const key = JSON.stringify(query);
+            if (cache.tag !== tag || cache.pages.size >= mostPages) {
+                cache = { tag, pages: new Map() };
+            }
+            const { pages } = cache;
+            const content = (): Content => {
+                const ready = pages.get(key) ?? read(query, after);
+                if (ready.json.length <= longestKept) {
+                    pages.set(key, ready);
+                }
+                return ready;
+            };
+            return {
+                tag,
+                get total() {
+                    return content().total;
+                },
+                get next() {
+                    return content().next;
+                },
+                json: () => content().json
+            };
+        }
+    };
+}
+
+function kept<S>(statements: Map<string, S>, sql: string, make: () => S): S {
+    let statement = statements.get(sql);
+    if (statement === undefined) {
+        if (statements.size >= mostStatements) {
+            statements.clear();
+        }
+        statement = make();
+        statements.set(sql, statement);
+    }
+    return statement;
+}
+
+function filter(
+    query: HostQuery,
+    idsIn: (state: HostQuery['state']) => string
+): readonly [string, readonly Parameter[]] {
+    const conditions: string[] = [];
+    const parameters: Parameter[] = [];
+    const add = (condition: string, parameter: Parameter): void => {
+        conditions.push(condition);
+        parameters.push(parameter);
+    };
+    if (query.q !== undefined) {
+        add(
+            'id in (select id from host indexed by host_search where instr(search, ?) > 0)',
+            query.q.toLowerCase()
+        );
+    }
+    if (query.tag !== undefined) {
+        add(
+            'id in (select host.id from host indexed by host_tags, json_each(host.tags) as tag where tag.value = ?)',
+            query.tag
+        );
+    }
+    if (query.type !== undefined) {
+        add('type = ?', query.type);
+    }
+    if (query.enabled !== undefined) {
+        add('enabled = ?', query.enabled ? 1 : 0);
+    }
+    if (query.state !== undefined) {
+        add('id in (select value from json_each(?))', idsIn(query.state));
+    }
+    return [conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`, parameters];
+}
+
+function order(sort: string): readonly [SortField, boolean] {
+    const descending = sort.startsWith('-');
+    return [(descending ? sort.slice(1) : sort) as SortField, descending];
+}
+
+/** The place after a row: its sort key and id, so that rows that come or go move nothing. */
+function writeCursor(sort: string, { key, id }: Line): string {
+    return Buffer.from(JSON.stringify([sort, key, id])).toString('base64url');
+}
+
+function readCursor(text: string, sort: string): Place {
+    try {
+        const [of, key, id] = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as unknown[];
+        const wanted = order(sort)[0] === 'id' ? 'number' : 'string';
+        if (of === sort && typeof key === wanted && Number.isSafeInteger(id)) {
+            return [key as Parameter, id as number];
+        }
+    } catch {
+        // Falls through: text that is no cursor is as wrong as a cursor of another order.
+    }
+    throw invalid({ path: 'cursor', message: 'cursor is not one of this list, or of another order' });
+}

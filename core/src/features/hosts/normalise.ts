@@ -1,0 +1,327 @@
+/**
+ * The one spelling under which a name, an address or a range is stored and served. Everything here is pure; what has no single meaning is
+ * refused with what to write instead, never guessed.
+ */
+import { isIPv4, isIPv6 } from 'node:net';
+import { domainToASCII, domainToUnicode } from 'node:url';
+import type { Invalid } from '../../platform/errors.ts';
+
+/** What is wrong, collected: a client learns of all of it at once. */
+export class Faults {
+    readonly #list: Invalid[] = [];
+
+    get list(): readonly Invalid[] {
+        return this.#list;
+    }
+
+    add(path: string, message: string): void {
+        this.#list.push({ path, message });
+    }
+}
+
+/** Longest DNS name and longest label (RFC 1035, section 2.3.4). */
+const longestName = 253;
+const longestLabel = 63;
+/** sun_path holds 108 bytes with the final zero. */
+const longestSocket = 107;
+
+const label = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
+/** Names of machines inside a private network are not always host names: underscores are common there. */
+const innerLabel = /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/;
+const token = /^[!#$%&'+.^_`|~0-9A-Za-z-]+$/;
+
+/**
+ * A host's name: lower-case, A-labels, `*` only as the whole first label.
+ * @returns the text itself when it is refused
+ */
+export function siteName(text: string, path: string, faults: Faults): string {
+    const wildcard = text.startsWith('*.');
+    const base = wildcard ? text.slice(2) : text;
+    if (base.includes('*')) {
+        faults.add(path, `${path} may have * only as its whole first label, as in *.example.com`);
+        return text;
+    }
+    const name = dnsName(base, label, path, faults);
+    if (name === null) {
+        return text;
+    }
+    const whole = wildcard ? `*.${name}` : name;
+    if (whole.length > longestName) {
+        faults.add(path, `${path} is longer than ${longestName} characters`);
+    }
+    return whole;
+}
+
+function dnsName(text: string, labels: RegExp, path: string, faults: Faults): string | null {
+    const refuse = (message: string): null => {
+        faults.add(path, `${path} ${message}`);
+        return null;
+    };
+    if (text === '') {
+        return refuse('is not a DNS name');
+    }
+    if (/[:[\]]/.test(text)) {
+        return refuse('must be a DNS name without a port, and not an IP address');
+    }
+    if (text.endsWith('.')) {
+        return refuse('must not end with a dot');
+    }
+    const name = toAscii(text);
+    if (name === null) {
+        return refuse('is not a DNS name');
+    }
+    if (name !== text.toLowerCase() && domainToUnicode(name) !== text.normalize('NFC').toLowerCase()) {
+        return refuse(`would become ${name}: write that instead if it is meant`);
+    }
+    const parts = name.split('.');
+    if (name.length > longestName || parts.some((part) => part.length > longestLabel)) {
+        return refuse(
+            `is too long: ${longestName} characters in all and ${longestLabel} between dots are allowed`
+        );
+    }
+    if (!parts.every((part) => labels.test(part))) {
+        return refuse('is not a DNS name: letters, digits and hyphens between dots are allowed');
+    }
+    if (/^(?:\d+|0x[0-9a-f]*)$/.test(parts.at(-1) ?? '')) {
+        return refuse('is an IP address or would be taken for one');
+    }
+    if (
+        parts.some(
+            (part) =>
+                part.startsWith('xn--') &&
+                (domainToUnicode(part) === part || domainToASCII(domainToUnicode(part)) !== part)
+        )
+    ) {
+        return refuse('has a part that is not valid Punycode');
+    }
+    return name;
+}
+
+/** ASCII goes through unchanged: the platform's conversion also decodes percent signs and reads numbers as addresses. */
+function toAscii(text: string): string | null {
+    if (/^[\x21-\x7e]+$/.test(text)) {
+        return text.toLowerCase();
+    }
+    if (/[\x00-\x2c\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]/.test(text)) {
+        return null;
+    }
+    const name = domainToASCII(text);
+    return name === '' ? null : name;
+}
+
+/** A parsed upstream address. */
+export interface Address {
+    /** As it is stored: `host:port` with its scheme if one was given, or `unix/<absolute path>`. */
+    readonly text: string;
+    readonly scheme: 'http' | 'https' | 'h2c';
+    /** Empty for a socket. */
+    readonly host: string;
+    /** 0 for a socket. */
+    readonly port: number;
+    /** The socket's absolute path; null for a network address. */
+    readonly socket: string | null;
+}
+
+const schemePorts = { http: 80, https: 443, h2c: 80 } as const;
+
+/** `host:port`, `http://…`, `https://…`, `h2c://…` or `unix/<absolute path>`. Null when it is refused. */
+export function upstreamAddress(text: string, path: string, faults: Faults): Address | null {
+    if (text.startsWith('unix/')) {
+        return socketAddress(text, path, faults);
+    }
+    const [, scheme, rest] = /^(?:(https?|h2c):\/\/)?(.*)$/is.exec(text) ?? [];
+    const kind = scheme?.toLowerCase() as Address['scheme'] | undefined;
+    const authority = networkAuthority(
+        rest ?? '',
+        kind === undefined ? null : schemePorts[kind],
+        path,
+        faults
+    );
+    return authority === null
+        ? null
+        : {
+              text: `${kind === undefined ? '' : `${kind}://`}${authority.text}`,
+              scheme: kind ?? 'http',
+              host: authority.host,
+              port: authority.port,
+              socket: null
+          };
+}
+
+/** What speaks FastCGI: `host:port` or `unix/<absolute path>`. */
+export function fastcgiAddress(text: string, path: string, faults: Faults): Address | null {
+    if (/^[a-z0-9+.-]+:\/\//i.test(text)) {
+        faults.add(path, `${path} must be host:port or unix/ with an absolute path`);
+        return null;
+    }
+    return upstreamAddress(text, path, faults);
+}
+
+function socketAddress(text: string, path: string, faults: Faults): Address | null {
+    const socket = text.slice('unix/'.length);
+    if (
+        socket === '/' ||
+        !/^\/[\x21-\x7e]*$/.test(socket) ||
+        /[{}|*?[\]\\]/.test(socket) ||
+        !isPlainPath(socket)
+    ) {
+        faults.add(
+            path,
+            `${path} must be unix/ with an absolute path of visible characters, without "..", empty parts or any of {}|*?[]\\`
+        );
+        return null;
+    }
+    if (socket.length > longestSocket) {
+        faults.add(path, `${path} is longer than a socket's path can be (${longestSocket} bytes)`);
+        return null;
+    }
+    return { text, scheme: 'http', host: '', port: 0, socket };
+}
+
+function networkAuthority(
+    text: string,
+    defaultPort: number | null,
+    path: string,
+    faults: Faults
+): { text: string; host: string; port: number } | null {
+    const refuse = (message: string): null => {
+        faults.add(path, `${path} ${message}`);
+        return null;
+    };
+    if (/[/?#@\\\s]/.test(text)) {
+        return refuse(
+            'must be host:port, a URL of scheme, host and port only, or unix/ with an absolute path'
+        );
+    }
+    const match = /^(\[[^\]]*\]|[^:]*)(?::(.*))?$/s.exec(text);
+    if (match === null) {
+        return refuse('must be host:port; an IPv6 address goes in brackets');
+    }
+    const [, name = '', portText] = match;
+    const port =
+        portText === undefined ? defaultPort : /^[1-9]\d{0,4}$/.test(portText) ? Number(portText) : NaN;
+    if (port === null) {
+        return refuse('needs a port, as in backend:8080');
+    }
+    if (!(port <= 65535)) {
+        return refuse('must have a port from 1 to 65535');
+    }
+    const host = name.startsWith('[')
+        ? bracketed(name.slice(1, -1))
+        : isIPv4(name)
+          ? name
+          : dnsName(name, innerLabel, path, faults);
+    if (host === undefined) {
+        return refuse('must have an IPv6 address without a zone between the brackets');
+    }
+    return host === null ? null : { text: `${host}:${port}`, host: host.replace(/^\[|\]$/g, ''), port };
+}
+
+function bracketed(text: string): string | undefined {
+    return isIPv6(text) && !text.includes('%') ? `[${canonicalIPv6(text)}]` : undefined;
+}
+
+/** RFC 5952: lower-case, shortened. */
+export function canonicalIPv6(text: string): string {
+    return new URL(`http://[${text}]/`).hostname.slice(1, -1);
+}
+
+/** An absolute path without `.`, `..`, empty parts or control characters; `/` is one. */
+export function isPlainPath(path: string): boolean {
+    return (
+        path === '/' ||
+        (/^(?:\/[^/\x00-\x1f\x7f]+)+$/.test(path) &&
+            !path.split('/').some((part) => part === '.' || part === '..'))
+    );
+}
+
+/** An address, or a range as address/bits with the bits behind it cleared. An IPv4 address in IPv6 clothes becomes IPv4: the engine sees it so. */
+export function addressRange(text: string, path: string, faults: Faults): string {
+    const [, address = '', bitsText] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+    const bytes = isIPv4(address)
+        ? ipv4Bytes(address)
+        : isIPv6(address) && !address.includes('%')
+          ? ipv6Bytes(address)
+          : null;
+    const bits = bitsText === undefined ? (bytes?.length ?? 0) * 8 : Number(bitsText);
+    if (bytes === null || bits > bytes.length * 8 || (bitsText !== undefined && String(bits) !== bitsText)) {
+        faults.add(path, `${path} must be an IP address or a range as 10.0.0.0/8`);
+        return text;
+    }
+    const mapped =
+        bytes.length === 16 && bits >= 96 && bytes.slice(0, 12).join() === '0,0,0,0,0,0,0,0,0,0,255,255';
+    const [plain, width] = mapped ? [bytes.slice(12), bits - 96] : [bytes, bits];
+    const cleared = plain.map(
+        (byte, index) => byte & (0xff00 >> Math.min(8, Math.max(0, width - index * 8)))
+    );
+    const written = cleared.length === 4 ? cleared.join('.') : canonicalIPv6(hexGroups(cleared));
+    return bitsText === undefined || width === plain.length * 8 ? written : `${written}/${width}`;
+}
+
+function ipv4Bytes(text: string): number[] {
+    return text.split('.').map(Number);
+}
+
+function ipv6Bytes(text: string): number[] {
+    const [head = '', tail] = canonicalIPv6(text).split('::');
+    const groups = (part: string | undefined): number[] =>
+        part === undefined || part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16));
+    const [left, right] = [groups(head), groups(tail)];
+    return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => 0), ...right].flatMap(
+        (group) => [group >> 8, group & 0xff]
+    );
+}
+
+function hexGroups(bytes: readonly number[]): string {
+    return Array.from({ length: 8 }, (_, index) =>
+        (((bytes[index * 2] ?? 0) << 8) | (bytes[index * 2 + 1] ?? 0)).toString(16)
+    ).join(':');
+}
+
+/** Headers that belong to one connection, or frame the message: the engine alone sets them (RFC 9110, section 7.6.1). */
+const hopByHop = new Set([
+    'connection',
+    'keep-alive',
+    'proxy-connection',
+    'te',
+    'trailer',
+    'transfer-encoding',
+    'upgrade',
+    'content-length'
+]);
+
+/** A header's name that may be set, added or deleted. */
+export function headerName(name: string, path: string, faults: Faults): void {
+    if (!isToken(name)) {
+        faults.add(path, `${path} is not a header's name`);
+    } else if (hopByHop.has(name.toLowerCase())) {
+        faults.add(path, `${path}: ${name} belongs to a single connection, and the engine sets it`);
+    }
+}
+
+/** RFC 9110, section 5.6.2, without `*`: the engine would read it as a pattern. */
+export function isToken(text: string): boolean {
+    return token.test(text);
+}
+
+/** RFC 9110, section 5.5: no line break or NUL, and nothing that a log or a terminal would obey. */
+export function isHeaderValue(text: string): boolean {
+    return /^[\t\x20-\x7e\u0080-\u{10ffff}]*$/u.test(text);
+}
+
+/** An absolute http or https URL without credentials; null when it is refused. */
+export function webUrl(text: string, path: string, faults: Faults): URL | null {
+    const url =
+        /^https?:\/\/[^\s\\]+$/i.test(text) && /^[\x21-\x7e\u00a1-\u{10ffff}]+$/u.test(text)
+            ? URL.parse(text)
+            : null;
+    if (url === null || url.hostname === '') {
+        faults.add(path, `${path} must be an absolute http:// or https:// URL`);
+        return null;
+    }
+    if (url.username !== '' || url.password !== '') {
+        faults.add(path, `${path} must not carry a user name or a password`);
+        return null;
+    }
+    return url;
+}

@@ -1,0 +1,247 @@
+/**
+ * What no host may reach, whoever asks and by whichever way it comes in: the panel's and the engine's own folders, sockets and listeners.
+ * And what only somebody with `hosts:unsafe` may set or change.
+ */
+import { hostname, networkInterfaces } from 'node:os';
+import { isIPv4, isIPv6 } from 'node:net';
+import type { EngineSettings, Site, SiteCertificate } from '../../engine/site.ts';
+import type { Invalid } from '../../platform/errors.ts';
+import { addressesInHostsFile } from './hosts-file.ts';
+import { canonicalIPv6, fastcgiAddress, Faults, upstreamAddress, type Address } from './normalise.ts';
+import { fileFault, folderFault, resolvePath, type ForbiddenPlaces } from './paths.ts';
+
+/** What a site is held against. */
+export interface SafetyContext extends ForbiddenPlaces {
+    /** Of the draft that the site is to become part of. */
+    readonly settings: EngineSettings;
+    /** Of the same draft. */
+    readonly certificates: ReadonlyMap<number, SiteCertificate>;
+    /** Addresses that this machine is known by from outside, beside those of its interfaces. */
+    readonly addresses: readonly string[];
+    /** Fields whose text the engine would not serve as typed. */
+    placeholders(site: Site): readonly Invalid[];
+}
+
+/** Everything that forbids this site as it stands. Reads the file system's links, and changes nothing. */
+export function checkSite(site: Site, context: SafetyContext): readonly Invalid[] {
+    const faults = new Faults();
+    for (const { path, message } of context.placeholders(site)) {
+        faults.add(path, `${path} ${message}`);
+    }
+    for (const { path, address } of dialled(site)) {
+        checkAddress(address, path, site, context, faults);
+    }
+    for (const [path, root] of [
+        ['static.root', site.static?.root],
+        ['php.root', site.php?.root]
+    ] as const) {
+        const fault = root === undefined ? null : folderFault(root, context);
+        if (fault !== null) {
+            faults.add(path, `${path} ${fault}`);
+        }
+    }
+    checkAdvanced(site.advanced, 'advanced', site, context, faults);
+    checkCertificate(site, context, faults);
+    return faults.list;
+}
+
+/** Every address that the engine would dial for this site, with the field that names it. */
+export function dialled(site: Site): readonly { readonly path: string; readonly address: Address }[] {
+    const quiet = new Faults();
+    const found = (path: string, address: Address | null): { path: string; address: Address }[] =>
+        address === null ? [] : [{ path, address }];
+    return [
+        ...site.upstreams.flatMap(({ address }, at) =>
+            found(`upstreams.${at}.address`, upstreamAddress(address, '', quiet))
+        ),
+        ...site.locations.flatMap(({ upstream }, at) =>
+            found(`locations.${at}.upstream`, upstreamAddress(upstream, '', quiet))
+        ),
+        ...found('php.fastcgi', site.php === null ? null : fastcgiAddress(site.php.fastcgi, '', quiet)),
+        ...found(
+            'access.forwardAuth.url',
+            site.access.forwardAuth === null
+                ? null
+                : upstreamAddress(URL.parse(site.access.forwardAuth.url)?.origin ?? '', '', quiet)
+        )
+    ];
+}
+
+function checkAddress(
+    address: Address,
+    path: string,
+    site: Site,
+    context: SafetyContext,
+    faults: Faults
+): void {
+    if (address.socket !== null) {
+        const fault = fileFault(address.socket, context);
+        if (fault !== null) {
+            faults.add(path, `${path} ${fault}`);
+        }
+        return;
+    }
+    const { httpPort, httpsPort } = context.settings;
+    if ((address.port === httpPort || address.port === httpsPort) && isOwnHost(address.host, site, context)) {
+        faults.add(path, `${path} is the engine's own listener: requests would go round in circles`);
+    }
+}
+
+function isOwnHost(host: string, site: Site, context: SafetyContext): boolean {
+    if (!isIPv4(host) && !isIPv6(host)) {
+        const own = hostname().toLowerCase();
+        return (
+            host === 'localhost' ||
+            host.endsWith('.localhost') ||
+            host === own ||
+            own.startsWith(`${host}.`) ||
+            host === site.domain ||
+            site.aliases.includes(host) ||
+            addressesInHostsFile(host).some((address) => isOwnAddress(address, context))
+        );
+    }
+    return isOwnAddress(host, context);
+}
+
+function isOwnAddress(text: string, context: SafetyContext): boolean {
+    const address = plainAddress(text);
+    if (/^(?:127\.|0\.0\.0\.0$|::1?$)/.test(address)) {
+        return true;
+    }
+    const local = Object.values(networkInterfaces()).flatMap((list) =>
+        (list ?? []).map((entry) => plainAddress(entry.address.replace(/%.*$/, '')))
+    );
+    return local.includes(address) || context.addresses.map(plainAddress).includes(address);
+}
+
+/** One spelling for each address; IPv4 inside IPv6 is IPv4. */
+function plainAddress(address: string): string {
+    if (!isIPv6(address)) {
+        return address;
+    }
+    const canonical = canonicalIPv6(address);
+    const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(canonical) ?? [];
+    if (high === undefined || low === undefined) {
+        return canonical;
+    }
+    const [left, right] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
+    return [left >> 8, left & 0xff, right >> 8, right & 0xff].join('.');
+}
+
+/** Whatever in the engine's own language is a path, a socket or a dialled address. */
+function checkAdvanced(
+    value: unknown,
+    path: string,
+    site: Site,
+    context: SafetyContext,
+    faults: Faults
+): void {
+    if (typeof value === 'string') {
+        checkAdvancedText(value, path, site, context, faults);
+    } else if (typeof value === 'object' && value !== null) {
+        if ('handler' in value && value.handler === 'file_server' && !('root' in value)) {
+            faults.add(
+                `${path}.root`,
+                `${path}.root is required: without it the files of the folder that the engine runs in would be served`
+            );
+        }
+        for (const [key, inner] of Object.entries(value)) {
+            checkAdvanced(inner, `${path}.${key}`, site, context, faults);
+        }
+    }
+}
+
+function checkAdvancedText(
+    text: string,
+    path: string,
+    site: Site,
+    context: SafetyContext,
+    faults: Faults
+): void {
+    const key = path.slice(path.lastIndexOf('.') + 1);
+    const socket = /(?:^|\s)unix[+\w]*\/(.*)$/is.exec(text)?.[1];
+    const fault =
+        socket !== undefined
+            ? fileFault(`/${socket.replace(/^\/+/, '').replace(/\|\d+$/, '')}`, context)
+            : key.endsWith('root')
+              ? text.startsWith('/')
+                  ? folderFault(text, context)
+                  : 'must be an absolute path'
+              : // Any other text with a leading slash may as well be part of a URL.
+                text.startsWith('/') && resolvePath(text) !== null
+                ? fileFault(text, context)
+                : null;
+    if (fault !== null) {
+        faults.add(path, `${path} ${fault}`);
+    }
+    if (text.includes('{') && (key === 'dial' || key.endsWith('root') || socket !== undefined)) {
+        faults.add(
+            path,
+            `${path} may not have placeholders: a request could lead it into the folders of the panel or of its engine`
+        );
+    }
+    if (key === 'handler' && text === 'templates') {
+        faults.add(
+            path,
+            `${path}: templates can read every file and placeholder that the engine can, its keys too`
+        );
+    }
+    if (key === 'dial' && socket === undefined) {
+        const address = upstreamAddress(text, '', new Faults());
+        if (address !== null) {
+            checkAddress(address, path, site, context, faults);
+        }
+    }
+}
+
+function checkCertificate(site: Site, { certificates }: SafetyContext, faults: Faults): void {
+    if (site.sslMode !== 'certificate' || site.certificateId === null) {
+        return;
+    }
+    const certificate = certificates.get(site.certificateId);
+    if (certificate === undefined) {
+        faults.add('certificateId', `certificateId: there is no certificate ${site.certificateId}`);
+        return;
+    }
+    const missing = [site.domain, ...site.aliases].filter((name) => !covers(certificate.names, name));
+    if (missing.length > 0) {
+        faults.add(
+            'certificateId',
+            `certificateId: certificate ${site.certificateId} is not valid for ${missing.join(', ')}`
+        );
+    }
+}
+
+/** Whether a certificate's names hold for a host's name; a wildcard stands for exactly one label (RFC 9525, section 6.3). */
+export function covers(names: readonly string[], name: string): boolean {
+    return (
+        names.includes(name) ||
+        (!name.startsWith('*.') && name.includes('.') && names.includes(`*${name.slice(name.indexOf('.'))}`))
+    );
+}
+
+/** What `hosts:unsafe` guards. Two hosts with equal texts are alike in this respect. */
+export function unsafeParts(site: Site | null): string {
+    if (site === null) {
+        return '[]';
+    }
+    const isSocket = (address: string): boolean => address.startsWith('unix/');
+    const isHost = (name: string): boolean => name.toLowerCase() === 'host';
+    const sockets = site.upstreams
+        .map(({ address }) => address)
+        .filter(isSocket)
+        .sort();
+    // What of a socket's service can be reached is the location's path, and whether it is taken off.
+    const locations = site.locations
+        .filter(({ upstream }) => isSocket(upstream))
+        .map(({ path, upstream, stripPrefix }) => [path, upstream, stripPrefix])
+        .sort();
+    const host = [
+        ...site.headers.request.filter(({ name }) => isHost(name)),
+        ...(site.access.forwardAuth?.copyHeaders.filter(isHost) ?? []).map(() => site.access.forwardAuth?.url)
+    ];
+    const parts = [site.advanced, site.static?.root ?? null, site.php, sockets, locations, host];
+    return parts.some((part) => part !== null && (!Array.isArray(part) || part.length > 0))
+        ? JSON.stringify(parts)
+        : '[]';
+}

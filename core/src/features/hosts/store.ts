@@ -1,0 +1,157 @@
+/** Host rows in the database: how the engine's queue writes them, and how they are loaded at boot. */
+import { domainToUnicode } from 'node:url';
+import type { Database, Transaction } from '../../platform/database/database.ts';
+import { Writer } from '../../platform/database/writer.ts';
+import type { HostRow, HostStore } from '../../engine/change.ts';
+import type { Site } from '../../engine/site.ts';
+import { HostEntity } from './entities.ts';
+import { storedView } from './view.ts';
+
+export interface Store extends HostStore {
+    /** Ids of the rows that the engine did not serve as they are when they were last written. */
+    unapplied(): Promise<readonly number[]>;
+    /** Counts up with every commit that touched a host. */
+    readonly changes: number;
+}
+
+type Change = Parameters<HostStore['write']>[1][number];
+
+const columns = [
+    'domain',
+    'type',
+    'enabled',
+    'owner',
+    'tags',
+    'notes',
+    'version',
+    'created_at',
+    'updated_at',
+    'applied',
+    'search',
+    'site',
+    'document'
+] as const;
+/** In place, so that a row keeps its id: through the mapper a row would cost ten times as much. */
+const put = `insert into host (id, ${columns.join(', ')}) values (?${', ?'.repeat(columns.length)}) on conflict (id) do update set ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}`;
+
+export function createHostStore(db: Database): Store {
+    let changes = 0;
+    const writer = new Writer();
+    const changed = (tx: Transaction): void =>
+        tx.afterCommit(() => {
+            changes += 1;
+        });
+    return {
+        get changes() {
+            return changes;
+        },
+        async load() {
+            const statement = db.prepare<[], StoredRow>(
+                'select site, version, owner, tags, notes, created_at as createdAt, updated_at as updatedAt from host order by id'
+            );
+            return statement.all().map(fromStored);
+        },
+        async write(tx, rows, applied) {
+            const removed = rows.filter(({ row }) => row === null).map(({ id }) => id);
+            const kept = rows.flatMap(({ row }) => (row === null ? [] : [row]));
+            // Away first, so that two hosts can swap a name in one transaction.
+            const moved = await movedAside(tx, writer, rows);
+            if (removed.length > 0 || moved.length > 0) {
+                await tx.em.nativeDelete(HostEntity, { id: { $in: [...removed, ...moved] } });
+            }
+            if (kept.length > 0) {
+                const statement = await writer.statement(tx, put);
+                for (const row of kept) {
+                    statement.run(...toStored(row, applied));
+                }
+            }
+            changed(tx);
+        },
+        async markApplied(tx, ids) {
+            await tx.em.nativeUpdate(HostEntity, { id: { $in: [...ids] } }, { applied: true });
+            changed(tx);
+        },
+        async unapplied() {
+            return db
+                .prepare<[], { id: number }>('select id from host where applied = 0 order by id')
+                .all()
+                .map(({ id }) => id);
+        }
+    };
+}
+
+/** Of several rows written at once, those whose domain another of them takes over. */
+async function movedAside(
+    tx: Transaction,
+    writer: Writer,
+    rows: readonly Change[]
+): Promise<readonly number[]> {
+    if (rows.length < 2) {
+        return [];
+    }
+    const written = new Set(rows.map(({ id }) => id));
+    const holder = await writer.statement(tx, 'select id from host where domain = ?');
+    return rows.flatMap(({ id, row }) => {
+        const held =
+            row === null ? undefined : (holder.get(row.site.domain) as { readonly id: number } | undefined);
+        return held === undefined || held.id === id || !written.has(held.id) ? [] : [held.id];
+    });
+}
+
+interface StoredRow {
+    readonly site: string;
+    readonly version: number;
+    readonly owner: string | null;
+    readonly tags: string;
+    readonly notes: string;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+}
+
+function fromStored(stored: StoredRow): HostRow {
+    return {
+        site: JSON.parse(stored.site) as Site,
+        version: stored.version,
+        owner: stored.owner,
+        tags: JSON.parse(stored.tags) as string[],
+        notes: stored.notes,
+        createdAt: new Date(stored.createdAt),
+        updatedAt: new Date(stored.updatedAt)
+    };
+}
+
+/** The values of `put`. */
+function toStored(row: HostRow, applied: boolean): readonly unknown[] {
+    const { site } = row;
+    return [
+        site.id,
+        site.domain,
+        site.type,
+        site.enabled ? 1 : 0,
+        row.owner,
+        JSON.stringify(row.tags),
+        row.notes,
+        row.version,
+        row.createdAt.toISOString(),
+        row.updatedAt.toISOString(),
+        applied ? 1 : 0,
+        searchText(row),
+        JSON.stringify(site),
+        JSON.stringify(storedView(row))
+    ];
+}
+
+/** Names also as people write them. */
+function searchText(row: HostRow): string {
+    const names = [row.site.domain, ...row.site.aliases];
+    const international = names.filter((name) => name.includes('xn--')).map((name) => domainToUnicode(name));
+    return [
+        ...names,
+        ...international,
+        ...row.site.upstreams.map(({ address }) => address),
+        ...row.tags,
+        row.notes
+    ]
+        .join('\n')
+        .toLowerCase();
+}

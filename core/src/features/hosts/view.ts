@@ -1,0 +1,72 @@
+/** A host as it is read: everything that was set, and never a password or its hash. */
+import type { HostRow, HostState } from '../../engine/change.ts';
+import type { HostView } from './schema.ts';
+
+/** What of a view is stored; `state` and `stateMessage` depend on the engine and follow at the end. */
+export function storedView(row: HostRow): Omit<HostView, 'state' | 'stateMessage'> {
+    const { site } = row;
+    return {
+        id: site.id,
+        domain: site.domain,
+        aliases: [...site.aliases],
+        type: site.type,
+        enabled: site.enabled,
+        maintenance: site.maintenance,
+        upstream: site.upstreams[0]?.address ?? null,
+        upstreams: site.upstreams.map(({ address, weight }) => ({ address, weight })),
+        ssl: site.ssl,
+        sslMode: site.sslMode,
+        certificateId: site.certificateId,
+        forceHttps: site.forceHttps,
+        hsts: site.hsts,
+        loadBalancing: site.loadBalancing,
+        healthCheck: site.healthCheck,
+        locations: [...site.locations],
+        headers: { request: [...site.headers.request], response: [...site.headers.response] },
+        access: {
+            allow: [...site.access.allow],
+            deny: [...site.access.deny],
+            basicAuth: site.access.basicAuth.map(({ username }) => ({ username })),
+            forwardAuth:
+                site.access.forwardAuth === null
+                    ? null
+                    : {
+                          url: site.access.forwardAuth.url,
+                          copyHeaders: [...site.access.forwardAuth.copyHeaders]
+                      }
+        },
+        cors:
+            site.cors === null
+                ? null
+                : {
+                      ...site.cors,
+                      origins: [...site.cors.origins],
+                      methods: [...site.cors.methods],
+                      headers: [...site.cors.headers]
+                  },
+        securityHeaders: site.securityHeaders,
+        compression: site.compression,
+        bodyLimitBytes: site.bodyLimitBytes,
+        timeouts: site.timeouts,
+        errorPages: [...site.errorPages],
+        redirect: site.redirect,
+        static: site.static === null ? null : { ...site.static, index: [...site.static.index] },
+        php: site.php === null ? null : { ...site.php, index: [...site.php.index] },
+        advanced: [...site.advanced],
+        tags: [...row.tags],
+        notes: row.notes,
+        owner: row.owner,
+        version: row.version,
+        createdAt: row.createdAt.toISOString(),
+        updatedAt: row.updatedAt.toISOString()
+    };
+}
+
+export function viewOf(row: HostRow, state: HostState): HostView {
+    return { ...storedView(row), state: state.state, stateMessage: state.message };
+}
+
+/** The wire JSON of a host, from what is stored of it and its state. */
+export function viewText(document: string, state: HostState): string {
+    return `${document.slice(0, -1)},"state":"${state.state}","stateMessage":${JSON.stringify(state.message)}}`;
+}

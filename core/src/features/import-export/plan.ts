@@ -1,0 +1,98 @@
+/** What an import would do or did, as it is read: names by what becomes of them, section by section. */
+import type { Entry, ImportMode, PluginOutcome } from '../../engine/section.ts';
+
+export interface SectionResult {
+    readonly create: readonly string[];
+    readonly update: readonly string[];
+    readonly delete: readonly string[];
+    readonly unchanged: readonly string[];
+    /** What is not as the document says, and why. */
+    readonly notes: readonly { readonly name: string; readonly message: string }[];
+    /** How many there are of each, also when the names were too many to be listed. */
+    readonly counts: {
+        readonly create: number;
+        readonly update: number;
+        readonly delete: number;
+        readonly unchanged: number;
+    };
+}
+
+export interface ImportResult {
+    readonly mode: ImportMode;
+    readonly dryRun: boolean;
+    /** Whether the document has secrets. */
+    readonly secrets: boolean;
+    readonly sections: Readonly<Record<string, SectionResult>>;
+    /** Plugins of which more becomes than their settings. */
+    readonly plugins: readonly PluginOutcome[];
+    /** Whether the engine has to load a configuration, or had to. */
+    readonly reload: boolean;
+    /** False: stored, and waiting for the engine. Null in a dry run. */
+    readonly applied: boolean | null;
+    /** What holds for all of it. */
+    readonly notes: readonly string[];
+}
+
+/** A task's result may have 1 MiB. */
+const mostBytes = 900 * 1024;
+const effects = ['create', 'update', 'delete', 'unchanged'] as const;
+
+export function sectionResult(entries: readonly Entry[], more: SectionResult['notes']): SectionResult {
+    const named = (effect: Entry['effect']): string[] =>
+        entries.filter((entry) => entry.effect === effect).map(({ name }) => name);
+    const lists = {
+        create: named('create'),
+        update: named('update'),
+        delete: named('delete'),
+        unchanged: named('unchanged')
+    };
+    return {
+        ...lists,
+        notes: [
+            ...more,
+            ...entries.flatMap(({ name, notes = [] }) => notes.map((message) => ({ name, message })))
+        ],
+        counts: {
+            create: lists.create.length,
+            update: lists.update.length,
+            delete: lists.delete.length,
+            unchanged: lists.unchanged.length
+        }
+    };
+}
+
+/** The same without the names that would be too many for a task: first those that nothing happens to. */
+export function bounded(result: ImportResult): ImportResult {
+    let small = result;
+    for (const effect of effects.toReversed()) {
+        if (Buffer.byteLength(JSON.stringify(small)) <= mostBytes) {
+            return small;
+        }
+        small = mapSections(small, (section) => ({ ...section, [effect]: [] }));
+    }
+    return Buffer.byteLength(JSON.stringify(small)) <= mostBytes
+        ? small
+        : mapSections(small, (section) => ({ ...section, notes: [] }));
+}
+
+/** For the audit log: the counts. */
+export function summary({
+    mode,
+    secrets,
+    sections
+}: Pick<ImportResult, 'mode' | 'secrets' | 'sections'>): Readonly<Record<string, unknown>> {
+    return {
+        mode,
+        secrets,
+        ...Object.fromEntries(Object.entries(sections).map(([name, { counts }]) => [name, counts]))
+    };
+}
+
+function mapSections(result: ImportResult, map: (section: SectionResult) => SectionResult): ImportResult {
+    return {
+        ...result,
+        sections: Object.fromEntries(
+            Object.entries(result.sections).map(([name, section]) => [name, map(section)])
+        )
+    };
+}

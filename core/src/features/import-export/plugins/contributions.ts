@@ -1,0 +1,167 @@
+/** What plugins give of their own data into a document, beside their settings: plain JSON, within bounds, each for itself. */
+import { isDeepStrictEqual } from 'node:util';
+import { joi, type ExportItem, type Outcome, type RestoredItem } from '@portico/sdk';
+import type Joi from 'joi';
+import { fail } from '../../../platform/errors.ts';
+import type { PluginHooks } from '../ports.ts';
+
+/** One plugin's part of a document. It goes back only to the same package. */
+export interface Contribution {
+    readonly package: string;
+    /** The version that gave it. */
+    readonly version: string;
+    readonly items: readonly ExportItem[];
+}
+
+/** As long as no plugin runs. */
+export const noHooks: PluginHooks = { givers: () => [], give: () => nothing(), restore: () => nothing() };
+
+/** Of one plugin, as JSON: settings of a tool and its list of jobs, not its measurements. */
+const mostBytes = 8 * 1024 * 1024;
+/** Of all plugins together: an import takes 256 MiB. */
+const mostOfAll = 64 * 1024 * 1024;
+const mostItems = 1_000;
+const longestMessage = 500;
+const unknown = fail.INTERNAL().message;
+
+/** A plugin whose data is not in a document, and why, to be read after its name. */
+export interface LeftOut {
+    readonly name: string;
+    readonly why: string;
+}
+
+export interface Given {
+    /** By plugin. */
+    readonly given: ReadonlyMap<string, Contribution>;
+    readonly leftOut: readonly LeftOut[];
+}
+
+/** Asks every plugin that gives something. What one of them fails with is told, and is nobody else's matter. */
+export async function collectContributions(
+    hooks: PluginHooks,
+    packageOf: (plugin: string) => string | null,
+    signal: AbortSignal
+): Promise<Given> {
+    const outcomes = new Map<string, Outcome<unknown>[]>();
+    for await (const outcome of hooks.givers().length === 0
+        ? nothing()
+        : hooks.give({ maxBytes: mostBytes }, signal)) {
+        outcomes.set(outcome.plugin, [...(outcomes.get(outcome.plugin) ?? []), outcome]);
+    }
+    const given = new Map<string, Contribution>();
+    const leftOut: LeftOut[] = [];
+    let total = 0;
+    for (const [name, all] of [...outcomes].sort(([one], [two]) => (one < two ? -1 : 1))) {
+        try {
+            const items = all.flatMap(itemsOf);
+            const packageName = packageOf(name);
+            const bytes = checked(items);
+            if (total + bytes > mostOfAll) {
+                throw new Error(
+                    `the data of all plugins together is larger than ${mostOfAll / 1024 / 1024} MiB`
+                );
+            }
+            if (items.length > 0 && packageName !== null) {
+                total += bytes;
+                given.set(name, { package: packageName, version: all[0]?.version ?? '', items });
+            }
+        } catch (error) {
+            leftOut.push({ name, why: shortened(error instanceof Error ? error.message : String(error)) });
+        }
+    }
+    return { given, leftOut };
+}
+
+const contribution = joi.object({
+    package: joi.string().max(214).required(),
+    version: joi.string().max(64).required(),
+    items: joi
+        .array()
+        .items(joi.object({ name: joi.string().min(1).max(200).required(), data: joi.any().required() }))
+        .min(1)
+        .max(mostItems)
+        .unique('name')
+        .required()
+});
+
+/** Reads what a document has for a plugin; null when it is damaged. */
+export function readContribution(value: unknown): Contribution | null {
+    const { error } = (contribution as unknown as Joi.Schema).required().validate(value, { convert: false });
+    return error === undefined ? (value as Contribution) : null;
+}
+
+/** How a plugin took its data back, by what its taps answered. */
+export function judgeRestore(outcomes: readonly Outcome<unknown>[]): {
+    readonly ok: boolean;
+    readonly notes: readonly string[];
+} {
+    if (outcomes.length === 0) {
+        return { ok: false, notes: ['it takes no data back'] };
+    }
+    const notes = outcomes.flatMap((outcome): readonly string[] => {
+        if (!outcome.ok) {
+            return [messageOf(outcome)];
+        }
+        const answer = outcome.result ?? [];
+        if (!Array.isArray(answer) || !answer.every(isRestored)) {
+            return ['it did not say what became of its data'];
+        }
+        return answer
+            .filter(({ ok }) => !ok)
+            .map(({ item, message = 'it was not taken' }) => `${item}: ${message}`);
+    });
+    return { ok: notes.length === 0, notes: notes.slice(0, 20).map(shortened) };
+}
+
+function itemsOf(outcome: Outcome<unknown>): readonly ExportItem[] {
+    if (!outcome.ok) {
+        throw new Error(messageOf(outcome));
+    }
+    if (outcome.result !== undefined && outcome.result !== null && !Array.isArray(outcome.result)) {
+        throw new Error('it gave no list of items');
+    }
+    return (outcome.result ?? []) as readonly ExportItem[];
+}
+
+/** Bytes as JSON. @throws Error for what is no plain JSON, or too much of it */
+function checked(items: readonly ExportItem[]): number {
+    if (items.length === 0) {
+        return 0;
+    }
+    const text = JSON.stringify(items);
+    const bytes = Buffer.byteLength(text);
+    if (bytes > mostBytes) {
+        throw new Error(`it is larger than ${mostBytes / 1024 / 1024} MiB`);
+    }
+    if (!isDeepStrictEqual(JSON.parse(text), items)) {
+        throw new Error('it is not plain JSON');
+    }
+    if (readContribution({ package: 'x', version: 'x', items }) === null) {
+        throw new Error(
+            `it gave no list of at most ${mostItems} items, each with a name of its own and data`
+        );
+    }
+    return bytes;
+}
+
+function isRestored(value: unknown): value is RestoredItem {
+    const { item, ok, message } = (
+        typeof value === 'object' && value !== null ? value : {}
+    ) as Partial<RestoredItem>;
+    return (
+        typeof item === 'string' &&
+        typeof ok === 'boolean' &&
+        (message === undefined || typeof message === 'string')
+    );
+}
+
+/** What a plugin's own mistake says is nobody's business but its author's. */
+function messageOf({ message }: { readonly message: string }): string {
+    return message === unknown ? 'it failed; the log says why' : message;
+}
+
+function shortened(text: string): string {
+    return text.length > longestMessage ? `${text.slice(0, longestMessage)}…` : text;
+}
+
+async function* nothing(): AsyncGenerator<never> {}

@@ -1,0 +1,115 @@
+/** `/api/settings/channels`: who is told what, and how that went. */
+import { joi, reply } from '@portico/sdk';
+import { json, type Route } from '../../server/http/route.ts';
+import type { Notifications } from './notifications.ts';
+import {
+    channelCreate,
+    channelParams,
+    channelUpdate,
+    channelView,
+    deliveryParams,
+    deliveryQuery,
+    deliveryView
+} from './schema.ts';
+
+const base = '/api/settings/channels';
+
+export function notificationRoutes({
+    channels,
+    deliveries
+}: Pick<Notifications, 'channels' | 'deliveries'>): Route[] {
+    return [
+        json({
+            method: 'GET',
+            path: base,
+            id: 'channels.list',
+            access: 'settings:read',
+            summary: 'List notification channels',
+            returns: joi.array().items(channelView),
+            handler: () => reply.list(channels.list()) as never
+        }),
+        json({
+            method: 'POST',
+            path: base,
+            id: 'channels.create',
+            access: 'settings:write',
+            summary: 'Create a notification channel',
+            description: 'A webhook without a secret gets one, which is in this answer and in no other',
+            secret: true,
+            validate: { payload: channelCreate },
+            returns: channelView,
+            handler: (request) => channels.create(request.payload, request)
+        }),
+        json({
+            method: 'GET',
+            path: `${base}/{id}`,
+            id: 'channels.get',
+            access: 'settings:read',
+            summary: 'Read a notification channel',
+            validate: { params: channelParams },
+            returns: channelView,
+            handler: ({ params }) => reply.with(channels.get(params.id), {})
+        }),
+        json({
+            method: 'PUT',
+            path: `${base}/{id}`,
+            id: 'channels.update',
+            access: 'settings:write',
+            summary: 'Change a notification channel',
+            validate: { params: channelParams, payload: channelUpdate },
+            returns: channelView,
+            handler: (request) => channels.update(request.params.id, request.payload, request)
+        }),
+        json({
+            method: 'DELETE',
+            path: `${base}/{id}`,
+            id: 'channels.remove',
+            access: 'settings:write',
+            summary: 'Remove a notification channel with its deliveries',
+            validate: { params: channelParams },
+            returns: joi.valid(null),
+            handler: (request) => channels.remove(request.params.id, request)
+        }),
+        json({
+            method: 'POST',
+            path: `${base}/{id}/test`,
+            id: 'channels.test',
+            access: 'settings:write',
+            summary: 'Send a message of its own by a channel, now',
+            description:
+                'The answer is the delivery, delivered or failed, with what the other side said. It is not tried again',
+            answers: [200],
+            timeoutSeconds: 60,
+            audit: { action: 'run', resource: 'channels' },
+            validate: { params: channelParams },
+            returns: deliveryView,
+            handler: (request) => deliveries.test(request.params.id, request)
+        }),
+        json({
+            method: 'GET',
+            path: `${base}/{id}/deliveries`,
+            id: 'channels.deliveries',
+            access: 'settings:read',
+            summary: 'List what a channel delivered, newest first',
+            description: 'What waits, and the last 200 that ended',
+            validate: { params: channelParams, query: deliveryQuery },
+            returns: joi.array().items(deliveryView),
+            handler: ({ params, query }) => deliveries.list(params.id, query) as never
+        }),
+        json({
+            method: 'POST',
+            path: `${base}/{id}/deliveries/{n}/replay`,
+            id: 'channels.replay',
+            access: 'settings:write',
+            summary: 'Send a message again',
+            description:
+                'Under the same message id. What has ended becomes a new delivery; what waits is due now',
+            answers: [200],
+            audit: { action: 'run', resource: 'channels' },
+            fails: ['CONFLICT'],
+            validate: { params: deliveryParams },
+            returns: deliveryView,
+            handler: (request) => deliveries.replay(request.params.id, request.params.n, request)
+        })
+    ];
+}

@@ -1,0 +1,256 @@
+/** Every setting of the core: this table is what the API shows, what a write is held against, and what the documentation is made of. */
+import { X509Certificate } from 'node:crypto';
+import { isIPv4, isIPv6 } from 'node:net';
+import { joi, type AnySchema } from '@portico/sdk';
+import type { Config } from '../../platform/config.ts';
+
+export type SettingType = 'string' | 'integer' | 'boolean' | 'list' | 'object';
+
+/** What one setting is. `T` is its value; where that may be null, null is the default. */
+export interface Definition<T> {
+    readonly type: SettingType;
+    readonly default: T;
+    readonly unit: string | null;
+    readonly description: string;
+    /** Sealed at rest and never read back. */
+    readonly secret: boolean;
+    /** A change shows only after the panel was started again. */
+    readonly restart: boolean;
+    /** Without null: null in a write means the default. */
+    readonly schema: AnySchema;
+    /** What the schema cannot say; null when the value is right. */
+    readonly check?: (value: T) => string | null;
+    /** The variable that decides whatever is stored, and its value; null when it is not set. */
+    readonly environment?: { readonly variable: string; readonly read: (config: Config) => T | null };
+}
+
+function setting<T>(
+    definition: Pick<Definition<T>, 'type' | 'default' | 'description' | 'schema'> & Partial<Definition<T>>
+): Definition<T> {
+    return { unit: null, secret: false, restart: false, ...definition };
+}
+
+/** Credentials that bind ACME accounts to one at the CA (RFC 8555, 7.3.4). */
+export interface ExternalAccount {
+    readonly keyId: string;
+    readonly macKey: string;
+}
+
+const port = joi.number().integer().min(1).max(65535);
+const addresses = { version: ['ipv4', 'ipv6'] };
+const ranges = joi
+    .array()
+    .items(joi.string().ip({ ...addresses, cidr: 'optional' }))
+    .unique()
+    .max(100);
+const none: readonly string[] = [];
+
+export const definitions = {
+    'server.ipv4': setting<string | null>({
+        type: 'string',
+        default: null,
+        description:
+            'The IPv4 address under which this machine is reached from outside; names of hosts are checked against it',
+        schema: joi.string().max(15),
+        check: (value) => (value === null || isIPv4(value) ? null : 'must be an IPv4 address')
+    }),
+    'server.ipv6': setting<string | null>({
+        type: 'string',
+        default: null,
+        description: 'The IPv6 address under which this machine is reached from outside',
+        schema: joi.string().max(45),
+        check: (value) =>
+            value === null || (isIPv6(value) && !value.includes('%')) ? null : 'must be an IPv6 address'
+    }),
+    'engine.autoReload': setting<boolean>({
+        type: 'boolean',
+        default: true,
+        description: 'Apply a change as soon as it is made; otherwise it waits for a reload',
+        schema: joi.boolean()
+    }),
+    'engine.httpPort': setting<number>({
+        type: 'integer',
+        default: 80,
+        description: 'Port on which the proxy engine serves HTTP',
+        schema: port,
+        environment: { variable: 'PORTICO_ENGINE_HTTP_PORT', read: (config) => config.engineHttpPort }
+    }),
+    'engine.httpsPort': setting<number>({
+        type: 'integer',
+        default: 443,
+        description: 'Port on which the proxy engine serves HTTPS',
+        schema: port,
+        environment: { variable: 'PORTICO_ENGINE_HTTPS_PORT', read: (config) => config.engineHttpsPort }
+    }),
+    'engine.acmeEmail': setting<string | null>({
+        type: 'string',
+        default: null,
+        description: 'Where the CA writes to about certificates',
+        schema: joi
+            .string()
+            .email({ tlds: { allow: false } })
+            .max(254)
+    }),
+    'engine.acmeDirectory': setting<string | null>({
+        type: 'string',
+        default: null,
+        description: 'Directory URL of the ACME server; without it the default of the proxy engine',
+        schema: joi
+            .string()
+            .uri({ scheme: ['https', 'http'] })
+            .max(2048)
+    }),
+    'engine.acmeEab': setting<ExternalAccount | null>({
+        type: 'object',
+        default: null,
+        description: 'Key id and MAC key for CAs that bind ACME accounts to their own',
+        secret: true,
+        schema: joi.object({
+            keyId: joi
+                .string()
+                .pattern(/^[\x21-\x7a|~]+$/)
+                .max(512)
+                .required(),
+            macKey: joi
+                .string()
+                .pattern(/^[A-Za-z0-9_-]+={0,2}$/)
+                .max(512)
+                .required()
+        })
+    }),
+    'certificates.caRoots': setting<string | null>({
+        type: 'string',
+        default: null,
+        description:
+            "PEM of authorities that an ACME server may prove itself with, beside those that the system trusts: for a CA of one's own",
+        schema: joi.string().max(65_536),
+        check: (value) => (value === null || isCertificates(value) ? null : 'must be certificates as PEM')
+    }),
+    'panel.url': setting<string | null>({
+        type: 'string',
+        default: null,
+        description: 'The address of this panel as people type it; links in messages begin with it',
+        schema: joi
+            .string()
+            .uri({ scheme: ['https', 'http'] })
+            .max(2048)
+    }),
+    'panel.trustedProxies': setting<readonly string[]>({
+        type: 'list',
+        default: none,
+        description: 'Addresses and ranges of proxies whose X-Forwarded-For is believed',
+        schema: ranges,
+        check: (value) => (value.some((range) => range.endsWith('/0')) ? 'must not trust everybody' : null)
+    }),
+    'panel.corsOrigins': setting<readonly string[]>({
+        type: 'list',
+        default: none,
+        description: 'Origins whose pages may call the API from a browser, as `https://panel.example`',
+        schema: joi
+            .array()
+            .items(
+                joi
+                    .string()
+                    .uri({ scheme: ['https', 'http'] })
+                    .max(512)
+            )
+            .unique()
+            .max(100),
+        check: (value) =>
+            value.every((origin) => URL.parse(origin)?.origin === origin)
+                ? null
+                : 'must be origins: scheme, name in lower case and port, nothing else'
+    }),
+    'panel.accessTokenMinutes': setting<number>({
+        type: 'integer',
+        default: 30,
+        unit: 'minutes',
+        description: 'How long an access token is valid',
+        schema: joi.number().integer().min(1).max(1440)
+    }),
+    'panel.refreshTokenDays': setting<number>({
+        type: 'integer',
+        default: 14,
+        unit: 'days',
+        description: 'How long a session lasts without being used',
+        schema: joi.number().integer().min(1).max(365)
+    }),
+    'panel.requireTotp': setting<boolean>({
+        type: 'boolean',
+        default: false,
+        description: 'Everybody must have a second factor',
+        schema: joi.boolean()
+    }),
+    'panel.stepUpMinutes': setting<number>({
+        type: 'integer',
+        default: 15,
+        unit: 'minutes',
+        description: 'How long after proving oneself dangerous actions are open',
+        schema: joi.number().integer().min(1).max(1440)
+    }),
+    'panel.outboundAllow': setting<readonly string[]>({
+        type: 'list',
+        default: none,
+        description: 'Private addresses and ranges that the panel may send requests to',
+        schema: ranges
+    }),
+    'audit.retentionDays': setting<number>({
+        type: 'integer',
+        default: 365,
+        unit: 'days',
+        description: 'How long audit entries are kept',
+        schema: joi.number().integer().min(1).max(3650)
+    }),
+    'dns.nameservers': setting<readonly string[]>({
+        type: 'list',
+        default: none,
+        description: 'Name servers that are asked when names are checked; without any those of the system',
+        schema: joi
+            .array()
+            .items(joi.string().ip({ ...addresses, cidr: 'forbidden' }))
+            .unique()
+            .max(10)
+    })
+} as const;
+
+function isCertificates(text: string): boolean {
+    try {
+        const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+        return (
+            blocks.length > 0 &&
+            blocks.every((block) => new X509Certificate(block).raw.length > 0) &&
+            blocks.reduce((rest, block) => rest.replace(block, ''), text).trim() === ''
+        );
+    } catch {
+        return false;
+    }
+}
+
+export type SettingKey = keyof typeof definitions;
+export type SettingValues = { readonly [K in SettingKey]: (typeof definitions)[K]['default'] };
+
+export const settingKeys = Object.keys(definitions) as readonly SettingKey[];
+
+/** The settings that the engine's configuration is made of, by the name that the engine has for them. */
+export const engineKeys = {
+    'engine.httpPort': 'httpPort',
+    'engine.httpsPort': 'httpsPort',
+    'engine.acmeEmail': 'acmeEmail',
+    'engine.acmeDirectory': 'acmeDirectory',
+    'engine.acmeEab': 'acmeEab'
+} as const satisfies Partial<Record<SettingKey, string>>;
+
+export type EngineKey = keyof typeof engineKeys;
+
+export function isSettingKey(key: string): key is SettingKey {
+    return Object.hasOwn(definitions, key);
+}
+
+export function isEngineKey(key: SettingKey): key is EngineKey {
+    return Object.hasOwn(engineKeys, key);
+}
+
+/** The definition of any setting, without its value's type. */
+export function definitionOf(key: SettingKey): Definition<unknown> {
+    return definitions[key] as unknown as Definition<unknown>;
+}

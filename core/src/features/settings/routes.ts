@@ -1,0 +1,69 @@
+/** `/api/settings`. */
+import { json, type Route } from '../../server/http/route.ts';
+import { detectedView, keyParams, settingBody, settingsBody, settingsView, settingView } from './schema.ts';
+import type { Settings } from './settings.ts';
+
+export function settingsRoutes(settings: Settings): Route[] {
+    return [
+        json({
+            method: 'GET',
+            path: '/api/settings',
+            id: 'settings.list',
+            access: 'settings:read',
+            summary: 'List all settings',
+            returns: settingsView,
+            handler: () => settings.list() as never
+        }),
+        json({
+            method: 'PUT',
+            path: '/api/settings',
+            id: 'settings.update',
+            fails: ['ENGINE_REJECTED', 'ENGINE_UNAVAILABLE'],
+            access: 'settings:write',
+            summary: 'Change settings, all or nothing',
+            description:
+                'A body of `{ key: value }`; null puts a setting back to its default. What the engine is configured by is stored only if the engine takes it',
+            validate: { payload: settingsBody },
+            returns: settingsView,
+            handler: (request) => settings.update(request.payload, request) as never
+        }),
+        json({
+            method: 'POST',
+            path: '/api/settings/server-ip/detect',
+            id: 'settings.detect',
+            access: 'settings:write',
+            summary: 'Find the addresses of this machine',
+            description:
+                "Looks at the machine's own network interfaces and stores a public address of each family where there is one; private ones are listed as candidates only. Nobody outside is asked",
+            returns: detectedView,
+            handler: (request) => settings.detect(request) as never
+        }),
+        json({
+            method: 'GET',
+            path: '/api/settings/{key}',
+            id: 'settings.read',
+            access: 'settings:read',
+            summary: 'Read one setting',
+            validate: { params: keyParams },
+            returns: settingView,
+            handler: ({ params }) => settings.read(params.key) as never
+        }),
+        json({
+            method: 'PUT',
+            path: '/api/settings/{key}',
+            id: 'settings.updateOne',
+            fails: ['ENGINE_REJECTED', 'ENGINE_UNAVAILABLE'],
+            access: 'settings:write',
+            summary: 'Change one setting',
+            validate: { params: keyParams, payload: settingBody },
+            returns: settingView,
+            handler: (request) =>
+                settings.updateOne(
+                    request.params.key,
+                    request.payload.value,
+                    request,
+                    request.payload.version
+                ) as never
+        })
+    ];
+}

@@ -1,0 +1,82 @@
+/** `/api/tasks`: everybody who is logged in may ask; who sees what is decided for each task. */
+import { reply } from '@portico/sdk';
+import { invalid } from '../../platform/errors.ts';
+import { json, stream, type Route } from '../../server/http/route.ts';
+import { taskList, taskParams, taskQuery, taskView } from './schema.ts';
+import type { Tasks } from './tasks.ts';
+
+export function taskRoutes(tasks: Tasks): Route[] {
+    return [
+        json({
+            method: 'GET',
+            path: '/api/tasks',
+            id: 'tasks.list',
+            access: 'authenticated',
+            summary: 'List tasks, newest first',
+            description: 'Those that the caller started, and those whose permission the caller has',
+            validate: { query: taskQuery },
+            returns: taskList,
+            handler({ query, actor }) {
+                const { limit, cursor, ...filter } = query;
+                const page = tasks.list(actor, filter, {
+                    limit,
+                    before: cursor === undefined ? null : placeOf(cursor)
+                });
+                return reply.list(page.tasks, {
+                    next: page.next === null ? null : cursorOf(page.next)
+                }) as never;
+            }
+        }),
+        json({
+            method: 'GET',
+            path: '/api/tasks/{id}',
+            id: 'tasks.read',
+            access: 'authenticated',
+            summary: 'Read one task',
+            validate: { params: taskParams },
+            returns: taskView,
+            handler: ({ params, actor }) => tasks.get(params.id, actor)
+        }),
+        stream({
+            path: '/api/tasks/{id}/events',
+            id: 'tasks.follow',
+            access: 'authenticated',
+            summary: 'Follow a task: `progress`, `log` and at last `end`',
+            description:
+                'The log is for those who have the permission of the route that started the task. `Last-Event-ID` goes on after that line',
+            validate: { params: taskParams },
+            handler: ({ params, actor, lastEventId, signal }) =>
+                tasks.events(params.id, actor, { from: lineAfter(lastEventId), signal })
+        }),
+        json({
+            method: 'DELETE',
+            path: '/api/tasks/{id}',
+            id: 'tasks.cancel',
+            access: 'authenticated',
+            summary: 'Cancel a task',
+            description:
+                'Answers the task as it is after a short wait; work that cannot stop at once ends later. A task that is over stays as it is',
+            validate: { params: taskParams },
+            returns: taskView,
+            audit: { action: 'cancel', resource: 'tasks' },
+            handler: (request) => tasks.cancel(request.params.id, request)
+        })
+    ];
+}
+
+function lineAfter(lastEventId: string | null): number {
+    return lastEventId !== null && /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) + 1 : 0;
+}
+
+function cursorOf(id: number): string {
+    return Buffer.from(`task ${id}`).toString('base64url');
+}
+
+/** @throws VALIDATION_FAILED 40001 */
+function placeOf(cursor: string): number {
+    const id = /^task ([1-9]\d{0,14})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))?.[1];
+    if (id === undefined) {
+        throw invalid({ path: 'cursor', message: 'cursor is not one that a Link header gave' });
+    }
+    return Number(id);
+}

@@ -1,0 +1,56 @@
+/** A task as an event stream: its progress, its log for those who may read it, and its end. */
+import type { StreamEvent } from '@portico/sdk';
+import type { Caller } from '../../platform/call.ts';
+import type { TaskLog } from './task-log.ts';
+import { isOver, mayRead, viewOf, type LiveTask, type TaskRow } from './task.ts';
+
+/** A task that is over, told again. */
+export async function* replayTask(
+    row: TaskRow,
+    log: TaskLog,
+    caller: Caller,
+    from: number
+): AsyncGenerator<StreamEvent> {
+    yield progressOf(row);
+    for (const { number, line } of mayRead(row, caller) ? log.from(from) : []) {
+        yield lineOf(number, line);
+    }
+    yield { event: 'end', data: viewOf(row, caller) };
+}
+
+/** A task as it goes, at the reader's pace: who is slow sees the newest progress, and of the log what is still kept. */
+export async function* followTask(
+    task: LiveTask,
+    caller: Caller,
+    from: number,
+    signal: AbortSignal
+): AsyncGenerator<StreamEvent> {
+    const open = mayRead(task.row, caller);
+    let next = from;
+    let shown = '';
+    while (!signal.aborted) {
+        const { revision, row } = task;
+        const event = progressOf(row);
+        if (JSON.stringify(event) !== shown) {
+            shown = JSON.stringify(event);
+            yield event;
+        }
+        for (const { number, line } of open ? task.log.from(next) : []) {
+            next = number + 1;
+            yield lineOf(number, line);
+        }
+        if (isOver(row.state)) {
+            yield { event: 'end', data: viewOf(row, caller) };
+            return;
+        }
+        await task.after(revision, signal);
+    }
+}
+
+function lineOf(number: number, line: string): StreamEvent {
+    return { event: 'log', id: String(number), data: { line } };
+}
+
+function progressOf({ state, progress }: TaskRow): StreamEvent {
+    return { event: 'progress', data: { state, progress } };
+}

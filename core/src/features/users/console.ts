@@ -1,0 +1,145 @@
+/** What the console does to accounts when nobody can log in: the first admin, another admin, a new password. */
+import { randomInt } from 'node:crypto';
+import type { Call } from '../../platform/call.ts';
+import type { Database } from '../../platform/database/database.ts';
+import { fail, invalid } from '../../platform/errors.ts';
+import type { Accounts } from './accounts.ts';
+import { UserEntity } from './entities.ts';
+import type { Logins, Users, UserView } from './users.ts';
+import { usernamePattern } from './schema.ts';
+
+/** An account that can log in now, with its password where one was made. */
+export interface Opened {
+    readonly id: number;
+    readonly username: string;
+    /** Made here, to be shown once; null when it was given. */
+    readonly password: string | null;
+}
+
+export interface ResetOptions {
+    /** Given by whoever sits at the console; without it one is made. */
+    readonly password?: string | undefined;
+    /** Takes the second factor away as well. */
+    readonly secondFactor?: boolean | undefined;
+}
+
+export interface ConsoleDependencies {
+    readonly db: Database;
+    readonly accounts: Accounts;
+    readonly users: Users;
+    readonly logins: Logins;
+}
+
+const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789';
+const groups = 5;
+const groupLength = 4;
+
+export class Console {
+    readonly #db: Database;
+    readonly #accounts: Accounts;
+    readonly #users: Users;
+    readonly #logins: Logins;
+
+    constructor({ db, accounts, users, logins }: ConsoleDependencies) {
+        this.#db = db;
+        this.#accounts = accounts;
+        this.#users = users;
+        this.#logins = logins;
+    }
+
+    /**
+     * Makes `admin` when there is no account at all; answers null when there is one. Whether the database is sound is the database's to
+     * say: one that cannot be read has thrown long before.
+     *
+     * @throws Error when the password that was given is too weak
+     */
+    async firstRun(call: Call, password: string | null): Promise<Opened | null> {
+        if (this.#accounts.size > 0 || (await this.#db.read((em) => em.count(UserEntity))) > 0) {
+            return null;
+        }
+        try {
+            return await this.createAdmin(call, 'admin', password ?? undefined);
+        } catch (error) {
+            const faults = (error as { data?: { errors?: readonly { message: string }[] } | null }).data
+                ?.errors;
+            throw faults === undefined
+                ? error
+                : new Error(
+                      `PORTICO_ADMIN_PASSWORD cannot be used: ${faults.map(({ message }) => message).join('; ')}`
+                  );
+        }
+    }
+
+    /** An account with everything; without a password one is made that must be changed at the first login. @throws CONFLICT 40900, VALIDATION_FAILED 40001 */
+    async createAdmin(call: Call, username: string, password?: string): Promise<Opened> {
+        if (!usernamePattern.test(username)) {
+            throw invalid({
+                path: 'username',
+                message: 'username must be 3 to 64 letters, digits, dots, dashes, underscores or @'
+            });
+        }
+        const made = password === undefined ? randomPassword() : null;
+        const passwordHash = await this.#accounts.hash(username, password ?? made ?? '', 'password');
+        const row = await this.#db.write(async (tx) => {
+            const inserted = await this.#users.insert(tx, {
+                username,
+                passwordHash,
+                role: 'admin',
+                mustChangePassword: made !== null
+            });
+            return call.complete(tx, {
+                action: 'create',
+                resource: 'users',
+                resourceId: inserted.id,
+                after: { username, role: 'admin', mustChangePassword: made !== null },
+                reply: inserted
+            });
+        });
+        return { id: row.id, username, password: made };
+    }
+
+    /** Opens an account again: new password, enabled, no waiting time; all its sessions end. @throws NOT_FOUND 40400, VALIDATION_FAILED 40001 */
+    async resetPassword(call: Call, username: string, options: ResetOptions = {}): Promise<Opened> {
+        const account = this.#accounts.named(username);
+        if (account === undefined) {
+            throw fail.NOT_FOUND(null, { message: `There is no user ${username}` });
+        }
+        const { id } = account;
+        const made = options.password === undefined ? randomPassword() : null;
+        const passwordHash = await this.#accounts.hash(
+            account.username,
+            options.password ?? made ?? '',
+            'password'
+        );
+        await this.#db.write(async (tx) => {
+            await this.#accounts.setPassword(tx, id, passwordHash, made !== null);
+            await tx.em.nativeUpdate(UserEntity, { id }, { disabled: false });
+            await this.#logins.endSessions(tx, id, null);
+            await this.#logins.forgive(tx, id, account.username);
+            if (options.secondFactor === true) {
+                await this.#logins.removeSecondFactor(tx, id);
+            }
+            const after: Partial<UserView> & { password: string } = {
+                password: 'changed',
+                disabled: false,
+                mustChangePassword: made !== null
+            };
+            await call.complete(tx, {
+                action: 'update',
+                resource: 'users',
+                resourceId: id,
+                before: { disabled: account.disabled, mustChangePassword: account.mustChangePassword },
+                after,
+                reply: null
+            });
+        });
+        return { id, username: account.username, password: made };
+    }
+}
+
+/** A password of about 99 bits, easy to read aloud. */
+export function randomPassword(): string {
+    return Array.from({ length: groups }, () =>
+        Array.from({ length: groupLength }, () => alphabet[randomInt(alphabet.length)]).join('')
+    ).join('-');
+}

@@ -1,0 +1,365 @@
+/** The accounts as admins manage them. */
+import { raw } from '@mikro-orm/core';
+import { reply, type Reply } from '@portico/sdk';
+import type { Call, Caller } from '../../platform/call.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Database, Transaction } from '../../platform/database/database.ts';
+import { fail, invalid } from '../../platform/errors.ts';
+import { usernameKey, type Accounts } from './accounts.ts';
+import { requireAll, requireProof } from './authority.ts';
+import { UserEntity } from './entities.ts';
+import type { Roles } from './roles.ts';
+import { requireVersion } from './version.ts';
+
+/** What lets an account in, kept by somebody else: sessions, API tokens and second factors. */
+export interface Logins {
+    /** Ends the account's sessions, but for the one named. */
+    endSessions(tx: Transaction, userId: number, but: number | null): Promise<void>;
+    /** Ends its sessions and its API tokens. */
+    endAll(tx: Transaction, userId: number): Promise<void>;
+    hasSecondFactor(userId: number): boolean;
+    /** Takes the second factor away. Answers false when there was none. */
+    removeSecondFactor(tx: Transaction, userId: number): Promise<boolean>;
+    /** Forgets failed attempts, so that the account is open again at once. */
+    forgive(tx: Transaction, userId: number, username: string): Promise<void>;
+}
+
+/** A user as the API shows it. */
+export interface UserView {
+    readonly id: number;
+    readonly username: string;
+    readonly role: string;
+    readonly disabled: boolean;
+    readonly totpEnabled: boolean;
+    readonly mustChangePassword: boolean;
+    readonly lastLoginAt: string | null;
+    readonly createdAt: string;
+    readonly updatedAt: string;
+    readonly version: number;
+}
+
+/** What is absent stays as it is. */
+export interface UserInput {
+    readonly username?: string | undefined;
+    readonly password?: string | undefined;
+    readonly role?: string | undefined;
+    readonly disabled?: boolean | undefined;
+    readonly mustChangePassword?: boolean | undefined;
+    readonly version?: number | undefined;
+}
+
+export interface NewUser extends UserInput {
+    readonly username: string;
+    readonly password: string;
+    readonly role: string;
+}
+
+export interface UserQuery {
+    /** Part of the name. */
+    readonly q?: string | undefined;
+    readonly role?: string | undefined;
+    readonly disabled?: boolean | undefined;
+    readonly limit: number;
+    readonly cursor?: string | undefined;
+}
+
+export interface UserRow {
+    readonly id: number;
+    readonly version: number;
+    readonly username: string;
+    readonly usernameKey: string;
+    readonly passwordHash: string;
+    readonly role: string;
+    readonly disabled: boolean;
+    readonly mustChangePassword: boolean;
+    readonly lastLoginAt?: number | null | undefined;
+    readonly createdAt: number;
+    readonly updatedAt: number;
+}
+
+export interface UsersDependencies {
+    readonly db: Database;
+    readonly clock: Clock;
+    readonly accounts: Accounts;
+    readonly roles: Roles;
+    readonly logins: Logins;
+}
+
+export class Users {
+    readonly #db: Database;
+    readonly #clock: Clock;
+    readonly #accounts: Accounts;
+    readonly #roles: Roles;
+    readonly #logins: Logins;
+
+    constructor({ db, clock, accounts, roles, logins }: UsersDependencies) {
+        this.#db = db;
+        this.#clock = clock;
+        this.#accounts = accounts;
+        this.#roles = roles;
+        this.#logins = logins;
+    }
+
+    /** One page by id. @throws VALIDATION_FAILED 40001 for a cursor that is not ours */
+    async list(query: UserQuery): Promise<Reply<readonly UserView[]>> {
+        const where = {
+            ...(query.q === undefined
+                ? {}
+                : { [raw('instr(username_key, ?)', [usernameKey(query.q)])]: { $gt: 0 } }),
+            ...(query.role === undefined ? {} : { role: query.role }),
+            ...(query.disabled === undefined ? {} : { disabled: query.disabled })
+        };
+        const after = query.cursor === undefined ? 0 : idOf(query.cursor);
+        return this.#db.read(async (em) => {
+            const rows = await em.find(
+                UserEntity,
+                { ...where, id: { $gt: after } },
+                { orderBy: { id: 'asc' }, limit: query.limit + 1 }
+            );
+            const page = rows.slice(0, query.limit);
+            const last = page.at(-1);
+            return reply.list(
+                page.map((row) => this.#view(row)),
+                {
+                    total: await em.count(UserEntity, where),
+                    next: rows.length > page.length && last !== undefined ? cursorOf(last.id) : null
+                }
+            );
+        });
+    }
+
+    /** @throws NOT_FOUND 40400 */
+    async get(id: number): Promise<UserView> {
+        return this.#db.read(async (em) => this.#view(found(await em.findOne(UserEntity, { id }))));
+    }
+
+    /** @throws VALIDATION_FAILED 40001, CONFLICT 40900 for the name, FORBIDDEN 40300, STEP_UP_REQUIRED 40301 */
+    async create(call: Call, input: NewUser): Promise<Reply<UserView>> {
+        requireProof(call.actor);
+        this.#requireRole(call.actor, input.role);
+        const passwordHash = await this.#accounts.hash(input.username, input.password, 'password');
+        return this.#db.write(async (tx) => {
+            this.#requireRole(call.actor, input.role);
+            const row = await this.insert(tx, { ...input, passwordHash });
+            const after = this.#view(row);
+            return call.complete(tx, {
+                action: 'create',
+                resource: 'users',
+                resourceId: row.id,
+                before: null,
+                after,
+                reply: reply.created(`/api/users/${row.id}`, after)
+            });
+        });
+    }
+
+    /** Adds an account whose password is hashed already. @throws CONFLICT 40900 */
+    async insert(
+        tx: Transaction,
+        input: Omit<NewUser, 'password'> & { readonly passwordHash: string }
+    ): Promise<UserRow> {
+        const key = usernameKey(input.username);
+        await this.#requireFree(tx, key, 0);
+        const at = this.#clock.now();
+        const row = {
+            version: 1,
+            username: input.username,
+            usernameKey: key,
+            passwordHash: input.passwordHash,
+            role: input.role,
+            disabled: input.disabled ?? false,
+            mustChangePassword: input.mustChangePassword ?? false,
+            lastLoginAt: null,
+            createdAt: at,
+            updatedAt: at
+        };
+        const id = await tx.em.insert(UserEntity, row);
+        this.#accounts.changed(tx, id);
+        return { id, ...row };
+    }
+
+    /**
+     * A change of password or role ends the account's sessions, but the one that made it; disabling also ends its API tokens.
+     *
+     * @throws NOT_FOUND 40400, VERSION_STALE 41200, VALIDATION_FAILED 40001, CONFLICT 40900, IN_USE 40901 for the last enabled admin,
+     * FORBIDDEN 40300, STEP_UP_REQUIRED 40301 for the password and the role
+     */
+    async update(call: Call, id: number, input: UserInput): Promise<UserView> {
+        const now = await this.#db.read(async (em) => found(await em.findOne(UserEntity, { id })));
+        this.#requireMay(call.actor, now);
+        if (input.password !== undefined || (input.role !== undefined && input.role !== now.role)) {
+            requireProof(call.actor);
+        }
+        const passwordHash =
+            input.password === undefined
+                ? undefined
+                : await this.#accounts.hash(input.username ?? now.username, input.password, 'password');
+        return this.#db.write(async (tx) => {
+            const row = found(await tx.em.findOne(UserEntity, { id }));
+            requireVersion(call, input.version, row.version);
+            this.#requireMay(call.actor, row);
+            const roleChanges = input.role !== undefined && input.role !== row.role;
+            if (roleChanges) {
+                requireProof(call.actor);
+                this.#requireRole(call.actor, input.role);
+            }
+            const before = this.#view(row);
+            const next = {
+                username: input.username ?? row.username,
+                usernameKey: usernameKey(input.username ?? row.username),
+                passwordHash: passwordHash ?? row.passwordHash,
+                role: input.role ?? row.role,
+                disabled: input.disabled ?? row.disabled,
+                mustChangePassword: input.mustChangePassword ?? row.mustChangePassword,
+                version: row.version + 1,
+                updatedAt: this.#clock.now()
+            };
+            await this.#requireFree(tx, next.usernameKey, id);
+            await this.#requireAdminLeft(tx, row, next);
+            await tx.em.nativeUpdate(UserEntity, { id }, next);
+            if (next.disabled && !row.disabled) {
+                await this.#logins.endAll(tx, id);
+            } else if (roleChanges || passwordHash !== undefined) {
+                await this.#logins.endSessions(tx, id, call.actor.id === id ? call.actor.sessionId : null);
+            }
+            if (passwordHash !== undefined) {
+                await this.#logins.forgive(tx, id, next.username);
+            }
+            this.#accounts.changed(tx, id);
+            const after = this.#view({ ...row, ...next });
+            const secret = passwordHash === undefined ? {} : { password: 'changed' };
+            return call.complete(tx, {
+                action: 'update',
+                resource: 'users',
+                resourceId: id,
+                before,
+                after: { ...after, ...secret },
+                reply: after
+            });
+        });
+    }
+
+    /** @throws NOT_FOUND 40400, VERSION_STALE 41200, IN_USE 40901 for the last enabled admin, FORBIDDEN 40300 */
+    async remove(call: Call, id: number): Promise<void> {
+        await this.#db.write(async (tx) => {
+            const row = found(await tx.em.findOne(UserEntity, { id }));
+            requireVersion(call, undefined, row.version);
+            this.#requireMay(call.actor, row);
+            await this.#requireAdminLeft(tx, row, null);
+            await this.#logins.endAll(tx, id);
+            await this.#logins.removeSecondFactor(tx, id);
+            await tx.em.nativeDelete(UserEntity, { id });
+            this.#accounts.changed(tx, id);
+            await call.complete(tx, {
+                action: 'delete',
+                resource: 'users',
+                resourceId: id,
+                before: this.#view(row),
+                after: null,
+                reply: null
+            });
+        });
+    }
+
+    /** Logs the account out everywhere, but where the call comes from. @throws NOT_FOUND 40400, FORBIDDEN 40300 */
+    async endSessions(call: Call, id: number): Promise<void> {
+        await this.#db.write(async (tx) => {
+            this.#requireMay(call.actor, found(await tx.em.findOne(UserEntity, { id })));
+            await this.#logins.endSessions(tx, id, call.actor.id === id ? call.actor.sessionId : null);
+            await call.complete(tx, { action: 'logout', resource: 'users', resourceId: id, reply: null });
+        });
+    }
+
+    /** Takes a lost second factor away. @throws NOT_FOUND 40400 also when there is none, FORBIDDEN 40300, STEP_UP_REQUIRED 40301 */
+    async removeSecondFactor(call: Call, id: number): Promise<void> {
+        requireProof(call.actor);
+        await this.#db.write(async (tx) => {
+            const row = found(await tx.em.findOne(UserEntity, { id }));
+            this.#requireMay(call.actor, row);
+            if (!(await this.#logins.removeSecondFactor(tx, id))) {
+                throw fail.NOT_FOUND();
+            }
+            await this.#logins.endSessions(tx, id, call.actor.id === id ? call.actor.sessionId : null);
+            this.#accounts.changed(tx, id);
+            await call.complete(tx, {
+                action: 'disable',
+                resource: 'users',
+                resourceId: id,
+                before: { totpEnabled: true },
+                after: { totpEnabled: false },
+                reply: null
+            });
+        });
+    }
+
+    #view(row: Omit<UserRow, 'passwordHash' | 'usernameKey'>): UserView {
+        return {
+            id: row.id,
+            username: row.username,
+            role: row.role,
+            disabled: row.disabled,
+            totpEnabled: this.#logins.hasSecondFactor(row.id),
+            mustChangePassword: row.mustChangePassword,
+            lastLoginAt: typeof row.lastLoginAt === 'number' ? new Date(row.lastLoginAt).toISOString() : null,
+            createdAt: new Date(row.createdAt).toISOString(),
+            updatedAt: new Date(row.updatedAt).toISOString(),
+            version: row.version
+        };
+    }
+
+    /** Whoever has more than the caller is not the caller's to change; oneself always is. */
+    #requireMay(actor: Caller, row: Pick<UserRow, 'id' | 'role'>): void {
+        if (actor.id !== row.id || actor.tokenId !== null) {
+            requireAll(actor, this.#roles.permissionsOf(row.role));
+        }
+    }
+
+    #requireRole(actor: Caller, role: string): void {
+        const found = this.#roles.find(role);
+        if (found === null) {
+            throw invalid({ path: 'role', message: `There is no role ${role}` });
+        }
+        requireAll(actor, found.permissions);
+    }
+
+    async #requireFree(tx: Transaction, key: string, id: number): Promise<void> {
+        if ((await tx.em.count(UserEntity, { usernameKey: key, id: { $ne: id } })) > 0) {
+            throw fail.CONFLICT({ field: 'username' });
+        }
+    }
+
+    /** Somebody must be left who can repair everything. Only enabled accounts of the fixed role count. */
+    async #requireAdminLeft(
+        tx: Transaction,
+        row: UserRow,
+        next: Pick<UserRow, 'role' | 'disabled'> | null
+    ): Promise<void> {
+        const isAdmin = row.role === 'admin' && !row.disabled;
+        const stays = next !== null && next.role === 'admin' && !next.disabled;
+        if (isAdmin && !stays && (await tx.em.count(UserEntity, { role: 'admin', disabled: false })) <= 1) {
+            throw fail.IN_USE(
+                { by: 'last-admin' },
+                { message: 'The last enabled admin cannot be removed, demoted or disabled' }
+            );
+        }
+    }
+}
+
+function found<T>(row: T | null): T {
+    if (row === null) {
+        throw fail.NOT_FOUND();
+    }
+    return row;
+}
+
+function cursorOf(id: number): string {
+    return Buffer.from(`u${id}`).toString('base64url');
+}
+
+function idOf(cursor: string): number {
+    const id = /^u(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())?.[1];
+    if (id === undefined) {
+        throw invalid({ path: 'cursor', message: 'cursor is not one of ours' });
+    }
+    return Number(id);
+}

@@ -1,0 +1,220 @@
+/** Hosts and certificates in the hands of a plugin: what its capability covers, and owned by it. */
+import type { AppliedHost, Certificate, Host, Reply, UpstreamState } from '@portico/sdk';
+import type { Call, Caller } from '../../platform/call.ts';
+import { fail } from '../../platform/errors.ts';
+import type { Grants } from '../manager/host/grants.ts';
+import type { CertificatesPort, HostsPort } from '../manager/host/ports.ts';
+
+export interface ServingOptions {
+    readonly grants: Grants;
+    readonly hosts: HostsPort;
+    readonly certificates: CertificatesPort;
+    /** Makes the call: for the plugin itself with `can`, or for somebody. */
+    call(as: Caller | null, can: (permission: string) => boolean, ifMatch: number | null): Call;
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+/** What only people read, and names. */
+const told = new Set(['notes', 'tags', 'domain', 'aliases']);
+
+export class ServingDoors {
+    readonly #options: ServingOptions;
+
+    constructor(options: ServingOptions) {
+        this.#options = options;
+    }
+
+    list({ owner, domain }: { readonly owner?: string; readonly domain?: string }): readonly Host[] {
+        const { grants, hosts } = this.#options;
+        const { hosts: capability, plugin } = grants;
+        if (capability === null) {
+            throw grants.missing('hosts');
+        }
+        return hosts
+            .all()
+            .filter(
+                (host) =>
+                    (capability !== 'own' || host.owner === plugin) &&
+                    (owner === undefined || host.owner === owner) &&
+                    (domain === undefined || host.domain === domain)
+            );
+    }
+
+    async create(body: Body, as: Caller | null): Promise<AppliedHost> {
+        this.#writable(null);
+        return this.#applied(
+            await this.#options.hosts.create(body, this.#call(body, as, null), this.#options.grants.plugin)
+        );
+    }
+
+    async update(id: number, change: Body, version: number | null, as: Caller | null): Promise<AppliedHost> {
+        this.#writable(id);
+        return this.#applied(await this.#options.hosts.update(id, change, this.#call(change, as, version)));
+    }
+
+    async remove(id: number, version: number | null, as: Caller | null): Promise<void> {
+        this.#writable(id);
+        await this.#options.hosts.remove(id, this.#call({}, as, version));
+    }
+
+    async upstreams(id: number): Promise<readonly UpstreamState[]> {
+        const host = this.list({}).find((each) => each.id === id);
+        if (host === undefined) {
+            throw fail.NOT_FOUND(null, { message: `There is no host ${id}` });
+        }
+        const own = new Set(
+            [
+                host.upstream,
+                ...((host['upstreams'] ?? []) as readonly { readonly address: string }[]).map(
+                    ({ address }) => address
+                )
+            ].map(bare)
+        );
+        const states = (await this.#options.hosts.upstreams()).filter(({ address }) =>
+            own.has(bare(address))
+        );
+        return states;
+    }
+
+    async certificates({
+        owner,
+        domain
+    }: {
+        readonly owner?: string;
+        readonly domain?: string;
+    }): Promise<readonly Certificate[]> {
+        if (this.#options.grants.certificates === null) {
+            throw this.#options.grants.missing('certificates');
+        }
+        return (await this.#options.certificates.all()).filter(
+            (each) =>
+                (owner === undefined || each.owner === owner) &&
+                (domain === undefined || each.domains.includes(domain))
+        );
+    }
+
+    async upload(body: {
+        readonly name: string;
+        readonly certificate: string;
+        readonly key: string;
+    }): Promise<Certificate> {
+        this.#certificatesWritable();
+        return this.#options.certificates.upload(
+            body,
+            this.#options.call(null, (permission) => permission === 'certificates:write', null),
+            this.#options.grants.plugin
+        );
+    }
+
+    async removeCertificate(id: number): Promise<void> {
+        this.#certificatesWritable();
+        await this.#options.certificates.remove(
+            id,
+            this.#options.call(null, (permission) => permission === 'certificates:write', null)
+        );
+    }
+
+    #certificatesWritable(): void {
+        if (this.#options.grants.certificates !== 'write') {
+            throw this.#options.grants.missing('certificates: write');
+        }
+    }
+
+    #writable(id: number | null): void {
+        const { grants, hosts } = this.#options;
+        const { hosts: capability, plugin } = grants;
+        if (capability !== 'own' && capability !== 'write') {
+            throw grants.missing(capability === null ? 'hosts' : 'hosts: write');
+        }
+        if (
+            id !== null &&
+            capability === 'own' &&
+            !hosts.all().some((host) => host.id === id && host.owner === plugin)
+        ) {
+            throw fail.NOT_FOUND(null, { message: `There is no host ${id} of ${plugin}` });
+        }
+    }
+
+    /** What reaches the machine's own services needs the plugin's own grant for that very path or socket, and what no grant covers needs a person. */
+    #call(body: Body, as: Caller | null, version: number | null): Call {
+        const covered = this.#covers(body);
+        if (as !== null) {
+            return this.#options.call(
+                as,
+                (permission) => as.can(permission) && (permission !== 'hosts:unsafe' || covered),
+                version
+            );
+        }
+        return this.#options.call(
+            null,
+            (permission) =>
+                permission === 'hosts:write' ||
+                permission === 'hosts:read' ||
+                permission === 'certificates:read' ||
+                (permission === 'hosts:unsafe' && covered),
+            version
+        );
+    }
+
+    /** Whatever asks for `hosts:unsafe`; a place that is not known here counts too. */
+    #covers(body: Body): boolean {
+        const { grants } = this.#options;
+        const { advanced, headers, access } = body as {
+            readonly advanced?: readonly unknown[] | null;
+            readonly headers?: unknown;
+            readonly access?: {
+                readonly forwardAuth?: { readonly copyHeaders?: readonly unknown[] } | null;
+            } | null;
+        };
+        const setsHost =
+            /"name":"host"/i.test(JSON.stringify(headers ?? null)) ||
+            (access?.forwardAuth?.copyHeaders ?? []).some((name) => String(name).toLowerCase() === 'host');
+        const serving = Object.fromEntries(Object.entries(body).filter(([field]) => !told.has(field)));
+        const sockets = texts(serving).filter((text) => /^\s*unix/i.test(text));
+        const folders = ['static', 'php']
+            .flatMap((type) => (body[type] as { readonly root?: unknown } | null | undefined)?.root ?? [])
+            .map(String);
+        return (
+            (advanced ?? []).length === 0 &&
+            !setsHost &&
+            [...sockets, ...folders].every((path) => !path.split('/').includes('..')) &&
+            sockets.every(
+                (address) =>
+                    address.startsWith('unix//') && grants.has('sockets', address.slice('unix/'.length))
+            ) &&
+            folders.every((path) =>
+                grants
+                    .list('files')
+                    .some(
+                        (folder) =>
+                            folder === '*' ||
+                            path === folder ||
+                            path.startsWith(`${folder.replace(/\/$/, '')}/`)
+                    )
+            )
+        );
+    }
+
+    #applied({ data, headers }: Reply<Host>): AppliedHost {
+        return {
+            host: data,
+            applied: data.state === 'applied' || data.state === 'disabled',
+            reloaded: headers['x-engine-reload'] === 'true',
+            revision: this.#options.hosts.revision()
+        };
+    }
+}
+
+function texts(value: unknown): readonly string[] {
+    return typeof value === 'string'
+        ? [value]
+        : typeof value === 'object' && value !== null
+          ? Object.values(value).flatMap(texts)
+          : [];
+}
+
+/** `http://127.0.0.1:80` and `127.0.0.1:80` are one address. */
+function bare(address: string | null): string {
+    return (address ?? '').replace(/^[a-z0-9]+:\/\//, '');
+}

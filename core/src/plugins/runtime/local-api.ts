@@ -1,0 +1,58 @@
+/** Doors of a generation in this process. What they start is the host's own, and released with the scope. */
+import type { LocalDoors, Release, Scope } from '@portico/sdk/host';
+import type { PluginDatabase } from '../manager/host/database.ts';
+import { createFiles } from '../manager/host/files.ts';
+import type { Grants } from '../manager/host/grants.ts';
+import type { Network } from '../manager/host/network.ts';
+import type { Programs } from '../manager/host/programs.ts';
+
+export interface LocalDoorsOptions {
+    readonly grants: Grants;
+    readonly scope: Scope;
+    readonly dataDir: string;
+    readonly network: Network;
+    readonly programs: Programs;
+    forbidden(): readonly string[];
+    /** Opened before `setup`, after the settings. */
+    database(): PluginDatabase | undefined;
+    /** Writes, and knows that there was a write. */
+    write: LocalDoors['db']['write'];
+    /** Runs code of the host. */
+    leave<T>(work: () => T): T;
+    /** Runs code of the plugin. */
+    enter<T>(work: () => T): T;
+}
+
+export function createLocalDoors({
+    grants,
+    scope,
+    dataDir,
+    network,
+    programs,
+    enter,
+    leave,
+    ...options
+}: LocalDoorsOptions): LocalDoors {
+    const required = (): PluginDatabase => options.database() as PluginDatabase;
+    return {
+        db: {
+            read: (work) => leave(() => required().read((em) => enter(() => work(em)))),
+            write: (work) => leave(() => options.write((em) => enter(() => work(em))))
+        },
+        fetch: (input, init) => leave(() => network.fetch(input, init)),
+        dial: (target) => leave(() => network.dial(target)),
+        files: (root) =>
+            createFiles(root, { grants, scope, own: dataDir, forbidden: () => options.forbidden() }),
+        exec: (file, args, given) => leave(() => programs.exec(file, args, given)),
+        spawn: (file, args, given) => leave(() => programs.spawn(file, args, given)),
+        async release(): Promise<Release> {
+            const release = await scope.release();
+            const database = options.database();
+            if (database === undefined) {
+                return release;
+            }
+            await database.close();
+            return { ...release, released: [...release.released, { kind: 'database', name: 'data.db' }] };
+        }
+    };
+}

@@ -1,0 +1,144 @@
+/**
+ * Uses of dangerous doors on record, and those that were refused: the first at once, equal ones counted and written once a minute, so that a
+ * busy plugin does not bury the log.
+ */
+import type { Clock } from '../../platform/clock.ts';
+import type { AuditEntry, Recorder } from '../../server/http/ports.ts';
+import type { Logger } from '../../platform/log.ts';
+import type { Refusal } from '../manager/host/generation.ts';
+
+export interface UsesOptions {
+    readonly plugin: string;
+    readonly recorder: Pick<Recorder, 'recordAlone'>;
+    readonly log: Logger;
+    readonly clock: Clock;
+}
+
+const windowMs = 60_000;
+const longestArguments = 2_000;
+const longestCapability = 300;
+/** Different refusals that a plugin gets a line of their own for in a minute, and that are remembered. */
+const mostRefusals = 20;
+const mostRemembered = 100;
+const refused = 50305;
+
+export class Uses {
+    readonly #options: UsesOptions;
+    readonly #counted = new Map<
+        string,
+        { count: number; readonly write: (count: number) => Promise<void>; readonly timer: NodeJS.Timeout }
+    >();
+    /** The latest last. */
+    readonly #refusals = new Map<string, Refusal>();
+    #isClosed = false;
+
+    constructor(options: UsesOptions) {
+        this.#options = options;
+    }
+
+    /** A program was started. */
+    exec(file: string, args: readonly string[], user: string | null): void {
+        const argv = JSON.stringify(args).slice(0, longestArguments);
+        this.#use(`exec ${file} ${user ?? ''}`, (count) =>
+            this.#record({
+                action: 'exec',
+                resource: 'program',
+                resourceId: file,
+                after: { args: argv, user, count },
+                outcome: 'success',
+                code: 0
+            })
+        );
+    }
+
+    /** A capability was used that the plugin does not have. */
+    refused(capability: string): void {
+        const name = capability.slice(0, longestCapability);
+        const before = this.#refusals.get(name);
+        this.#refusals.delete(name);
+        this.#refusals.set(name, {
+            capability: name,
+            count: (before?.count ?? 0) + 1,
+            at: this.#options.clock.now()
+        });
+        const [oldest] = this.#refusals.keys();
+        if (this.#refusals.size > mostRemembered && oldest !== undefined) {
+            this.#refusals.delete(oldest);
+        }
+        const key = `refused ${name}`;
+        const isMany =
+            !this.#counted.has(key) &&
+            [...this.#counted.keys()].filter((each) => each.startsWith('refused ')).length >= mostRefusals;
+        const resourceId = isMany ? 'others' : name;
+        this.#use(isMany ? 'refused' : key, async (count) => {
+            this.#options.log.warn('A plugin used a capability that it does not have', {
+                capability: resourceId,
+                count
+            });
+            await this.#record({
+                action: 'use',
+                resource: 'capability',
+                resourceId,
+                after: { count },
+                outcome: 'failure',
+                code: refused
+            });
+        });
+    }
+
+    refusals(): readonly Refusal[] {
+        return [...this.#refusals.values()];
+    }
+
+    /** Writes what is still counted. */
+    async close(): Promise<void> {
+        this.#isClosed = true;
+        const left = [...this.#counted.values()];
+        this.#counted.clear();
+        for (const { count, write, timer } of left) {
+            clearTimeout(timer);
+            if (count > 0) {
+                await write(count);
+            }
+        }
+    }
+
+    #record({
+        resource,
+        ...entry
+    }: Pick<AuditEntry, 'action' | 'resource' | 'resourceId' | 'after' | 'outcome' | 'code'>): Promise<void> {
+        const { plugin, recorder } = this.#options;
+        return recorder.recordAlone({
+            ...entry,
+            actor: { id: null, username: null, tokenId: null, plugin },
+            resource: `${plugin}.${resource}`,
+            status: null,
+            ip: null,
+            userAgent: null,
+            requestId: null
+        });
+    }
+
+    #use(key: string, write: (count: number) => Promise<void>): void {
+        const counted = this.#counted.get(key);
+        if (counted !== undefined) {
+            counted.count += 1;
+            return;
+        }
+        if (this.#isClosed) {
+            return; // whoever keeps trying after its end has no window that could end
+        }
+        const failed = (error: unknown): void =>
+            this.#options.log.error('A use could not be put on record', { error });
+        const timer = setTimeout(() => {
+            const { count = 0 } = this.#counted.get(key) ?? {};
+            this.#counted.delete(key);
+            if (count > 0) {
+                write(count).catch(failed);
+            }
+        }, windowMs);
+        timer.unref();
+        this.#counted.set(key, { count: 0, write, timer });
+        write(1).catch(failed);
+    }
+}

@@ -1,0 +1,126 @@
+/** The one translation between what the panel says and what goes over the wire: `{ code, message, data }`, on success and on every failure. */
+import { isBoom } from '@hapi/boom';
+import { isFailure, isReply, nextCursorHeader, type Failure } from '@portico/sdk';
+import { fail, type Invalid } from '../../../platform/errors.ts';
+import { isSerialised } from './serialised.ts';
+
+export const jsonType = 'application/json; charset=utf-8';
+
+/** Headers of every answer, whoever gives it. */
+export const commonHeaders = {
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'cross-origin-resource-policy': 'same-origin'
+} as const;
+
+/** An answer, ready for the wire. */
+export interface Wire {
+    readonly status: number;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string;
+}
+
+/** Wraps what a handler returned. `url` is the request's own path and query, which a next page's `Link` is made of. */
+export function wireOf(answer: unknown, url: string): Wire {
+    if (isSerialised(answer)) {
+        return {
+            status: answer.status,
+            headers: linked(answer.headers, url),
+            body: `{"code":0,"message":${JSON.stringify(answer.message)},"data":${answer.json}}`
+        };
+    }
+    if (!isReply(answer)) {
+        const version = (answer as { version?: unknown } | null | undefined)?.version;
+        return {
+            status: 200,
+            headers: typeof version === 'number' ? { etag: `"${version}"` } : {},
+            body: envelope(0, 'ok', answer)
+        };
+    }
+    return {
+        status: answer.status,
+        headers: linked(answer.headers, url),
+        body: envelope(0, answer.message, answer.data)
+    };
+}
+
+function linked(
+    { [nextCursorHeader]: next, ...headers }: Readonly<Record<string, string>>,
+    url: string
+): Readonly<Record<string, string>> {
+    return next === undefined ? headers : { ...headers, link: `<${withCursor(url, next)}>; rel="next"` };
+}
+
+/** The envelope as text. */
+export function envelope(code: number, message: string, data: unknown): string {
+    return `{"code":${code},"message":${JSON.stringify(message)},"data":${JSON.stringify(data) ?? 'null'}}`;
+}
+
+/** The envelope of a failure as text; `data` always has the reason. */
+export function failureEnvelope(failure: Failure): string {
+    return envelope(failure.code, messageOf(failure), { reason: failure.reason, ...failure.data });
+}
+
+/** Who shows only the message still learns the first thing that is wrong. */
+function messageOf({ reason, message, data }: Failure): string {
+    const errors = reason === 'VALIDATION_FAILED' ? data?.['errors'] : undefined;
+    if (!Array.isArray(errors) || errors.length === 0) {
+        return message;
+    }
+    return `${message}: ${(errors[0] as Invalid).message}${errors.length === 1 ? '' : `, and ${errors.length - 1} more`}`;
+}
+
+/** What anything thrown means to the client: a failure of a table as it is, hapi's own refusals by status, all else an internal error. */
+export function failureOf(thrown: unknown): Failure {
+    if (isFailure(thrown)) {
+        return thrown;
+    }
+    if (isBoom(thrown)) {
+        switch (thrown.output.statusCode) {
+            case 400:
+                return fail.BAD_REQUEST();
+            case 404:
+                return fail.NOT_FOUND();
+            case 408:
+                return fail.BAD_REQUEST(null, { message: 'The body did not arrive in time' });
+            case 413:
+                return fail.PAYLOAD_TOO_LARGE(null, { message: 'The body is too large' });
+            case 415:
+                return fail.UNSUPPORTED_MEDIA_TYPE({ accepts: 'application/json' });
+            case 503:
+                return fail.NOT_READY(null, { message: 'The answer took too long' });
+        }
+    }
+    return fail.INTERNAL();
+}
+
+/** Headers that belong to a failure. */
+export function failureHeaders(failure: Failure): Record<string, string> {
+    const retryAfter = failure.data?.['retryAfterSeconds'];
+    return {
+        ...(typeof retryAfter === 'number'
+            ? { 'retry-after': String(Math.max(1, Math.ceil(retryAfter))) }
+            : {}),
+        ...(Math.floor(failure.code / 100) === 401 ? { 'www-authenticate': 'Bearer' } : {})
+    };
+}
+
+/** Queries of nothing but letters that need no escape. */
+const simpleQuery = /^[\w.~=&-]+$/;
+
+function withCursor(url: string, cursor: string): string {
+    const [path, query] = url.split('?', 2);
+    if (
+        query !== undefined &&
+        simpleQuery.test(query) &&
+        simpleQuery.test(cursor) &&
+        !query.includes('cursor=')
+    ) {
+        return `${url}&cursor=${cursor}`;
+    }
+    const parameters = new URLSearchParams(query);
+    parameters.set('cursor', cursor);
+    return `${path}?${parameters}`;
+}

@@ -1,0 +1,10 @@
+/** What a path that nobody serves answers. A plugin's path that no plugin serves says so in the plugin's name. */
+import { fail } from '../../../platform/errors.ts';
+
+/** @param refusal - why a plugin's path is not served */
+export function unknownPath(refusal: (plugin: string) => Error): (path: string) => Error {
+    return (path) => {
+        const plugin = /^\/api\/plugins\/([^/]{1,64})\/./.exec(path)?.[1];
+        return plugin === undefined ? fail.NOT_FOUND() : refusal(plugin);
+    };
+}

@@ -1,0 +1,36 @@
+/** Is the panel alive, and is it ready? Asked by supervisors and load balancers, which have no token. */
+import { joi } from '@portico/sdk';
+import { fail } from '../../platform/errors.ts';
+import { json, type Route } from './route.ts';
+
+/** What the panel is at: it accepts work only while `ready`. */
+export type Readiness = 'starting' | 'ready' | 'stopping';
+
+export function healthRoutes(readiness: () => Readiness): Route[] {
+    return [
+        json({
+            id: 'health.live',
+            method: 'GET',
+            path: '/healthz',
+            access: { public: 'Supervisors ask it, and it says nothing of the inside' },
+            summary: 'Tells that the process answers',
+            returns: joi.object({ status: joi.string().valid('ok').required() }),
+            handler: () => ({ status: 'ok' as const })
+        }),
+        json({
+            id: 'health.ready',
+            method: 'GET',
+            path: '/readyz',
+            access: { public: 'Supervisors ask it, and it says nothing of the inside' },
+            summary: 'Tells that the panel takes requests: 200, or 50300 while it starts or stops',
+            returns: joi.object({ status: joi.string().valid('ready').required() }),
+            handler() {
+                const state = readiness();
+                if (state !== 'ready') {
+                    throw fail.NOT_READY(null, { message: `The panel is ${state}` });
+                }
+                return { status: 'ready' as const };
+            }
+        })
+    ];
+}

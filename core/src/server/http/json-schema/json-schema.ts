@@ -1,0 +1,194 @@
+/**
+ * A joi schema as JSON Schema 2020-12: our own walk over `describe()`. What cannot be said in JSON Schema is an error and never left
+ * out in silence, so a document made of it says what the server does.
+ */
+import type { AnySchema } from '@portico/sdk';
+import type Joi from 'joi';
+import { arraySchema } from './array.ts';
+import {
+    Inexpressible,
+    type Convert,
+    type Description,
+    type JsonSchema,
+    type Use
+} from './description.ts';
+import { numberSchema } from './number.ts';
+import { objectSchema } from './object.ts';
+import { stringSchema } from './string.ts';
+import { withValues } from './values.ts';
+
+/** joi takes milliseconds to describe a large schema, and the same schema stands in several routes. */
+const translated = new WeakMap<AnySchema, Map<string, JsonSchema>>();
+
+/**
+ * Translates a schema.
+ *
+ * @param use - where the schema stands: a JSON body, text of a path or query, or an answer; and whether its defaults hold
+ * @throws TypeError that starts with the place of what cannot be expressed, as `size.unit: …`
+ */
+export function jsonSchemaOf(schema: AnySchema, use: Use): JsonSchema {
+    const known = translated.get(schema) ?? new Map<string, JsonSchema>();
+    translated.set(schema, known);
+    const key = `${use.side} ${use.defaults}`;
+    const found =
+        known.get(key) ?? convert((schema as unknown as Joi.Schema).describe() as Description, use, []);
+    known.set(key, found);
+    return found;
+}
+
+const readers: Readonly<Record<string, Convert>> = {
+    any: () => ({}),
+    string: stringSchema,
+    number: numberSchema,
+    boolean(description, _use, path) {
+        if (description.truthy !== undefined || description.falsy !== undefined) {
+            throw new Inexpressible(path, 'other words for true and false');
+        }
+        return { type: 'boolean' };
+    },
+    date(description, use, path) {
+        if (use.side === 'body') {
+            throw new Inexpressible(
+                path,
+                'a date in a JSON body, which nothing that is sent ever is: use string().isoDate()'
+            );
+        }
+        if (description.rules !== undefined) {
+            throw new Inexpressible(path, 'bounds of a date');
+        }
+        const { format } = description.flags ?? {};
+        return format === 'javascript' || format === 'unix'
+            ? { type: 'number' }
+            : { type: 'string', format: 'date-time' };
+    },
+    binary(description, use, path) {
+        if (use.side !== 'text' || description.rules !== undefined) {
+            throw new Inexpressible(path, 'bytes in JSON: use string().base64()');
+        }
+        const encoding = description.flags?.['encoding'];
+        return typeof encoding === 'string'
+            ? { type: 'string', contentEncoding: encoding }
+            : { type: 'string' };
+    },
+    array: (description, use, path) => arraySchema(description, use, path, convert),
+    object: (description, use, path) => objectSchema(description, use, path, convert),
+    alternatives: alternativesSchema
+};
+
+function convert(description: Description, use: Use, path: readonly string[]): JsonSchema {
+    const reader = readers[description.type];
+    if (reader === undefined) {
+        throw new Inexpressible(path, `the type ${description.type}`);
+    }
+    if (description.externals !== undefined) {
+        throw new Inexpressible(path, 'an external rule');
+    }
+    if (description.flags?.['failover'] !== undefined) {
+        throw new Inexpressible(path, 'a failover value');
+    }
+    const preference = ['convert', 'presence', 'allowUnknown', 'stripUnknown', 'noDefaults'].find(
+        (name) => name in (description.preferences ?? {})
+    );
+    if (preference !== undefined) {
+        throw new Inexpressible(path, `the preference ${preference}`);
+    }
+    const schema = withValues(description, reader(description, use, path, convert), use, path, convert);
+    return withAnnotations(description, withWhens(description, schema, use, path), use, path);
+}
+
+/** Conditions that the object around did not take care of: any of their outcomes may hold. */
+function withWhens(
+    description: Description,
+    schema: JsonSchema,
+    use: Use,
+    path: readonly string[]
+): JsonSchema {
+    const conditions = (description.whens ?? [])
+        .map((when) => {
+            const branches = when.switch ?? [when];
+            const outcomes = branches
+                .flatMap(({ then, otherwise }) => [then, otherwise])
+                .filter((each) => each !== undefined);
+            const exhaustive =
+                branches.at(-1)?.otherwise !== undefined && branches.every(({ then }) => then !== undefined);
+            const schemas = outcomes
+                .filter((each) => each.flags?.presence !== 'forbidden')
+                .map((each) => convert(each, use, path));
+            return exhaustive && schemas.length > 0 && schemas.every((each) => Object.keys(each).length > 0)
+                ? { anyOf: schemas }
+                : {};
+        })
+        .filter((condition) => Object.keys(condition).length > 0);
+    return conditions.length === 0 ? schema : { allOf: [schema, ...conditions] };
+}
+
+function alternativesSchema(description: Description, use: Use, path: readonly string[]): JsonSchema {
+    const schemas = (description.matches ?? [])
+        .flatMap((match) => {
+            if (match.schema !== undefined) {
+                return [match.schema];
+            }
+            return (match.switch ?? [match])
+                .flatMap(({ then, otherwise }) => [then, otherwise])
+                .filter((each) => each !== undefined);
+        })
+        .map((each) => convert(each, use, path));
+    if (schemas.length === 0) {
+        return {};
+    }
+    const { match = 'any' } = (description.flags ?? {}) as { match?: 'any' | 'one' | 'all' };
+    return { [{ any: 'anyOf', one: 'oneOf', all: 'allOf' }[match]]: schemas };
+}
+
+function withAnnotations(
+    description: Description,
+    schema: JsonSchema,
+    use: Use,
+    path: readonly string[]
+): JsonSchema {
+    const { flags = {}, metas = [], examples } = description;
+    const rules = (description.rules ?? [])
+        .filter((rule) => rule.name === 'custom')
+        .map((rule) => {
+            if (typeof rule.args?.['description'] !== 'string') {
+                throw new Inexpressible(
+                    path,
+                    'a custom rule that does not say in words what it asks: give custom() its second argument'
+                );
+            }
+            return sentence(rule.args['description']);
+        });
+    const text = [
+        ...(typeof flags.description === 'string'
+            ? [rules.length === 0 ? flags.description : sentence(flags.description)]
+            : []),
+        ...rules
+    ].join(' ');
+    const secret = metas.some((meta) => meta['secret'] === true);
+    const value = use.defaults ? jsonOf(flags.default) : undefined;
+    return {
+        ...schema,
+        ...(text === '' ? {} : { description: text }),
+        ...(typeof flags.unit === 'string' ? { 'x-unit': flags.unit } : {}),
+        ...(value === undefined ? {} : { default: value }),
+        ...(examples === undefined ? {} : { examples }),
+        ...(secret ? { format: 'password', ...(use.side === 'answer' ? {} : { writeOnly: true }) } : {}),
+        ...(flags.result === 'strip' && use.side !== 'answer' ? { readOnly: true } : {})
+    };
+}
+
+function sentence(text: string): string {
+    return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+/** A default that is plain data; what is computed or copied from elsewhere has no value to show. */
+function jsonOf(value: unknown): unknown {
+    if (
+        value === undefined ||
+        typeof value === 'function' ||
+        (typeof value === 'object' && value !== null && ('special' in value || 'ref' in value))
+    ) {
+        return undefined;
+    }
+    return JSON.parse(JSON.stringify(value)) as unknown;
+}

@@ -1,0 +1,164 @@
+/** What a route answers: success by its door, and every failure that it can have. */
+import { statusOf } from '@portico/sdk';
+import type { Reason } from '../../../platform/errors.ts';
+import { jsonSchemaOf } from '../json-schema/json-schema.ts';
+import type { JsonSchema } from '../json-schema/description.ts';
+import { failureName, failures } from './failures.ts';
+import { at } from './input.ts';
+import type { Route } from '../route.ts';
+
+/** Puts a schema among the components and gives the reference; `isItem` says that it is one row of a list. */
+export type Name = (schema: JsonSchema, isItem: boolean) => JsonSchema;
+
+export interface AnswerContext {
+    readonly name: Name;
+    /** Statuses of success of a JSON route. */
+    readonly statuses: readonly number[];
+    readonly reasons: readonly Reason[];
+    readonly isPlugin: boolean;
+    /** Puts a response among the components under a name and gives the reference. */
+    readonly share: (name: string, response: JsonSchema) => JsonSchema;
+}
+
+const requestId = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } };
+const headerRef = (name: string): JsonSchema => ({ $ref: `#/components/headers/${name}` });
+const any = ['object', 'array', 'null'];
+
+/** @throws TypeError that says what cannot be expressed */
+export function responsesOf(route: Route, context: AnswerContext): Record<string, JsonSchema> {
+    return { ...successes(route, context), ...refusals(context) };
+}
+
+function successes(route: Route, { name, statuses }: AnswerContext): Record<string, JsonSchema> {
+    const unchanged = { 304: { $ref: '#/components/responses/NotModified' } };
+    switch (route.kind) {
+        case 'json':
+        case 'upload': {
+            const data = dataOf(route, name);
+            const all = Object.fromEntries(statuses.map((status) => [status, success(route, status, data)]));
+            return route.method === 'GET' ? { ...all, ...unchanged } : all;
+        }
+        case 'stream':
+            return {
+                200: {
+                    description: 'Server-sent events; a comment every 15 s keeps the connection open',
+                    headers: requestId,
+                    content: { 'text/event-stream': { schema: { type: 'string' } } }
+                }
+            };
+        case 'socket':
+            return { 101: { description: 'The connection is a WebSocket from here on' } };
+        case 'download': {
+            const headers = {
+                ...requestId,
+                ETag: headerRef('ETag'),
+                'Content-Disposition': headerRef('ContentDisposition'),
+                'Accept-Ranges': headerRef('AcceptRanges')
+            };
+            return {
+                200: { description: 'The whole content', headers, content: { '*/*': {} } },
+                206: {
+                    description: 'The part that was asked for',
+                    headers: { ...headers, 'Content-Range': headerRef('ContentRange') },
+                    content: { '*/*': {} }
+                },
+                ...unchanged,
+                416: {
+                    description: 'The content does not reach that far',
+                    headers: { ...requestId, 'Content-Range': headerRef('ContentRange') }
+                }
+            };
+        }
+        case 'http':
+            return { default: { description: route.raw, headers: requestId, content: { '*/*': {} } } };
+    }
+}
+
+/** The shape of `data`; null where the route does not say. */
+function dataOf(route: Route, name: Name): JsonSchema | null {
+    const { returns } = route;
+    if (returns === undefined) {
+        return null;
+    }
+    const schema = at('returns', () => jsonSchemaOf(returns, { side: 'answer', defaults: false }));
+    const types = [schema['type'] ?? any].flat() as string[];
+    if ('const' in schema || 'enum' in schema || types.some((type) => !any.includes(type))) {
+        throw new TypeError('returns: data is an object, an array or null');
+    }
+    return types.includes('array') && typeof schema['items'] === 'object' && schema['items'] !== null
+        ? { ...schema, items: name(schema['items'] as JsonSchema, true) }
+        : name(schema, false);
+}
+
+function success(route: Route, status: number, data: JsonSchema | null): JsonSchema {
+    const long = status === 202;
+    const shape = long ? { $ref: '#/components/schemas/Task' } : data;
+    const isList = shape !== null && [shape['type']].flat().includes('array');
+    const reads = route.method === 'GET';
+    return {
+        description: { 200: 'Done', 201: 'Made', 202: 'Begun: the task tells how it goes' }[status] ?? 'Done',
+        headers: {
+            ...requestId,
+            ...(long ? {} : { ETag: headerRef('ETag') }),
+            ...(status === 201 ? { Location: headerRef('Location') } : {}),
+            ...(isList && reads ? { Link: headerRef('Link'), 'X-Total-Count': headerRef('TotalCount') } : {}),
+            ...(route.fails?.includes('ENGINE_REJECTED') === true && !reads
+                ? { 'X-Engine-Reload': headerRef('EngineReload') }
+                : {})
+        },
+        content: {
+            'application/json': {
+                schema: {
+                    allOf: [{ $ref: '#/components/schemas/Envelope' }],
+                    properties: {
+                        code: { type: 'integer', const: 0 },
+                        ...(shape === null ? {} : { data: shape })
+                    }
+                }
+            }
+        }
+    };
+}
+
+function refusals({ reasons, isPlugin, share }: AnswerContext): Record<string, JsonSchema> {
+    const byStatus = Map.groupBy(reasons, (reason) => statusOf(failures.get(reason)?.code ?? 0));
+    const known = [...byStatus].map(([status, some]) => {
+        const own = isPlugin
+            ? [
+                  {
+                      allOf: [{ $ref: '#/components/schemas/Failure' }],
+                      properties: {
+                          code: { type: 'integer', minimum: status * 100 + 50, maximum: status * 100 + 99 }
+                      }
+                  }
+              ]
+            : [];
+        const schemas = [
+            ...some.map((reason) => ({ $ref: `#/components/schemas/${failureName(reason)}` })),
+            ...own
+        ];
+        const name = `Error${status}.${some.map((reason) => String((failures.get(reason)?.code ?? 0) % 100).padStart(2, '0')).join('.')}${own.length > 0 ? '.plugin' : ''}`;
+        const response = {
+            description: some.join(', '),
+            headers: {
+                ...requestId,
+                ...(status === 429 ? { 'Retry-After': headerRef('RetryAfter') } : {}),
+                ...(status === 401 ? { 'WWW-Authenticate': headerRef('Authenticate') } : {})
+            },
+            content: {
+                'application/json': { schema: schemas.length === 1 ? schemas[0] : { anyOf: schemas } }
+            }
+        };
+        return [String(status), share(name, response)] as const;
+    });
+    const other = isPlugin
+        ? {
+              default: share('PluginError', {
+                  description: "A failure of the plugin's own",
+                  headers: requestId,
+                  content: { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } }
+              })
+          }
+        : {};
+    return { ...Object.fromEntries(known), ...other };
+}

@@ -1,0 +1,178 @@
+/**
+ * The document that describes every mounted route, made of the declarations that the routes are served by. It is built when somebody
+ * asks, and kept until the set of mounted servers changes.
+ */
+import { createHash } from 'node:crypto';
+import type { JsonSchema } from '../json-schema/description.ts';
+import { createNames, sharedComponents } from './components.ts';
+import { operationOf, type Operation, type OperationInput } from './operation.ts';
+import { fullPath, templateOf } from './path.ts';
+import type { Route } from '../route.ts';
+
+/** What the document is made of. */
+export interface DescribedServer {
+    readonly name: string;
+    /** `/api/plugins/<name>`, or empty for the core. */
+    readonly prefix: string;
+    readonly routes: readonly Route[];
+}
+
+export interface OpenApiDocument {
+    readonly openapi: '3.1.0';
+    readonly info: JsonSchema;
+    readonly servers: readonly JsonSchema[];
+    readonly security: readonly JsonSchema[];
+    readonly tags: readonly { readonly name: string; readonly description?: string }[];
+    readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+    readonly components: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
+}
+
+export interface OpenApi {
+    document(): OpenApiDocument;
+    /** The document as it is sent, with the tag of its content. */
+    text(): { readonly body: string; readonly etag: string };
+}
+
+export interface OpenApiOptions {
+    /** Everything that is mounted now, the core first. */
+    readonly servers: () => readonly DescribedServer[];
+    /** The panel's version. */
+    readonly version: string;
+}
+
+interface Kept {
+    /** Held weakly: a server that was taken away must not stay for the sake of its description. */
+    readonly of: readonly WeakRef<DescribedServer>[];
+    readonly document: OpenApiDocument;
+    text: { readonly body: string; readonly etag: string } | null;
+}
+
+export function createOpenApi({ servers, version }: OpenApiOptions): OpenApi {
+    let kept: Kept | null = null;
+    const current = (): Kept => {
+        const mounted = servers();
+        const same =
+            kept !== null &&
+            kept.of.length === mounted.length &&
+            kept.of.every((ref, index) => ref.deref() === mounted[index]);
+        if (kept === null || !same) {
+            kept = {
+                of: mounted.map((server) => new WeakRef(server)),
+                document: build(mounted, version),
+                text: null
+            };
+        }
+        return kept;
+    };
+    return {
+        document: () => current().document,
+        text() {
+            const now = current();
+            if (now.text === null) {
+                const body = JSON.stringify(now.document);
+                now.text = { body, etag: `"${createHash('sha256').update(body).digest('base64url')}"` };
+            }
+            return now.text;
+        }
+    };
+}
+
+/**
+ * Proves that a route can be described, before it is served.
+ *
+ * @throws TypeError that names the route and what of it cannot be expressed
+ */
+export function assertExpressible(route: Route): void {
+    describe({ name: 'core', prefix: '', routes: [route] }, route, {
+        name: (schema) => schema,
+        share: (_name, response) => response
+    });
+}
+
+function build(servers: readonly DescribedServer[], version: string): OpenApiDocument {
+    const components = sharedComponents();
+    const { schemas = {}, responses = {} } = components;
+    const shared: Shared = {
+        name: createNames(schemas),
+        share(name, response) {
+            responses[name] ??= response;
+            return { $ref: `#/components/responses/${name}` };
+        }
+    };
+    const paths: Record<string, Record<string, Operation>> = {};
+    const templates = new Map<string, string>();
+    for (const server of servers) {
+        for (const route of server.routes) {
+            const path = fullPath(server.prefix, route.path);
+            for (const [method, operation] of describe(server, route, shared)) {
+                const { key, operation: placed } = place(path, method, operation, paths, templates);
+                (paths[key] ??= {})[method] = placed;
+            }
+        }
+    }
+    const tags = [
+        ...new Set(
+            Object.values(paths).flatMap((item) => Object.values(item).flatMap((operation) => operation.tags))
+        )
+    ];
+    return {
+        openapi: '3.1.0',
+        info: {
+            title: 'Portico',
+            version,
+            description:
+                'Every JSON answer is `{ code, message, data }`. `code` is 0, or the HTTP status × 100 plus a detail; `data.reason` of a failure is stable. Numbers beyond ±(2^53 − 1), unknown fields and other types than the documented ones are refused.'
+        },
+        servers: [{ url: '/' }],
+        security: [{ bearer: [] }],
+        tags: tags.map((name) => ({ name, ...describeTag(name, servers) })),
+        paths,
+        components
+    };
+}
+
+type Shared = Pick<OperationInput, 'name' | 'share'>;
+
+function describe(server: DescribedServer, route: Route, shared: Shared): [string, Operation][] {
+    try {
+        return operationOf({ route, server, ...shared });
+    } catch (error) {
+        throw new TypeError(
+            `Route ${route.method} ${fullPath(server.prefix, route.path)} (${route.id}) cannot be described: ${(error as Error).message}`,
+            { cause: error }
+        );
+    }
+}
+
+/** Two templates that differ in a parameter's name only are one path to OpenAPI: the name that came first holds. */
+function place(
+    path: string,
+    method: string,
+    operation: Operation,
+    paths: Readonly<Record<string, object>>,
+    templates: Map<string, string>
+): { key: string; operation: Operation } {
+    const { template } = templateOf(path);
+    const shape = template.replace(/\{\w+\}/g, '{}');
+    const first = templates.get(shape) ?? template;
+    if (first === template || method in (paths[first] ?? {})) {
+        templates.set(shape, first);
+        return { key: template, operation };
+    }
+    const from = [...template.matchAll(/\{(\w+)\}/g)].map((found) => found[1]);
+    const to = [...first.matchAll(/\{(\w+)\}/g)].map((found) => found[1]);
+    return {
+        key: first,
+        operation: {
+            ...operation,
+            parameters: operation.parameters.map((each) =>
+                each['in'] === 'path' ? { ...each, name: to[from.indexOf(each['name'] as string)] } : each
+            )
+        }
+    };
+}
+
+function describeTag(name: string, servers: readonly DescribedServer[]): { description?: string } {
+    const plugin = servers.find((server) => server.prefix === `/api/plugins/${name}`);
+    return plugin === undefined ? {} : { description: `Routes of the plugin ${name}` };
+}

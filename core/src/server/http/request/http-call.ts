@@ -1,0 +1,167 @@
+/** One request as handlers and services see it, and the place where its audit entry and its answer to retries are put on record. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AuditDetail } from '@portico/sdk';
+import type { Caller, Done } from '../../../platform/call.ts';
+import type { Transaction } from '../../../platform/database/database.ts';
+import { wireOf } from '../answer/envelope.ts';
+import type { AuditEntry, HttpPorts, KeyInUse } from '../ports.ts';
+import { effectOf, type CoreRequest, type Route } from '../route.ts';
+
+const hiddenHeaders = new Set([
+    'authorization',
+    'cookie',
+    'proxy-authorization',
+    'forwarded',
+    'via',
+    'x-real-ip'
+]);
+const actions = { GET: 'read', POST: 'create', PUT: 'update', DELETE: 'delete', '*': 'run' } as const;
+
+/** What the server knows of a request before its handler runs. */
+export interface HttpCallInput {
+    readonly id: string;
+    readonly route: Route;
+    readonly caller: Caller;
+    readonly ip: string;
+    /** The request's own path with its query, below the root of the site. */
+    readonly url: string;
+    readonly request: IncomingMessage;
+    readonly response: ServerResponse;
+    readonly bearer: string | null;
+    /** What the route's own ticket was issued with; null without one. */
+    readonly ticket: unknown;
+    readonly ports: HttpPorts;
+    /** Aborts when the server is about to go: streams and sockets end then, plain requests finish. */
+    readonly ending: AbortSignal;
+}
+
+export class HttpCall {
+    readonly id: string;
+    readonly actor: Caller;
+    readonly ip: string;
+    readonly userAgent: string | null;
+    readonly ifMatch: string | null;
+    readonly idempotencyKey: string | null;
+    readonly bearer: string | null;
+    readonly ticket: unknown;
+    params: unknown;
+    query: unknown;
+    payload: unknown;
+    /** Set by the idempotency check of a first request. */
+    key: KeyInUse | null = null;
+    readonly #input: HttpCallInput;
+    #detail: AuditDetail = {};
+    #completed = false;
+    #signal: AbortSignal | null = null;
+    #headers: Record<string, string> | null = null;
+
+    constructor(input: HttpCallInput) {
+        const { headers } = input.request;
+        this.#input = input;
+        this.id = input.id;
+        this.actor = input.caller;
+        this.ip = input.ip;
+        this.bearer = input.bearer;
+        this.ticket = input.ticket;
+        this.userAgent = headers['user-agent'] ?? null;
+        this.ifMatch = version(headers['if-match']);
+        this.idempotencyKey = (headers['idempotency-key'] as string | undefined) ?? null;
+    }
+
+    get headers(): Readonly<Record<string, string>> {
+        this.#headers ??= Object.fromEntries(
+            Object.entries(this.#input.request.headers)
+                .filter(([name]) => !hiddenHeaders.has(name) && !name.startsWith('x-forwarded-'))
+                .map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')])
+        );
+        return this.#headers;
+    }
+
+    get lastEventId(): string | null {
+        return this.headers['last-event-id'] ?? null;
+    }
+
+    /** Aborts when the answer is over, however it ended, and when the caller's session ends. */
+    get signal(): AbortSignal {
+        if (this.#signal === null) {
+            const controller = new AbortController();
+            this.#signal = controller.signal;
+            const { response, ports, caller, route } = this.#input;
+            if (response.closed) {
+                controller.abort();
+            }
+            const stop = ports.authenticator.onEnd(caller, route, () => controller.abort());
+            response.once('close', () => {
+                stop();
+                controller.abort();
+            });
+        }
+        return this.#signal;
+    }
+
+    get ending(): AbortSignal {
+        return this.#input.ending;
+    }
+
+    /** For a call that outlives its response, as a WebSocket does. */
+    live(signal: AbortSignal): void {
+        this.#signal = signal;
+    }
+
+    audit(detail: AuditDetail): void {
+        this.#detail = { ...this.#detail, ...detail };
+    }
+
+    async complete<T>(tx: Transaction, done: Done<T>): Promise<T> {
+        const { reply, ...detail } = done;
+        this.audit(detail);
+        const wire = wireOf(reply, this.#input.url);
+        await this.#input.ports.recorder.record(tx, this.entry(wire.status, 0));
+        await this.key?.keep(tx, wire);
+        tx.afterCommit(() => {
+            this.#completed = true;
+        });
+        return reply;
+    }
+
+    /** True when the change put itself on record. */
+    get completed(): boolean {
+        return this.#completed;
+    }
+
+    entry(status: number, code: number): AuditEntry {
+        const { route, request } = this.#input;
+        const declared = typeof route.audit === 'object' ? route.audit : null;
+        return {
+            actor: {
+                id: this.actor.id,
+                username: this.actor.username,
+                tokenId: this.actor.tokenId,
+                plugin: this.actor.plugin
+            },
+            action: declared?.action ?? (effectOf(route) === 'read' ? 'read' : actions[route.method]),
+            resource: declared?.resource ?? resourceOf(this.#input.url),
+            ...this.#detail,
+            outcome: code === 0 ? 'success' : 'failure',
+            status,
+            code,
+            ip: this.ip,
+            userAgent: request.headers['user-agent'] ?? null,
+            requestId: this.id
+        };
+    }
+}
+
+/** Handlers see only what their types say; the class carries the same members. */
+export function coreRequest(call: HttpCall): CoreRequest {
+    return call as unknown as CoreRequest;
+}
+
+function resourceOf(url: string): string {
+    return /^\/api\/(?:plugins\/)?([a-z0-9-]+)/.exec(url)?.[1] ?? 'panel';
+}
+
+/** `"5"` and `5` are version 5; `*` and weak tags match nothing by themselves and are passed on as they are. */
+function version(header: string | undefined): string | null {
+    return header === undefined ? null : header.trim().replace(/^"(.*)"$/, '$1');
+}

@@ -1,0 +1,18 @@
+/** What rides on a hapi request of ours. */
+import type { Caller } from '../../../platform/call.ts';
+import type { HttpCall } from './http-call.ts';
+
+export interface RequestState {
+    id: string;
+    ip: string;
+    call: HttpCall | null;
+    /** The caller may use the route: from here on, a route that records itself does so. */
+    admitted?: true;
+    /** Set on the dry run that decides about an upgrade. */
+    readonly upgrading?: true;
+    readonly ticket?: string;
+    /** Set on a call that the panel itself makes for somebody: no token is asked for. */
+    readonly caller?: Caller;
+    /** What the route's own ticket was issued with. */
+    ticketData?: unknown;
+}

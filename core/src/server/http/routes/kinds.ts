@@ -1,0 +1,87 @@
+/** How each door becomes a hapi route: how the body arrives, for how long, and who turns the handler's answer into a response. */
+import type { Lifecycle, Request, ResponseToolkit, RouteOptions } from '@hapi/hapi';
+import { fail } from '../../../platform/errors.ts';
+import { answerDownload } from './download.ts';
+import { answerHttp } from './raw.ts';
+import type { HttpCall } from '../request/http-call.ts';
+import { answerJson } from './json.ts';
+import type { HttpPorts } from '../ports.ts';
+import type { Route } from '../route.ts';
+import type { RequestState } from '../request/state.ts';
+import { approveUpgrade } from './socket.ts';
+import { answerStream } from './stream.ts';
+import { answerUpload } from './upload.ts';
+
+/** Turns a call into a response; everything before it (identity, access, body size) has happened. */
+export type Door<R extends Route = Route> = (
+    route: R,
+    call: HttpCall,
+    request: Request,
+    h: ResponseToolkit,
+    ports: HttpPorts
+) => Promise<Lifecycle.ReturnValue>;
+
+const mebibyte = 1024 * 1024;
+const bodyTimeoutMs = 30_000;
+
+type Options = Pick<RouteOptions, 'payload' | 'timeout' | 'handler' | 'response'>;
+
+function options<R extends Route>(
+    route: R,
+    ports: HttpPorts,
+    door: Door<R>,
+    body: 'none' | 'data' | 'stream',
+    seconds: number | null
+): Options {
+    const maxBytes = Math.max(route.maxBytes ?? mebibyte, route.bytes?.maxBytes ?? 0);
+    return {
+        handler: (request, h) => {
+            const { call, upgrading } = request.app as RequestState;
+            if (upgrading === true && route.kind !== 'socket') {
+                throw fail.NOT_FOUND(null, { message: 'There is no WebSocket of that name here' });
+            }
+            return door(route, call as HttpCall, request, h, ports);
+        },
+        timeout: { server: seconds === null ? false : seconds * 1000 },
+        ...(body === 'none'
+            ? {}
+            : {
+                  payload:
+                      body === 'data'
+                          ? {
+                                parse: false,
+                                output: 'data',
+                                maxBytes,
+                                timeout:
+                                    route.bytes === undefined
+                                        ? Math.min(bodyTimeoutMs, (seconds ?? 30) * 1000 - 1)
+                                        : false
+                            }
+                          : { parse: false, output: 'stream', maxBytes, timeout: false }
+              })
+    };
+}
+
+export const doors: {
+    readonly [K in Route['kind']]: (
+        route: Extract<Route, { kind: K }>,
+        ports: HttpPorts,
+        method: string
+    ) => Options;
+} = {
+    json: (route, ports) =>
+        options(
+            route,
+            ports,
+            answerJson,
+            route.method === 'GET' ? 'none' : 'data',
+            route.timeoutSeconds ?? 30
+        ),
+    stream: (route, ports) =>
+        options(route, ports, answerStream, route.method === 'GET' ? 'none' : 'data', null),
+    upload: (route, ports) => options(route, ports, answerUpload, 'stream', route.timeoutSeconds ?? 3600),
+    download: (route, ports) => options(route, ports, answerDownload, 'none', null),
+    socket: (route, ports) => options(route, ports, approveUpgrade, 'none', 30),
+    http: (route, ports, method) =>
+        options(route, ports, answerHttp, method === 'GET' ? 'none' : 'stream', route.timeoutSeconds ?? null)
+};

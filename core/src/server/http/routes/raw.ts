@@ -1,0 +1,61 @@
+/** The raw door: WHATWG Request in, Response out. What would let the answer act beyond itself is taken away on both sides. */
+import { Readable } from 'node:stream';
+import type { ReadableStream as WebStream } from 'node:stream/web';
+import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
+import { fail } from '../../../platform/errors.ts';
+import { coreRequest, type HttpCall } from '../request/http-call.ts';
+import { readAddress } from '../request/input.ts';
+import type { HttpPorts } from '../ports.ts';
+import { effectOf, type Route } from '../route.ts';
+import { limited } from './upload.ts';
+
+type HttpRoute = Extract<Route, { kind: 'http' }>;
+
+const stripped = new Set([
+    'set-cookie',
+    'service-worker-allowed',
+    'clear-site-data',
+    'refresh',
+    'content-length',
+    'transfer-encoding',
+    'connection'
+]);
+
+export async function answerHttp(
+    route: HttpRoute,
+    call: HttpCall,
+    request: Request,
+    h: ResponseToolkit,
+    ports: HttpPorts
+): Promise<Lifecycle.ReturnValue> {
+    const method = request.raw.req.method ?? 'GET';
+    if (!route.methods.some((declared) => declared === method)) {
+        throw fail.NOT_FOUND();
+    }
+    readAddress(route, call, request);
+    const hasBody = method !== 'GET' && method !== 'HEAD';
+    const address = new URL(request.raw.req.url ?? request.path, 'http://panel.invalid');
+    const asked = new globalThis.Request(address, {
+        method,
+        headers: call.headers,
+        signal: call.signal,
+        ...(hasBody
+            ? {
+                  body: Readable.toWeb(limited(request.payload as Readable, route.maxBytes)) as never,
+                  duplex: 'half'
+              }
+            : {})
+    });
+    const answer = (await route.handler(asked, coreRequest(call) as never)) as globalThis.Response;
+    if (effectOf(route) !== 'read' && hasBody && !call.completed) {
+        await ports.recorder.recordAlone(call.entry(answer.status, 0));
+    }
+    const body = answer.body === null ? null : Readable.fromWeb(answer.body as unknown as WebStream);
+    const response = (body === null ? h.response() : h.response(body)).code(answer.status);
+    answer.headers.forEach((value, name) => {
+        if (!stripped.has(name) && !name.startsWith('access-control-')) {
+            response.headers[name] = value;
+        }
+    });
+    return response;
+}

@@ -1,0 +1,65 @@
+/** The door of uploads: the body goes to the handler as it arrives, counted on its way. */
+import { Readable, Transform } from 'node:stream';
+import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
+import { fail } from '../../../platform/errors.ts';
+import { jsonType, wireOf } from '../answer/envelope.ts';
+import { coreRequest, type HttpCall } from '../request/http-call.ts';
+import { readAddress } from '../request/input.ts';
+import type { HttpPorts } from '../ports.ts';
+import type { Route } from '../route.ts';
+
+type UploadRoute = Extract<Route, { kind: 'upload' }>;
+
+export async function answerUpload(
+    route: UploadRoute,
+    call: HttpCall,
+    request: Request,
+    h: ResponseToolkit,
+    ports: HttpPorts
+): Promise<Lifecycle.ReturnValue> {
+    readAddress(route, call, request);
+    const {
+        'content-type': sent = '',
+        'content-length': length,
+        'content-encoding': encoding = 'identity'
+    } = request.raw.req.headers;
+    const type = sent.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+    if ((!route.accepts.includes(type) && !route.accepts.includes('*/*')) || encoding !== 'identity') {
+        throw fail.UNSUPPORTED_MEDIA_TYPE({ accepts: route.accepts.join(' or ') });
+    }
+    const body = limited(request.payload as Readable, route.maxBytes);
+    try {
+        const answer = await route.handler(
+            Object.assign(coreRequest(call), {
+                body: Readable.toWeb(body),
+                type,
+                length: length === undefined ? null : Number(length)
+            }) as never
+        );
+        const wire = wireOf(answer, request.raw.req.url ?? request.path);
+        if (!call.completed) {
+            await ports.recorder.recordAlone(call.entry(wire.status, 0));
+        }
+        const response = h.response(wire.body).code(wire.status).type(jsonType);
+        Object.assign(response.headers, wire.headers);
+        return response;
+    } catch (error) {
+        throw body.errored ?? error;
+    } finally {
+        body.destroy();
+    }
+}
+
+/** Passes bytes on until there are too many. */
+export function limited(source: Readable, maxBytes: number): Transform {
+    let seen = 0;
+    const counter = new Transform({
+        transform(chunk: Buffer, _encoding, done) {
+            seen += chunk.length;
+            done(seen > maxBytes ? fail.PAYLOAD_TOO_LARGE({ limit: maxBytes }) : null, chunk);
+        }
+    });
+    source.on('error', (error) => counter.destroy(error)).pipe(counter);
+    counter.on('error', () => source.unpipe(counter).resume());
+    return counter;
+}

@@ -1,0 +1,358 @@
+/**
+ * The factory of every hapi server: the core's own and one for each mounted plugin. Envelope, request id, authentication, access,
+ * validation, limits, headers, time-outs and the audit of refusals hold here, once, for all of them.
+ */
+import { EventEmitter, setMaxListeners } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { randomUUID } from 'node:crypto';
+import {
+    server as createHapi,
+    type Lifecycle,
+    type Request,
+    type ResponseObject,
+    type ResponseToolkit,
+    type Server,
+    type ServerInjectOptions,
+    type ServerInjectResponse
+} from '@hapi/hapi';
+import type { Caller } from '../../platform/call.ts';
+import { fail } from '../../platform/errors.ts';
+import { corsHeaders, preflight } from './cors.ts';
+import { doors } from './routes/kinds.ts';
+import { commonHeaders, failureEnvelope, failureHeaders, failureOf, jsonType } from './answer/envelope.ts';
+import { HttpCall } from './request/http-call.ts';
+import { assertExpressible } from './openapi/document.ts';
+import type { HttpPorts } from './ports.ts';
+import { effectOf, type Route } from './route.ts';
+import type { RequestState } from './request/state.ts';
+import { ticketOf } from './request/ticket.ts';
+import { upgrade } from './routes/socket.ts';
+
+export interface HttpServer {
+    /** Names the server in logs: `core`, or a plugin with its version. */
+    readonly name: string;
+    readonly prefix: string;
+    readonly routes: readonly Route[];
+    handle(request: IncomingMessage, response: ServerResponse): void;
+    /** A request that waits for `100 Continue`. */
+    handleExpecting(request: IncomingMessage, response: ServerResponse): void;
+    upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+    /** The route that a GET of this path (no query) reaches; null when there is none. @throws BAD_REQUEST 40000 for a path that cannot be decoded */
+    resolve(path: string): Route | null;
+    /** Sends a request past the network, through everything else. */
+    inject(options: ServerInjectOptions): Promise<ServerInjectResponse>;
+    start(): Promise<void>;
+    /** Ends streams and sockets with a hint to come back; plain requests finish. */
+    endStreams(): void;
+    /** Those that come from now on last again: the server stays after all. */
+    resumeStreams(): void;
+    stop(): Promise<void>;
+}
+
+export interface HttpServerOptions {
+    readonly name: string;
+    /** Path that all routes are below, such as `/api/plugins/hello`; empty for the core. */
+    readonly prefix: string;
+    readonly routes: readonly Route[];
+    readonly ports: HttpPorts;
+    /** What an unknown path below the prefix answers; default: 40400. */
+    readonly unknown?: (path: string) => Error;
+    /** Headers of every answer of a route (null: of no route), set last: no handler can change them. */
+    readonly headers?: (route: Route | null, path: string) => Readonly<Record<string, string>>;
+}
+
+const requestId = /^[A-Za-z0-9._-]{1,64}$/;
+
+/** Builds a server. @throws TypeError that names the route whose declaration is wrong */
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+    const { ports, prefix } = options;
+    const listener = Object.assign(new EventEmitter(), {
+        close: (done?: () => void) => done?.(),
+        address: () => null
+    });
+    const hapi = createHapi({
+        listener: listener as never,
+        autoListen: false,
+        operations: { cleanStop: false },
+        routes: { cache: false, response: { ranges: false }, state: { parse: false, failAction: 'ignore' } },
+        compression: { minBytes: 1024 },
+        // A compressor keeps events back until it has enough of them, and every browser asks for one.
+        mime: { override: { 'text/event-stream': { compressible: false } } },
+        router: { isCaseSensitive: true, stripTrailingSlash: false },
+        debug: false
+    });
+    let ending = createEnding();
+    authenticateWith(hapi, ports, () => ending.signal);
+    hapi.ext('onRequest', (request, h) => {
+        const state = request.app as RequestState;
+        const sent = request.raw.req.headers['x-request-id'];
+        state.id = typeof sent === 'string' && requestId.test(sent) ? sent : randomUUID();
+        state.ip = ports.clientAddress(
+            request.info.remoteAddress,
+            request.raw.req.headers['x-forwarded-for'] as string | undefined
+        );
+        state.call = null;
+        return h.continue;
+    });
+    hapi.ext('onPreResponse', (request, h) => finish(request, h, ports, options.headers));
+    const declared = declare(hapi, options);
+    return {
+        name: options.name,
+        prefix,
+        routes: options.routes,
+        handle: (request, response) => void listener.emit('request', request, response),
+        handleExpecting: (request, response) => void listener.emit('checkContinue', request, response),
+        upgrade: (request, socket, head) => void upgrade({ hapi, ports, request, socket, head }),
+        resolve: (path) => declared.get(match(hapi, path) ?? '') ?? null,
+        inject: (request) => hapi.inject(request),
+        start: () => hapi.start(),
+        endStreams: () => ending.abort(),
+        resumeStreams: () => {
+            ending = createEnding();
+        },
+        stop: () => hapi.stop({ timeout: 0 })
+    };
+}
+
+/** Every stream and socket of a server listens to it. */
+function createEnding(): AbortController {
+    const ending = new AbortController();
+    setMaxListeners(0, ending.signal);
+    return ending;
+}
+
+/** The id of what a GET of this path reaches. @throws BAD_REQUEST 40000 for what is no path, which hapi takes for a mistake in the code */
+function match(hapi: Server, path: string): string | undefined {
+    try {
+        return hapi.match('get', path)?.settings.id;
+    } catch (error) {
+        throw fail.BAD_REQUEST(null, { message: 'The path cannot be decoded', cause: error });
+    }
+}
+
+function authenticateWith(hapi: Server, ports: HttpPorts, ending: () => AbortSignal): void {
+    hapi.auth.scheme('portico', () => ({
+        async authenticate(request: Request, h: ResponseToolkit): Promise<Lifecycle.ReturnValue> {
+            const route = (request.route.settings.plugins as { portico: Route }).portico;
+            const { caller, bearer } = await identify(request, route, ports);
+            const state = request.app as RequestState;
+            state.call = new HttpCall({
+                ticket: state.ticketData ?? null,
+                id: state.id,
+                route,
+                caller,
+                ip: state.ip,
+                url: request.raw.req.url ?? request.path,
+                request: request.raw.req,
+                response: request.raw.res,
+                bearer,
+                ports,
+                ending: ending()
+            });
+            if (typeof route.access === 'string') {
+                ports.authenticator.admit(caller, route);
+            }
+            state.admitted = true;
+            return h.authenticated({ credentials: {} });
+        }
+    }));
+    hapi.auth.strategy('portico', 'portico');
+}
+
+async function identify(
+    request: Request,
+    route: Route,
+    ports: HttpPorts
+): Promise<{ caller: Caller; bearer: string | null }> {
+    const { authorization, 'user-agent': userAgent } = request.raw.req.headers;
+    const state = request.app as RequestState;
+    if (route.ticketed !== undefined) {
+        const { caller, data } = await route.ticketed.take(
+            String((request.params as Record<string, unknown>)[route.ticketed.param])
+        );
+        state.ticketData = data;
+        return { caller, bearer: null };
+    }
+    if (state.caller !== undefined) {
+        return { caller: state.caller, bearer: null };
+    }
+    const bearer =
+        authorization === undefined ? null : (/^Bearer ([\x21-\x7e]+)$/i.exec(authorization)?.[1] ?? null);
+    if (typeof route.access !== 'string') {
+        return { caller: ports.authenticator.anonymous, bearer };
+    }
+    const from = { ip: state.ip, userAgent: userAgent ?? null };
+    const ticket = state.ticket ?? ticketOf(request.raw.req);
+    if (ticket !== null && authorization === undefined && request.method === 'get') {
+        return {
+            caller: await ports.authenticator.ticket(ticket, request.raw.req.url ?? request.path, from),
+            bearer: null
+        };
+    }
+    if (bearer === null) {
+        throw fail.UNAUTHENTICATED();
+    }
+    const caller = ports.authenticator.bearer(bearer, from);
+    return { caller: caller instanceof Promise ? await caller : caller, bearer };
+}
+
+function declare(hapi: Server, options: HttpServerOptions): Map<string, Route> {
+    const ids = new Map<string, Route>();
+    for (const route of options.routes) {
+        check(route, ids);
+        // The core's own are proven by its tests; to describe them takes longer than all else that is done with them at the start.
+        if (options.prefix !== '' || options.ports.checkReturns) {
+            assertExpressible(route);
+        }
+        ids.set(route.id, route);
+        // hapi hands HEAD to the route of GET: where only HEAD is declared, the raw door refuses a GET.
+        const methods =
+            route.kind === 'http'
+                ? new Set(route.methods.map((method) => (method === 'HEAD' ? 'GET' : method)))
+                : new Set([route.method]);
+        [...methods].forEach((method, index) =>
+            hapi.route({
+                method,
+                path: join(options.prefix, route.path),
+                options: {
+                    auth: 'portico',
+                    plugins: { portico: route } as never,
+                    id: index === 0 ? route.id : `${route.id}.${method}`,
+                    ...doors[route.kind](route as never, options.ports, method)
+                }
+            })
+        );
+    }
+    hapi.route({
+        method: 'OPTIONS',
+        path: `${options.prefix}/{any*}`,
+        options: { auth: false, handler: (request, h) => preflight(request, h, options.ports) }
+    });
+    hapi.route({
+        method: '*',
+        path: `${options.prefix}/{any*}`,
+        options: {
+            auth: false,
+            payload: { parse: false, output: 'stream', maxBytes: Number.MAX_SAFE_INTEGER },
+            handler: (request) => {
+                throw options.unknown?.(request.path) ?? fail.NOT_FOUND();
+            }
+        }
+    });
+    return ids;
+}
+
+/** A mistake in a declaration ends the start and names the route; requests never get to see it. */
+function check(route: Route, ids: ReadonlyMap<string, Route>): void {
+    const name = `${route.method} ${route.path} (${route.id})`;
+    const access: unknown = route.access;
+    if (
+        typeof access !== 'string' &&
+        (typeof access !== 'object' ||
+            access === null ||
+            typeof (access as { public?: unknown }).public !== 'string' ||
+            (access as { public: string }).public.length < 10)
+    ) {
+        throw new TypeError(
+            `Route ${name} declares no access: a permission, 'authenticated', or { public: 'the reason' }`
+        );
+    }
+    if (
+        typeof access === 'string' &&
+        access !== 'authenticated' &&
+        !/^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/.test(access)
+    ) {
+        throw new TypeError(
+            `Route ${name} names the permission ${JSON.stringify(access)}, which is not of the form area:verb`
+        );
+    }
+    if (!/^[a-zA-Z][\w.-]*$/.test(route.id) || ids.has(route.id)) {
+        throw new TypeError(`Route ${name} needs an id of its own`);
+    }
+    if (route.method === 'GET' && effectOf(route) !== 'read') {
+        throw new TypeError(`Route ${name} changes something, which a GET must not`);
+    }
+}
+
+function join(prefix: string, path: string): string {
+    return prefix !== '' && path === '/' ? prefix : `${prefix}${path}`;
+}
+
+async function finish(
+    request: Request,
+    h: ResponseToolkit,
+    ports: HttpPorts,
+    headersOf: HttpServerOptions['headers']
+): Promise<Lifecycle.ReturnValue> {
+    const { response } = request;
+    const state = request.app as RequestState;
+    const common = { ...commonHeaders, 'x-request-id': state.id, ...corsHeaders(request, ports) };
+    if (!('isBoom' in response)) {
+        for (const name in common) {
+            (response as ResponseObject).headers[name] ??= common[name as keyof typeof common];
+        }
+        Object.assign((response as ResponseObject).headers, headersOf?.(routeOf(request), request.path));
+        return h.continue;
+    }
+    const failure = failureOf(response);
+    if (failure.reason === 'INTERNAL') {
+        ports.log.error('A request failed', {
+            requestId: state.id,
+            method: request.method,
+            path: request.path,
+            error: response
+        });
+    }
+    const answer = h
+        .response(failureEnvelope(failure))
+        .code(Math.floor(failure.code / 100))
+        .type(jsonType);
+    Object.assign(
+        answer.headers,
+        common,
+        failureHeaders(failure),
+        headersOf?.(routeOf(request), request.path)
+    );
+    await recordFailure(request, failure.code, ports);
+    return answer;
+}
+
+function routeOf(request: Request): Route | null {
+    return (request.route.settings.plugins as { portico?: Route } | undefined)?.portico ?? null;
+}
+
+/** A refusal is on record whatever the route does; other failures where the route would have changed something. */
+async function recordFailure(request: Request, code: number, ports: HttpPorts): Promise<void> {
+    const route = routeOf(request) ?? undefined;
+    const state = request.app as RequestState;
+    const status = Math.floor(code / 100);
+    const refused = status === 401 || status === 403 || status === 429;
+    if (
+        route === undefined ||
+        (route.audit === false && state.admitted === true) ||
+        (!refused && effectOf(route) === 'read')
+    ) {
+        return;
+    }
+    const call =
+        state.call ??
+        new HttpCall({
+            ticket: null,
+            id: state.id,
+            route,
+            caller: ports.authenticator.anonymous,
+            ip: state.ip,
+            url: request.raw.req.url ?? request.path,
+            request: request.raw.req,
+            response: request.raw.res,
+            bearer: null,
+            ports,
+            ending: AbortSignal.abort()
+        });
+    try {
+        await ports.recorder.refused(call.entry(status, code));
+    } catch (error) {
+        ports.log.error('A refusal could not be put on record', { requestId: state.id, error });
+    }
+}
