@@ -44,7 +44,7 @@ import { createNotifications } from './features/notifications/notifications.ts';
 import { notificationRoutes } from './features/notifications/routes.ts';
 import { createOutbound } from './platform/outbound/client.ts';
 import { certificatesPort, hostsPort, networkPort } from './composition/plugin-ports.ts';
-import type { PluginHostPorts } from './plugins/manager/host/ports.ts';
+import type { PluginHostPorts } from './plugins/runtime/ports.ts';
 import type { Lifecycle } from './plugins/manager/lifecycle.ts';
 import { createPlugins, type PluginsOptions } from './plugins/manager/plugins.ts';
 import { Prover } from './plugins/manager/plugin-settings.ts';

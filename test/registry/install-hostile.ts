@@ -220,21 +220,19 @@ describe('createRegistry: install, when somebody means harm or a network fails',
         const signing = (which: (id: string) => string | null): void => {
             npm.intercept = (request, response, pass) => {
                 if (request.url === '/-/npm/v1/keys') {
-                    response
-                        .setHeader('content-type', 'application/json')
-                        .end(
-                            JSON.stringify({
-                                keys: [
-                                    {
-                                        keyid: 'SHA256:one',
-                                        keytype: 'ecdsa-sha2-nistp256',
-                                        scheme: 'ecdsa-sha2-nistp256',
-                                        key,
-                                        expires: null
-                                    }
-                                ]
-                            })
-                        );
+                    response.setHeader('content-type', 'application/json').end(
+                        JSON.stringify({
+                            keys: [
+                                {
+                                    keyid: 'SHA256:one',
+                                    keytype: 'ecdsa-sha2-nistp256',
+                                    scheme: 'ecdsa-sha2-nistp256',
+                                    key,
+                                    expires: null
+                                }
+                            ]
+                        })
+                    );
                     return true;
                 }
                 if (request.url?.endsWith('.tgz') === true || request.url?.startsWith('/-/') === true) {

@@ -5,7 +5,10 @@ import { systemClock } from '../../core/src/platform/clock.ts';
 import { openDatabase } from '../../core/src/platform/database/database.ts';
 import { createKeyring } from '../../core/src/platform/keyring.ts';
 import { createLog } from '../../core/src/platform/log.ts';
-import { notificationEntities, notificationMigrations } from '../../core/src/features/notifications/entities.ts';
+import {
+    notificationEntities,
+    notificationMigrations
+} from '../../core/src/features/notifications/entities.ts';
 import {
     createNotifications,
     type Notifications,

@@ -16,15 +16,15 @@ import { json, type Route } from '../../core/src/server/http/route.ts';
 import { createHttpServer } from '../../core/src/server/http/server.ts';
 import { createKeyring } from '../../core/src/platform/keyring.ts';
 import { networkPort } from '../../core/src/composition/plugin-ports.ts';
-import { createPluginHost } from '../../core/src/plugins/manager/host/host.ts';
-import { pluginHostEntities, pluginHostMigrations } from '../../core/src/plugins/manager/host/entities.ts';
+import { createPluginHost } from '../../core/src/plugins/runtime/host.ts';
+import { pluginHostEntities, pluginHostMigrations } from '../../core/src/plugins/runtime/entities.ts';
 import type {
     Capabilities,
     Generation,
     GenerationOptions,
     PluginHost
-} from '../../core/src/plugins/manager/host/generation.ts';
-import type { PluginHostPorts } from '../../core/src/plugins/manager/host/ports.ts';
+} from '../../core/src/plugins/runtime/generation.ts';
+import type { PluginHostPorts } from '../../core/src/plugins/runtime/ports.ts';
 import { taskEntities, taskMigrations } from '../../core/src/features/tasks/entities.ts';
 import { createTasks, type Tasks } from '../../core/src/features/tasks/tasks.ts';
 import { caller, createTestPorts, type TestPorts } from './http-ports.ts';

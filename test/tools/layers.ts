@@ -26,7 +26,8 @@ const TREE: Record<string, string> = {
     'core/src/main.ts': "import { panel } from './panel.ts';\npanel();",
     'core/src/panel.ts': "import { hosts } from './hosts/service.ts';\nexport const panel = () => hosts;",
     'core/src/cli/portico.ts': "import { panel } from '../panel.ts';\npanel();",
-    'core/src/platform/database/database.ts': "import { errors } from '../errors.ts';\nexport const database = errors;",
+    'core/src/platform/database/database.ts':
+        "import { errors } from '../errors.ts';\nexport const database = errors;",
     'core/src/engine/port.ts':
         "import { errors } from '../errors.ts';\nexport interface Engine { errors: typeof errors }",
     'core/src/engine/render/render.ts': 'export const render = 1;',

@@ -5,7 +5,11 @@ import type { Auth } from '../features/auth/auth.ts';
 import type { Call } from '../platform/call.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
-import { collectContributions, noHooks, type Given } from '../features/import-export/plugins/contributions.ts';
+import {
+    collectContributions,
+    noHooks,
+    type Given
+} from '../features/import-export/plugins/contributions.ts';
 import type { KeptPlugins } from '../features/import-export/plugins/kept.ts';
 import { createPluginSection, pluginsOfPanel } from '../features/import-export/plugins/section.ts';
 import type { MovedPlugin, PluginCatalogue, PluginHooks } from '../features/import-export/ports.ts';
@@ -107,12 +111,10 @@ export function createTransfer({
             if (!isSealed) {
                 return {
                     given: new Map(),
-                    leftOut: [...running, ...silent]
-                        .sort()
-                        .map((name) => ({
-                            name,
-                            why: 'its own data is left out, since there is no passphrase to seal it under'
-                        }))
+                    leftOut: [...running, ...silent].sort().map((name) => ({
+                        name,
+                        why: 'its own data is left out, since there is no passphrase to seal it under'
+                    }))
                 };
             }
             const live = await collectContributions(

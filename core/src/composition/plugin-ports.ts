@@ -6,7 +6,7 @@ import type { Hosts } from '../features/hosts/service.ts';
 import type { Logger } from '../platform/log.ts';
 import { contains, forbids, parseAddress, parseRange, type Range } from '../platform/outbound/addresses.ts';
 import { createOutbound } from '../platform/outbound/client.ts';
-import type { CertificatesPort, HostsPort, NetworkPort } from '../plugins/manager/host/ports.ts';
+import type { CertificatesPort, HostsPort, NetworkPort } from '../plugins/runtime/ports.ts';
 
 export function hostsPort(hosts: Hosts, engine: EngineService): HostsPort {
     const asHost = (reply: Reply<unknown>): Reply<Host> => reply as Reply<Host>;

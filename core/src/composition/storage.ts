@@ -13,7 +13,7 @@ import { idempotencyEntities, idempotencyMigrations } from '../server/http/idemp
 import { notificationEntities, notificationMigrations } from '../features/notifications/entities.ts';
 import { importExportEntities, importExportMigrations } from '../features/import-export/entities.ts';
 import { pluginEntities, pluginMigrations } from '../plugins/manager/entities.ts';
-import { pluginHostEntities, pluginHostMigrations } from '../plugins/manager/host/entities.ts';
+import { pluginHostEntities, pluginHostMigrations } from '../plugins/runtime/entities.ts';
 import { settingsEntities, settingsMigrations } from '../features/settings/entities.ts';
 import { taskEntities, taskMigrations } from '../features/tasks/entities.ts';
 import { userEntities, userMigrations } from '../features/users/entities.ts';

@@ -97,9 +97,7 @@ export function loginHooks({ beforeLogin, afterLogin }: CoreHooks): {
 }
 
 /** Tells whoever taps of an entry of the audit log that is durable. */
-export function recordedHook({
-    auditRecorded
-}: CoreHooks): (
+export function recordedHook({ auditRecorded }: CoreHooks): (
     entry: Omit<Hooks['audit.recorded']['payload'], 'resourceId'> & {
         readonly resourceId?: string | number | null;
     }

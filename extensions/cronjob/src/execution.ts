@@ -62,14 +62,12 @@ export async function execute(job: Job, options: ExecutionOptions): Promise<Endi
     } catch (error) {
         return options.signal.aborted ? { ...nothing, state: 'stopped' } : failed(error, options.ctx, job);
     } finally {
-        await script
-            ?.remove()
-            .catch((error: unknown) =>
-                options.ctx.log.warn('The file of a script could not be removed', {
-                    run: job.runId,
-                    error: String(error)
-                })
-            );
+        await script?.remove().catch((error: unknown) =>
+            options.ctx.log.warn('The file of a script could not be removed', {
+                run: job.runId,
+                error: String(error)
+            })
+        );
     }
 }
 

@@ -261,14 +261,12 @@ export class Runs {
     /** Tells people. A channel that fails is not the task's fault. */
     async tell(notices: readonly Notification[]): Promise<void> {
         for (const notice of notices) {
-            await this.#options.ctx
-                .notify(notice)
-                .catch((error: unknown) =>
-                    this.#options.ctx.log.warn('Nobody could be told', {
-                        event: notice.event,
-                        error: String(error)
-                    })
-                );
+            await this.#options.ctx.notify(notice).catch((error: unknown) =>
+                this.#options.ctx.log.warn('Nobody could be told', {
+                    event: notice.event,
+                    error: String(error)
+                })
+            );
         }
     }
 

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Manifest } from '../../../registry/src/manifest.ts';
 import type { Machine } from '../../../extensions/cronjob/src/machine.ts';
 import { createCronjob } from '../../../extensions/cronjob/src/plugin.ts';
-import type { Generation } from '../../../core/src/plugins/manager/host/generation.ts';
+import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
 import { createPluginRig, type Asked, type PluginRig } from '../../support/plugin-host.ts';
 
 const { portico: manifest } = JSON.parse(

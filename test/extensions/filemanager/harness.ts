@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createFiles } from '../../../core/src/plugins/manager/host/files.ts';
-import { openPluginDatabase } from '../../../core/src/plugins/manager/host/database.ts';
-import { Grants } from '../../../core/src/plugins/manager/host/grants.ts';
-import { Programs } from '../../../core/src/plugins/manager/host/programs.ts';
+import { createFiles } from '../../../core/src/plugins/runtime/files.ts';
+import { openPluginDatabase } from '../../../core/src/plugins/runtime/database.ts';
+import { Grants } from '../../../core/src/plugins/runtime/grants.ts';
+import { Programs } from '../../../core/src/plugins/runtime/programs.ts';
 import definition from '../../../extensions/filemanager/src/index.ts';
 import {
     createGuest,

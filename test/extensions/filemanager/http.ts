@@ -7,7 +7,7 @@ import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
 import { WebSocket } from 'ws';
 import definition from '../../../extensions/filemanager/src/index.ts';
-import type { Generation } from '../../../core/src/plugins/manager/host/generation.ts';
+import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
 import { createPluginRig, entriesOf, type PluginRig } from '../../support/plugin-host.ts';
 
 export const lab = Lab.script();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
-import { openPluginDatabase } from '../../../core/src/plugins/manager/host/database.ts';
+import { openPluginDatabase } from '../../../core/src/plugins/runtime/database.ts';
 import { History } from '../../../extensions/monitoring/src/history/history.ts';
 import { Monitor } from '../../../extensions/monitoring/src/monitor.ts';
 import type { Ctx } from '../../../extensions/monitoring/src/settings.ts';

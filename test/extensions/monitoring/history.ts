@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
-import { openPluginDatabase, type PluginDatabase } from '../../../core/src/plugins/manager/host/database.ts';
+import { openPluginDatabase, type PluginDatabase } from '../../../core/src/plugins/runtime/database.ts';
 import { History, type Point } from '../../../extensions/monitoring/src/history/history.ts';
 import { planOf, tiersOf } from '../../../extensions/monitoring/src/history/tiers.ts';
 import { entities, migrations } from '../../../extensions/monitoring/src/store.ts';

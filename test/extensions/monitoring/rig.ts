@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineMonitoring } from '../../../extensions/monitoring/src/definition.ts';
 import type { Machine } from '../../../extensions/monitoring/src/sources/machine.ts';
-import type { Generation } from '../../../core/src/plugins/manager/host/generation.ts';
+import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
 import { createPluginRig, type Asked, type PluginRig, type RigOptions } from '../../support/plugin-host.ts';
 import { TestMachine } from './machine.ts';
 

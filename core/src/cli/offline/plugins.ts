@@ -8,7 +8,7 @@ import { fail } from '../../platform/errors.ts';
 import { Boots } from '../../plugins/manager/crash-loop.ts';
 import { askedOf, beyond } from '../../plugins/manager/capabilities.ts';
 import { PluginBootEntity } from '../../plugins/manager/entities.ts';
-import { viewSettings } from '../../plugins/manager/host/settings.ts';
+import { viewSettings } from '../../plugins/runtime/settings.ts';
 import type { PluginRecord } from '../../plugins/manager/plugin.ts';
 import { passedOverView, viewOf } from '../../plugins/manager/view.ts';
 import { openFolder, type Folder, type FolderOptions, type Lying } from './folder.ts';

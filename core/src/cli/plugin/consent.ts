@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { manifestSchema } from '@portico/registry';
 import type Joi from 'joi';
-import type { Capabilities } from '../../plugins/manager/host/generation.ts';
+import type { Capabilities } from '../../plugins/runtime/generation.ts';
 import { misuse } from '../complaint.ts';
 
 interface Described {

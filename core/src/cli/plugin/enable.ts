@@ -1,5 +1,5 @@
 /** `portico plugin enable`: lets a plugin run, agrees to what it asks for, and takes it out of quarantine. */
-import type { Capabilities } from '../../plugins/manager/host/generation.ts';
+import type { Capabilities } from '../../plugins/runtime/generation.ts';
 import { jsonOption, type Command, type Input, type Option } from '../command.ts';
 import { misuse } from '../complaint.ts';
 import { plain } from '../output.ts';

@@ -1,6 +1,6 @@
 /** Plugins of the running panel, through its API. */
 import type { Offer } from '@portico/registry';
-import type { Capabilities } from '../../plugins/manager/host/generation.ts';
+import type { Capabilities } from '../../plugins/runtime/generation.ts';
 import type { TaskView } from '../../features/tasks/task.ts';
 import type { Client } from '../client.ts';
 import { Complaint, Refusal } from '../complaint.ts';

@@ -1,6 +1,6 @@
 /** Where commands about plugins do their work: the running panel, or the data folder of one that does not run. */
 import type { Offer } from '@portico/registry';
-import type { Capabilities } from '../../plugins/manager/host/generation.ts';
+import type { Capabilities } from '../../plugins/runtime/generation.ts';
 import type { PluginView } from '../../plugins/manager/schema.ts';
 
 /** What somebody agrees to: all that a plugin asks for, these, or no more than before. */

@@ -1,6 +1,6 @@
 /** Decides where a command about plugins does its work, and says in words why that refuses. */
 import type { Config } from '../../platform/config.ts';
-import type { Capabilities } from '../../plugins/manager/host/generation.ts';
+import type { Capabilities } from '../../plugins/runtime/generation.ts';
 import { Complaint, Refusal } from '../complaint.ts';
 import type { PluginDesk } from './plugin-admin.ts';
 import { reach } from '../reach.ts';

@@ -90,13 +90,11 @@ export function createDnsProviderStore(db: Database, keyring: Pick<Keyring, 'sea
         seal: (credentials) => keyring.seal(label, JSON.stringify(credentials)),
         open: ({ sealedCredentials }) => JSON.parse(keyring.open(label, sealedCredentials)) as Credentials,
         records: (providerId) =>
-            left
-                .all(providerId)
-                .map(({ id, sealed, createdAt }) => ({
-                    id,
-                    createdAt,
-                    record: JSON.parse(keyring.open(label, sealed)) as unknown
-                })),
+            left.all(providerId).map(({ id, sealed, createdAt }) => ({
+                id,
+                createdAt,
+                record: JSON.parse(keyring.open(label, sealed)) as unknown
+            })),
         addRecord: (providerId, record, now) =>
             db.write(async (tx) =>
                 Number(

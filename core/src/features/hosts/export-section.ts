@@ -86,14 +86,12 @@ export function createHostSection(options: HostSectionOptions): Section {
 
 function readHost(value: unknown, at: number, { path, faults, secrets }: Reading, clock: Clock): Read | null {
     const own = `${path}.${at}`;
-    const { error } = (hostUpdate as unknown as Joi.Schema)
-        .required()
-        .validate(value, {
-            abortEarly: false,
-            convert: false,
-            noDefaults: true,
-            errors: { wrap: { label: false } }
-        });
+    const { error } = (hostUpdate as unknown as Joi.Schema).required().validate(value, {
+        abortEarly: false,
+        convert: false,
+        noDefaults: true,
+        errors: { wrap: { label: false } }
+    });
     const { domain } = (value ?? {}) as { domain?: unknown };
     if (error !== undefined || domain === undefined) {
         (error?.details ?? [{ path: ['domain'], message: 'domain is required' }]).forEach((detail) =>

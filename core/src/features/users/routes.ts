@@ -57,14 +57,12 @@ export function userRoutes({ users, roles, permissions }: UserRoutesDependencies
             summary: 'List every permission that there is',
             returns: joi.array().items(permissionView),
             handler: () =>
-                permissions
-                    .all()
-                    .map(({ name, title, plugin, roles: fixed }) => ({
-                        name,
-                        title,
-                        plugin,
-                        roles: [...new Set([...fixed, 'admin'])]
-                    }))
+                permissions.all().map(({ name, title, plugin, roles: fixed }) => ({
+                    name,
+                    title,
+                    plugin,
+                    roles: [...new Set([...fixed, 'admin'])]
+                }))
         }),
         json({
             method: 'GET',

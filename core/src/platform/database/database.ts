@@ -150,15 +150,13 @@ class Sqlite implements Database {
         const committed: (() => void)[] = [];
         const undone: (() => void)[] = [];
         try {
-            const result = await this.#orm.em
-                .fork()
-                .transactional((em) =>
-                    work({
-                        em,
-                        afterCommit: (then) => committed.push(then),
-                        afterRollback: (then) => undone.push(then)
-                    })
-                );
+            const result = await this.#orm.em.fork().transactional((em) =>
+                work({
+                    em,
+                    afterCommit: (then) => committed.push(then),
+                    afterRollback: (then) => undone.push(then)
+                })
+            );
             for (const then of committed) {
                 then();
             }

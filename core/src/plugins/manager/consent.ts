@@ -1,7 +1,7 @@
 /** Who may grant what. */
 import type { Caller } from '../../platform/call.ts';
 import { fail } from '../../platform/errors.ts';
-import type { Capabilities } from './host/generation.ts';
+import type { Capabilities } from '../runtime/generation.ts';
 
 /**
  * Nobody gives what they do not have, and an API token gives nothing.

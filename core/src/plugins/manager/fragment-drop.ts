@@ -1,6 +1,6 @@
 /** What plugins gave for the engine goes when an admin switches them off, and the answer says so. */
 import type { Logger } from '../../platform/log.ts';
-import type { FragmentsPort } from './host/fragments.ts';
+import type { FragmentsPort } from '../runtime/fragments.ts';
 
 /** Never throws: the decision stands, and what stays behind is said. */
 export function fragmentDrop(

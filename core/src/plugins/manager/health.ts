@@ -1,7 +1,7 @@
 /** How plugins are: asked for in the background at a rate that nobody notices, and at once by whoever looks at one. */
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/log.ts';
-import type { HealthReport } from './host/generation.ts';
+import type { HealthReport } from '../runtime/generation.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Runtime } from './plugin.ts';
 

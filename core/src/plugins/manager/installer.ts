@@ -17,7 +17,7 @@ import { askedOf, beyond } from './capabilities.ts';
 import { requireAuthority } from './consent.ts';
 import type { Decision } from './data-folders.ts';
 import { installFailed } from './failures.ts';
-import type { Capabilities } from './host/generation.ts';
+import type { Capabilities } from '../runtime/generation.ts';
 import type { MovedSettings } from './moved-settings.ts';
 import { emptyRuntime, type PluginRecord, type Runtime } from './plugin.ts';
 import type { Prover } from './plugin-settings.ts';

@@ -16,7 +16,7 @@ import type {
     GenerationTiming,
     PluginHost,
     ReleaseReport
-} from './host/generation.ts';
+} from '../runtime/generation.ts';
 import { interruptedCode, journey, prepareGeneration, Stopped, type Road } from './start.ts';
 import {
     emptyRuntime,

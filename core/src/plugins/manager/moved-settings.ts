@@ -3,7 +3,7 @@
  * does not begin with a slash is the name of a setting.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { labelOf } from './host/settings.ts';
+import { labelOf } from '../runtime/settings.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 
 type Values = Readonly<Record<string, unknown>>;

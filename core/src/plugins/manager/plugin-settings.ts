@@ -3,7 +3,7 @@ import { isFailure, type PluginDefinition } from '@portico/sdk';
 import type { PluginPackage } from '@portico/registry';
 import { createGuest, type DefinitionDocument, type Guest } from '@portico/sdk/host';
 import { joinMoved, sealMoved, type MovedSettings } from './moved-settings.ts';
-import { labelOf, mergeSettings, openSettings, sealSettings } from './host/settings.ts';
+import { labelOf, mergeSettings, openSettings, sealSettings } from '../runtime/settings.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 
 type Values = Readonly<Record<string, unknown>>;

@@ -11,7 +11,7 @@ import { adopt } from './adopt.ts';
 import { askedOf, beyond } from './capabilities.ts';
 import { requireAuthority } from './consent.ts';
 import type { PluginHealth } from './health.ts';
-import { viewSettings } from './host/settings.ts';
+import { viewSettings } from '../runtime/settings.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { PluginRecord, Runtime } from './plugin.ts';
 import type { Prover } from './plugin-settings.ts';

@@ -8,7 +8,7 @@ import {
     type GenerationOptions,
     type GenerationTiming,
     type PluginHost
-} from './host/generation.ts';
+} from '../runtime/generation.ts';
 import type { PluginFailure, PluginRecord, PluginState, Runtime } from './plugin.ts';
 
 type Found = NonNullable<Runtime['found']>;

@@ -12,7 +12,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import type { Decision, NextData, PluginData } from './data-folders.ts';
 import type { PluginDataRow } from './entities.ts';
-import { GenerationFault, type Generation, type HealthReport } from './host/generation.ts';
+import { GenerationFault, type Generation, type HealthReport } from '../runtime/generation.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Runtime } from './plugin.ts';
 import { newRecord } from './records.ts';

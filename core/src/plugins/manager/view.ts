@@ -1,7 +1,7 @@
 /** A plugin as the API shows it. */
 import type { Found, PluginPackage } from '@portico/registry';
 import { askedOf, beyond } from './capabilities.ts';
-import { viewSettings } from './host/settings.ts';
+import { viewSettings } from '../runtime/settings.ts';
 import { permissionsOf } from './permissions.ts';
 import type { PluginFailure, PluginRecord, Runtime } from './plugin.ts';
 import type { PluginDetail, PluginView } from './schema.ts';

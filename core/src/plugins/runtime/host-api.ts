@@ -13,16 +13,16 @@ import {
 } from '@portico/sdk/host';
 import type { Call, Caller } from '../../platform/call.ts';
 import type { Logger } from '../../platform/log.ts';
-import { callRoute, listRoutes } from '../manager/host/catalogue.ts';
-import type { Contracts } from '../manager/host/contracts.ts';
-import { fragmentHook } from '../manager/host/fragments.ts';
-import type { Grants } from '../manager/host/grants.ts';
-import { onBehalf, type Handles, type Held } from '../manager/host/handles.ts';
-import { createPluginCall, pluginCaller } from '../manager/host/plugin-call.ts';
-import type { PluginHostPorts } from '../manager/host/ports.ts';
-import type { Schedules } from '../manager/host/schedules.ts';
+import { callRoute, listRoutes } from './catalogue.ts';
+import type { Contracts } from './contracts.ts';
+import { fragmentHook } from './fragments.ts';
+import type { Grants } from './grants.ts';
+import { onBehalf, type Handles, type Held } from './handles.ts';
+import { createPluginCall, pluginCaller } from './plugin-call.ts';
+import type { PluginHostPorts } from './ports.ts';
+import type { Schedules } from './schedules.ts';
 import { ServingDoors } from './hosts-service.ts';
-import type { PluginTickets } from '../manager/host/tickets.ts';
+import type { PluginTickets } from './tickets.ts';
 
 export interface DoorsOptions {
     readonly ports: PluginHostPorts;

@@ -2,8 +2,8 @@
 import type { AppliedHost, Certificate, Host, Reply, UpstreamState } from '@portico/sdk';
 import type { Call, Caller } from '../../platform/call.ts';
 import { fail } from '../../platform/errors.ts';
-import type { Grants } from '../manager/host/grants.ts';
-import type { CertificatesPort, HostsPort } from '../manager/host/ports.ts';
+import type { Grants } from './grants.ts';
+import type { CertificatesPort, HostsPort } from './ports.ts';
 
 export interface ServingOptions {
     readonly grants: Grants;

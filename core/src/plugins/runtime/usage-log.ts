@@ -5,7 +5,7 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { AuditEntry, Recorder } from '../../server/http/ports.ts';
 import type { Logger } from '../../platform/log.ts';
-import type { Refusal } from '../manager/host/generation.ts';
+import type { Refusal } from './generation.ts';
 
 export interface UsesOptions {
     readonly plugin: string;

@@ -9,7 +9,13 @@ import type { Duplex } from 'node:stream';
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
 import { fail } from '../../platform/errors.ts';
-import { commonHeaders, failureEnvelope, failureHeaders, failureOf, jsonType } from '../http/answer/envelope.ts';
+import {
+    commonHeaders,
+    failureEnvelope,
+    failureHeaders,
+    failureOf,
+    jsonType
+} from '../http/answer/envelope.ts';
 import type { HttpServer } from '../http/server.ts';
 import { liftTicket } from '../http/request/ticket.ts';
 import { refuse } from '../http/routes/socket.ts';

@@ -3,13 +3,7 @@ import type { CompileContext, Part } from '../compile/context.ts';
 import type { CompiledProfile } from '../compile/dispatch.ts';
 import { literal } from '../placeholder.ts';
 import type { Behaviour, Profile } from './profile.ts';
-import {
-    addressRoutes,
-    corsHandlers,
-    forwardAuthRoutes,
-    passwordRoutes,
-    preflightRoutes
-} from './access.ts';
+import { addressRoutes, corsHandlers, forwardAuthRoutes, passwordRoutes, preflightRoutes } from './access.ts';
 import { contentRoutes } from './content.ts';
 import { headerOperations, responseHandler } from './headers.ts';
 

@@ -87,13 +87,11 @@ export function createAcmeAccounts(
     };
     return {
         list: () =>
-            all
-                .all()
-                .map(({ directory, email, eabKeyId }) => ({
-                    directory,
-                    email: email === '' ? null : email,
-                    eabKeyId: eabKeyId === '' ? null : eabKeyId
-                })),
+            all.all().map(({ directory, email, eabKeyId }) => ({
+                directory,
+                email: email === '' ? null : email,
+                eabKeyId: eabKeyId === '' ? null : eabKeyId
+            })),
         open(account) {
             const { id: _id, ...moved } = open(account);
             return moved;

@@ -1,0 +1,71 @@
+/** A plugin's own SQLite file: opened when it is first used, or at once when there is something to migrate. */
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import type { EntitySchema, MigrationObject } from '@mikro-orm/core';
+import { Migration as OrmMigration } from '@mikro-orm/migrations';
+import type { Db, Migration } from '@portico/sdk';
+import { openDatabase, type Database } from '../../platform/database/database.ts';
+
+/** Name of the file in the plugin's folder. */
+export const pluginDatabase = 'data.db';
+
+/** For each of its two connections: there may be dozens of plugins. */
+const cacheKiB = 512;
+
+export interface PluginDatabase extends Db {
+    /** Waits for what runs, then closes. */
+    close(): Promise<void>;
+}
+
+export interface PluginDatabaseOptions {
+    readonly dataDir: string;
+    readonly entities: readonly EntitySchema[];
+    readonly migrations: readonly Migration[];
+}
+
+/** Opens and migrates. @throws Error when a migration fails (nothing of that step stays), or a newer version wrote the file */
+export async function openPluginDatabase(options: PluginDatabaseOptions): Promise<PluginDatabase> {
+    const file = join(options.dataDir, pluginDatabase);
+    let opening: Promise<Database> | null = null;
+    const open = (): Promise<Database> =>
+        (opening ??= (async () => {
+            if (!existsSync(file)) {
+                closeSync(openSync(file, 'w', 0o600));
+            }
+            return openDatabase({
+                file,
+                entities: options.entities,
+                migrations: options.migrations.map(ormMigration),
+                cacheKiB,
+                strictReads: true
+            });
+        })());
+    if (options.migrations.length > 0 || existsSync(file)) {
+        await open();
+    }
+    return {
+        read: async (work) => (await open()).read(work),
+        write: async (work) => (await open()).write(({ em }) => work(em)),
+        async close() {
+            const db = opening;
+            opening = Promise.reject(new Error('The database is closed'));
+            opening.catch(() => undefined);
+            await (await db)?.close();
+        }
+    };
+}
+
+function ormMigration({ name, up }: Migration): MigrationObject {
+    return {
+        name,
+        class: class extends OrmMigration {
+            override async up(): Promise<void> {
+                if (typeof up === 'function') {
+                    await up(this.getEntityManager() as never);
+                    return;
+                }
+                up.forEach((sql) => this.addSql(sql));
+            }
+        }
+    };
+}

@@ -1,0 +1,68 @@
+/** Who asks, from the host's side: a plugin gets a number for each request, call and task, and only while that lasts can it act for somebody. */
+import { boundaryErrors, type Asker, type PlainActor } from '@portico/sdk/host';
+import type { AuditDetail } from '@portico/sdk';
+import type { Caller } from '../../platform/call.ts';
+import { trailOf } from '../../server/gateway/gate.ts';
+
+/** What a handle stands for. */
+export interface Held {
+    readonly caller: Caller;
+    readonly ip: string | null;
+    readonly requestId: string;
+    /** How many calls of plugins led here. */
+    readonly depth: number;
+    /** Adds to the audit entry of the request; null where there is none. */
+    readonly audit: ((detail: AuditDetail) => void) | null;
+    /** Goes on from where it began, through the gates that it passed. */
+    readonly onward: <T>(work: () => T) => T;
+}
+
+const plain = new WeakMap<Caller, PlainActor>();
+const depths = new WeakMap<Caller, number>();
+
+export class Handles {
+    readonly #held = new Map<number, Held>();
+    #next = 1;
+
+    /** Begins something; what it returns must be given to `end`. */
+    begin(held: Omit<Held, 'depth' | 'onward'>): Asker {
+        const handle = this.#next;
+        this.#next += 1;
+        this.#held.set(handle, { ...held, depth: depths.get(held.caller) ?? 0, onward: trailOf() });
+        return { handle, actor: plainOf(held.caller) };
+    }
+
+    end(handle: number): void {
+        this.#held.delete(handle);
+    }
+
+    /** @throws ACTOR_INVALID 40304 */
+    get(handle: number): Held {
+        const held = this.#held.get(handle);
+        if (held === undefined) {
+            throw boundaryErrors.ACTOR_INVALID();
+        }
+        return held;
+    }
+
+    clear(): void {
+        this.#held.clear();
+    }
+}
+
+/** The same person, on whose behalf a plugin acts: never fresh, and one call deeper. */
+export function onBehalf(caller: Caller, plugin: string, depth: number): Caller {
+    const via: Caller = { ...caller, can: (permission) => caller.can(permission), plugin, fresh: false };
+    depths.set(via, depth + 1);
+    return via;
+}
+
+function plainOf(caller: Caller): PlainActor {
+    let found = plain.get(caller);
+    if (found === undefined) {
+        const { kind, id, username, role, tokenId, permissions, key } = caller;
+        found = { kind, id, username, role, tokenId, permissions, key, all: kind === 'system' };
+        plain.set(caller, found);
+    }
+    return found;
+}

@@ -1,0 +1,272 @@
+/** What a plugin connects to: names and addresses of its grants, looked at when it connects and again at every redirect. */
+import { lookup as resolve } from 'node:dns/promises';
+import { realpathSync } from 'node:fs';
+import { isIP, Socket, type NetConnectOpts } from 'node:net';
+import { Readable } from 'node:stream';
+import { OutboundFailure, type Outbound } from '../../platform/outbound/client.ts';
+import type { Scope } from '@portico/sdk/host';
+import type { Grants } from './grants.ts';
+import type { NetworkPort } from './ports.ts';
+
+export interface NetworkOptions {
+    readonly grants: Grants;
+    readonly scope: Scope;
+    readonly network: NetworkPort;
+    readonly signal: AbortSignal;
+    /** Sockets that are in no grant. */
+    forbidden(): readonly string[];
+}
+
+const mostRedirects = 20;
+const redirects = new Set([301, 302, 303, 307, 308]);
+/** A model may think for minutes before it says a word. */
+const limits = { timeoutMs: 60 * 60_000, idleMs: 10 * 60_000, maxBytes: Number.MAX_SAFE_INTEGER } as const;
+/** Set by the connection itself. */
+const ownHeaders = new Set([
+    'host',
+    'connection',
+    'content-length',
+    'transfer-encoding',
+    'expect',
+    'upgrade',
+    'te',
+    'trailer',
+    'keep-alive',
+    'proxy-connection',
+    'accept-encoding'
+]);
+const credentials = new Set(['authorization', 'cookie', 'proxy-authorization']);
+const loopback = ['127.0.0.0/8', '::1'];
+
+export class Network {
+    readonly #options: NetworkOptions;
+    readonly #outbound: Outbound;
+    readonly #sockets = new Set<Socket>();
+
+    constructor(options: NetworkOptions) {
+        this.#options = options;
+        this.#outbound = options.network.outbound(() => this.#ranges());
+    }
+
+    readonly fetch: typeof globalThis.fetch = async (input, init) => {
+        const request = new Request(input as Request, init);
+        const method = request.method as 'GET';
+        let body: Uint8Array | null =
+            request.body === null ? null : new Uint8Array(await request.arrayBuffer());
+        let headers = Object.fromEntries([...request.headers].filter(([name]) => !ownHeaders.has(name)));
+        let url = new URL(request.url);
+        let verb: string = method;
+        const signal = AbortSignal.any([request.signal, this.#options.signal]);
+        for (let hop = 0; ; hop += 1) {
+            this.#require(url.hostname.replace(/^\[(.*)\]$/, '$1'));
+            const answer = await this.#outbound
+                .open(url, {
+                    ...limits,
+                    method: verb as 'GET',
+                    headers,
+                    signal,
+                    ...(body === null ? {} : { body })
+                })
+                .catch((error: unknown) => {
+                    // As fetch does: the cause says what happened.
+                    throw error instanceof OutboundFailure && error.reason === 'ABORTED' && signal.aborted
+                        ? signal.reason
+                        : new TypeError('fetch failed', { cause: error });
+                });
+            const { location } = answer.headers;
+            if (!redirects.has(answer.status) || location === undefined || request.redirect === 'manual') {
+                return response(answer, hop > 0);
+            }
+            answer.close();
+            if (request.redirect === 'error' || hop >= mostRedirects) {
+                throw new TypeError('fetch failed', {
+                    cause: new OutboundFailure('REDIRECT_REFUSED', `${url.host} redirects`)
+                });
+            }
+            const next = new URL(location, url);
+            if (next.origin !== url.origin) {
+                headers = Object.fromEntries(
+                    Object.entries(headers).filter(([name]) => !credentials.has(name))
+                );
+            }
+            if (answer.status === 303 || (verb === 'POST' && answer.status < 303)) {
+                [verb, body] = [verb === 'HEAD' ? 'HEAD' : 'GET', null];
+                headers = Object.fromEntries(
+                    Object.entries(headers).filter(([name]) => !name.startsWith('content-'))
+                );
+            }
+            url = next;
+        }
+    };
+
+    dial(target?: { readonly host: string; readonly port: number } | { readonly path: string }): Socket {
+        const socket = new GrantedSocket((options) => this.#judge(options));
+        this.#sockets.add(socket);
+        const owned = this.#options.scope.own(
+            'socket',
+            target === undefined
+                ? 'socket'
+                : 'path' in target
+                  ? target.path
+                  : `${target.host}:${target.port}`,
+            () => socket.destroy()
+        );
+        socket.once('close', () => {
+            this.#sockets.delete(socket);
+            owned.drop();
+        });
+        return target === undefined ? socket : socket.connect(target as NetConnectOpts);
+    }
+
+    /** Ends connections that are no longer granted. */
+    revoke(): void {
+        for (const socket of this.#sockets) {
+            const judged = (socket as GrantedSocket).judged;
+            if (judged !== null && this.#judge(judged) instanceof Error) {
+                socket.destroy(this.#options.grants.missing('network'));
+            }
+        }
+    }
+
+    /** Addresses that are granted as such: private ones among them. */
+    #ranges(): readonly string[] {
+        return this.#options.grants
+            .list('network')
+            .flatMap((entry) => (entry === 'localhost' ? loopback : isRange(entry) ? [entry] : []));
+    }
+
+    #require(host: string): void {
+        if (!this.#named(host) && !(isIP(host) !== 0 && this.#inRange(host))) {
+            throw new TypeError('fetch failed', { cause: this.#options.grants.missing(`network: ${host}`) });
+        }
+    }
+
+    /** Granted by name: `*`, the name itself, or `*.` and an ancestor of it. An address is a name only to `*`. */
+    #named(host: string): boolean {
+        const name = host.toLowerCase().replace(/\.$/, '');
+        return this.#options.grants
+            .list('network')
+            .some(
+                (entry) =>
+                    entry === '*' ||
+                    entry.toLowerCase() === name ||
+                    (entry.startsWith('*.') &&
+                        isIP(name) === 0 &&
+                        name.endsWith(entry.slice(1).toLowerCase()))
+            );
+    }
+
+    #inRange(address: string): boolean {
+        return this.#options.network.within(address, this.#ranges());
+    }
+
+    /** What to connect with instead, or why not. */
+    #judge(options: NetConnectOpts): NetConnectOpts | Error {
+        const { grants, network } = this.#options;
+        if ('path' in options && typeof options.path === 'string') {
+            const path = real(options.path);
+            const granted = grants.list('sockets').some((entry) => entry === '*' || real(entry) === path);
+            return granted &&
+                !this.#options
+                    .forbidden()
+                    .some((folder) => path === real(folder) || path.startsWith(`${real(folder)}/`))
+                ? { ...options, path }
+                : grants.missing(`sockets: ${options.path}`);
+        }
+        const { host = 'localhost' } = options as { host?: string };
+        if (isIP(host) !== 0) {
+            const granted =
+                this.#inRange(host) || (this.#named(host) && network.forbids(host, this.#ranges()) === null);
+            return granted ? options : grants.missing(`network: ${host}`);
+        }
+        if (!this.#named(host) && this.#ranges().length === 0) {
+            return grants.missing(`network: ${host}`);
+        }
+        const lookup: NonNullable<Extract<NetConnectOpts, { lookup?: unknown }>['lookup']> = (
+            hostname,
+            { all, family },
+            done
+        ) => {
+            void (async () => {
+                const named = this.#named(hostname);
+                const found = (await resolve(hostname, { all: true })).filter(
+                    ({ address, family: kind }) =>
+                        (family === undefined ||
+                            family === 0 ||
+                            family === kind ||
+                            family === `IPv${kind}`) &&
+                        (this.#inRange(address) ||
+                            (named && network.forbids(address, this.#ranges()) === null))
+                );
+                if (found.length === 0) {
+                    throw grants.missing(`network: ${hostname}`);
+                }
+                return found;
+            })().then(
+                (found) =>
+                    all === true
+                        ? (done as (error: null, list: object[]) => void)(null, found)
+                        : done(null, found[0]?.address ?? '', found[0]?.family),
+                (error: NodeJS.ErrnoException) => done(error, '', 0)
+            );
+        };
+        return { ...options, host, lookup };
+    }
+}
+
+/** A socket whose every way to connect is judged first. */
+class GrantedSocket extends Socket {
+    judged: NetConnectOpts | null = null;
+    readonly #judge: (options: NetConnectOpts) => NetConnectOpts | Error;
+
+    constructor(judge: (options: NetConnectOpts) => NetConnectOpts | Error) {
+        super();
+        this.#judge = judge;
+    }
+
+    override connect(...input: unknown[]): this {
+        // net passes its own arguments on in an array.
+        const [first, ...rest] = (Array.isArray(input[0]) ? input[0] : input) as unknown[];
+        const listener = [first, ...rest].find((each) => typeof each === 'function') as
+            (() => void) | undefined;
+        const options = (
+            typeof first === 'object' && first !== null
+                ? first
+                : typeof first === 'string' && !/^\d+$/.test(first)
+                  ? { path: first }
+                  : { port: Number(first), ...(typeof rest[0] === 'string' ? { host: rest[0] } : {}) }
+        ) as NetConnectOpts;
+        const judged = this.#judge(options);
+        if (judged instanceof Error) {
+            process.nextTick(() => this.destroy(judged));
+            return this;
+        }
+        this.judged = options;
+        return super.connect(judged, listener as () => void);
+    }
+}
+
+function response(answer: Awaited<ReturnType<Outbound['open']>>, redirected: boolean): Response {
+    const empty = [101, 204, 205, 304].includes(answer.status);
+    const headers = Object.entries(answer.headers).flatMap(([name, value]) =>
+        (Array.isArray(value) ? value : [value ?? '']).map((each): [string, string] => [name, each])
+    );
+    if (empty) {
+        answer.close();
+    }
+    const body = empty ? null : (Readable.toWeb(Readable.from(answer.body)) as never);
+    const made = new Response(body, { status: answer.status, headers });
+    return Object.defineProperties(made, { url: { value: answer.url }, redirected: { value: redirected } });
+}
+
+function isRange(entry: string): boolean {
+    return isIP(entry.split('/')[0] ?? '') !== 0;
+}
+
+function real(path: string): string {
+    try {
+        return realpathSync(path);
+    } catch {
+        return path;
+    }
+}

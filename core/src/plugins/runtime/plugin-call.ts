@@ -1,0 +1,83 @@
+/** A call that a plugin makes, for itself or for whoever asked it, as the panel's services take it. */
+import { randomUUID } from 'node:crypto';
+import { isReply } from '@portico/sdk';
+import type { Call, Caller } from '../../platform/call.ts';
+import type { Recorder } from '../../server/http/ports.ts';
+
+/** The plugin itself: no user, and only what its grants amount to. */
+export function pluginCaller(plugin: string, can: (permission: string) => boolean): Caller {
+    return {
+        kind: 'plugin',
+        id: null,
+        username: null,
+        role: null,
+        tokenId: null,
+        permissions: [],
+        key: `plugin:${plugin}`,
+        can,
+        sessionId: null,
+        plugin,
+        fresh: false
+    };
+}
+
+export interface PluginCallOptions {
+    readonly caller: Caller;
+    readonly recorder: Pick<Recorder, 'record'>;
+    readonly signal: AbortSignal;
+    readonly ip?: string | null;
+    readonly requestId?: string;
+    /** The version that is meant. */
+    readonly ifMatch?: string | null;
+}
+
+/** What it changes goes on record like any other change, with the plugin's name. */
+export function createPluginCall({
+    caller,
+    recorder,
+    signal,
+    ip = null,
+    requestId = randomUUID(),
+    ifMatch = null
+}: PluginCallOptions): Call {
+    return {
+        id: requestId,
+        actor: caller,
+        ip,
+        userAgent: null,
+        ifMatch,
+        signal,
+        async complete(
+            tx,
+            {
+                reply,
+                action = 'update',
+                resource = caller.plugin ?? 'panel',
+                resourceId = null,
+                before,
+                after
+            }
+        ) {
+            await recorder.record(tx, {
+                actor: {
+                    id: caller.id,
+                    username: caller.username,
+                    tokenId: caller.tokenId,
+                    plugin: caller.plugin
+                },
+                action,
+                resource,
+                resourceId,
+                before,
+                after,
+                outcome: 'success',
+                status: isReply(reply) ? reply.status : null,
+                code: 0,
+                ip,
+                userAgent: null,
+                requestId
+            });
+            return reply;
+        }
+    };
+}

@@ -1,0 +1,236 @@
+/** Work that runs again and again: by the clock on the wall, however it jumps, and never after its generation. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { Cron } from 'croner';
+import type { When } from '@portico/sdk';
+import type { Clock } from '../../platform/clock.ts';
+import type { Database } from '../../platform/database/database.ts';
+import type { Logger } from '../../platform/log.ts';
+
+/** One run. */
+export interface DueRun {
+    readonly at: Date;
+    readonly missed: boolean;
+    readonly signal: AbortSignal;
+}
+
+export interface SchedulesOptions {
+    readonly plugin: string;
+    readonly clock: Clock;
+    readonly db: Database;
+    readonly log: Logger;
+    readonly signal: AbortSignal;
+    /** How often the clock is looked at while nothing is due soon; default 30 s. */
+    readonly lookMs?: number;
+}
+
+interface Entry {
+    readonly name: string;
+    readonly when: When;
+    /** The next time after `after`; an interval counts from `due`. */
+    readonly next: (after: Date, due?: Date) => Date | null;
+    readonly run: (run: DueRun) => Promise<void>;
+    readonly ending: AbortController;
+    due: Date | null;
+    running: Promise<void> | null;
+    queued: Date | null;
+    timer: NodeJS.Timeout | null;
+    looked: number;
+}
+
+/** A clock that was turned by more than this has jumped. */
+const jumpMs = 5 * 60_000;
+const shortestSeconds = 1;
+
+export class Schedules {
+    readonly #options: SchedulesOptions;
+    readonly #entries = new Map<string, Entry>();
+    /** The run from within which something is asked: it cannot be waited for there. */
+    readonly #within = new AsyncLocalStorage<Entry>();
+
+    constructor(options: SchedulesOptions) {
+        this.#options = options;
+    }
+
+    /** The same name replaces. @throws TypeError for a pattern or a time zone that nobody knows */
+    async add(name: string, when: When, run: Entry['run']): Promise<void> {
+        const next = nextOf(when);
+        await this.stop(name);
+        const now = this.#options.clock.now();
+        const entry: Entry = {
+            name,
+            when,
+            next,
+            run,
+            ending: new AbortController(),
+            due: next(new Date(now)),
+            running: null,
+            queued: null,
+            timer: null,
+            looked: now
+        };
+        this.#entries.set(name, entry);
+        const kept = await this.#kept(name);
+        if (this.#entries.get(name) !== entry) {
+            return; // replaced or removed meanwhile
+        }
+        if (when.missed === 'run-once') {
+            if (kept !== null && kept <= now) {
+                this.#begin(entry, new Date(kept), true);
+            }
+            await this.#keep(entry);
+        } else if (kept !== null) {
+            await this.#forget(name);
+        }
+        this.#arm(entry);
+    }
+
+    /** It is no longer wanted: should it be added again, nothing of it was missed. Waits for a run under way. */
+    async remove(name: string): Promise<void> {
+        const isKept = this.#entries.get(name)?.when.missed === 'run-once';
+        await this.stop(name);
+        if (isKept && !this.#entries.has(name)) {
+            await this.#forget(name);
+        }
+    }
+
+    /** Stops it and waits for a run under way. What is due is still known to the next generation. */
+    async stop(name: string): Promise<void> {
+        const entry = this.#entries.get(name);
+        if (entry !== undefined) {
+            this.#entries.delete(name);
+            clearTimeout(entry.timer ?? undefined);
+            entry.queued = null;
+            entry.ending.abort(new Error('The schedule ended'));
+            await (this.#within.getStore() === entry ? null : entry.running);
+        }
+    }
+
+    next(name: string): Date | null {
+        return this.#entries.get(name)?.due ?? null;
+    }
+
+    names(): readonly string[] {
+        return [...this.#entries.keys()];
+    }
+
+    #arm(entry: Entry): void {
+        if (entry.due === null || this.#entries.get(entry.name) !== entry) {
+            return;
+        }
+        const now = this.#options.clock.now();
+        entry.looked = now;
+        const look = this.#options.lookMs ?? 30_000;
+        entry.timer = setTimeout(
+            () => this.#look(entry),
+            Math.max(0, Math.min(entry.due.getTime() - now, look))
+        );
+        entry.timer.unref();
+    }
+
+    /** A timer counts its own time: only the clock says whether something is due. */
+    #look(entry: Entry): void {
+        if (this.#entries.get(entry.name) !== entry) {
+            return;
+        }
+        const now = this.#options.clock.now();
+        const { due } = entry;
+        if (now < entry.looked - jumpMs) {
+            // The clock was set back: what is due is counted from there.
+            entry.due = entry.next(new Date(now));
+        } else if (due !== null && now >= due.getTime()) {
+            const late = now - due.getTime() > jumpMs;
+            entry.due = entry.next(new Date(now), due);
+            if (!late || entry.when.missed === 'run-once') {
+                this.#begin(entry, due, late);
+            } else {
+                this.#options.log.warn('A schedule was missed, and is skipped', {
+                    schedule: entry.name,
+                    due: due.toISOString(),
+                    next: entry.due?.toISOString() ?? null
+                });
+            }
+            if (entry.when.missed === 'run-once') {
+                void this.#keep(entry).catch((error: unknown) =>
+                    this.#options.log.error('A schedule could not be kept', { schedule: entry.name, error })
+                );
+            }
+        }
+        this.#arm(entry);
+    }
+
+    #begin(entry: Entry, at: Date, missed: boolean): void {
+        if (entry.running !== null) {
+            entry.queued = entry.when.overlap === 'queue' ? at : null;
+            return;
+        }
+        const signal = AbortSignal.any([entry.ending.signal, this.#options.signal]);
+        entry.running = (async () => {
+            try {
+                await this.#within.run(entry, () => entry.run({ at, missed, signal }));
+            } catch (error) {
+                if (!signal.aborted) {
+                    this.#options.log.error('Scheduled work failed', { schedule: entry.name, error });
+                }
+            } finally {
+                entry.running = null;
+            }
+            const { queued } = entry;
+            entry.queued = null;
+            if (queued !== null && !signal.aborted) {
+                this.#begin(entry, queued, false);
+            }
+        })();
+    }
+
+    async #kept(name: string): Promise<number | null> {
+        const rows = await this.#options.db.read((em) =>
+            em.execute<{ due_at: number }[]>(
+                'select due_at from plugin_schedules where plugin = ? and name = ?',
+                [this.#options.plugin, name]
+            )
+        );
+        return rows[0]?.due_at ?? null;
+    }
+
+    async #keep({ name, due }: Entry): Promise<void> {
+        if (due === null) {
+            await this.#forget(name);
+            return;
+        }
+        await this.#options.db.write(({ em }) =>
+            em.execute(
+                'insert into plugin_schedules (plugin, name, due_at) values (?, ?, ?) on conflict (plugin, name) do update set due_at = excluded.due_at',
+                [this.#options.plugin, name, due.getTime()],
+                'run'
+            )
+        );
+    }
+
+    async #forget(name: string): Promise<void> {
+        await this.#options.db.write(({ em }) =>
+            em.execute(
+                'delete from plugin_schedules where plugin = ? and name = ?',
+                [this.#options.plugin, name],
+                'run'
+            )
+        );
+    }
+}
+
+function nextOf(when: When): Entry['next'] {
+    if ('cron' in when) {
+        const cron = new Cron(when.cron, {
+            paused: true,
+            ...(when.timezone === undefined ? {} : { timezone: when.timezone })
+        });
+        return (after) => cron.nextRun(after);
+    }
+    if (!(when.everySeconds >= shortestSeconds)) {
+        throw new TypeError(`everySeconds is at least ${shortestSeconds}`);
+    }
+    const step = when.everySeconds * 1000;
+    return (after, due = after) =>
+        new Date(
+            due.getTime() + Math.max(1, Math.floor((after.getTime() - due.getTime()) / step) + 1) * step
+        );
+}

@@ -1,0 +1,109 @@
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
+
+import { prepareHome } from '../../../../core/src/engine/files/home.ts';
+import {
+    endProcess,
+    findEngine,
+    identify,
+    isAlive,
+    startOf
+} from '../../../../core/src/engine/caddy/process.ts';
+import { createRealEngine, until } from '../../../support/real-engine.ts';
+
+export const lab = Lab.script();
+const { describe, it, afterEach } = lab;
+const children: ChildProcess[] = [];
+
+const run = (file: string, ...args: string[]): ChildProcess => {
+    const child = spawn(file, args, { stdio: 'ignore' });
+    children.push(child);
+    return child;
+};
+
+afterEach(() => {
+    for (const child of children.splice(0)) {
+        child.kill('SIGKILL');
+    }
+});
+
+describe('identify', () => {
+    it('tells a process by its id and its start', async () => {
+        const child = run('sleep', '60');
+        const identity = identify(child.pid ?? 0);
+        expect(identity?.pid).to.equal(child.pid);
+        expect(isAlive({ pid: child.pid ?? 0, ticks: identity?.ticks ?? 0 })).to.be.true();
+        expect(isAlive({ pid: child.pid ?? 0, ticks: (identity?.ticks ?? 0) - 1 })).to.be.false();
+        expect(Math.abs(startOf({ pid: 0, ticks: identity?.ticks ?? 0 }).getTime() - Date.now())).to.be.below(
+            60_000
+        );
+        child.kill('SIGKILL');
+        await once(child, 'exit');
+        expect(identify(child.pid ?? 0)).to.be.null();
+    });
+
+    it('takes a zombie for dead', async () => {
+        // The shell's child ends, and the sleep that the shell becomes never asks for it.
+        const shell = spawn('/bin/sh', ['-c', 'sleep 0.05 & echo $!; exec sleep 60'], {
+            stdio: ['ignore', 'pipe', 'ignore']
+        });
+        children.push(shell);
+        const [chunk] = (await once(shell.stdout, 'data')) as [Buffer];
+        const pid = Number(chunk.toString());
+        await until(() => identify(pid) === null, 'it is dead');
+        expect(() => process.kill(pid, 0)).to.not.throw();
+    });
+});
+
+describe('endProcess', { timeout: 20_000 }, () => {
+    it('insists when asking does not help', async () => {
+        const child = spawn('/bin/sh', ['-c', 'trap "" TERM; echo ready; while :; do sleep 0.05; done'], {
+            stdio: ['ignore', 'pipe', 'ignore']
+        });
+        children.push(child);
+        await once(child.stdout, 'data');
+        const identity = identify(child.pid ?? 0) ?? { pid: 0, ticks: 0 };
+        const ended = once(child, 'exit');
+        await endProcess(identity, 100);
+        expect(await ended).to.equal([null, 'SIGKILL']);
+    });
+
+    it('signals nobody when the process id was given to another process', async () => {
+        const child = run('sleep', '60');
+        const identity = identify(child.pid ?? 0) ?? { pid: 0, ticks: 0 };
+        await endProcess({ ...identity, ticks: identity.ticks - 1 }, 100);
+        expect(isAlive(identity)).to.be.true();
+    });
+});
+
+describe('findEngine', { timeout: 20_000 }, () => {
+    it('is not fooled by a process that only looks like the engine', async () => {
+        const engine = createRealEngine();
+        try {
+            prepareHome(engine.folders);
+            expect(findEngine(engine.folders)).to.be.null();
+            const impostor = run(
+                '/bin/sh',
+                '-c',
+                'while :; do sleep 0.1; done',
+                'run',
+                '--config',
+                engine.folders.startFile
+            );
+            await until(() => identify(impostor.pid ?? 0), 'it runs');
+            if (engine.folders.owner.switched) {
+                expect(findEngine(engine.folders)).to.be.null();
+            }
+
+            // Under the lock, but started with another file: not an engine of these folders.
+            const holder = run('flock', '-n', '-F', engine.folders.lockFile, 'sleep', '60');
+            await until(() => identify(holder.pid ?? 0), 'it runs');
+            expect(findEngine(engine.folders)).to.be.null();
+        } finally {
+            await engine.close();
+        }
+    });
+});

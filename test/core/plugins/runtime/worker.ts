@@ -1,0 +1,149 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+import { createLink, type Guest, type HostDoors, type Link } from '@portico/sdk/host';
+import { WebSocket } from 'ws';
+import { createPluginRig, type PluginRig } from '../../../support/plugin-host.ts';
+import { math, probe } from '../../../support/probe-plugin.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+
+const options = {
+    capabilities: { api: { read: ['things.list', 'auth.me'], write: ['*'] } },
+    manifest: { permissions: { use: 'Use it' } }
+};
+const requests: readonly (readonly [
+    as: string | null,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>
+])[] = [
+    ['viewer', 'GET', '/hello/Ann'],
+    ['viewer', 'GET', '/hello/Annabel'],
+    [null, 'GET', '/hello/Ann'],
+    ['viewer', 'GET', '/hello/Ann?x=1'],
+    ['viewer', 'POST', '/notes', { text: 'x' }],
+    ['admin', 'POST', '/notes', { text: 'one' }],
+    ['admin', 'POST', '/notes', { txt: 1 }],
+    ['admin', 'POST', '/notes', { text: 'two' }, { 'idempotency-key': 'a' }],
+    ['admin', 'POST', '/notes', { text: 'two' }, { 'idempotency-key': 'a' }],
+    ['viewer', 'GET', '/notes'],
+    ['admin', 'PUT', '/notes/1', { text: 'new' }],
+    ['admin', 'PUT', '/notes/1', { text: 'new' }, { 'if-match': '"1"' }],
+    ['viewer', 'GET', '/tea'],
+    ['viewer', 'GET', '/bug'],
+    ['viewer', 'GET', '/forged-failure'],
+    ['viewer', 'GET', '/headers'],
+    ['admin', 'GET', '/me'],
+    ['viewer', 'GET', '/me'],
+    ['admin', 'GET', '/refused'],
+    ['admin', 'GET', '/forged'],
+    ['admin', 'GET', '/kept'],
+    ['admin', 'GET', '/kept'],
+    ['viewer', 'GET', '/sum'],
+    ['viewer', 'GET', '/count'],
+    ['viewer', 'GET', '/ticks'],
+    ['viewer', 'GET', '/ticks', undefined, { 'last-event-id': '2' }],
+    ['admin', 'PUT', '/upload', '12345', { 'content-type': 'text/x-any' }],
+    ['admin', 'PUT', '/upload', '12345678901', { 'content-type': 'text/x-any' }],
+    ['viewer', 'GET', '/file'],
+    ['viewer', 'GET', '/file', undefined, { range: 'bytes=2-4' }],
+    ['viewer', 'GET', '/file', undefined, { 'if-none-match': '"v1"' }],
+    ['admin', 'PATCH', '/raw', 'abc'],
+    ['admin', 'GET', '/raw'],
+    ['viewer', 'GET', '/none']
+];
+/** Differ from request to request, wherever the code runs. */
+const passing = new Set(['date', 'x-request-id', 'keep-alive', 'connection']);
+
+let inline: PluginRig;
+let threaded: PluginRig;
+let worker: Worker;
+let link: Link<Guest>;
+
+describe('createLink', () => {
+    before(async () => {
+        [inline, threaded] = [await createPluginRig(), await createPluginRig()];
+        await inline.run(math, { name: 'math' });
+        await inline.run(probe, options);
+        await threaded.run(math, { name: 'math' });
+        const dataDir = join(threaded.root, 'thread');
+        mkdirSync(dataDir);
+        worker = new Worker(new URL('../../../support/plugin-worker.ts', import.meta.url), {
+            workerData: { dataDir },
+            execArgv: ['--conditions=portico-source']
+        });
+        await threaded.run(probe, {
+            ...options,
+            realm(doors: HostDoors) {
+                link = createLink<Guest>(worker as never, doors);
+                return link.remote;
+            }
+        });
+    });
+
+    after(async () => {
+        await Promise.all([inline.close(), threaded.close()]);
+        link.close(new Error('The test ends'));
+        await worker.terminate();
+    });
+
+    it('gives from another thread, byte for byte, what is answered in this one', async () => {
+        for (const [as, method, path, body, headers] of requests) {
+            const [here, there] = await Promise.all(
+                [inline, threaded].map(async (rig) => {
+                    const answer = await rig.ask(as, method, `/api/plugins/probe${path}`, body, headers);
+                    return {
+                        status: answer.status,
+                        text: answer.text,
+                        headers: [...answer.headers].filter(([name]) => !passing.has(name))
+                    };
+                })
+            );
+            expect(there, `${method} ${path}`).to.equal(here);
+        }
+        const recorded = ({ http }: PluginRig): unknown =>
+            http.recorded.map(({ action, resource, resourceId, after: now, status, code }) => [
+                action,
+                resource,
+                resourceId,
+                now,
+                status,
+                code
+            ]);
+        expect(recorded(threaded)).to.equal(recorded(inline));
+    });
+
+    it('carries a socket both ways', async () => {
+        const talk = async (rig: PluginRig): Promise<string[]> => {
+            const { data } = await rig.ask('admin', 'POST', '/api/plugins/probe/tickets');
+            return new Promise((resolve, reject) => {
+                const messages: string[] = [];
+                const socket = new WebSocket(
+                    `${rig.url.replace('http', 'ws')}/api/plugins/probe/socket/${data.ticket}`
+                );
+                socket.on('error', reject);
+                socket.on('open', () => socket.send('hi'));
+                socket.on(
+                    'message',
+                    (message) => messages.push(String(message)) === 2 && (socket.close(), resolve(messages))
+                );
+            });
+        };
+        expect(await talk(threaded)).to.equal(await talk(inline));
+    });
+
+    it('fails what is under way when the other side is gone', async () => {
+        const channel = new MessageChannel();
+        const there = createLink<{ hang(input: object): Promise<void> }>(channel.port1 as never, {});
+        const call = there.remote.hang({});
+        there.close(new Error('gone'));
+        await expect(call).to.reject('gone');
+        await expect(there.remote.hang({})).to.reject('gone');
+        channel.port2.close();
+    });
+});
