@@ -2,19 +2,7 @@
 
 // Who may import whom. Deny by default: what no row of the table allows is an error, and so is a folder without a row.
 
-const FEATURES = [
-    'auth',
-    'users',
-    'hosts',
-    'certificates',
-    'dns-providers',
-    'settings',
-    'audit',
-    'import-export',
-    'tasks',
-    'notifications'
-];
-const FEATURE = `core/src/(${FEATURES.join('|')})/`;
+const FEATURE = 'core/src/features/([^/]+)/';
 const ENTRIES = 'core/src/main\\.ts$|core/src/cli/portico\\.ts$';
 // The doors of the SDK's package: for everybody, and for the core and the registry, which plug their ports into its boundary.
 const SDK = 'sdk/src/(index|db|testing/index)\\.ts$';
@@ -39,113 +27,79 @@ const LAYERS = [
             'The registry imports only @portico/sdk: take what you need from the core as a port, an interface declared here and handed over by core/src/plugins.'
     },
     {
-        name: 'core-root',
-        files: '^core/src/(?!(?:main|run|panel|plugin-ports|serving|storage|transfer)\\.ts)[^/]+\\.ts$',
-        may: [
-            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
-            'core/src/db/',
-            SDK
-        ],
+        name: 'core-platform',
+        files: '^core/src/platform/',
+        may: ['core/src/platform/', SDK_INSIDE],
         instead:
-            'Files beside main.ts are what every feature shares, so they know none: move the code into the feature, or declare the interface that you need here.'
-    },
-    {
-        name: 'core-db',
-        files: '^core/src/db/',
-        may: [
-            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
-            'core/src/db/',
-            SDK
-        ],
-        instead: 'The database knows no feature: panel.ts hands it the entities and migrations of each.'
+            'The platform is what every room stands on, so it knows none of them: move the code into the room, or declare the interface that you need here.'
     },
     {
         name: 'core-http',
-        files: '^core/src/http/',
-        may: [
-            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
-            'core/src/(db|http)/',
-            SDK_INSIDE
-        ],
+        files: '^core/src/server/http/',
+        may: ['core/src/(platform|server/http)/', SDK_INSIDE],
         instead:
-            'The server factory knows no feature: declare a port in core/src/http and let panel.ts hand the service over.'
+            'The server factory knows no feature: declare a port in core/src/server/http and let panel.ts hand the service over.'
     },
     {
         name: 'core-gateway',
-        files: '^core/src/gateway/',
-        may: [
-            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
-            'core/src/(http|gateway)/',
-            SDK
-        ],
+        files: '^core/src/server/gateway/',
+        may: ['core/src/(platform|server)/', SDK],
         instead:
-            'The gateway knows paths and servers, no feature: declare a port in core/src/gateway and let panel.ts hand the service over.'
+            'The gateway knows paths and servers, no feature: declare a port in core/src/server/gateway and let panel.ts hand the service over.'
     },
     {
         name: 'core-engine',
         files: '^core/src/engine/(?!routes\\.ts)',
-        may: [
-            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
-            'core/src/(db|engine)/',
-            SDK
-        ],
+        may: ['core/src/(platform|engine)/', SDK],
         instead:
             'The engine knows sites, not hosts, users or requests: describe what you need in core/src/engine/port.ts or site.ts and let the feature translate.'
     },
     {
         name: 'core-engine-routes',
         files: '^core/src/engine/routes\\.ts$',
-        may: [
-            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
-            'core/src/(engine|http)/',
-            SDK
-        ],
+        may: ['core/src/(platform|engine|server/http)/', SDK],
         instead: "The engine's routes turn requests into calls of its service, and import nothing else."
-    },
-    {
-        name: 'core-outbound',
-        files: '^core/src/outbound/',
-        may: [
-            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
-            'core/src/outbound/',
-            SDK
-        ],
-        instead: 'The way out knows no feature: what a caller wants of it is an option of the call.'
     },
     {
         name: 'core-feature',
         files: `^${FEATURE}`,
-        may: [
-            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
-            'core/src/$1/',
-            'core/src/(db|http|engine|outbound)/',
-            SDK
-        ],
+        may: ['core/src/features/$1/', 'core/src/(platform|server/http|engine)/', SDK],
         instead:
             'A feature does not import another one: declare the small interface that you need in your own folder and let panel.ts hand the other service over.'
     },
     {
-        name: 'core-plugins',
-        files: '^core/src/plugins/',
+        name: 'core-plugin-runtime',
+        files: '^core/src/plugins/runtime/',
         may: [
-            'core/src/(?!main|run|panel|plugin-ports|serving|storage|transfer)[^/]+\\.ts$',
-            'core/src/(db|http|gateway|engine|outbound|plugins|tasks)/',
+            'core/src/(platform|server|engine|plugins/runtime|features/tasks)/',
             SDK_INSIDE,
             'registry/src/index\\.ts$'
         ],
         instead:
-            'The host side of plugins plugs ports into the boundary: declare the port that you need and let panel.ts hand the service over.'
+            'The runtime of one generation knows neither records nor admins: declare the port that you need and let the manager or panel.ts hand the service over.'
+    },
+    {
+        name: 'core-plugin-manager',
+        files: '^core/src/plugins/manager/',
+        may: [
+            'core/src/(platform|server|engine|plugins)/',
+            'core/src/features/tasks/',
+            SDK_INSIDE,
+            'registry/src/index\\.ts$'
+        ],
+        instead:
+            'The manager decides what runs: declare the port that you need and let panel.ts hand the service over.'
     },
     {
         name: 'core-panel',
-        files: '^core/src/(?:panel|plugin-ports|serving|storage|transfer)\\.ts$',
-        may: ['core/src/(?!cli/)', SDK_INSIDE, 'registry/src/index\\.ts$'],
+        files: '^core/src/(?:panel\\.ts$|composition/)',
+        may: ['core/src/(?!cli/|main|run)', SDK_INSIDE, 'registry/src/index\\.ts$'],
         instead: 'The composition root builds services; it does not know the command line or tests.'
     },
     {
         name: 'core-main',
         files: '^core/src/(?:main|run)\\.ts$',
-        may: ['core/src/[^/]+\\.ts$', SDK],
+        may: ['core/src/[^/]+\\.ts$', 'core/src/platform/', SDK],
         instead: 'The entry reads the configuration and starts panel.ts: build services there.'
     },
     {
@@ -184,7 +138,7 @@ const LAYERS = [
 const error = (name, comment, from, to) => ({ name, severity: 'error', comment, from, to });
 
 // hapi's edge: where requests come in. Everything else speaks the core's own errors and types.
-const EDGE = `^core/src/(gateway|http|plugins/host)/|^core/src/plugins/routes\\.ts$|^${FEATURE}routes\\.ts$|^core/src/engine/routes\\.ts$|^core/src/auth/scheme\\.ts$|^test/`;
+const EDGE = `^core/src/(server|plugins/runtime)/|^core/src/(plugins/manager|engine)/routes\\.ts$|^${FEATURE}routes\\.ts$|^test/`;
 const inOneOf = (patterns) => patterns.map((pattern) => `^${pattern}`);
 
 module.exports = {
@@ -201,9 +155,9 @@ module.exports = {
         ),
         error(
             'hapi-at-the-edge',
-            'hapi, Boom and JWT stay in gateway/, http/, plugins/host/, routes.ts and the auth scheme, types included: throw an error of errors.ts, take a plain value.',
+            'hapi, Boom and JWT stay in server/, plugins/runtime/ and routes.ts, types included: throw an error of errors.ts, take a plain value.',
             { pathNot: EDGE },
-            { path: 'node_modules/@hapi/(hapi|boom|jwt)/' }
+            { path: 'node_modules/@hapi/(hapi|boom)/' }
         ),
         error(
             'engine-as-type',

@@ -38,7 +38,7 @@ const OUTBOUND = {
             name,
             importNames: ['default', ...importNames],
             message:
-                'Connections to the outside go through core/src/outbound, which refuses private addresses; features take it from panel.ts.'
+                'Connections to the outside go through core/src/platform/outbound, which refuses private addresses; features take it from panel.ts.'
         })),
         ...['http', 'https', 'http2', 'net', 'tls', 'dgram'].map((name) => ({
             name,
@@ -172,7 +172,7 @@ export default typescript.config(
     {
         // The client itself, the engine's admin socket, probes of this machine's own listeners, and questions to name servers, which may well be private.
         files: [
-            'core/src/outbound/*.ts',
+            'core/src/platform/outbound/*.ts',
             'core/src/engine/caddy/admin.ts',
             'core/src/engine/caddy/listeners.ts',
             'core/src/features/hosts/probe.ts',

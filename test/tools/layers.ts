@@ -24,26 +24,27 @@ const TREE: Record<string, string> = {
     'registry/src/index.ts': "import { sdk } from '@portico/sdk';\nexport const registry = sdk;",
     'core/src/platform/errors.ts': "import { sdk } from '@portico/sdk';\nexport const errors = sdk;",
     'core/src/main.ts': "import { panel } from './panel.ts';\npanel();",
-    'core/src/panel.ts': "import { hosts } from './hosts/service.ts';\nexport const panel = () => hosts;",
+    'core/src/panel.ts':
+        "import { hosts } from './features/hosts/service.ts';\nexport const panel = () => hosts;",
     'core/src/cli/portico.ts': "import { panel } from '../panel.ts';\npanel();",
     'core/src/platform/database/database.ts':
         "import { errors } from '../errors.ts';\nexport const database = errors;",
     'core/src/engine/port.ts':
-        "import { errors } from '../errors.ts';\nexport interface Engine { errors: typeof errors }",
+        "import { errors } from '../platform/errors.ts';\nexport interface Engine { errors: typeof errors }",
     'core/src/engine/render/render.ts': 'export const render = 1;',
     'core/src/server/http/server.ts': "import { server } from '@hapi/hapi';\nexport const http = server;",
     'core/src/features/hosts/service.ts':
-        "import { database } from '../db/database.ts';\nimport type { Engine } from '../engine/port.ts';\nexport const hosts = (engine: Engine) => [engine, database];",
+        "import { database } from '../../platform/database/database.ts';\nimport type { Engine } from '../../engine/port.ts';\nexport const hosts = (engine: Engine) => [engine, database];",
     'core/src/features/hosts/routes.ts':
-        "import { server } from '@hapi/hapi';\nimport { http } from '../http/server.ts';\nexport const routes = [server, http];",
-    'core/src/users/service.ts': 'export const users = 1;',
+        "import { server } from '@hapi/hapi';\nimport { http } from '../../server/http/server.ts';\nexport const routes = [server, http];",
+    'core/src/features/users/service.ts': 'export const users = 1;',
     'extensions/hello/src/index.ts':
         "import { sdk } from '@portico/sdk';\nimport type { contract } from '../../other/src/contract.ts';\nexport type Both = [typeof sdk, typeof contract];",
     'extensions/other/src/contract.ts': 'export const contract = 1;',
     'extensions/other/src/service.ts': 'export const service = 1;',
     'tools/start.mjs': "import 'node:fs';",
     'test/users.ts':
-        "import { users } from '../core/src/users/service.ts';\nimport '../core/src/main.ts';\nexport const lab = users;",
+        "import { users } from '../core/src/features/users/service.ts';\nimport '../core/src/main.ts';\nexport const lab = users;",
     'node_modules/@hapi/hapi/package.json':
         '{ "name": "@hapi/hapi", "version": "21.0.0", "main": "index.js" }',
     'node_modules/@hapi/hapi/index.js': 'exports.server = 1;'
@@ -59,28 +60,41 @@ const PLANTS: [rule: string, file: string, lines: string][] = [
         'registry/src/planted-4.ts',
         "import type { contract } from '../../extensions/other/src/contract.ts';\nexport type C = typeof contract;"
     ],
-    ['core-root', 'core/src/planted-5.ts', "import './hosts/service.ts';"],
-    ['core-root', 'core/src/planted-6.ts', "import './panel.ts';"],
-    ['core-db', 'core/src/db/planted-7.ts', "import '../hosts/service.ts';"],
-    ['core-http', 'core/src/http/planted-8.ts', "import '../users/service.ts';"],
-    ['core-gateway', 'core/src/gateway/planted-9.ts', "import '../users/service.ts';"],
+    ['core-platform', 'core/src/platform/planted-5.ts', "import '../features/hosts/service.ts';"],
+    ['core-platform', 'core/src/platform/planted-6.ts', "import '../panel.ts';"],
+    ['core-platform', 'core/src/platform/database/planted-7.ts', "import '../../features/hosts/service.ts';"],
+    ['core-http', 'core/src/server/http/planted-8.ts', "import '../../features/users/service.ts';"],
+    ['core-gateway', 'core/src/server/gateway/planted-9.ts', "import '../../features/users/service.ts';"],
     [
         'core-engine',
         'core/src/engine/planted-10.ts',
-        "import type { hosts } from '../hosts/service.ts';\nexport type H = typeof hosts;"
+        "import type { hosts } from '../features/hosts/service.ts';\nexport type H = typeof hosts;"
     ],
-    ['core-engine-routes', 'core/src/engine/routes.ts', "import '../hosts/service.ts';"],
-    ['core-outbound', 'core/src/outbound/planted-28.ts', "import '../users/service.ts';"],
-    ['core-feature', 'core/src/hosts/planted-11.ts', "import '../users/service.ts';"],
+    ['core-engine-routes', 'core/src/engine/routes.ts', "import '../features/hosts/service.ts';"],
+    [
+        'core-platform',
+        'core/src/platform/outbound/planted-28.ts',
+        "import '../../features/users/service.ts';"
+    ],
+    ['core-feature', 'core/src/features/hosts/planted-11.ts', "import '../users/service.ts';"],
     [
         'core-feature',
-        'core/src/hosts/planted-12.ts',
+        'core/src/features/hosts/planted-12.ts',
         "import type { users } from '../users/service.ts';\nexport type U = typeof users;"
     ],
-    ['core-feature', 'core/src/users/planted-13.ts', "import '../../../extensions/other/src/service.ts';"],
-    ['core-plugins', 'core/src/plugins/planted-14.ts', "import '../users/service.ts';"],
+    [
+        'core-feature',
+        'core/src/features/users/planted-13.ts',
+        "import '../../../../extensions/other/src/service.ts';"
+    ],
+    [
+        'core-plugin-manager',
+        'core/src/plugins/manager/planted-14.ts',
+        "import '../../features/users/service.ts';"
+    ],
+    ['core-plugin-runtime', 'core/src/plugins/runtime/planted-29.ts', "import '../manager/planted-14.ts';"],
     ['core-panel', 'core/src/panel.ts', "import '../../extensions/other/src/service.ts';"],
-    ['core-main', 'core/src/main.ts', "import './hosts/service.ts';"],
+    ['core-main', 'core/src/main.ts', "import './features/hosts/service.ts';"],
     ['core-cli', 'core/src/cli/planted-15.ts', "import '../../../extensions/other/src/service.ts';"],
     ['extension', 'extensions/hello/src/planted-16.ts', "import '../../../core/src/platform/errors.ts';"],
     ['extension', 'extensions/hello/src/planted-17.ts', "import '@portico/registry';"],
@@ -96,7 +110,7 @@ const PLANTS: [rule: string, file: string, lines: string][] = [
     ],
     [
         'hapi-at-the-edge',
-        'core/src/hosts/planted-20.ts',
+        'core/src/features/hosts/planted-20.ts',
         "import { server } from '@hapi/hapi';\nexport const s = server;"
     ],
     [
@@ -111,15 +125,15 @@ const PLANTS: [rule: string, file: string, lines: string][] = [
     ],
     [
         'engine-as-type',
-        'core/src/hosts/planted-22.ts',
-        "import { render } from '../engine/render/render.ts';\nexport const r = render;"
+        'core/src/features/hosts/planted-22.ts',
+        "import { render } from '../../engine/render/render.ts';\nexport const r = render;"
     ],
     ['entry-file', 'core/src/panel.ts', "import './main.ts';"],
-    ['no-cycle', 'core/src/users/service.ts', "import './partner.ts';"],
-    ['no-cycle', 'core/src/users/partner.ts', "import './service.ts';"],
-    ['no-row-from', 'core/src/elsewhere/planted-23.ts', "import '../errors.ts';"],
+    ['no-cycle', 'core/src/features/users/service.ts', "import './partner.ts';"],
+    ['no-cycle', 'core/src/features/users/partner.ts', "import './service.ts';"],
+    ['no-row-from', 'core/src/elsewhere/planted-23.ts', "import '../platform/errors.ts';"],
     ['no-row-orphan', 'core/src/elsewhere/planted-24.ts', 'export const alone = 1;'],
-    ['unresolved', 'core/src/users/planted-25.ts', "import './nowhere.ts';"],
+    ['unresolved', 'core/src/features/users/planted-25.ts', "import './nowhere.ts';"],
     ['tools', 'tools/planted-26.mjs', "import '../core/src/platform/errors.ts';"],
     ['sdk', 'sdk/src/planted-27.ts', "import '../../test/users.ts';"]
 ];

@@ -7,7 +7,7 @@ import type { Found, Place, PluginPackage, Registry, Skipped } from '@portico/re
 import type { Clock } from '../../platform/clock.ts';
 import type { Transaction } from '../../platform/database/database.ts';
 import type { Logger } from '../../platform/log.ts';
-import type { Blame } from './error-owner.ts';
+import type { Blame } from '../runtime/error-owner.ts';
 import { bindsSetup } from './capabilities.ts';
 import { count } from './quarantine.ts';
 import type {

@@ -6,7 +6,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { Log } from '../../platform/log.ts';
-import { Blame, isDeparture } from './error-owner.ts';
+import { Blame, isDeparture } from '../runtime/error-owner.ts';
 import { Boots } from './crash-loop.ts';
 import { PluginData } from './data-folders.ts';
 import { fragmentDrop } from './fragment-drop.ts';

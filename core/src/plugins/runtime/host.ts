@@ -13,7 +13,7 @@ import {
 } from '@portico/sdk/host';
 import { createHttpServer, type HttpServer } from '../../server/http/server.ts';
 import type { Route } from '../../server/http/route.ts';
-import type { Confine } from '../manager/error-owner.ts';
+import type { Confine } from './error-owner.ts';
 import { sandboxHeaders } from './answer-headers.ts';
 import { assetRoutes } from './assets.ts';
 import { confinedDoors, confinedGuest } from './confined.ts';
