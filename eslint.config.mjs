@@ -1,6 +1,9 @@
 import js from '@eslint/js';
+import importSort from 'eslint-plugin-simple-import-sort';
 import tsdoc from 'eslint-plugin-tsdoc';
 import typescript from 'typescript-eslint';
+
+import portico from './tools/lint/rules.mjs';
 
 // What a reviewer would otherwise have to say twice. Prettier formats; nothing here speaks of layout.
 
@@ -59,6 +62,9 @@ const CONTINUED_TESTS = [
     }
 ];
 
+// Node's modules, packages, our own files.
+const IMPORT_GROUPS = [['^node:'], ['^@?\\w'], ['^\\.']];
+
 // A leading underscore says: named on purpose, not used.
 const UNUSED = {
     argsIgnorePattern: '^_',
@@ -67,32 +73,48 @@ const UNUSED = {
     caughtErrors: 'none'
 };
 
-// A disabled rule says beside it why: `// eslint-disable-next-line rule -- the reason`.
-const explained = {
-    meta: {
-        type: 'problem',
-        schema: [],
-        messages: { reason: 'Say why the rule does not hold here: `-- the reason`.' }
-    },
-    create: (context) => ({
-        Program() {
-            for (const comment of context.sourceCode.getAllComments()) {
-                if (/^\s*eslint-disable/.test(comment.value) && !/\s--\s+\S/.test(comment.value)) {
-                    context.report({ loc: comment.loc, messageId: 'reason' });
-                }
-            }
-        }
-    })
+// What docs/glossary.md replaces, in names …
+const REFUSED_NAMES = {
+    door: 'route kind, plugin slot or API',
+    doors: 'route kinds, plugin slots or API',
+    journey: 'start',
+    road: 'start ports',
+    settle: 'reconcile',
+    fall: 'mark failed',
+    falls: 'quarantine',
+    boots: 'crash loop',
+    blame: 'error owner',
+    survey: 'inventory',
+    'way-back': 'rollback source',
+    turns: 'Mutex or KeyedMutex',
+    keeper: 'engine state',
+    works: 'engine context',
+    sketch: 'draft',
+    bring: 'sync',
+    doubt: 'invalidate',
+    building: 'plugin generation',
+    realm: 'guest runtime',
+    prover: 'plugin settings',
+    leftovers: 'leaks',
+    uses: 'usage log',
+    desk: 'admin',
+    fate: 'describe',
+    serving: 'proxy, served state or hosts service',
+    transfer: 'export section'
 };
+// … and in comments and messages.
+const REFUSED_PROSE = ['somebody', 'nobody', 'whoever', 'whomever'];
 
 export default typescript.config(
     { ignores: ['**/dist/', '**/node_modules/', 'test/fixtures/', 'data/'] },
     { linterOptions: { reportUnusedDisableDirectives: 'error' } },
     js.configs.recommended,
     {
-        plugins: { portico: { rules: { explained } } },
+        plugins: { portico, 'simple-import-sort': importSort },
         rules: {
-            'portico/explained': 'error',
+            'portico/explained-disable': 'error',
+            'no-duplicate-imports': 'error',
+            'simple-import-sort/imports': ['error', { groups: IMPORT_GROUPS }],
             eqeqeq: ['error', 'always', { null: 'ignore' }],
             'no-var': 'error',
             // A closure may need a name before the value that it stands for can be made.
@@ -134,13 +156,15 @@ export default typescript.config(
                 { considerDefaultExhaustiveForUnions: true }
             ],
             '@typescript-eslint/only-throw-error': 'error',
+            '@typescript-eslint/no-import-type-side-effects': 'error',
             '@typescript-eslint/consistent-type-imports': [
                 'error',
-                { fixStyle: 'separate-type-imports', disallowTypeAnnotations: false }
+                { fixStyle: 'inline-type-imports', disallowTypeAnnotations: false }
             ],
             '@typescript-eslint/no-unused-vars': ['error', UNUSED],
             '@typescript-eslint/naming-convention': [
                 'error',
+                { selector: 'variable', modifiers: ['const', 'global'], format: ['camelCase', 'PascalCase'] },
                 { selector: 'interface', format: ['PascalCase'], custom: { regex: '^I[A-Z]', match: false } }
             ],
             '@typescript-eslint/ban-ts-comment': [
@@ -166,7 +190,11 @@ export default typescript.config(
                 { name: 'EventSource', message: 'It connects without a look at the address.' }
             ],
             'no-restricted-imports': ['error', OUTBOUND],
-            'max-lines': ['error', { max: 400 }]
+            'max-lines': ['error', { max: 400 }],
+            'max-lines-per-function': ['error', { max: 80, skipBlankLines: true, skipComments: true }],
+            'portico/documented-export': 'error',
+            'portico/explained-cast': 'error',
+            'portico/glossary': ['error', REFUSED_NAMES, REFUSED_PROSE]
         }
     },
     {

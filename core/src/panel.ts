@@ -2,58 +2,30 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+
 import { alertOfPlugin, sendAlerts } from './composition/alerts.ts';
+import { createPluginCatalogue, createTransfer, pluginHooks } from './composition/import-export.ts';
+import { certificatesPort, hostsPort, networkPort } from './composition/plugin-ports.ts';
+import { createServing } from './composition/proxy.ts';
+import { openStorage } from './composition/storage.ts';
+import type { EngineDriver } from './engine/port.ts';
+import { engineRoutes } from './engine/routes.ts';
 import { createAudit } from './features/audit/audit.ts';
 import { auditRoutes } from './features/audit/routes.ts';
 import { createAuth } from './features/auth/auth.ts';
 import { authRoutes } from './features/auth/routes.ts';
 import { certificateRoutes } from './features/certificates/routes.ts';
-import { systemClock, type Clock } from './platform/clock.ts';
-import type { Config } from './platform/config.ts';
-import { awaitDataDir, prepareDataDir, databaseName } from './platform/data-dir.ts';
 import { dnsProviderRoutes } from './features/dns-providers/routes.ts';
-import type { EngineDriver } from './engine/port.ts';
-import { engineRoutes } from './engine/routes.ts';
-import { createGateway, type Gateway } from './server/gateway/gateway.ts';
-import {
-    createCoreHooks,
-    loginHooks,
-    notifyLater,
-    recordedHook,
-    type CoreHooks,
-    type HookTiming
-} from './platform/hooks.ts';
 import { hostRoutes } from './features/hosts/routes.ts';
-import { healthRoutes, type Readiness } from './server/http/health.ts';
-import { createIdempotency } from './server/http/idempotency/idempotency.ts';
-import { createOpenApi } from './server/http/openapi/document.ts';
-import { openApiRoutes } from './server/http/openapi/routes.ts';
-import type { HttpPorts } from './server/http/ports.ts';
-import { createHttpServer } from './server/http/server.ts';
-import { unknownPath } from './server/http/answer/unknown-path.ts';
 import { createKeptPlugins } from './features/import-export/plugins/kept.ts';
 import type { PluginCatalogue } from './features/import-export/ports.ts';
 import { importExportRoutes } from './features/import-export/routes.ts';
-import { createKeyring } from './platform/keyring.ts';
-import type { Log } from './platform/log.ts';
-import { removePanelAddress, writePanelAddress } from './platform/panel-address.ts';
-import { createServing } from './composition/proxy.ts';
-import { settingsRoutes } from './features/settings/routes.ts';
-import { createSettings } from './features/settings/settings.ts';
 import { createNotifications } from './features/notifications/notifications.ts';
 import { notificationRoutes } from './features/notifications/routes.ts';
-import { createOutbound } from './platform/outbound/client.ts';
-import { certificatesPort, hostsPort, networkPort } from './composition/plugin-ports.ts';
-import type { PluginHostPorts } from './plugins/runtime/ports.ts';
-import type { Lifecycle } from './plugins/manager/lifecycle.ts';
-import { createPlugins, type PluginsOptions } from './plugins/manager/plugins.ts';
-import { Prover } from './plugins/manager/plugin-settings.ts';
-import { pluginRoutes } from './plugins/manager/routes.ts';
-import { openStorage } from './composition/storage.ts';
-import { createSystemCall } from './server/http/request/system-call.ts';
+import { settingsRoutes } from './features/settings/routes.ts';
+import { createSettings } from './features/settings/settings.ts';
 import { taskRoutes } from './features/tasks/routes.ts';
 import { createTasks } from './features/tasks/tasks.ts';
-import { createPluginCatalogue, createTransfer, pluginHooks } from './composition/import-export.ts';
 import { Accounts } from './features/users/accounts.ts';
 import { Console } from './features/users/console.ts';
 import { createPasswords } from './features/users/passwords.ts';
@@ -61,6 +33,35 @@ import { corePermissions, createPermissions } from './features/users/permissions
 import { Roles } from './features/users/roles.ts';
 import { userRoutes } from './features/users/routes.ts';
 import { Users } from './features/users/users.ts';
+import { type Clock, systemClock } from './platform/clock.ts';
+import type { Config } from './platform/config.ts';
+import { awaitDataDir, databaseName, prepareDataDir } from './platform/data-dir.ts';
+import {
+    type CoreHooks,
+    createCoreHooks,
+    type HookTiming,
+    loginHooks,
+    notifyLater,
+    recordedHook
+} from './platform/hooks.ts';
+import { createKeyring } from './platform/keyring.ts';
+import type { Log } from './platform/log.ts';
+import { createOutbound } from './platform/outbound/client.ts';
+import { removePanelAddress, writePanelAddress } from './platform/panel-address.ts';
+import type { Lifecycle } from './plugins/manager/lifecycle.ts';
+import { Prover } from './plugins/manager/plugin-settings.ts';
+import { createPlugins, type PluginsOptions } from './plugins/manager/plugins.ts';
+import { pluginRoutes } from './plugins/manager/routes.ts';
+import type { PluginHostPorts } from './plugins/runtime/ports.ts';
+import { createGateway, type Gateway } from './server/gateway/gateway.ts';
+import { unknownPath } from './server/http/answer/unknown-path.ts';
+import { healthRoutes, type Readiness } from './server/http/health.ts';
+import { createIdempotency } from './server/http/idempotency/idempotency.ts';
+import { createOpenApi } from './server/http/openapi/document.ts';
+import { openApiRoutes } from './server/http/openapi/routes.ts';
+import type { HttpPorts } from './server/http/ports.ts';
+import { createSystemCall } from './server/http/request/system-call.ts';
+import { createHttpServer } from './server/http/server.ts';
 
 export interface Panel {
     readonly gateway: Gateway;

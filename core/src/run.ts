@@ -1,8 +1,9 @@
 /** The panel as a process: start, signals, end. The only place that exits while a panel runs. */
 import { enableCompileCache, flushCompileCache } from 'node:module';
+
+import type { Panel } from './panel.ts';
 import type { Config } from './platform/config.ts';
 import { createLog } from './platform/log.ts';
-import type { Panel } from './panel.ts';
 
 /** Runs the panel until a signal ends it; `SIGTERM` and `SIGINT` drain first. */
 export async function run(config: Config, { stopEngine }: { readonly stopEngine: boolean }): Promise<void> {

@@ -1,5 +1,5 @@
 /** Finds copies of what the panel supplies. A second SDK or MikroORM in one process has brands, metadata and connections of its own. */
-import { readFile, readdir, realpath, stat } from 'node:fs/promises';
+import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 
 const supplied = ['@portico/sdk', '@mikro-orm/core', '@mikro-orm/sqlite'];

@@ -1,6 +1,7 @@
 /** Finds plugins in folders, without running any of their code. What cannot be used is found too, with the reason. */
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+
 import { readManifest } from './manifest.ts';
 import type { Found, Place, Skipped } from './ports.ts';
 import { unsafe } from './writers.ts';

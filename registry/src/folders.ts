@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+
 import { stagingName } from './install.ts';
 
 const version = /^\d[^/]*-[0-9a-f]{8}-\d+$/;

@@ -2,16 +2,18 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+
 import semver from 'semver';
 import ssri from 'ssri';
+
 import { addressOf } from './address.ts';
 import { bundledCopy } from './copies.ts';
 import { InstallFailure, type StageFailure } from './failure.ts';
-import { readManifest, type PluginPackage } from './manifest.ts';
 import type { OwnLock } from './lock.ts';
-import type { InstallLimits, InstallOptions, InstallSource, Installed, RegistryOptions } from './ports.ts';
+import { type PluginPackage, readManifest } from './manifest.ts';
 import { assertGoing, runJob } from './npm/child.ts';
 import type { InstallJob } from './npm/job.ts';
+import type { Installed, InstallLimits, InstallOptions, InstallSource, RegistryOptions } from './ports.ts';
 import { hostConflict } from './resolve.ts';
 import { hashTree, syncFolder, TreeError } from './tree.ts';
 

@@ -3,7 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+
 import { isDefinition, type PluginDefinition } from '@portico/sdk';
+
 import { bundledCopy } from './copies.ts';
 import { entryOf } from './entry.ts';
 import type { LoadCode, StageFailure } from './failure.ts';

@@ -1,7 +1,8 @@
 /** Finds an installed version where the lock says that it lies, and believes nothing in it before its files are known to be the same. */
 import { join } from 'node:path';
+
 import { readPackage } from './discover.ts';
-import { readManifest, type ManifestFault } from './manifest.ts';
+import { type ManifestFault, readManifest } from './manifest.ts';
 import type { Found, Lock, LockEntry } from './ports.ts';
 
 export async function locate(

@@ -3,11 +3,13 @@
  * mounting and running are the panel's.
  */
 import { basename } from 'node:path';
+
 import type { PluginDefinition } from '@portico/sdk';
+
 import type { StageFailure } from './failure.ts';
 import type { PluginPackage } from './manifest.ts';
 import type { Found, Outcome } from './ports.ts';
-import { resolve, type Host } from './resolve.ts';
+import { type Host, resolve } from './resolve.ts';
 
 /** What a package carries from stage to stage. */
 interface Journey {

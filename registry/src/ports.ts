@@ -1,5 +1,6 @@
 /** What the registry needs and what it hands out, in one place: the core reads this file to use it. */
 import type { PluginDefinition } from '@portico/sdk';
+
 import type { Stage, StageFailure } from './failure.ts';
 import type { ManifestFault, PluginPackage } from './manifest.ts';
 import type { Host, Resolution } from './resolve.ts';

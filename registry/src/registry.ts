@@ -1,6 +1,7 @@
 /** The registry of one panel: what is on its disk, and what can be installed. */
 import { mkdir } from 'node:fs/promises';
 import { join, resolve as resolvePath } from 'node:path';
+
 import { addressOf } from './address.ts';
 import { discover } from './discover.ts';
 import { clearStaging, deleteFolder, versionFolders } from './folders.ts';

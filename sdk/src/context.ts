@@ -1,7 +1,9 @@
 /** A plugin's whole world: built by hand for one generation of it, and dead after that. */
 import type { FileHandle } from 'node:fs/promises';
 import type { Socket as NetSocket } from 'node:net';
+
 import type { EntityManager } from '@mikro-orm/sqlite';
+
 import type { ApiDoor } from './catalogue.ts';
 import type { HookName, Hooks, Outcome, Tap, TapOrder } from './hooks.ts';
 import type { AnySchema } from './joi.ts';

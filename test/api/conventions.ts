@@ -1,8 +1,10 @@
 /** Section 1 of the contract, sentence by sentence, from the outside. */
 import { connect } from 'node:net';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { faultsOf, outcome, startConsumer, type Consumer } from '../support/consumer.ts';
+
+import { type Consumer, faultsOf, outcome, startConsumer } from '../support/consumer.ts';
 import { createPanelProcess } from '../support/panel-process.ts';
 import { startUpstream, type TestUpstream } from '../support/upstream.ts';
 

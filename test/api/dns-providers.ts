@@ -1,13 +1,15 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { systemClock } from '../../core/src/platform/clock.ts';
+
 import { createZoneUpdater } from '../../core/src/features/dns-providers/rfc2136/rfc2136.ts';
-import { noBind, startBind, type Bind } from '../support/bind.ts';
+import { systemClock } from '../../core/src/platform/clock.ts';
+import { type Bind, noBind, startBind } from '../support/bind.ts';
 import { startPanel, type TestPanel } from '../support/panel.ts';
-import { startPebble, type Pebble } from '../support/pebble.ts';
+import { type Pebble, startPebble } from '../support/pebble.ts';
 import { until } from '../support/real-engine.ts';
 import { itUnless } from '../support/skip.ts';
 

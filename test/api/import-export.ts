@@ -3,8 +3,10 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import type { Answer } from '../support/client.ts';
 import { codeOf } from '../support/entrance.ts';
 import { adminPassword, startPanel, type TestPanel } from '../support/panel.ts';

@@ -1,18 +1,20 @@
 import { request } from 'node:http';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
+
 import type { OpenApiDocument } from '../../core/src/server/http/openapi/document.ts';
 import type { Answer } from '../support/client.ts';
-import { contractCheck, type ContractCheck } from '../support/contract.ts';
+import { type ContractCheck, contractCheck } from '../support/contract.ts';
 import {
     addressFaults,
     bodyFaults,
     memberFaults,
     oddBodies,
     strayQuery,
-    targetsOf,
-    type Target
+    type Target,
+    targetsOf
 } from '../support/faults.ts';
 import { validateDocument } from '../support/openapi-document.ts';
 import { startPanel, type TestPanel } from '../support/panel.ts';

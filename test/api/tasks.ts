@@ -1,5 +1,6 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { startPanel, type TestPanel } from '../support/panel.ts';
 
 export const lab = Lab.script();

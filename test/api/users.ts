@@ -1,13 +1,14 @@
-import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import {
+    type Answer,
     codeOf,
+    type Entrance,
     openEntrance,
     password,
     system,
-    systemCall,
-    type Answer,
-    type Entrance
+    systemCall
 } from '../support/entrance.ts';
 
 export const lab = Lab.script();

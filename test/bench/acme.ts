@@ -1,5 +1,6 @@
 /** How long a wildcard takes from the request until it is served, with a real CA, a real name server and a real engine. */
 import { connect } from 'node:tls';
+
 import { noBind, startBind } from '../support/bind.ts';
 import { startPanel } from '../support/panel.ts';
 import { startPebble } from '../support/pebble.ts';

@@ -3,6 +3,7 @@ import { cpSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { engineHome } from '../../core/src/engine/files/home.ts';
 import { startCaddy, type TestCaddy } from '../support/caddy.ts';
 import type { Client } from '../support/client.ts';

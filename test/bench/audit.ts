@@ -5,15 +5,16 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAudit, type Audit } from '../../core/src/features/audit/audit.ts';
+
+import { type Audit, createAudit } from '../../core/src/features/audit/audit.ts';
 import { auditEntities, auditMigrations } from '../../core/src/features/audit/entities.ts';
 import type { AuditFilter } from '../../core/src/features/audit/search/search.ts';
-import { systemClock } from '../../core/src/platform/clock.ts';
-import { openDatabase, type Database } from '../../core/src/platform/database/database.ts';
 import { settingsEntities, settingsMigrations } from '../../core/src/features/settings/entities.ts';
-import type { AuditEntry } from '../../core/src/server/http/ports.ts';
+import { systemClock } from '../../core/src/platform/clock.ts';
+import { type Database, openDatabase } from '../../core/src/platform/database/database.ts';
 import { createKeyring } from '../../core/src/platform/keyring.ts';
 import { createLog } from '../../core/src/platform/log.ts';
+import type { AuditEntry } from '../../core/src/server/http/ports.ts';
 import { number, type Report } from './report.ts';
 
 const total = Number(process.env['PORTICO_BENCH_ENTRIES'] ?? 250_000);

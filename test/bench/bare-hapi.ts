@@ -1,6 +1,8 @@
 /** The floor of every HTTP figure: hapi as it comes, with bodies from memory. */
 import type { AddressInfo } from 'node:net';
+
 import { server as createHapi } from '@hapi/hapi';
+
 import { asChild } from './child.ts';
 
 /** By path: an object that hapi turns into text for each request, or text that is ready. */

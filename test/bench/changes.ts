@@ -1,7 +1,9 @@
 /** Target 14: fifty changes in twenty seconds while sites are visited, downloads run and WebSockets are open. */
 import { get as httpGet } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { WebSocket } from 'ws';
+
 import type { Client } from '../support/client.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { nameOf, startFleet } from './fleet.ts';

@@ -1,5 +1,5 @@
 /** A process to compare with: a module that listens and says where. */
-import { fork, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 export interface Child<T> {

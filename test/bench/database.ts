@@ -2,11 +2,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import Sqlite from 'better-sqlite3';
+
+import { openStorage } from '../../core/src/composition/storage.ts';
 import { HostEntity } from '../../core/src/features/hosts/entities.ts';
 import { createHostList } from '../../core/src/features/hosts/list.ts';
 import { createHostStore } from '../../core/src/features/hosts/store.ts';
-import { openStorage } from '../../core/src/composition/storage.ts';
 import { rowsOf } from './fleet.ts';
 import { median, number, type Report } from './report.ts';
 

@@ -1,10 +1,11 @@
 /** A panel process with many hosts in it, put there past the API. */
 import { mkdirSync } from 'node:fs';
+
+import { openStorage } from '../../core/src/composition/storage.ts';
 import type { HostRow } from '../../core/src/engine/change.ts';
 import type { Site } from '../../core/src/engine/site.ts';
 import { createHostStore } from '../../core/src/features/hosts/store.ts';
 import { createKeyring } from '../../core/src/platform/keyring.ts';
-import { openStorage } from '../../core/src/composition/storage.ts';
 import { createPanelProcess, type PanelProcess } from '../support/panel-process.ts';
 import { testSite } from '../support/site.ts';
 

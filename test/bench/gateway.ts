@@ -1,9 +1,10 @@
 /** The panel's gateway and server factory alone, with as many routes as asked and the same route in a mounted server. */
 import { joi } from '@portico/sdk';
+
+import { createLog } from '../../core/src/platform/log.ts';
 import { createGateway } from '../../core/src/server/gateway/gateway.ts';
 import { json, type Route } from '../../core/src/server/http/route.ts';
 import { createHttpServer } from '../../core/src/server/http/server.ts';
-import { createLog } from '../../core/src/platform/log.ts';
 import { createTestPorts } from '../support/http-ports.ts';
 import { asChild } from './child.ts';
 

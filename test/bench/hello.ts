@@ -1,6 +1,7 @@
 /** The floor of starting: hapi, joi and MikroORM with twenty entities, a hundred routes, and nothing else. */
 import { enableCompileCache, flushCompileCache } from 'node:module';
 import type { AddressInfo } from 'node:net';
+
 import { asChild } from './child.ts';
 
 enableCompileCache();

@@ -1,7 +1,8 @@
 /** Target 5: what hooks cost, tapped and not. */
 import { createHookHost } from '@portico/sdk';
-import { costOfChange } from './write-cost.ts';
+
 import { median, number, type Report } from './report.ts';
+import { costOfChange } from './write-cost.ts';
 
 const calls = 20_000;
 const rounds = 7;

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
+
 import { median } from './report.ts';
 
 /** One server that is compared. */

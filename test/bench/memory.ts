@@ -1,5 +1,6 @@
 /** Target 13: the engine's memory, by hosts and after many reloads; and the panel's own. */
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { startUpstream } from '../support/upstream.ts';
 import { nameOf, startFleet } from './fleet.ts';
 import { memoryOf, statusOf } from './load.ts';

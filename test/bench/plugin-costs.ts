@@ -1,5 +1,6 @@
 /** Plugins in a process of their own, where nothing else uses memory: how long one takes to be mounted, and what it leaves and keeps. */
 import { definePlugin, joi, type PluginDefinition } from '@portico/sdk';
+
 import { createPluginRig, type PluginRig } from '../support/plugin-host.ts';
 import { asChild } from './child.ts';
 import { median } from './report.ts';

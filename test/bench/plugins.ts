@@ -1,11 +1,11 @@
 /** What plugins cost: to be there, to be reached, to be asked, and to be exchanged. */
+import { EventEmitter } from 'node:events';
 import { rmSync } from 'node:fs';
 import { request } from 'node:http';
-import { EventEmitter } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { server as createHapi } from '@hapi/hapi';
-import type { PluginCosts, PluginCostsAsked } from './plugin-costs.ts';
-import type { PluginGateway } from './plugin-gateway.ts';
+
 import { packageArchive } from '../support/archive.ts';
 import { createPanelProcess, type PanelProcess } from '../support/panel-process.ts';
 import { createPluginFolder, helloRoute, pluginModule } from '../support/plugin-folder.ts';
@@ -13,6 +13,8 @@ import { ended } from '../support/plugin-panel.ts';
 import { versionedPackage } from '../support/versioned-plugin.ts';
 import { startChild } from './child.ts';
 import { compare, memoryOf, ratio } from './load.ts';
+import type { PluginCosts, PluginCostsAsked } from './plugin-costs.ts';
+import type { PluginGateway } from './plugin-gateway.ts';
 import { median, number, type Report } from './report.ts';
 
 const plugins = 12;

@@ -1,12 +1,13 @@
 /** Target 15: starting, memory, sixteen logins at once, and the proof of work. */
-import { randomBytes, hash } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { Challenges } from '../../core/src/features/auth/login/challenge.ts';
-import { systemClock } from '../../core/src/platform/clock.ts';
 import { createPasswords } from '../../core/src/features/users/passwords.ts';
+import { systemClock } from '../../core/src/platform/clock.ts';
 import { solve } from '../support/client.ts';
 import { startChild } from './child.ts';
 import { startFleet } from './fleet.ts';

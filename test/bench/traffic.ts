@@ -1,7 +1,7 @@
 /** Target 12: requests through the engine with ten thousand hosts, against an engine with one route. */
 import { startCaddy } from '../support/caddy.ts';
 import { nameOf, startFleet } from './fleet.ts';
-import { compare, ratio, type Compared } from './load.ts';
+import { compare, type Compared, ratio } from './load.ts';
 import { startNginx } from './nginx.ts';
 import { number, type Report } from './report.ts';
 

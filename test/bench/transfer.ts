@@ -8,6 +8,7 @@ import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { seal } from '../../core/src/features/import-export/vault.ts';
 import { startPanel } from '../support/panel.ts';
 

@@ -1,9 +1,10 @@
 /** A few rounds of the crash harness; `npm run crash` does as many as one likes. */
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { createHarness, type Harness } from '../crash/harness.ts';
-import { createRandom } from '../crash/random.ts';
 import type { NemesisName } from '../crash/nemesis.ts';
+import { createRandom } from '../crash/random.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -4,10 +4,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import type { Client } from '../support/client.ts';
-import { createPanelProcess, processPassword, type PanelProcess } from '../support/panel-process.ts';
+import { createPanelProcess, type PanelProcess, processPassword } from '../support/panel-process.ts';
 import { startUpstream, type TestUpstream } from '../support/upstream.ts';
-import { createContenders, type Contenders } from './contenders.ts';
+import { type Contenders, createContenders } from './contenders.ts';
 import { nemeses, type Nemesis, type NemesisName } from './nemesis.ts';
 import type { Material } from './operations.ts';
 import type { Random } from './random.ts';
@@ -24,9 +25,9 @@ import {
     tokensHold,
     type Verification
 } from './verify.ts';
-import { startVisitors, type Site, type Visitors } from './visitors.ts';
-import { Writer } from './writer.ts';
+import { type Site, startVisitors, type Visitors } from './visitors.ts';
 import { emptyWorld } from './world.ts';
+import { Writer } from './writer.ts';
 
 export interface Round {
     readonly nemesis: string;

@@ -2,6 +2,7 @@
 import { watch } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { engineHome } from '../../core/src/engine/files/home.ts';
 import type { Client } from '../support/client.ts';
 import type { PanelProcess } from '../support/panel-process.ts';

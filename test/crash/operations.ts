@@ -1,6 +1,6 @@
 /** The changes that a writer makes: each with what the panel must hold once it has acted, whether its answer came or not. */
 import type { Random } from './random.ts';
-import { lasting, nameOf, withObjects, type Fields, type Kind, type World } from './world.ts';
+import { type Fields, type Kind, lasting, nameOf, withObjects, type World } from './world.ts';
 
 export interface Operation {
     readonly name: string;

@@ -1,5 +1,6 @@
 /** A restore of a revision, cut at any moment: every host is as it was then, or none is. */
 import { setTimeout as wait } from 'node:timers/promises';
+
 import type { Client } from '../support/client.ts';
 import type { PanelProcess } from '../support/panel-process.ts';
 import type { Random } from './random.ts';

@@ -1,9 +1,10 @@
 /** What must hold after every crash. Each function reports what does not. */
 import { setTimeout as wait } from 'node:timers/promises';
+
 import type { Client } from '../support/client.ts';
 import type { Random } from './random.ts';
 import { ask } from './visitors.ts';
-import { emptyWorld, kinds, lasting, nameOf, type Fields, type World } from './world.ts';
+import { emptyWorld, type Fields, kinds, lasting, nameOf, type World } from './world.ts';
 import type { Writer } from './writer.ts';
 
 export interface Verification {

@@ -1,6 +1,6 @@
 /** A client that changes things one after another and remembers what it was told: the history that the panel is held against. */
 import type { Answer, Client } from '../support/client.ts';
-import { nextOperation, type Material, type Operation } from './operations.ts';
+import { type Material, nextOperation, type Operation } from './operations.ts';
 import type { Random } from './random.ts';
 import { differences, emptyWorld, type Fields, type World } from './world.ts';
 

@@ -1,9 +1,11 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { Client, type Answer } from '../support/client.ts';
+
+import { type Answer, Client } from '../support/client.ts';
 import { blocksOf, checkedRows, readPage } from '../support/markdown.ts';
 import { startPanel, type TestPanel } from '../support/panel.ts';
 

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { corePermissions } from '../../core/src/features/users/permissions.ts';
 import { anchorsOf, blocksOf, checkedRows, linksOf, pages, readPage, root } from '../support/markdown.ts';
 

@@ -1,15 +1,17 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { usualRetryMs } from '../../core/src/features/notifications/courier.ts';
 import { usualPorts } from '../../core/src/features/notifications/email.ts';
 import { newSecret } from '../../core/src/features/notifications/webhook.ts';
-import { openNotifying, until, type Notifying } from '../support/notifying.ts';
+import { type Notifying, openNotifying, until } from '../support/notifying.ts';
 import { freePort } from '../support/real-engine.ts';
 import { callOf, person } from '../support/store.ts';
 

@@ -3,10 +3,12 @@ import { chmodSync, cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { KEPT } from '../../core/src/engine/revisions.ts';
+
 import { defaultTiming } from '../../core/src/engine/caddy/timing.ts';
+import { keptRevisions } from '../../core/src/engine/revisions.ts';
 import { Client } from '../support/client.ts';
 import { blocksOf, readPage, root } from '../support/markdown.ts';
 import { startPanel, type TestPanel } from '../support/panel.ts';
@@ -79,7 +81,7 @@ describe('docs/operations.md', { timeout: 120_000 }, () => {
 
     it('says the numbers as they are', () => {
         expect(page)
-            .to.include(`last ${KEPT} changes`)
+            .to.include(`last ${keptRevisions} changes`)
             .and.include(
                 `after ${defaultTiming.backoffMs / 1000} s at first and at most every ${defaultTiming.backoffCapMs / 1000} s`
             );

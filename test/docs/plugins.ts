@@ -3,8 +3,10 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writ
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { blocksOf, readPage, root } from '../support/markdown.ts';
 import { pluginPages } from '../support/plugin-reference.ts';
 

@@ -2,8 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { createFaultyEngine } from '../support/faulty-engine.ts';
 import { expectNoMore, held } from '../support/held.ts';
 import { startPanel } from '../support/panel.ts';

@@ -1,7 +1,8 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { InstallFailure, type Registry } from '../../registry/src/index.ts';
-import { startNpmRegistry, type NpmRegistry } from '../support/npm-registry.ts';
+import { type NpmRegistry, startNpmRegistry } from '../support/npm-registry.ts';
 import { pluginPackage, tryRegistry } from '../support/plugin-packages.ts';
 
 export const lab = Lab.script();

@@ -3,11 +3,13 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { InstallFailure, type Registry, type RegistryOptions } from '../../registry/src/index.ts';
-import { archiveOf, packageArchive, tarOf, type ArchiveEntry } from '../support/archive.ts';
-import { startNpmRegistry, type NpmRegistry } from '../support/npm-registry.ts';
+import { type ArchiveEntry, archiveOf, packageArchive, tarOf } from '../support/archive.ts';
+import { type NpmRegistry, startNpmRegistry } from '../support/npm-registry.ts';
 import { pluginCode, pluginPackage, refusal, tryRegistry } from '../support/plugin-packages.ts';
 
 export const lab = Lab.script();

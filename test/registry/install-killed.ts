@@ -2,9 +2,11 @@ import { spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { startNpmRegistry, type NpmRegistry } from '../support/npm-registry.ts';
+
+import { type NpmRegistry, startNpmRegistry } from '../support/npm-registry.ts';
 import { pluginCode, pluginPackage, tryRegistry } from '../support/plugin-packages.ts';
 
 export const lab = Lab.script();

@@ -1,10 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import type { Installed, Registry } from '../../registry/src/index.ts';
 import { packageArchive } from '../support/archive.ts';
-import { startNpmRegistry, type NpmRegistry } from '../support/npm-registry.ts';
+import { type NpmRegistry, startNpmRegistry } from '../support/npm-registry.ts';
 import { pluginCode, pluginPackage, refusal, tryRegistry } from '../support/plugin-packages.ts';
 
 export const lab = Lab.script();

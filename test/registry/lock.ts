@@ -11,8 +11,10 @@ import {
     writeFileSync
 } from 'node:fs';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import type { Installed, Registry } from '../../registry/src/index.ts';
 import { packageArchive } from '../support/archive.ts';
 import { pluginCode, pluginPackage, tryRegistry } from '../support/plugin-packages.ts';

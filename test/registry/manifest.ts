@@ -1,5 +1,6 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { readManifest } from '../../registry/src/index.ts';
 
 export const lab = Lab.script();

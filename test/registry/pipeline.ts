@@ -2,8 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { createRegistry, type Outcome, type Registry } from '../../registry/src/index.ts';
 import { pluginCode, pluginPackage } from '../support/plugin-packages.ts';
 

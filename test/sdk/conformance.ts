@@ -1,9 +1,11 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { runConformance, type ConformanceOptions, type ConformanceReport } from '@portico/sdk/testing';
+import { type ConformanceOptions, type ConformanceReport, runConformance } from '@portico/sdk/testing';
+
 import { root as repository } from '../support/markdown.ts';
 
 export const lab = Lab.script();

@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { createHookHost, isFailure, type HookHost, type TapFailure } from '@portico/sdk';
+import { createHookHost, type HookHost, isFailure, type TapFailure } from '@portico/sdk';
 
 export const lab = Lab.script();
 const { beforeEach, describe, it } = lab;

@@ -1,6 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { createTestHost, type TestHost } from '@portico/sdk/testing';
+
 import { createPluginRig, type PluginRig } from '../support/plugin-host.ts';
 import { math, probe } from '../support/probe-plugin.ts';
 

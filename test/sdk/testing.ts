@@ -1,17 +1,18 @@
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import {
+    type Actor,
+    type Call,
+    type Context,
     contract,
     definePlugin,
     errors,
     joi,
-    type Actor,
-    type Call,
-    type Context,
     type PluginDefinition
 } from '@portico/sdk';
 import {
@@ -21,6 +22,7 @@ import {
     type TestHost,
     type TestHostOptions
 } from '@portico/sdk/testing';
+
 import { root } from '../support/markdown.ts';
 
 export const lab = Lab.script();

@@ -13,10 +13,12 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { prepareDataDir } from '../../core/src/platform/data-dir.ts';
+
 import { engineHome } from '../../core/src/engine/files/home.ts';
+import { prepareDataDir } from '../../core/src/platform/data-dir.ts';
 import { Client } from '../support/client.ts';
 import { startPanel } from '../support/panel.ts';
 

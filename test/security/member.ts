@@ -1,6 +1,7 @@
 /** Somebody with an account and some authority, who wants more of it, or wants it for longer. */
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import type { Answer } from '../support/client.ts';
 import { createFaultyEngine } from '../support/faulty-engine.ts';
 import { adminPassword, startPanel, type TestPanel } from '../support/panel.ts';

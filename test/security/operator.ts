@@ -1,8 +1,10 @@
 /** Somebody who may change hosts, and reaches through them for more. */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import type { Answer } from '../support/client.ts';
 import { createFaultyEngine } from '../support/faulty-engine.ts';
 import { startPanel, type TestPanel } from '../support/panel.ts';

@@ -2,12 +2,14 @@
 import { getEventListeners } from 'node:events';
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { createGateway } from '../../core/src/server/gateway/gateway.ts';
+import { liftTicket, ticketOf } from '../../core/src/server/http/request/ticket.ts';
 import { stream } from '../../core/src/server/http/route.ts';
 import { createHttpServer } from '../../core/src/server/http/server.ts';
-import { liftTicket, ticketOf } from '../../core/src/server/http/request/ticket.ts';
 import { Client } from '../support/client.ts';
 import { createFaultyEngine } from '../support/faulty-engine.ts';
 import { createTestPorts } from '../support/http-ports.ts';

@@ -3,12 +3,14 @@ import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:f
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { packageArchive } from '../support/archive.ts';
 import type { Answer } from '../support/client.ts';
 import { adminPassword, startPanel, type TestPanel } from '../support/panel.ts';
-import { createPluginFolder, helloRoute, pluginModule, type PluginFolder } from '../support/plugin-folder.ts';
+import { createPluginFolder, helloRoute, type PluginFolder, pluginModule } from '../support/plugin-folder.ts';
 import { ended } from '../support/plugin-panel.ts';
 import { until } from '../support/real-engine.ts';
 import { versionedPackage } from '../support/versioned-plugin.ts';

@@ -7,9 +7,11 @@ import { randomBytes } from 'node:crypto';
 import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { engineHome, type EngineFolders } from '../../core/src/engine/files/home.ts';
+
+import { type EngineFolders, engineHome } from '../../core/src/engine/files/home.ts';
 import { Client } from '../support/client.ts';
 import { codeOf } from '../support/entrance.ts';
 import { createPanelProcess, type PanelProcess } from '../support/panel-process.ts';
@@ -44,7 +46,6 @@ describe('a secret', { timeout: 240_000 }, () => {
         return text;
     };
     const must = async (answer: ReturnType<Client['get']>): Promise<any> => {
-        // eslint-disable-line @typescript-eslint/no-explicit-any -- answers of every shape
         const { status, data, text } = await answer;
         expect(status, text.slice(0, 300)).to.be.below(300);
         return data;

@@ -3,8 +3,10 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { startFastcgi, type TestResponder } from '../support/fastcgi.ts';
 import { startPanel, type TestPanel } from '../support/panel.ts';
 import { received, startUpstream, type TestUpstream } from '../support/upstream.ts';

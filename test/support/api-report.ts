@@ -1,7 +1,9 @@
 /** What the SDK exports, as text: one page for each entry point, so that a change of the API is seen as a change of a file. */
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+
 import ts from 'typescript';
+
 import { root } from './markdown.ts';
 
 /** One page as it should be. */

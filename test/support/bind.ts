@@ -2,7 +2,7 @@
  * A real BIND with a zone that may be updated with a key, as nobody. BIND listens on 127.0.0.1 only, so a relay gives it port 53 of an
  * address of the loopback of its own: where name servers are looked for. The relay can also spoil what passes.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { Resolver } from 'node:dns/promises';
@@ -11,6 +11,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } f
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { freePort, until } from './real-engine.ts';
 
 export interface Bind {

@@ -1,28 +1,24 @@
 /** A real engine for tests of the compiler: `caddy run` in a temporary folder, on loopback, without the panel's driver. */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { request as httpRequest } from 'node:http';
-import type { IncomingHttpHeaders } from 'node:http';
-import { request as httpsRequest } from 'node:https';
-import type { RequestOptions } from 'node:https';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { type IncomingHttpHeaders, request as httpRequest } from 'node:http';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
+import { createSiteTable, type SiteTable } from '../../core/src/engine/files/table/table.ts';
+import type { EngineConfig } from '../../core/src/engine/port.ts';
 import type { CompileContext } from '../../core/src/engine/render/compile/context.ts';
 import { engineFeatures } from '../../core/src/engine/render/features.ts';
-import type { EngineConfig } from '../../core/src/engine/port.ts';
-import { createProjection } from '../../core/src/engine/render/projection/projection.ts';
-import type {
-    Projection,
-    ProjectionChange,
-    ProjectionStep
+import {
+    createProjection,
+    type Projection,
+    type ProjectionChange,
+    type ProjectionStep
 } from '../../core/src/engine/render/projection/projection.ts';
 import type { EngineSettings } from '../../core/src/engine/site.ts';
-import { createSiteTable } from '../../core/src/engine/files/table/table.ts';
-import type { SiteTable } from '../../core/src/engine/files/table/table.ts';
 
 export interface Reply {
     readonly status: number;

@@ -1,6 +1,6 @@
 /** A plain HTTP client of the panel: no library's opinions on what is sent, and the ten lines that solve a challenge. */
 import { createHash } from 'node:crypto';
-import { request, type IncomingHttpHeaders } from 'node:http';
+import { type IncomingHttpHeaders, request } from 'node:http';
 
 export interface Answer {
     readonly status: number;

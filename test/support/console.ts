@@ -1,28 +1,28 @@
 /** The command line as a user calls it, and data folders for it to work on. */
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
+import { openStorage } from '../../core/src/composition/storage.ts';
+import { engineHome } from '../../core/src/engine/files/home.ts';
 import { createAudit } from '../../core/src/features/audit/audit.ts';
 import { createAuth } from '../../core/src/features/auth/auth.ts';
-import { systemClock } from '../../core/src/platform/clock.ts';
-import { readConfig } from '../../core/src/platform/config.ts';
-import { lockDataDir, prepareDataDir } from '../../core/src/platform/data-dir.ts';
-import { engineHome } from '../../core/src/engine/files/home.ts';
-import { createKeyring } from '../../core/src/platform/keyring.ts';
-import { createLog } from '../../core/src/platform/log.ts';
 import { createSettings } from '../../core/src/features/settings/settings.ts';
-import { openStorage } from '../../core/src/composition/storage.ts';
-import { createSystemCall } from '../../core/src/server/http/request/system-call.ts';
 import { Accounts } from '../../core/src/features/users/accounts.ts';
 import { Console } from '../../core/src/features/users/console.ts';
 import { createPasswords } from '../../core/src/features/users/passwords.ts';
 import { createPermissions } from '../../core/src/features/users/permissions.ts';
 import { Roles } from '../../core/src/features/users/roles.ts';
 import { Users } from '../../core/src/features/users/users.ts';
+import { systemClock } from '../../core/src/platform/clock.ts';
+import { readConfig } from '../../core/src/platform/config.ts';
+import { lockDataDir, prepareDataDir } from '../../core/src/platform/data-dir.ts';
+import { createKeyring } from '../../core/src/platform/keyring.ts';
+import { createLog } from '../../core/src/platform/log.ts';
+import { createSystemCall } from '../../core/src/server/http/request/system-call.ts';
 
 export const shim = resolve(import.meta.dirname, '../../core/bin/portico.js');
 

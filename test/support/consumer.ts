@@ -1,10 +1,11 @@
 /** What somebody has who writes a client against the documented API: a panel with its engine, every answer held against the document, and visitors of the sites. */
-import { request as plainRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import type { TLSSocket } from 'node:tls';
+
 import type { OpenApiDocument } from '../../core/src/server/http/openapi/document.ts';
 import type { Answer } from './client.ts';
-import { contractCheck, type ContractCheck } from './contract.ts';
+import { type ContractCheck, contractCheck } from './contract.ts';
 import { startPanel, type TestPanel, type TestPanelOptions } from './panel.ts';
 
 export interface Visit {

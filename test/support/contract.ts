@@ -1,5 +1,6 @@
 /** Holds live answers against the OpenAPI document: every one, whoever asked, must be what the document says. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+
 import type { OpenApiDocument } from '../../core/src/server/http/openapi/document.ts';
 
 type Headers = Readonly<Record<string, string | string[] | number | undefined>>;

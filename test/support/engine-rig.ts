@@ -1,7 +1,7 @@
 /** The engine service over a real database, with hosts, settings and certificates kept as simply as can be. */
-import { defineEntity } from '@mikro-orm/core';
-import type { EntitySchema } from '@mikro-orm/core';
+import { defineEntity, type EntitySchema } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
+
 import { createCaddyDriver } from '../../core/src/engine/caddy/caddy.ts';
 import type {
     CertificatePem,
@@ -18,12 +18,10 @@ import type { EngineFolders } from '../../core/src/engine/files/home.ts';
 import type { EngineDriver } from '../../core/src/engine/port.ts';
 import type { EngineOptions, EngineService } from '../../core/src/engine/service.ts';
 import type { EngineSettings, Site, SiteCertificate } from '../../core/src/engine/site.ts';
-import { createFaultyEngine } from './faulty-engine.ts';
-import type { FaultyEngine } from './faulty-engine.ts';
+import { createFaultyEngine, type FaultyEngine } from './faulty-engine.ts';
 import { createRealEngine, freePort } from './real-engine.ts';
 import { testSite } from './site.ts';
-import { handClock, openStore } from './store.ts';
-import type { Store } from './store.ts';
+import { handClock, openStore, type Store } from './store.ts';
 
 const HostEntity = defineEntity({
     name: 'TestHost',

@@ -1,15 +1,13 @@
 /** Accounts and logins on a real database behind a real HTTP server, with a clock by hand, a record in memory, and hashes that are cheap and counted. */
 import { createHash } from 'node:crypto';
-import { hash as argon2, verify as verifyArgon2 } from '@node-rs/argon2';
+
 import type { EntitySchema } from '@mikro-orm/core';
+import { hash as argon2, verify as verifyArgon2 } from '@node-rs/argon2';
 import { generateSync } from 'otplib';
-import { createAuth, type Auth, type AuthLimits } from '../../core/src/features/auth/auth.ts';
+
+import { type Auth, type AuthLimits, createAuth } from '../../core/src/features/auth/auth.ts';
 import { authEntities, authMigrations } from '../../core/src/features/auth/entities.ts';
 import { authRoutes } from '../../core/src/features/auth/routes.ts';
-import type { Call, Caller } from '../../core/src/platform/call.ts';
-import { createHttpServer, type HttpServer } from '../../core/src/server/http/server.ts';
-import type { AuditEntry, Recorder } from '../../core/src/server/http/ports.ts';
-import { json, stream, type Route } from '../../core/src/server/http/route.ts';
 import { Accounts } from '../../core/src/features/users/accounts.ts';
 import { Console } from '../../core/src/features/users/console.ts';
 import { userEntities, userMigrations } from '../../core/src/features/users/entities.ts';
@@ -18,8 +16,12 @@ import { createPermissions, type Permissions } from '../../core/src/features/use
 import { Roles } from '../../core/src/features/users/roles.ts';
 import { userRoutes } from '../../core/src/features/users/routes.ts';
 import { Users } from '../../core/src/features/users/users.ts';
+import type { Call, Caller } from '../../core/src/platform/call.ts';
+import type { AuditEntry, Recorder } from '../../core/src/server/http/ports.ts';
+import { json, type Route, stream } from '../../core/src/server/http/route.ts';
+import { createHttpServer, type HttpServer } from '../../core/src/server/http/server.ts';
 import { createTestPorts } from './http-ports.ts';
-import { handClock, openStore, type HandClock, type Store } from './store.ts';
+import { type HandClock, handClock, openStore, type Store } from './store.ts';
 
 /** What came back over HTTP. */
 export interface Answer {

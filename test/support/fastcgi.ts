@@ -1,7 +1,5 @@
 /** A FastCGI responder that tells what reached it: what PHP's process manager would see. */
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
-import type { Socket } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 
 export interface TestResponder {
     readonly address: string;

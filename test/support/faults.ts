@@ -1,5 +1,6 @@
 /** Requests that must be refused, made of the OpenAPI document: whatever is sent wrongly, wherever, to whichever operation. */
 import fc from 'fast-check';
+
 import type { OpenApiDocument } from '../../core/src/server/http/openapi/document.ts';
 import type { Operation } from '../../core/src/server/http/openapi/operation.ts';
 import { at, createValidator } from './contract.ts';

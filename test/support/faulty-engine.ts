@@ -1,12 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { EngineRejected, EngineUnavailable } from '../../core/src/engine/port.ts';
-import type {
-    EngineConfig,
-    EngineDriver,
-    EngineProcess,
-    EngineState,
-    EngineUpstream
+import {
+    type EngineConfig,
+    type EngineDriver,
+    type EngineProcess,
+    EngineRejected,
+    type EngineState,
+    EngineUnavailable,
+    type EngineUpstream
 } from '../../core/src/engine/port.ts';
 
 /** What an operation does instead of working. `hang` lasts until `release`, `stop` or `close`. */

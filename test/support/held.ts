@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+
 import { expect } from '@hapi/code';
 
 /** What a hundred generations may leave in the heap: far less than one generation takes, which is some 300 KB. */

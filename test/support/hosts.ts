@@ -1,18 +1,19 @@
 /** Hosts and certificates on a real database and the real queue, with an engine in memory. For tests of their services alone. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { certificateEntities, certificateMigrations } from '../../core/src/features/certificates/entities.ts';
-import { createAcmeAccounts } from '../../core/src/features/certificates/acme/accounts.ts';
-import { createEngineCertificates } from '../../core/src/features/certificates/engine-certificates.ts';
-import { createCertificates, type Certificates } from '../../core/src/features/certificates/service.ts';
-import { createCertificateStore } from '../../core/src/features/certificates/store.ts';
+
 import { createEngine } from '../../core/src/engine/engine.ts';
 import { engineEntities, engineMigrations } from '../../core/src/engine/entities.ts';
-import { engineHome, prepareHome, type EngineFolders } from '../../core/src/engine/files/home.ts';
+import { type EngineFolders, engineHome, prepareHome } from '../../core/src/engine/files/home.ts';
 import { advancedOf, maskConfig } from '../../core/src/engine/mask.ts';
 import { unsupportedPlaceholders } from '../../core/src/engine/render/placeholder.ts';
 import type { EngineService } from '../../core/src/engine/service.ts';
 import type { EngineSettings } from '../../core/src/engine/site.ts';
+import { createAcmeAccounts } from '../../core/src/features/certificates/acme/accounts.ts';
+import { createEngineCertificates } from '../../core/src/features/certificates/engine-certificates.ts';
+import { certificateEntities, certificateMigrations } from '../../core/src/features/certificates/entities.ts';
+import { type Certificates, createCertificates } from '../../core/src/features/certificates/service.ts';
+import { createCertificateStore } from '../../core/src/features/certificates/store.ts';
 import { createChecklist } from '../../core/src/features/hosts/checklist.ts';
 import { hostEntities, hostMigrations } from '../../core/src/features/hosts/entities.ts';
 import { createHostList } from '../../core/src/features/hosts/list.ts';
@@ -21,7 +22,7 @@ import { covers } from '../../core/src/features/hosts/safety.ts';
 import { createHosts, type HostHooks, type Hosts } from '../../core/src/features/hosts/service.ts';
 import { createHostStore, type Store as HostRows } from '../../core/src/features/hosts/store.ts';
 import { createFaultyEngine, type FaultyEngine } from './faulty-engine.ts';
-import { handClock, openStore, type HandClock, type Store } from './store.ts';
+import { type HandClock, handClock, openStore, type Store } from './store.ts';
 
 export interface HostKit {
     readonly store: Store;

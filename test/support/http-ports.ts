@@ -1,9 +1,9 @@
 /** The HTTP factory's ports by hand: a few fixed callers, a record in memory, and no idempotency store. For tests of the factory alone. */
 import type { Caller } from '../../core/src/platform/call.ts';
 import { fail } from '../../core/src/platform/errors.ts';
+import { createLog } from '../../core/src/platform/log.ts';
 import type { AuditEntry, HttpPorts, KeptReply } from '../../core/src/server/http/ports.ts';
 import { effectOf } from '../../core/src/server/http/route.ts';
-import { createLog } from '../../core/src/platform/log.ts';
 
 export interface TestPorts extends HttpPorts {
     readonly recorded: AuditEntry[];

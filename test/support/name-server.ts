@@ -1,7 +1,7 @@
 /** A DNS server that answers what a test says, on the loopback. It knows questions for A and AAAA, and no caching. */
 import { createSocket } from 'node:dgram';
-import { once } from 'node:events';
 import { Resolver } from 'node:dns/promises';
+import { once } from 'node:events';
 import { isIPv4 } from 'node:net';
 
 export interface NameServer {

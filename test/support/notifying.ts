@@ -1,10 +1,8 @@
 /** The notifications of a panel, on a real database and the real way out. Run as a program, it tells one thing and is killed in the middle of it. */
 import { pathToFileURL } from 'node:url';
+
 import type { EntitySchema } from '@mikro-orm/core';
-import { systemClock } from '../../core/src/platform/clock.ts';
-import { openDatabase } from '../../core/src/platform/database/database.ts';
-import { createKeyring } from '../../core/src/platform/keyring.ts';
-import { createLog } from '../../core/src/platform/log.ts';
+
 import {
     notificationEntities,
     notificationMigrations
@@ -14,6 +12,10 @@ import {
     type Notifications,
     type NotificationsOptions
 } from '../../core/src/features/notifications/notifications.ts';
+import { systemClock } from '../../core/src/platform/clock.ts';
+import { openDatabase } from '../../core/src/platform/database/database.ts';
+import { createKeyring } from '../../core/src/platform/keyring.ts';
+import { createLog } from '../../core/src/platform/log.ts';
 import { createOutbound } from '../../core/src/platform/outbound/client.ts';
 import { openStore, type Store } from './store.ts';
 

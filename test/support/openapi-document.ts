@@ -1,5 +1,6 @@
 /** What makes a document OpenAPI 3.1, checked by hand where the specification has no schema at hand, and by the dialect's own for every schema. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
+
 import type { OpenApiDocument } from '../../core/src/server/http/openapi/document.ts';
 import { at } from './contract.ts';
 

@@ -1,10 +1,11 @@
 /** The panel as a process of its own, as it is started for people: for what only a process can suffer or be measured by. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+
 import { engineHome } from '../../core/src/engine/files/home.ts';
 import { Client } from './client.ts';
 import { freePort } from './real-engine.ts';

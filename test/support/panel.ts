@@ -2,10 +2,11 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readConfig, type Config } from '../../core/src/platform/config.ts';
+
 import { engineHome } from '../../core/src/engine/files/home.ts';
-import { createLog } from '../../core/src/platform/log.ts';
 import { createPanel, type Panel, type PanelOptions } from '../../core/src/panel.ts';
+import { type Config, readConfig } from '../../core/src/platform/config.ts';
+import { createLog } from '../../core/src/platform/log.ts';
 import { Client, type Watch } from './client.ts';
 import { freePort } from './real-engine.ts';
 

@@ -1,12 +1,13 @@
 /** A real ACME server (Pebble), with a proxy before it that can answer in its place. */
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, request as httpsRequest } from 'node:https';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer, request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { freePort, until } from './real-engine.ts';
 
 export interface Pebble {

@@ -2,21 +2,20 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import type { EntitySchema } from '@mikro-orm/core';
-import type { PluginDefinition } from '@portico/sdk';
 import type { Manifest } from '@portico/registry';
+import type { PluginDefinition } from '@portico/sdk';
+
+import { networkPort } from '../../core/src/composition/plugin-ports.ts';
+import { taskEntities, taskMigrations } from '../../core/src/features/tasks/entities.ts';
+import { createTasks, type Tasks } from '../../core/src/features/tasks/tasks.ts';
 import type { Caller } from '../../core/src/platform/call.ts';
 import type { Clock } from '../../core/src/platform/clock.ts';
 import { openDatabase } from '../../core/src/platform/database/database.ts';
 import { fail } from '../../core/src/platform/errors.ts';
-import { createGateway, type Gateway } from '../../core/src/server/gateway/gateway.ts';
-import { createCoreHooks, type CoreHooks } from '../../core/src/platform/hooks.ts';
-import type { AuditEntry } from '../../core/src/server/http/ports.ts';
-import { json, type Route } from '../../core/src/server/http/route.ts';
-import { createHttpServer } from '../../core/src/server/http/server.ts';
+import { type CoreHooks, createCoreHooks } from '../../core/src/platform/hooks.ts';
 import { createKeyring } from '../../core/src/platform/keyring.ts';
-import { networkPort } from '../../core/src/composition/plugin-ports.ts';
-import { createPluginHost } from '../../core/src/plugins/runtime/host.ts';
 import { pluginHostEntities, pluginHostMigrations } from '../../core/src/plugins/runtime/entities.ts';
 import type {
     Capabilities,
@@ -24,9 +23,12 @@ import type {
     GenerationOptions,
     PluginHost
 } from '../../core/src/plugins/runtime/generation.ts';
+import { createPluginHost } from '../../core/src/plugins/runtime/host.ts';
 import type { PluginHostPorts } from '../../core/src/plugins/runtime/ports.ts';
-import { taskEntities, taskMigrations } from '../../core/src/features/tasks/entities.ts';
-import { createTasks, type Tasks } from '../../core/src/features/tasks/tasks.ts';
+import { createGateway, type Gateway } from '../../core/src/server/gateway/gateway.ts';
+import type { AuditEntry } from '../../core/src/server/http/ports.ts';
+import { json, type Route } from '../../core/src/server/http/route.ts';
+import { createHttpServer } from '../../core/src/server/http/server.ts';
 import { caller, createTestPorts, type TestPorts } from './http-ports.ts';
 
 export interface PluginRig {

@@ -1,10 +1,12 @@
 /** What is said of plugins in tables, made of the code: the manifest's schema, the context, the hooks, the failures. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+
 import type { AnySchema } from '@portico/sdk';
 import { boundaryErrors } from '@portico/sdk/host';
 import type Joi from 'joi';
 import ts from 'typescript';
+
 import { jsonSchemaOf } from '../../core/src/server/http/json-schema/json-schema.ts';
 import { manifestSchema } from '../../registry/src/index.ts';
 import type { ApiPage } from './api-report.ts';

@@ -1,6 +1,8 @@
 /** A bare worker thread with the probe plugin in it: the boundary over a message port, and nothing else. */
 import { parentPort, workerData } from 'node:worker_threads';
+
 import { createGuest, createLink, type Guest, type HostDoors, type LocalDoors } from '@portico/sdk/host';
+
 import { openPluginDatabase, type PluginDatabase } from '../../core/src/plugins/runtime/database.ts';
 import { probe } from './probe-plugin.ts';
 

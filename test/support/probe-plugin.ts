@@ -1,5 +1,5 @@
 /** One plugin with a route of every kind, and a partner of it: what must answer alike wherever its code runs. */
-import { contract, defineErrors, definePlugin, errors, joi, reply, type Call } from '@portico/sdk';
+import { type Call, contract, defineErrors, definePlugin, errors, joi, reply } from '@portico/sdk';
 import { defineEntity, p } from '@portico/sdk/db';
 
 const failures = defineErrors({ TEAPOT: { code: 41850, message: 'I am a teapot' } });

@@ -1,14 +1,11 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { AddressInfo } from 'node:net';
 
-import { createCaddyDriver } from '../../core/src/engine/caddy/caddy.ts';
-import { adminConfig, engineHome } from '../../core/src/engine/files/home.ts';
-import type { CaddyDriverOptions } from '../../core/src/engine/caddy/caddy.ts';
-import type { EngineFolders } from '../../core/src/engine/files/home.ts';
+import { type CaddyDriverOptions, createCaddyDriver } from '../../core/src/engine/caddy/caddy.ts';
+import { adminConfig, type EngineFolders, engineHome } from '../../core/src/engine/files/home.ts';
 import type { EngineConfig, EngineDriver } from '../../core/src/engine/port.ts';
 
 /** A data folder with a real engine's driver, both of which `close` removes with everything that was started. */
@@ -27,7 +24,14 @@ export interface RealEngine {
 const silence = (): void => undefined;
 
 /** Fast enough for tests, slow enough for a busy machine. */
-const TIMING = { tickMs: 50, pingEveryMs: 250, pingMs: 2000, pingsMissed: 2, backoffMs: 100, graceMs: 2000 };
+const quickTiming = {
+    tickMs: 50,
+    pingEveryMs: 250,
+    pingMs: 2000,
+    pingsMissed: 2,
+    backoffMs: 100,
+    graceMs: 2000
+};
 
 /** @param below - folders between the temporary folder and the data folder */
 export const createRealEngine = (options: Partial<CaddyDriverOptions> = {}, below = ''): RealEngine => {
@@ -43,7 +47,7 @@ export const createRealEngine = (options: Partial<CaddyDriverOptions> = {}, belo
             dataDir,
             user: null,
             log: { info: silence, warn: silence, error: silence },
-            timing: TIMING,
+            timing: quickTiming,
             ...options,
             ...more
         });

@@ -1,11 +1,12 @@
 /** The reference pages: text by hand, with tables between marks that are made of the code. */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+
+import { definitionOf, settingKeys } from '../../core/src/features/settings/definitions.ts';
 import { variables } from '../../core/src/platform/config.ts';
 import type { OpenApiDocument } from '../../core/src/server/http/openapi/document.ts';
 import { failures } from '../../core/src/server/http/openapi/failures.ts';
 import type { Operation } from '../../core/src/server/http/openapi/operation.ts';
-import { definitionOf, settingKeys } from '../../core/src/features/settings/definitions.ts';
 import { hostFields } from './host-fields.ts';
 
 /** One page as it should be. */

@@ -2,10 +2,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import type { EntitySchema, MigrationObject } from '@mikro-orm/core';
+
 import type { Call, Caller } from '../../core/src/platform/call.ts';
 import type { Clock } from '../../core/src/platform/clock.ts';
-import { openDatabase, type Database } from '../../core/src/platform/database/database.ts';
+import { type Database, openDatabase } from '../../core/src/platform/database/database.ts';
 import { createKeyring, type Keyring } from '../../core/src/platform/keyring.ts';
 import { createLog, type Log } from '../../core/src/platform/log.ts';
 import type { AuditEntry } from '../../core/src/server/http/ports.ts';

@@ -1,7 +1,7 @@
 /** A panel in a process of its own, with an engine in memory, that kills itself when the swap of a plugin reaches a phase: to the instant. */
+import { createPanel } from '../../core/src/panel.ts';
 import { readConfig } from '../../core/src/platform/config.ts';
 import { createLog } from '../../core/src/platform/log.ts';
-import { createPanel } from '../../core/src/panel.ts';
 import { createFaultyEngine } from './faulty-engine.ts';
 
 const [phase = ''] = process.argv.slice(2);

@@ -1,8 +1,8 @@
 /** An upstream that tells what reached it. */
-import { createServer } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+
 import { WebSocketServer } from 'ws';
 
 export interface Received {

@@ -1,6 +1,6 @@
 /** A plugin in as many versions as a test needs: it keeps rows, streams, talks, waits, and can fail at every step. */
-import { pluginPackage } from './plugin-packages.ts';
 import type { NpmRegistry } from './npm-registry.ts';
+import { pluginPackage } from './plugin-packages.ts';
 
 /** The step that fails. */
 export type Fault = 'import' | 'migration' | 'setup' | 'health' | 'start' | 'settings';

@@ -1,6 +1,7 @@
 /** Writes what is made of the SDK and is stale: the pages of its API, the manifest's JSON Schema, the tables for authors. `npm run api`. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+
 import { apiPages } from './api-report.ts';
 import { pluginPages } from './plugin-reference.ts';
 

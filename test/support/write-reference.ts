@@ -1,5 +1,6 @@
 /** Writes the reference pages that are stale: `npm run docs`. The tables are made of a panel that runs, so nothing is listed that is not served. */
 import { writeFile } from 'node:fs/promises';
+
 import type { OpenApiDocument } from '../../core/src/server/http/openapi/document.ts';
 import { startPanel } from './panel.ts';
 import { referencePages } from './reference.ts';

@@ -9,10 +9,10 @@ import * as Lab from '@hapi/lab';
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
 
-const ROOT = resolve(import.meta.dirname, '../..');
+const root = resolve(import.meta.dirname, '../..');
 
 // A small tree that keeps the rules. Lines that break them are then planted in it, and each must be named.
-const TREE: Record<string, string> = {
+const cleanTree: Record<string, string> = {
     'package.json': '{ "type": "module", "workspaces": ["sdk", "registry"] }',
     'tsconfig.json':
         '{ "compilerOptions": { "module": "nodenext", "allowImportingTsExtensions": true, "noEmit": true } }',
@@ -51,7 +51,7 @@ const TREE: Record<string, string> = {
 };
 
 // The rule, the file that gets these lines, and the lines.
-const PLANTS: [rule: string, file: string, lines: string][] = [
+const plants: [rule: string, file: string, lines: string][] = [
     ['sdk', 'sdk/src/planted-1.ts', "import '../../core/src/platform/errors.ts';"],
     ['sdk', 'sdk/src/planted-2.ts', "import '@portico/registry';"],
     ['registry', 'registry/src/planted-3.ts', "import '../../core/src/platform/errors.ts';"],
@@ -156,16 +156,16 @@ describe('the import rules', () => {
 
     before(async () => {
         folder = await mkdtemp(join(tmpdir(), 'layers-'));
-        await cp(join(ROOT, '.dependency-cruiser.cjs'), join(folder, '.dependency-cruiser.cjs'));
+        await cp(join(root, '.dependency-cruiser.cjs'), join(folder, '.dependency-cruiser.cjs'));
         for (const name of ['sdk', 'registry']) {
             await mkdir(join(folder, 'node_modules/@portico'), { recursive: true });
             await symlink(join(folder, name), join(folder, 'node_modules/@portico', name));
         }
-        for (const [file, source] of Object.entries(TREE)) {
+        for (const [file, source] of Object.entries(cleanTree)) {
             await plant(file, source);
         }
         clean = await cruise(folder);
-        for (const [, file, lines] of PLANTS) {
+        for (const [, file, lines] of plants) {
             await plant(file, lines);
         }
         planted = await cruise(folder);
@@ -177,7 +177,7 @@ describe('the import rules', () => {
         expect(clean.violations).to.equal([]);
     });
 
-    for (const [rule, file, lines] of PLANTS) {
+    for (const [rule, file, lines] of plants) {
         it(`${rule}: names ${file} for ${lines.split('\n')[0]}`, () => {
             const found = planted.violations.filter(
                 (violation) => violation.rule.name === rule && involves(violation, file)
@@ -190,7 +190,7 @@ describe('the import rules', () => {
     it('say what to do instead, every one of them', () => {
         const { forbidden } = planted.ruleSetUsed;
         expect(forbidden.filter(({ comment }) => comment === undefined || comment.length < 20)).to.equal([]);
-        const planned = new Set(PLANTS.map(([rule]) => rule));
+        const planned = new Set(plants.map(([rule]) => rule));
         expect(forbidden.map(({ name }) => name).filter((name) => !planned.has(name))).to.equal([
             'core-bin',
             'test',
@@ -199,7 +199,7 @@ describe('the import rules', () => {
     });
 
     it('name nothing but what was planted', () => {
-        const files = new Set(PLANTS.map(([, file]) => file));
+        const files = new Set(plants.map(([, file]) => file));
         expect(
             planted.violations.filter((violation) => ![...files].some((file) => involves(violation, file)))
         ).to.equal([]);
@@ -217,7 +217,7 @@ function involves({ from, cycle }: Violation, file: string): boolean {
 
 function cruise(folder: string): Promise<Report> {
     const args = [
-        join(ROOT, 'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs'),
+        join(root, 'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs'),
         '--config',
         '.dependency-cruiser.cjs',
         '--output-type',

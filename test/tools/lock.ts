@@ -7,7 +7,7 @@ import * as Lab from '@hapi/lab';
 export const lab = Lab.script();
 const { describe, it, before } = lab;
 
-const ROOT = resolve(import.meta.dirname, '../..');
+const root = resolve(import.meta.dirname, '../..');
 
 interface Entry {
     link?: boolean;
@@ -21,7 +21,7 @@ describe('package-lock.json', () => {
 
     before(async () => {
         entries = (
-            JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as {
+            JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as {
                 packages: typeof entries;
             }
         ).packages;
@@ -42,7 +42,7 @@ describe('package-lock.json', () => {
     });
 
     it('has no package whose install script nobody has judged', async () => {
-        const { allowScripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+        const { allowScripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
             allowScripts: Record<string, boolean>;
         };
         const scripted = Object.keys(entries)

@@ -7,10 +7,10 @@ import * as Lab from '@hapi/lab';
 export const lab = Lab.script();
 const { describe, it } = lab;
 
-const ROOT = resolve(import.meta.dirname, '../..');
+const root = resolve(import.meta.dirname, '../..');
 
 // Extensions that exist or are planned. Words that the core needs for itself (backup, database, panel) are left out.
-const NAMES = [
+const plannedNames = [
     'ai',
     'appstore',
     'container',
@@ -28,14 +28,14 @@ const NAMES = [
 describe('the core, the registry and the SDK', () => {
     it("contain no extension's name as a value", async () => {
         const existing = await Array.fromAsync(
-            glob('extensions/*/package.json', { cwd: ROOT }),
+            glob('extensions/*/package.json', { cwd: root }),
             (path) => path.split('/')[1]
         );
-        const names = [...new Set([...NAMES, ...existing])].join('|');
+        const names = [...new Set([...plannedNames, ...existing])].join('|');
         const said = new RegExp(`@portico/plugin-[a-z]|(['"\`])(?:${names})(?::[a-z]+)?\\1`);
         const found: string[] = [];
-        for await (const path of glob('{core,registry,sdk}/src/**/*.ts', { cwd: ROOT })) {
-            const lines = (await readFile(join(ROOT, path), 'utf8')).split('\n');
+        for await (const path of glob('{core,registry,sdk}/src/**/*.ts', { cwd: root })) {
+            const lines = (await readFile(join(root, path), 'utf8')).split('\n');
             lines.forEach((line, index) => {
                 if (said.test(line)) {
                     found.push(`${path}:${index + 1} ${line.trim()}`);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,7 +10,7 @@ import * as Lab from '@hapi/lab';
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
 
-const ROOT = resolve(import.meta.dirname, '../..');
+const root = resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
 // Portico as npm installs it: built, in a real node_modules, on a Node that knows nothing of the private condition.
@@ -21,7 +21,7 @@ describe('npm run release', () => {
     before({ timeout: 120_000 }, async () => {
         folder = await mkdtemp(join(tmpdir(), 'pack-'));
         modules = join(folder, 'node_modules');
-        await run(process.execPath, [join(ROOT, 'tools/pack.mjs'), join(folder, 'tarballs')], { cwd: ROOT });
+        await run(process.execPath, [join(root, 'tools/pack.mjs'), join(folder, 'tarballs')], { cwd: root });
         for (const tarball of await readdir(join(folder, 'tarballs'))) {
             const home = join(modules, '@portico', /^portico-(\w+)-\d/.exec(tarball)?.[1] ?? tarball);
             await mkdir(home, { recursive: true });
@@ -68,7 +68,7 @@ describe('npm run release', () => {
             "import { defineErrors } from '@portico/sdk';\n" + 'export const errors: number = defineErrors;\n'
         );
         const args = [
-            join(ROOT, 'node_modules/typescript/bin/tsc'),
+            join(root, 'node_modules/typescript/bin/tsc'),
             '--noEmit',
             '--strict',
             '--module',
@@ -103,11 +103,11 @@ describe('npm run release', () => {
 
     // Everything from npm that the repository has, in place of a download.
     async function linkDependencies(): Promise<void> {
-        const installed = (await readdir(join(ROOT, 'node_modules'))).filter(
+        const installed = (await readdir(join(root, 'node_modules'))).filter(
             (name) => !name.startsWith('.') && name !== '@portico'
         );
         await Promise.all(
-            installed.map((name) => symlink(join(ROOT, 'node_modules', name), join(modules, name)))
+            installed.map((name) => symlink(join(root, 'node_modules', name), join(modules, name)))
         );
     }
 });

@@ -1,5 +1,6 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import type { OpenApiDocument } from '../../core/src/server/http/openapi/document.ts';
 import { startPanel, type TestPanel } from '../support/panel.ts';
 import { referencePages } from '../support/reference.ts';

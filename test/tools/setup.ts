@@ -9,9 +9,9 @@ import * as Lab from '@hapi/lab';
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
 
-const SETUP = resolve(import.meta.dirname, '../../tools/setup.mjs');
+const setupScript = resolve(import.meta.dirname, '../../tools/setup.mjs');
 
-const APT = `#!/bin/sh
+const aptGet = `#!/bin/sh
 echo "apt-get $* frontend=$DEBIAN_FRONTEND" >>"$JOURNAL"
 case "$*" in
 *update*) : >"$REFRESHED" ;;
@@ -20,7 +20,7 @@ case "$*" in
 esac
 `;
 
-const SYSTEMCTL = `#!/bin/sh
+const systemctlBinary = `#!/bin/sh
 echo "systemctl $*" >>"$JOURNAL"
 if [ "$1" = cat ]; then [ "$UNIT" = known ]; exit; fi
 `;
@@ -38,8 +38,8 @@ describe('ensurePackages', () => {
     beforeEach(async () => {
         folder = await mkdtemp(join(tmpdir(), 'setup-'));
         await mkdir(join(folder, 'bin'));
-        await program('apt-get', APT);
-        await program('systemctl', SYSTEMCTL);
+        await program('apt-get', aptGet);
+        await program('systemctl', systemctlBinary);
     });
 
     afterEach(() => rm(folder, { recursive: true, force: true }));
@@ -133,7 +133,7 @@ describe('ensurePackages', () => {
     }: Options = {}): Promise<{ said: string; ran: string[] }> {
         const journal = join(folder, 'journal');
         const machine = `{ getuid: () => ${uid}, systemd: ${JSON.stringify(systemd ? folder : join(folder, 'none'))} }`;
-        const script = `import(${JSON.stringify(SETUP)}).then((setup) => setup.ensurePackages(${JSON.stringify(purpose)}, ${machine}))`;
+        const script = `import(${JSON.stringify(setupScript)}).then((setup) => setup.ensurePackages(${JSON.stringify(purpose)}, ${machine}))`;
         const env = {
             PATH: join(folder, 'bin'),
             JOURNAL: journal,

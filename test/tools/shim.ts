@@ -11,11 +11,11 @@ import * as Lab from '@hapi/lab';
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
 
-const SHIM = resolve(import.meta.dirname, '../../core/bin/portico.js');
+const shimPath = resolve(import.meta.dirname, '../../core/bin/portico.js');
 const run = promisify(execFile);
 
 // Stands in for the command line: says how it was started, and waits to be stopped when asked to.
-const COMMAND = `const said: object = { args: process.argv.slice(2), flags: process.execArgv };
+const command = `const said: object = { args: process.argv.slice(2), flags: process.execArgv };
 if (process.argv[2] === 'wait') {
     process.on('SIGTERM', () => process.exit(7));
     setInterval(() => {}, 1000);
@@ -33,7 +33,7 @@ describe('bin/portico', () => {
         folder = await mkdtemp(join(tmpdir(), 'shim-'));
         shim = join(folder, 'core/bin/portico.js');
         await mkdir(join(folder, 'core/bin'), { recursive: true });
-        await cp(SHIM, shim);
+        await cp(shimPath, shim);
         await writeFile(join(folder, 'core/package.json'), '{ "type": "module" }');
     });
 
@@ -45,7 +45,7 @@ describe('bin/portico', () => {
     }
 
     it('runs the sources with the private condition, and hands on arguments and exit code', async () => {
-        await put('src/cli/portico.ts', COMMAND);
+        await put('src/cli/portico.ts', command);
         const failure = await run(process.execPath, [shim, 'token', 'a b']).catch(
             (error: { code: number; stdout: string; stderr: string }) => error
         );
@@ -57,7 +57,7 @@ describe('bin/portico', () => {
     });
 
     it('hands on a signal', async () => {
-        await put('src/cli/portico.ts', COMMAND);
+        await put('src/cli/portico.ts', command);
         const child = spawn(process.execPath, [shim, 'wait'], { stdio: ['ignore', 'pipe', 'inherit'] });
         await once(child.stdout, 'data');
         child.kill('SIGTERM');
@@ -74,7 +74,7 @@ describe('bin/portico', () => {
     });
 
     it("looks for the repository's Node on one that is too old, and says what to do without it", async () => {
-        await put('src/cli/portico.ts', COMMAND);
+        await put('src/cli/portico.ts', command);
         const old = join(folder, 'old.mjs');
         await writeFile(
             old,

@@ -1,14 +1,14 @@
 /** What the compiler must infer and refuse. Run by the type check alone. */
 import {
-    contract,
-    definePlugin,
-    joi,
-    reply,
     type Actor,
     type Call,
     type Context,
+    contract,
     type ContractOf,
+    definePlugin,
+    joi,
     type Notify,
+    reply,
     type Value
 } from '@portico/sdk';
 import { defineEntity, p } from '@portico/sdk/db';

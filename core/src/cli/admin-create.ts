@@ -1,6 +1,6 @@
 /** `portico admin create`: another account, when nobody can log in to make one. */
 import type { UserView } from '../features/users/users.ts';
-import { jsonOption, type Command } from './command.ts';
+import { type Command, jsonOption } from './command.ts';
 import { misuse } from './complaint.ts';
 import { reach } from './reach.ts';
 import { readPassword } from './secret-input.ts';

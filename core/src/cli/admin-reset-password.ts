@@ -1,6 +1,6 @@
 /** `portico admin reset-password`: opens an account again when nobody can log in. */
 import type { Client } from './client.ts';
-import { jsonOption, type Command } from './command.ts';
+import { type Command, jsonOption } from './command.ts';
 import { reach } from './reach.ts';
 import { readPassword } from './secret-input.ts';
 import { findUser } from './users.ts';

@@ -1,10 +1,11 @@
 /** `portico audit verify`: proves the audit log, or says where it breaks. */
 import { join } from 'node:path';
-import { verifyAuditFile } from '../features/audit/offline.ts';
+
 import type { Verification } from '../features/audit/chain/verify.ts';
+import { verifyAuditFile } from '../features/audit/offline.ts';
 import type { Config } from '../platform/config.ts';
 import { createKeyring } from '../platform/keyring.ts';
-import { jsonOption, type Command } from './command.ts';
+import { type Command, jsonOption } from './command.ts';
 import { explain } from './complaint.ts';
 import { databaseOf, enterFolder } from './folder.ts';
 import type { Output } from './output.ts';

@@ -1,6 +1,7 @@
 /** Speaks to the running panel: its ordinary HTTP API, with a token for each request that is made of the data folder's keys. */
 // eslint-disable-next-line no-restricted-imports -- only the panel of this machine, at the address in its own data folder
-import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+
 import { signConsoleToken } from '../features/auth/tokens/console-tokens.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { Keyring } from '../platform/keyring.ts';

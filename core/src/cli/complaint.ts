@@ -1,5 +1,6 @@
 /** What the command line says when it cannot do what it was asked, and how it exits then. */
 import { isFailure } from '@portico/sdk';
+
 import { plain } from './output.ts';
 
 /** Exit codes: 0 done, 1 failed, 2 called wrongly. */

@@ -1,6 +1,7 @@
 /** `portico export`: the whole panel as one document. */
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
+
 import type { Command } from './command.ts';
 import { Complaint, misuse } from './complaint.ts';
 import { reach } from './reach.ts';

@@ -1,7 +1,8 @@
 /** The data folder as the command line finds it: is it a panel's, and may we use it? */
-import { accessSync, constants, statSync, type Stats } from 'node:fs';
+import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
+
 import { databaseName } from '../platform/data-dir.ts';
 import { Complaint } from './complaint.ts';
 

@@ -1,5 +1,5 @@
 /** The help texts. The documentation shows the same, and a test holds one against the other. */
-import { commonOptions, type Command, type Option } from './command.ts';
+import { type Command, commonOptions, type Option } from './command.ts';
 
 const width = 100;
 

@@ -1,8 +1,9 @@
 /** `portico import`: a document, a Caddyfile or a Caddy's configuration into the running panel. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import type { Client } from './client.ts';
-import { jsonOption, type Command } from './command.ts';
+import { type Command, jsonOption } from './command.ts';
 import { Complaint, misuse, Refusal } from './complaint.ts';
 import type { Output } from './output.ts';
 import { reach } from './reach.ts';

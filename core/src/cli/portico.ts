@@ -1,6 +1,7 @@
 /** The command line: finds the command, and turns what went wrong into one sentence and an exit code. */
 import { readFileSync } from 'node:fs';
-import { parseInput, type Command } from './command.ts';
+
+import { type Command, parseInput } from './command.ts';
 import { commands } from './commands.ts';
 import { Complaint, misuse } from './complaint.ts';
 import { commandHelp, overview } from './help.ts';

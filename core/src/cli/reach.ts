@@ -1,10 +1,11 @@
 /** Decides how a command works: through the panel that runs, or on the folder of one that does not. */
 import { setTimeout as wait } from 'node:timers/promises';
+
 import type { Config } from '../platform/config.ts';
-import { lockDataDir, type DataLock } from '../platform/data-dir.ts';
+import { type DataLock, lockDataDir } from '../platform/data-dir.ts';
 import { createKeyring, type Keyring } from '../platform/keyring.ts';
 import { readPanelAddress } from '../platform/panel-address.ts';
-import { askReadiness, createClient, urlOf, type Client } from './client.ts';
+import { askReadiness, type Client, createClient, urlOf } from './client.ts';
 import { Complaint, explain } from './complaint.ts';
 import { databaseOf, enterFolder, whoAmI } from './folder.ts';
 import type { Offline } from './offline/offline.ts';

@@ -1,5 +1,6 @@
 /** Follows a task of the running panel to its end. */
 import { setTimeout as wait } from 'node:timers/promises';
+
 import type { TaskView } from '../features/tasks/task.ts';
 import type { Client } from './client.ts';
 import { Complaint, Refusal } from './complaint.ts';

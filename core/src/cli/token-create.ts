@@ -1,6 +1,6 @@
 /** `portico token create`: an API token for a program, without a login. */
 import type { ApiTokenView } from '../features/auth/tokens/api-tokens.ts';
-import { jsonOption, type Command } from './command.ts';
+import { type Command, jsonOption } from './command.ts';
 import { Complaint, misuse, Refusal } from './complaint.ts';
 import { reach } from './reach.ts';
 import { findUser } from './users.ts';

@@ -1,32 +1,33 @@
 /** Import and export, put together: every section of a document, in the order in which they are planned and written. */
 import type { HookHost } from '@portico/sdk/host';
+
 import type { Audit } from '../features/audit/audit.ts';
 import type { Auth } from '../features/auth/auth.ts';
+import {
+    collectContributions,
+    type Given,
+    noHooks
+} from '../features/import-export/plugins/contributions.ts';
+import type { KeptPlugins } from '../features/import-export/plugins/kept.ts';
+import { Restorer, type RestorerOptions } from '../features/import-export/plugins/restorer.ts';
+import { createPluginSection, pluginsOfPanel } from '../features/import-export/plugins/section.ts';
+import type { MovedPlugin, PluginCatalogue, PluginHooks } from '../features/import-export/ports.ts';
+import { createImportExport, type ImportExport } from '../features/import-export/service.ts';
+import { createSettingsSection } from '../features/settings/export-section.ts';
+import type { Settings } from '../features/settings/settings.ts';
+import type { Tasks } from '../features/tasks/tasks.ts';
+import type { Accounts } from '../features/users/accounts.ts';
+import { createUserSection } from '../features/users/export-section.ts';
+import { createRoleSection } from '../features/users/role-export-section.ts';
+import type { Roles } from '../features/users/roles.ts';
 import type { Call } from '../platform/call.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
-import {
-    collectContributions,
-    noHooks,
-    type Given
-} from '../features/import-export/plugins/contributions.ts';
-import type { KeptPlugins } from '../features/import-export/plugins/kept.ts';
-import { createPluginSection, pluginsOfPanel } from '../features/import-export/plugins/section.ts';
-import type { MovedPlugin, PluginCatalogue, PluginHooks } from '../features/import-export/ports.ts';
-import { Restorer, type RestorerOptions } from '../features/import-export/plugins/restorer.ts';
-import { createImportExport, type ImportExport } from '../features/import-export/service.ts';
 import type { Keyring } from '../platform/keyring.ts';
 import type { Logger } from '../platform/log.ts';
 import { Catalogue, type CatalogueOptions } from '../plugins/manager/catalogue.ts';
 import type { Installer } from '../plugins/manager/installer.ts';
 import type { Serving } from './proxy.ts';
-import type { Settings } from '../features/settings/settings.ts';
-import { createSettingsSection } from '../features/settings/export-section.ts';
-import type { Tasks } from '../features/tasks/tasks.ts';
-import type { Accounts } from '../features/users/accounts.ts';
-import { createRoleSection } from '../features/users/role-export-section.ts';
-import type { Roles } from '../features/users/roles.ts';
-import { createUserSection } from '../features/users/export-section.ts';
 
 export interface TransferParts {
     readonly db: Database;

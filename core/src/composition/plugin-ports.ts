@@ -1,7 +1,8 @@
 /** The panel's services as plugins' hosts need them: one adapter for each port, made by the composition root. */
 import type { Certificate, Host, Reply } from '@portico/sdk';
-import type { Certificates } from '../features/certificates/service.ts';
+
 import type { EngineService } from '../engine/service.ts';
+import type { Certificates } from '../features/certificates/service.ts';
 import type { Hosts } from '../features/hosts/service.ts';
 import type { Logger } from '../platform/log.ts';
 import { contains, forbids, parseAddress, parseRange, type Range } from '../platform/outbound/addresses.ts';

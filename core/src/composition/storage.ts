@@ -1,22 +1,24 @@
 /** The core's database with every feature's tables in it. */
 import { join } from 'node:path';
+
 import type { EntitySchema } from '@mikro-orm/core';
+
+import { engineEntities, engineMigrations } from '../engine/entities.ts';
 import { auditEntities, auditMigrations } from '../features/audit/entities.ts';
 import { authEntities, authMigrations } from '../features/auth/entities.ts';
 import { certificateEntities, certificateMigrations } from '../features/certificates/entities.ts';
-import { databaseName } from '../platform/data-dir.ts';
-import { openDatabase, type Database } from '../platform/database/database.ts';
 import { dnsEntities, dnsMigrations } from '../features/dns-providers/entities.ts';
-import { engineEntities, engineMigrations } from '../engine/entities.ts';
 import { hostEntities, hostMigrations } from '../features/hosts/entities.ts';
-import { idempotencyEntities, idempotencyMigrations } from '../server/http/idempotency/entities.ts';
-import { notificationEntities, notificationMigrations } from '../features/notifications/entities.ts';
 import { importExportEntities, importExportMigrations } from '../features/import-export/entities.ts';
-import { pluginEntities, pluginMigrations } from '../plugins/manager/entities.ts';
-import { pluginHostEntities, pluginHostMigrations } from '../plugins/runtime/entities.ts';
+import { notificationEntities, notificationMigrations } from '../features/notifications/entities.ts';
 import { settingsEntities, settingsMigrations } from '../features/settings/entities.ts';
 import { taskEntities, taskMigrations } from '../features/tasks/entities.ts';
 import { userEntities, userMigrations } from '../features/users/entities.ts';
+import { databaseName } from '../platform/data-dir.ts';
+import { type Database, openDatabase } from '../platform/database/database.ts';
+import { pluginEntities, pluginMigrations } from '../plugins/manager/entities.ts';
+import { pluginHostEntities, pluginHostMigrations } from '../plugins/runtime/entities.ts';
+import { idempotencyEntities, idempotencyMigrations } from '../server/http/idempotency/entities.ts';
 
 /** Every migration, in the order in which a new database gets them. */
 export const storageMigrations = [

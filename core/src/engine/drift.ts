@@ -1,16 +1,15 @@
 /** The engine as it is against the engine as it was left. */
 import { differences } from './differences.ts';
-import type { EngineDriver } from './port.ts';
-import { EngineUnavailable } from './port.ts';
+import type { SiteTable } from './files/table/table.ts';
+import { type EngineDriver, EngineUnavailable } from './port.ts';
 import type { Drift } from './service.ts';
 import type { Serving } from './sync/served-state.ts';
-import type { SiteTable } from './files/table/table.ts';
 
 /** How many differences are told of each kind. */
-const TOLD = 1000;
+const told = 1000;
 
 /** A look during an apply would show the apply: then it looks again, so often. */
-const LOOKS = 5;
+const looks = 5;
 
 /** @throws EngineUnavailable when it does not run or does not answer */
 export const findDrift = async (driver: EngineDriver, serving: Serving, table: SiteTable): Promise<Drift> => {
@@ -22,17 +21,17 @@ export const findDrift = async (driver: EngineDriver, serving: Serving, table: S
         }
 
         const moves = await table.compare(serving.servedTable());
-        if (generation !== serving.generation && look < LOOKS) {
+        if (generation !== serving.generation && look < looks) {
             continue;
         }
 
-        const config = differences(plain(loaded), running, TOLD + 1);
+        const config = differences(plain(loaded), running, told + 1);
         const names = moves.map(({ name, from, to }) => ({ name, wanted: to, running: from }));
         return {
             drifted: config.length > 0 || names.length > 0,
-            config: config.slice(0, TOLD),
-            table: names.slice(0, TOLD),
-            more: config.length > TOLD || names.length > TOLD
+            config: config.slice(0, told),
+            table: names.slice(0, told),
+            more: config.length > told || names.length > told
         };
     }
 };

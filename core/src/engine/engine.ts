@@ -1,26 +1,18 @@
 /** The engine service: the rows, the queue through which they change, and the process that serves them. */
-import { reply } from '@portico/sdk';
-import type { Reply } from '@portico/sdk';
+import { type Reply, reply } from '@portico/sdk';
+
 import type { Call } from '../platform/call.ts';
 import { fail } from '../platform/errors.ts';
-import { applyBatch } from './sync/sync.ts';
-import type { ApplyPorts, Waiter } from './sync/ports.ts';
-import { canonicalJson, hashOf } from './render/canonical.ts';
 import type { Change, Draft, HostRow, HostState, Outcome } from './change.ts';
-import { createControl } from './control.ts';
-import type { Control } from './control.ts';
-import { Sketch } from './sync/draft-overlay.ts';
+import { type Control, createControl } from './control.ts';
 import { findDrift } from './drift.ts';
 import { createFragments, createFragmentStore, fragmentHandlers, type Fragments } from './fragments.ts';
-import { Keeper } from './sync/engine-state.ts';
 import { advancedOf } from './mask.ts';
 import type { EngineConfig, EngineProcess, EngineUpstream } from './port.ts';
-import { createApplyQueue } from './sync/queue.ts';
-import type { ApplyQueue } from './sync/queue.ts';
+import { canonicalJson, hashOf } from './render/canonical.ts';
 import { explain } from './render/render.ts';
 import { planRestore } from './restore.ts';
-import { createRevisions } from './revisions.ts';
-import type { RevisionDetail, RevisionSummary, Revisions } from './revisions.ts';
+import { createRevisions, type RevisionDetail, type Revisions, type RevisionSummary } from './revisions.ts';
 import type {
     ControlResult,
     Drift,
@@ -30,13 +22,18 @@ import type {
     RestoreResult
 } from './service.ts';
 import type { Site } from './site.ts';
-import { translated } from './translate.ts';
+import { Sketch } from './sync/draft-overlay.ts';
 import { projected } from './sync/engine-context.ts';
+import { Keeper } from './sync/engine-state.ts';
+import type { ApplyPorts, Waiter } from './sync/ports.ts';
+import { type ApplyQueue, createApplyQueue } from './sync/queue.ts';
+import { applyBatch } from './sync/sync.ts';
+import { translated } from './translate.ts';
 
 /** The engine service. Nothing happens before `boot`. */
 export const createEngine = (options: EngineOptions): EngineService => new ProxyEngine(options);
 
-const WINDOW_MS = 1000;
+const reloadWindowMs = 1000;
 
 class ProxyEngine implements EngineService {
     readonly #options: EngineOptions;
@@ -66,7 +63,7 @@ class ProxyEngine implements EngineService {
             revisionOf: (batch) => keeper.revisionOf(batch),
             attempted: (attempt) => keeper.attempted(attempt),
             committed: (event) => options.hooks?.applied?.(event),
-            windowMs: options.windowMs ?? WINDOW_MS
+            windowMs: options.windowMs ?? reloadWindowMs
         };
         this.#keeper = keeper;
         this.#queue = createApplyQueue((batch: readonly Waiter[]) => applyBatch(ports, batch));

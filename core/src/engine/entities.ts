@@ -1,7 +1,6 @@
 /** What the engine service keeps: one row that says how things stand, and the revisions. */
-import { defineEntity } from '@mikro-orm/core';
+import { defineEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
-import type { MigrationObject } from '@mikro-orm/core';
 
 /** One row for each committed apply: what it changed, and what it was rendered to. Host deltas are JSON, and last: a list never reads them. */
 export const RevisionEntity = defineEntity({

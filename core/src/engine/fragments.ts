@@ -4,6 +4,7 @@
  * gave them runs or not.
  */
 import { errors } from '@portico/sdk';
+
 import type { Database, Transaction } from '../platform/database/database.ts';
 import type { Author, Engine, Outcome } from './change.ts';
 import { EngineFragmentEntity } from './entities.ts';

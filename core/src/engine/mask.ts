@@ -3,15 +3,15 @@
  * A text is shown only under a key that is known to be harmless: what a newer engine or a stranger's configuration adds is masked.
  */
 import type { HostRow } from './change.ts';
-import { canonicalJson } from './render/canonical.ts';
 import type { EngineConfig } from './port.ts';
+import { canonicalJson } from './render/canonical.ts';
 import type { EngineSettings, Site } from './site.ts';
 
 /** What stands in the place of a masked text. */
-export const MASKED = '[masked]';
+export const maskText = '[masked]';
 
 /** Keys whose texts say how requests are led, and never with which secret. */
-const SHOWN = new Set([
+const shown = new Set([
     '@id',
     'id',
     'internal',
@@ -76,10 +76,10 @@ const SHOWN = new Set([
 ]);
 
 /** Below these, every text is shown: names and where they lead. */
-const PLAIN = new Set(['table']);
+const plain = new Set(['table']);
 
 /** Below these, every text is masked whatever its key: the keys are header names, the texts are secrets, or they lead to the engine's own files. */
-const SECRET = new Set([
+const secretBelow = new Set([
     'storage',
     'load_files',
     'headers',
@@ -117,7 +117,7 @@ export const maskConfig = (config: EngineConfig, advanced: ReadonlySet<string>):
 export const maskRow = (row: HostRow): HostRow => {
     const { site } = row;
     const values = (operations: Site['headers']['request']): Site['headers']['request'] =>
-        operations.map((operation) => ({ ...operation, value: operation.value === '' ? '' : MASKED }));
+        operations.map((operation) => ({ ...operation, value: operation.value === '' ? '' : maskText }));
     return {
         ...row,
         site: {
@@ -125,9 +125,9 @@ export const maskRow = (row: HostRow): HostRow => {
             headers: { request: values(site.headers.request), response: values(site.headers.response) },
             access: {
                 ...site.access,
-                basicAuth: site.access.basicAuth.map((entry) => ({ ...entry, hash: MASKED }))
+                basicAuth: site.access.basicAuth.map((entry) => ({ ...entry, hash: maskText }))
             },
-            advanced: site.advanced.map(() => ({ handler: MASKED }))
+            advanced: site.advanced.map(() => ({ handler: maskText }))
         }
     };
 };
@@ -135,7 +135,7 @@ export const maskRow = (row: HostRow): HostRow => {
 /** A copy of the settings without the EAB and the texts of plugins. */
 export const maskSettings = ({ fragments, ...settings }: EngineSettings): EngineSettings => ({
     ...settings,
-    ...(settings.acmeEab === null ? {} : { acmeEab: { keyId: MASKED, macKey: MASKED } }),
+    ...(settings.acmeEab === null ? {} : { acmeEab: { keyId: maskText, macKey: maskText } }),
     ...(fragments === undefined
         ? {}
         : {
@@ -143,8 +143,8 @@ export const maskSettings = ({ fragments, ...settings }: EngineSettings): Engine
                   Object.entries(fragments).map(([plugin, { handlers, apps }]) => [
                       plugin,
                       {
-                          handlers: handlers.map(() => ({ handler: MASKED })),
-                          apps: Object.fromEntries(Object.keys(apps).map((name) => [name, MASKED]))
+                          handlers: handlers.map(() => ({ handler: maskText })),
+                          apps: Object.fromEntries(Object.keys(apps).map((name) => [name, maskText]))
                       }
                   ])
               )
@@ -153,7 +153,7 @@ export const maskSettings = ({ fragments, ...settings }: EngineSettings): Engine
 
 const masked = (value: unknown, key: string, secret: boolean, advanced: ReadonlySet<string>): unknown => {
     if (typeof value === 'string') {
-        return value === '' || (!secret && SHOWN.has(key)) ? value : MASKED;
+        return value === '' || (!secret && shown.has(key)) ? value : maskText;
     }
 
     if (Array.isArray(value)) {
@@ -165,15 +165,15 @@ const masked = (value: unknown, key: string, secret: boolean, advanced: Readonly
     }
 
     if (advanced.size > 0 && 'handler' in value && advanced.has(canonicalJson(value))) {
-        return { handler: MASKED };
+        return { handler: maskText };
     }
 
     return Object.fromEntries(
         Object.entries(value).map(([name, item]) => [
             name,
-            PLAIN.has(name) && !secret && isFlat(item)
+            plain.has(name) && !secret && isFlat(item)
                 ? item
-                : masked(item, name, secret || SECRET.has(name), advanced)
+                : masked(item, name, secret || secretBelow.has(name), advanced)
         ])
     );
 };

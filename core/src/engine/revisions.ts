@@ -86,9 +86,9 @@ export interface Revisions {
 }
 
 /** How many revisions are kept. Those that are not served yet are kept whatever their number. */
-export const KEPT = 200;
+export const keptRevisions = 200;
 
-const LABEL = 'engine-revision';
+const sealLabel = 'engine-revision';
 
 interface Row {
     readonly number: number;
@@ -136,10 +136,12 @@ export const createRevisions = (db: Database, sealer: Sealer): Revisions => {
                 settings,
                 text: JSON.stringify({
                     ...settings,
-                    ...(eab === null ? {} : { acmeEab: { ...eab, macKey: sealer.seal(LABEL, eab.macKey) } }),
+                    ...(eab === null
+                        ? {}
+                        : { acmeEab: { ...eab, macKey: sealer.seal(sealLabel, eab.macKey) } }),
                     ...(fragments === undefined
                         ? {}
-                        : { fragments: sealer.seal(LABEL, JSON.stringify(fragments)) })
+                        : { fragments: sealer.seal(sealLabel, JSON.stringify(fragments)) })
                 })
             };
         }
@@ -153,10 +155,10 @@ export const createRevisions = (db: Database, sealer: Sealer): Revisions => {
         const eab = settings.acmeEab;
         return {
             ...settings,
-            ...(eab === null ? {} : { acmeEab: { ...eab, macKey: sealer.open(LABEL, eab.macKey) } }),
+            ...(eab === null ? {} : { acmeEab: { ...eab, macKey: sealer.open(sealLabel, eab.macKey) } }),
             ...(fragments === undefined
                 ? {}
-                : { fragments: JSON.parse(sealer.open(LABEL, fragments)) as EngineFragments })
+                : { fragments: JSON.parse(sealer.open(sealLabel, fragments)) as EngineFragments })
         };
     };
 
@@ -204,7 +206,10 @@ export const createRevisions = (db: Database, sealer: Sealer): Revisions => {
                 settings: sealSettings(revision.settings),
                 hosts: JSON.stringify(revision.deltas)
             });
-            await tx.em.nativeDelete(RevisionEntity, { number: { $lte: number - KEPT }, applied: true });
+            await tx.em.nativeDelete(RevisionEntity, {
+                number: { $lte: number - keptRevisions },
+                applied: true
+            });
         },
         async markApplied(tx, upTo) {
             await tx.em.nativeUpdate(

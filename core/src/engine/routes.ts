@@ -1,7 +1,8 @@
 /** `/api/proxyengine`: the process, what it runs, and how it came to be. */
 import { reply } from '@portico/sdk';
+
 import { invalid } from '../platform/errors.ts';
-import { json, stream, type Route } from '../server/http/route.ts';
+import { json, type Route, stream } from '../server/http/route.ts';
 import {
     configSchema,
     controlSchema,
@@ -21,12 +22,12 @@ import { configView, driftView, revisionView, statusView, summaryView } from './
 const resource = 'proxyengine';
 
 /** A start waits for the process, and then for one load. */
-const CONTROL_SECONDS = 120;
+const controlSeconds = 120;
 
 /** How every control of the engine can fail. */
 const controls = ['ENGINE_REJECTED', 'ENGINE_UNAVAILABLE', 'TOOL_MISSING'] as const;
 
-const MASKING =
+const masking =
     'Hashes, header values, keys, EAB and `advanced` are masked unless the caller has `engine:secrets` and a fresh session';
 
 export function engineRoutes(engine: EngineService): Route[] {
@@ -50,7 +51,7 @@ export function engineRoutes(engine: EngineService): Route[] {
             summary: 'Start the engine, with everything that waits',
             description: 'A running engine stays as it is, and the answer says so',
             returns: controlSchema,
-            timeoutSeconds: CONTROL_SECONDS,
+            timeoutSeconds: controlSeconds,
             audit: { action: 'start', resource },
             handler: (request) => engine.start(request)
         }),
@@ -64,7 +65,7 @@ export function engineRoutes(engine: EngineService): Route[] {
             description:
                 'Changes are saved meanwhile and wait. It stays stopped over a restart of the panel, until it is started',
             returns: controlSchema,
-            timeoutSeconds: CONTROL_SECONDS,
+            timeoutSeconds: controlSeconds,
             audit: { action: 'stop', resource },
             handler: (request) => engine.stop(request)
         }),
@@ -76,7 +77,7 @@ export function engineRoutes(engine: EngineService): Route[] {
             access: 'engine:control',
             summary: 'Stop the engine and start it again',
             returns: controlSchema,
-            timeoutSeconds: CONTROL_SECONDS,
+            timeoutSeconds: controlSeconds,
             audit: { action: 'restart', resource },
             handler: (request) => engine.restart(request)
         }),
@@ -88,7 +89,7 @@ export function engineRoutes(engine: EngineService): Route[] {
             access: 'engine:control',
             summary: 'Load the configuration, with everything that waits',
             returns: controlSchema,
-            timeoutSeconds: CONTROL_SECONDS,
+            timeoutSeconds: controlSeconds,
             audit: { action: 'reload', resource },
             handler: (request) => engine.reload(request)
         }),
@@ -99,7 +100,7 @@ export function engineRoutes(engine: EngineService): Route[] {
             fails: ['ENGINE_UNAVAILABLE'],
             access: 'engine:read',
             summary: 'What the engine runs; null when it is stopped',
-            description: MASKING,
+            description: masking,
             returns: configSchema,
             handler: async ({ actor }) => configView(await engine.configNow(), actor, advanced)
         }),
@@ -109,7 +110,7 @@ export function engineRoutes(engine: EngineService): Route[] {
             id: 'proxyengine.desired',
             access: 'engine:read',
             summary: 'What the engine would run with everything that waits',
-            description: MASKING,
+            description: masking,
             returns: configSchema,
             handler: ({ actor }) => configView(engine.desired(), actor, advanced)
         }),
@@ -120,7 +121,7 @@ export function engineRoutes(engine: EngineService): Route[] {
             fails: ['ENGINE_UNAVAILABLE'],
             access: 'engine:read',
             summary: 'Where the engine is not as the panel left it',
-            description: MASKING,
+            description: masking,
             returns: driftSchema,
             handler: async ({ actor }) => driftView(await engine.drift(), actor, advanced)
         }),
@@ -132,7 +133,7 @@ export function engineRoutes(engine: EngineService): Route[] {
             access: 'engine:control',
             summary: 'Make the engine again what the panel left',
             returns: controlSchema,
-            timeoutSeconds: CONTROL_SECONDS,
+            timeoutSeconds: controlSeconds,
             audit: { action: 'overwrite', resource },
             handler: (request) => engine.overwriteDrift(request)
         }),
@@ -162,7 +163,7 @@ export function engineRoutes(engine: EngineService): Route[] {
             id: 'proxyengine.revision',
             access: 'engine:read',
             summary: 'Read one revision: what it changed, and every host as it was',
-            description: MASKING,
+            description: masking,
             validate: { params: revisionParams },
             returns: revisionSchema,
             handler: ({ params, actor }) => revisionView(engine.revision(params.n), actor) as never
@@ -178,7 +179,7 @@ export function engineRoutes(engine: EngineService): Route[] {
                 'One change of rows and engine together. Deleted hosts come back with their ids, later ones go. Needs `hosts:write`, and `settings:write` where settings differ',
             validate: { params: revisionParams },
             returns: restoreSchema,
-            timeoutSeconds: CONTROL_SECONDS,
+            timeoutSeconds: controlSeconds,
             audit: { action: 'restore', resource },
             handler: (request) => engine.restore(request.params.n, request)
         }),

@@ -4,9 +4,9 @@
  */
 import type { Call } from '../platform/call.ts';
 import type { Transaction } from '../platform/database/database.ts';
+import type { Invalid } from '../platform/errors.ts';
 import type { Draft, Plan } from './change.ts';
 import type { EngineSettings, SiteCertificate } from './site.ts';
-import type { Invalid } from '../platform/errors.ts';
 
 export type ImportMode = 'merge' | 'replace';
 

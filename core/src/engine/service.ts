@@ -1,13 +1,14 @@
 /** The engine service as its routes and the panel's entry use it: the whole of `Engine`, and what controls and shows the process. */
 import type { Reply } from '@portico/sdk';
+
 import type { Call } from '../platform/call.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Logger } from '../platform/log.ts';
 import type { CertificateStore, Engine, HostRow, HostStore, SettingsSource } from './change.ts';
 import type { Difference } from './differences.ts';
-import type { Fragments } from './fragments.ts';
 import type { EngineFolders } from './files/home.ts';
+import type { Fragments } from './fragments.ts';
 import type { EngineConfig, EngineDriver, EngineState } from './port.ts';
 import type { RevisionDetail, RevisionSummary, Sealer } from './revisions.ts';
 

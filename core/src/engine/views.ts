@@ -2,7 +2,7 @@
 import type { Caller } from '../platform/call.ts';
 import type { HostRow } from './change.ts';
 import { at } from './differences.ts';
-import { MASKED, maskConfig, maskRow, maskSettings } from './mask.ts';
+import { maskConfig, maskText, maskRow, maskSettings } from './mask.ts';
 import type { EngineConfig } from './port.ts';
 import type { RevisionDetail, RevisionSummary } from './revisions.ts';
 import type { Drift, EngineStatus } from './service.ts';
@@ -74,8 +74,8 @@ const maskDifference = (
             value
         );
         return typeof whole === 'object' && whole !== null && !Array.isArray(whole)
-            ? (at(maskConfig(whole as EngineConfig, advanced), difference.path) ?? MASKED)
-            : MASKED;
+            ? (at(maskConfig(whole as EngineConfig, advanced), difference.path) ?? maskText)
+            : maskText;
     };
     return {
         path: difference.path,

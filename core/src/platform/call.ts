@@ -3,6 +3,7 @@
  * No HTTP framework in here: the command line and the panel's own work make calls too.
  */
 import type { Actor, AuditDetail } from '@portico/sdk';
+
 import type { Transaction } from './database/database.ts';
 
 /** The actor of a call with what only the core may know of it. */

@@ -2,6 +2,7 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import Database from 'better-sqlite3';
 
 /** The exclusive right to write to a data folder, dropped by the kernel with the process. */

@@ -1,5 +1,6 @@
 /** The core's own hooks, published once. Everything that a plugin may hang on is named here. */
 import { createHookHost, type HookHost, type Hooks, type Published } from '@portico/sdk';
+
 import type { Logger } from './log.ts';
 
 export interface CoreHooks {

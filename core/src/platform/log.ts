@@ -1,5 +1,5 @@
 /** Structured logs: one JSON object a line. What must not be read there is masked by its key and, where a value is known to be secret, by the value. */
-import { pino, type Logger as Pino } from 'pino';
+import { type Logger as Pino, pino } from 'pino';
 
 export interface Logger {
     debug(message: string, fields?: object): void;

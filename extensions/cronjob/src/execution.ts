@@ -1,11 +1,13 @@
 /** One run of one program, from its account and its file to its exit code. */
 import { stat } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
-import { errors, isFailure, type Bytes, type Child } from '@portico/sdk';
-import { runsAsOthers, type Account, type Accounts } from './account.ts';
+
+import { type Bytes, type Child, errors, isFailure } from '@portico/sdk';
+
+import { type Account, type Accounts, runsAsOthers } from './account.ts';
 import { failures } from './failures.ts';
 import type { Output } from './output.ts';
-import { interpreterOf, placeScript, type PlacedScript } from './script.ts';
+import { interpreterOf, type PlacedScript, placeScript } from './script.ts';
 import type { Ctx } from './settings.ts';
 
 /** What is to be run. */

@@ -1,8 +1,9 @@
 /** What people write about a task, and what is wrong with it beyond its shape. */
 import { errors, joi } from '@portico/sdk';
-import { runsAsOthers, type Accounts } from './account.ts';
-import { interpreterOf } from './script.ts';
+
+import { type Accounts, runsAsOthers } from './account.ts';
 import { isZone, parseSchedule } from './schedule.ts';
+import { interpreterOf } from './script.ts';
 import type { Missed, NotifyOn, Overlap } from './store.ts';
 
 /** Stands for a value that is kept and never shown. */

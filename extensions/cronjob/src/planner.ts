@@ -1,13 +1,14 @@
 /** What is due: by the clock, after a boot, as a retry, or as an alert that nothing succeeded. Each due time and its run are one write: no crash doubles or loses it. */
 import type { Notification } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
+
 import { Alarm } from './alarm.ts';
 import type { Machine } from './machine.ts';
 import { overdueNotice } from './notices.ts';
 import type { Runs, Wanted } from './runs.ts';
 import { parseSchedule, type Schedule } from './schedule.ts';
 import type { Ctx } from './settings.ts';
-import { findRuns, findTasks, TaskEntity, type RunRow, type TaskRow } from './store.ts';
+import { findRuns, findTasks, type RunRow, TaskEntity, type TaskRow } from './store.ts';
 import type { Turns } from './turns.ts';
 
 /** What is later than this was missed. */

@@ -1,14 +1,15 @@
 /** The plugin, on a machine that tests may replace. */
 import { definePlugin, type Health, type PluginDefinition } from '@portico/sdk';
+
 import { Accounts } from './account.ts';
-import { machine as real, type Machine } from './machine.ts';
+import { type Machine, machine as real } from './machine.ts';
 import { Planner } from './planner.ts';
 import { recover } from './recovery.ts';
 import { sweep } from './retention.ts';
 import { runRoutes } from './routes/runs.ts';
 import { taskRoutes } from './routes/tasks.ts';
 import { Runs } from './runs.ts';
-import { settings, type Ctx } from './settings.ts';
+import { type Ctx, settings } from './settings.ts';
 import { entities, findTasks, migrations, TaskEntity } from './store.ts';
 import { Tasks } from './tasks.ts';
 import { Turns } from './turns.ts';

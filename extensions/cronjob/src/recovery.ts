@@ -1,5 +1,5 @@
 /** After a kill: processes that are left are ended, and runs that were cut are written down as that. */
-import { markName, type Ending } from './execution.ts';
+import { type Ending, markName } from './execution.ts';
 import { endMarked } from './machine.ts';
 import type { Runs } from './runs.ts';
 import { removeScript } from './script.ts';

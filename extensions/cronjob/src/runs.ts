@@ -1,9 +1,11 @@
 /** Runs: admitted by the overlap policy, executed, ended, retried and written down. Decisions are made in turns; programs run beside each other. */
 import { randomUUID } from 'node:crypto';
+
 import { errors, type Notification } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
+
 import type { Accounts } from './account.ts';
-import { execute, type Ending } from './execution.ts';
+import { type Ending, execute } from './execution.ts';
 import { failures } from './failures.ts';
 import { inTimeNotice, noticeOf } from './notices.ts';
 import { Output } from './output.ts';

@@ -1,6 +1,8 @@
 /** Scripts: kept as text, and for as long as a run lasts a file that only the account of the run can read. */
 import { randomUUID } from 'node:crypto';
-import { isFailure, type Files } from '@portico/sdk';
+
+import { type Files, isFailure } from '@portico/sdk';
+
 import type { Account } from './account.ts';
 import type { Ctx } from './settings.ts';
 

@@ -1,5 +1,6 @@
 /** What an admin sets. */
-import { joi, type Context, type Value } from '@portico/sdk';
+import { type Context, joi, type Value } from '@portico/sdk';
+
 import { isZone } from './schedule.ts';
 
 /** The settings; their descriptions are the documentation. */

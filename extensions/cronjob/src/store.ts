@@ -1,6 +1,6 @@
 /** What the plugin keeps in its own database. Times are milliseconds since 1970. */
 import type { Migration } from '@portico/sdk';
-import { defineEntity, p, type EntityManager, type InferEntity } from '@portico/sdk/db';
+import { defineEntity, type EntityManager, type InferEntity, p } from '@portico/sdk/db';
 
 export type Overlap = 'skip' | 'queue' | 'allow';
 export type Missed = 'skip' | 'run-once';

@@ -1,14 +1,15 @@
 /** Tasks: made, changed and removed, each change guarded by its version and planned in the same write. */
 import { errors } from '@portico/sdk';
-import { raw, type EntityManager } from '@portico/sdk/db';
+import { type EntityManager, raw } from '@portico/sdk/db';
+
 import type { Accounts } from './account.ts';
-import { checkDraft, draftOf, type Draft, type TaskInput } from './input.ts';
+import { checkDraft, type Draft, draftOf, type TaskInput } from './input.ts';
 import type { Machine } from './machine.ts';
 import type { Planner } from './planner.ts';
 import type { Runs } from './runs.ts';
 import { machineZone } from './schedule.ts';
 import type { Ctx } from './settings.ts';
-import { findRuns, findTasks, TaskEntity, type RunRow, type TaskRow } from './store.ts';
+import { findRuns, findTasks, type RunRow, TaskEntity, type TaskRow } from './store.ts';
 import type { Turns } from './turns.ts';
 
 export interface TasksOptions {

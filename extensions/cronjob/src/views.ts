@@ -1,6 +1,7 @@
 /** Tasks and runs as the API shows them. */
-import { joi, type Actor, type Value } from '@portico/sdk';
-import type { Overlap, NotifyOn, RunRow, TaskRow } from './store.ts';
+import { type Actor, joi, type Value } from '@portico/sdk';
+
+import type { NotifyOn, Overlap, RunRow, TaskRow } from './store.ts';
 
 const time = () => joi.string().isoDate();
 

@@ -1,5 +1,6 @@
 /** Bytes in and out of open files, never more of them in memory than one chunk. */
 import type { FileHandle } from 'node:fs/promises';
+
 import { isFailure } from '@portico/sdk';
 
 const chunkBytes = 256 * 1024;

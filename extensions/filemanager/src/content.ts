@@ -1,7 +1,9 @@
 /** What is in a file: read in ranges, and replaced in one step. */
 import type { FileHandle } from 'node:fs/promises';
-import { createFailure, errors, type Download, type FileEntry, type Files } from '@portico/sdk';
+
+import { createFailure, type Download, errors, type FileEntry, type Files } from '@portico/sdk';
 import { lookup } from 'mrmime';
+
 import { bytesOf, received, writeFrom } from './bytes.ts';
 import { failures, filesystem, isMissing } from './failures.ts';
 import type { Locks } from './locks.ts';

@@ -1,5 +1,6 @@
 /** One file, folder or link, as the API shows it. */
-import { joi, type FileEntry, type Files, type Value } from '@portico/sdk';
+import { type FileEntry, type Files, joi, type Value } from '@portico/sdk';
+
 import type { Accounts } from './accounts.ts';
 import { filesystem } from './failures.ts';
 import { nameOf } from './place.ts';

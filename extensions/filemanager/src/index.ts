@@ -1,5 +1,6 @@
 /** Files of the machine: browse, search, edit, upload, archive, trash and a terminal. */
 import { definePlugin, type Health } from '@portico/sdk';
+
 import { createParts, type Parts } from './parts.ts';
 import { archiveRoutes } from './routes/archives.ts';
 import { browseRoutes } from './routes/browse.ts';
@@ -8,7 +9,7 @@ import { contentRoutes } from './routes/content.ts';
 import { terminalRoutes } from './routes/terminals.ts';
 import { trashRoutes } from './routes/trash.ts';
 import { uploadRoutes } from './routes/uploads.ts';
-import { settings, type Ctx } from './settings.ts';
+import { type Ctx, settings } from './settings.ts';
 import { entities, migrations } from './store.ts';
 
 export default definePlugin({

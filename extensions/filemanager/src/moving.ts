@@ -1,5 +1,6 @@
 /** Moves in one step, and names the one failure that is neither end's fault: that they lie on two file systems. */
-import { isFailure, type Files } from '@portico/sdk';
+import { type Files, isFailure } from '@portico/sdk';
+
 import { failures, filesystem } from './failures.ts';
 
 /** @throws OTHER_DEVICE 40951, CONFLICT 40900 when `to` is taken, NOT_FOUND 40400 */

@@ -1,6 +1,8 @@
 /** Whose a new file is: that of the folder it lies in, so that a panel that runs as root does not leave files that a site's own account cannot touch. */
 import type { FileHandle } from 'node:fs/promises';
+
 import type { Files } from '@portico/sdk';
+
 import { filesystem, isMissing } from './failures.ts';
 
 export interface Owner {

@@ -3,6 +3,7 @@
  * gives one spelling to each path, and hides the file manager's own folders.
  */
 import { errors, joi } from '@portico/sdk';
+
 import { failures } from './failures.ts';
 
 /** The private folder at the top of a root: trash and unfinished uploads. */

@@ -1,5 +1,6 @@
 /** `.portico` at the top of each root: closed to everybody else, and on the same file system, so that moving into it is one step. */
 import type { Files } from '@portico/sdk';
+
 import { failures, filesystem, isTaken } from './failures.ts';
 import { privateFolder } from './place.ts';
 

@@ -1,5 +1,6 @@
 /** The folders that people may reach, each by those roles that it names. */
-import { errors, type Actor, type Files } from '@portico/sdk';
+import { type Actor, errors, type Files } from '@portico/sdk';
+
 import { parsePath } from './place.ts';
 import type { Ctx } from './settings.ts';
 

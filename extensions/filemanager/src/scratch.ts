@@ -3,6 +3,7 @@
  * panel that was killed in the middle leaves nothing behind once it runs again.
  */
 import { randomUUID } from 'node:crypto';
+
 import { isMissing } from './failures.ts';
 import { join, parentOf, privateFolder } from './place.ts';
 import type { Root, Roots } from './roots.ts';

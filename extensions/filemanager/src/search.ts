@@ -1,7 +1,8 @@
 /** Search by name: a walk that ends in time whatever it walks over. */
 import type { Files } from '@portico/sdk';
+
 import { nameOf } from './place.ts';
-import { walk, type Found } from './tree.ts';
+import { type Found, walk } from './tree.ts';
 
 /** What one search may cost. */
 export const searchLimits = { milliseconds: 5_000, entries: 200_000 } as const;

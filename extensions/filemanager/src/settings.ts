@@ -1,5 +1,5 @@
 /** What an admin sets. */
-import { joi, type Context, type Value } from '@portico/sdk';
+import { type Context, joi, type Value } from '@portico/sdk';
 
 const gibibyte = 2 ** 30;
 

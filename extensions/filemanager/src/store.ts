@@ -1,6 +1,6 @@
 /** What the plugin keeps in its own database: what lies in the trash, unfinished uploads, and names of files that must not outlive a crash. */
 import type { Migration } from '@portico/sdk';
-import { defineEntity, p, type InferEntity } from '@portico/sdk/db';
+import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 
 /** Something in the trash; it lies at `.portico/trash/<key>` of its root. Times are milliseconds since 1970. */
 export const TrashEntity = defineEntity({

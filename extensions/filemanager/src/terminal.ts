@@ -1,5 +1,6 @@
 /** Terminals: a ticket for one shell, and the socket that carries it. */
-import { errors, isFailure, joi, type Child, type Health, type Socket } from '@portico/sdk';
+import { type Child, errors, type Health, isFailure, joi, type Socket } from '@portico/sdk';
+
 import { failures } from './failures.ts';
 import type { Ctx } from './settings.ts';
 

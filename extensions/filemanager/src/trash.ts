@@ -1,6 +1,8 @@
 /** The trash: what was removed lies in its root's private folder until it is restored, emptied, or too old. */
 import { randomUUID } from 'node:crypto';
-import { errors, joi, type Actor, type Value } from '@portico/sdk';
+
+import { type Actor, errors, joi, type Value } from '@portico/sdk';
+
 import { filesystem, isMissing, isTaken } from './failures.ts';
 import { move } from './moving.ts';
 import { nameOf, parentOf, privateFolder } from './place.ts';

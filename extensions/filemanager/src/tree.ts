@@ -1,5 +1,6 @@
 /** Whole trees: walked, measured, copied, removed. Links are entries like others and never followed. */
 import type { FileEntry, Files } from '@portico/sdk';
+
 import { bytesOf, writeFrom } from './bytes.ts';
 import { openFile } from './content.ts';
 import { filesystem, isMissing } from './failures.ts';

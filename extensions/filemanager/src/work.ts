@@ -1,5 +1,6 @@
 /** Work that may be small or large: small is done at once, large is a task. */
-import { joi, reply, type Actor, type Reply, type Task, type TaskRun } from '@portico/sdk';
+import { type Actor, joi, type Reply, reply, type Task, type TaskRun } from '@portico/sdk';
+
 import type { Ctx } from './settings.ts';
 
 /** A task, as the API shows it everywhere. */

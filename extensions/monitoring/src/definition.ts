@@ -1,5 +1,6 @@
 /** The plugin, on whatever machine it is given. */
 import { definePlugin, type Health, type PluginDefinition } from '@portico/sdk';
+
 import { createParts, type Parts } from './parts.ts';
 import { alertRoutes } from './routes/alerts.ts';
 import { metricRoutes } from './routes/metrics.ts';

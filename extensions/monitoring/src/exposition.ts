@@ -2,6 +2,7 @@
  * The text format of Prometheus, version 0.0.4. Counters go out as the kernel has them, so that Prometheus makes the rates; units are base units.
  */
 import type { Frozen } from '@portico/sdk';
+
 import { matchesAny } from './glob.ts';
 import type { Vitals } from './monitor.ts';
 import type { Reading } from './sampler.ts';

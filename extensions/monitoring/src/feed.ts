@@ -1,5 +1,6 @@
 /** What happens now, for whoever listens: the newest events are kept, and each listener reads them at its own pace. */
 import { randomUUID } from 'node:crypto';
+
 import type { StreamEvent } from '@portico/sdk';
 
 /** Events kept for those who come back. */

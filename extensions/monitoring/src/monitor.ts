@@ -1,15 +1,16 @@
 /** The continuous work: a sample each interval becomes history, moves the rules and goes to whoever listens. */
 import type { Notification } from '@portico/sdk';
-import { alertView } from './alerts/schema.ts';
+
 import { AlertJournal } from './alerts/journal.ts';
 import { Rules } from './alerts/rules.ts';
+import { alertView } from './alerts/schema.ts';
 import { Watch } from './alerts/watch.ts';
 import { nameOf, valuesOf } from './catalogue.ts';
 import { failures } from './failures.ts';
 import { Feed } from './feed.ts';
 import { History } from './history/history.ts';
-import { Sampler, type Taken } from './sampler.ts';
 import type { Sample } from './sample.ts';
+import { Sampler, type Taken } from './sampler.ts';
 import type { Ctx } from './settings.ts';
 import type { Machine } from './sources/machine.ts';
 import type { AlertRow } from './store.ts';

@@ -1,26 +1,27 @@
 /** Takes samples: reads all counters, and compares them with the reading before. */
 import type { Frozen } from '@portico/sdk';
+
 import { matchesAny } from './glob.ts';
 import { cpuShares, rate } from './rates.ts';
 import type { CpuView, DiskView, Sample } from './sample.ts';
 import type { Settings } from './settings.ts';
-import { Containers, type ContainerCounters } from './sources/containers.ts';
+import { type ContainerCounters, Containers } from './sources/containers.ts';
 import {
-    readDevices,
-    readInterfaces,
     type DeviceCounters,
-    type InterfaceCounters
+    type InterfaceCounters,
+    readDevices,
+    readInterfaces
 } from './sources/devices.ts';
 import type { Machine } from './sources/machine.ts';
-import { readMounts, Spaces, type Disk } from './sources/mounts.ts';
+import { type Disk, readMounts, Spaces } from './sources/mounts.ts';
 import {
+    type Cpu,
+    type Load,
+    type Memory,
     readCpu,
     readLoad,
     readMemory,
-    readUptime,
-    type Cpu,
-    type Load,
-    type Memory
+    readUptime
 } from './sources/system.ts';
 
 /** Everything that was read at one moment; null where the machine does not tell. */

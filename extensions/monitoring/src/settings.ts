@@ -1,5 +1,5 @@
 /** What an admin sets. */
-import { joi, type Context, type Value } from '@portico/sdk';
+import { type Context, joi, type Value } from '@portico/sdk';
 
 const patterns = joi.array().items(joi.string().min(1).max(100)).unique().max(100);
 

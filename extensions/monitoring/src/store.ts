@@ -1,6 +1,6 @@
 /** What the plugin keeps in its own database. Times are milliseconds since 1970. */
 import type { Migration } from '@portico/sdk';
-import { defineEntity, p, type InferEntity } from '@portico/sdk/db';
+import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 
 export const RuleEntity = defineEntity({
     name: 'MonitoringRule',

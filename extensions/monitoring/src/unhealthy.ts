@@ -1,5 +1,6 @@
 /** What is not as it should be, in one answer: rules that fire, disks that are nearly full, this plugin itself, and others as far as the caller sees them. */
-import { joi, type Actor, type Value } from '@portico/sdk';
+import { type Actor, joi, type Value } from '@portico/sdk';
+
 import { nameOf } from './catalogue.ts';
 import type { Monitor } from './monitor.ts';
 import type { Ctx } from './settings.ts';

@@ -1,6 +1,8 @@
 /** Looks through an archive before anything of it is unpacked: what it holds, how much, and where it would go. */
 import { createGunzip } from 'node:zlib';
+
 import { Parser } from 'tar';
+
 import { InstallFailure } from '../failure.ts';
 import type { InstallLimits } from '../ports.ts';
 

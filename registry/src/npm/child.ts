@@ -2,6 +2,7 @@
 import { fork } from 'node:child_process';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+
 import { InstallFailure } from '../failure.ts';
 import type { InstallPhase } from '../ports.ts';
 import type { CatalogueJob, CatalogueResult, InstallJob, InstallResult, Job, Message } from './job.ts';

@@ -1,13 +1,15 @@
 /** The npm registry as the panel sees it: listings, signatures and archives. Runs in a child process only. */
 import { createReadStream } from 'node:fs';
+
 import npa from 'npm-package-arg';
 import registryFetch from 'npm-registry-fetch';
 import pacote, { type FetchOptions, type PickedManifest } from 'pacote';
 import ssri from 'ssri';
+
 import type { Listing } from '../choose.ts';
 import { InstallFailure } from '../failure.ts';
 import type { InstallLimits, Signature } from '../ports.ts';
-import { inspectArchive, type Budget } from './archive.ts';
+import { type Budget, inspectArchive } from './archive.ts';
 import type { Access } from './job.ts';
 
 /** One version of a package, verified as far as the registry's keys tell. */

@@ -1,11 +1,13 @@
 /** What a package depends on: decided by npm's Arborist, allowed by us, unpacked without asking anybody again. */
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+
 import type { ArboristOptions, Node } from '@npmcli/arborist';
 import npa from 'npm-package-arg';
+
 import { InstallFailure } from '../failure.ts';
 import type { InstallPhase } from '../ports.ts';
-import { reject, type Client } from './client.ts';
+import { type Client, reject } from './client.ts';
 import type { FetchedDependency } from './job.ts';
 
 /** What the panel supplies; a second copy would have types, brands and connections of its own. */

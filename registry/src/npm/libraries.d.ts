@@ -98,6 +98,7 @@ declare module '@npmcli/arborist' {
 }
 
 declare module 'npm-registry-fetch' {
+    // eslint-disable-next-line no-duplicate-imports -- the other import belongs to another module's declaration
     import type { FetchOptions } from 'pacote';
     const registryFetch: {
         json(

@@ -4,12 +4,14 @@
  */
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+
 import pacote from 'pacote';
 import ssri from 'ssri';
+
 import { choose } from '../choose.ts';
 import { InstallFailure } from '../failure.ts';
 import { catalogue } from './catalogue.ts';
-import { assertIntegrity, createClient, inspectUpload, reject, type Client } from './client.ts';
+import { assertIntegrity, type Client, createClient, inspectUpload, reject } from './client.ts';
 import { installDependencies, type Wishes } from './dependencies.ts';
 import type { InstallJob, InstallResult, Job, Message } from './job.ts';
 

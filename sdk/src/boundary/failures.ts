@@ -1,5 +1,5 @@
 /** How the boundary itself fails, seen by plugins and, when they let it through, by clients. */
-import { createFailure, defineErrors, isFailure, type FailureError } from '../errors.ts';
+import { createFailure, defineErrors, type FailureError, isFailure } from '../errors.ts';
 
 export const boundaryErrors = defineErrors({
     /** An actor that is no longer, or never was, one of a request, a socket or a task under way. */

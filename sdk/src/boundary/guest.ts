@@ -1,9 +1,10 @@
 /** One generation of a plugin in its own realm: what the host may ask of it, answered by the definition's code. */
 import type Joi from 'joi';
+
 import type { Context } from '../context.ts';
 import type { PluginDefinition } from '../definition.ts';
-import { errors } from '../plugin-errors.ts';
 import { isFailure } from '../errors.ts';
+import { errors } from '../plugin-errors.ts';
 import type { Download } from '../route.ts';
 import { GuestActors } from './actors.ts';
 import { LentSignal } from './asked.ts';
@@ -13,7 +14,7 @@ import { GuestQueries } from './guest-queries.ts';
 import { GuestRequest } from './guest-request.ts';
 import { deepFreeze, plainCopy } from './plain.ts';
 import type { ContractAnswer, Guest, HostDoors, LocalDoors, PlainRequest, Release } from './protocol.ts';
-import { describe, Registration, type GuestRoute } from './registration.ts';
+import { describe, type GuestRoute, Registration } from './registration.ts';
 import { Scope } from './scope.ts';
 import { secretPaths } from './secrets.ts';
 import { serialise } from './serialise.ts';

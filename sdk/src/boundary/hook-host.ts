@@ -3,14 +3,15 @@
  * and safe for calls under way, then the hook is rebuilt from the taps that are left. No tapable object leaves this file.
  */
 import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable';
+
 import { createFailure } from '../errors.ts';
 import type { HookKind, HookName, Hooks, Outcome, Tap, TapOrder } from '../hooks.ts';
 import { deepFreeze } from './plain.ts';
-import { runQuickly, visit, type QuickCourse, type QuickRun } from './quick-run.ts';
+import { type QuickCourse, type QuickRun, runQuickly, visit } from './quick-run.ts';
 import { snapshotOf } from './snapshot.ts';
 import { TapDeadline } from './tap-call.ts';
 import { sortTaps } from './tap-order.ts';
-import { TapRun, type Judge, type RunHost, type TapGate, type TapOwner, type TapRecord } from './tap-run.ts';
+import { type Judge, type RunHost, type TapGate, type TapOwner, type TapRecord, TapRun } from './tap-run.ts';
 
 export type { TapGate, TapOwner } from './tap-run.ts';
 

@@ -3,7 +3,7 @@
  * `protocol.ts`). Values are cloned; at the top level of an object, functions become calls back, signals follow their original, and series
  * and streams are transferred with their failures in band, since a clone of an error has lost what it says.
  */
-import { createFailure, isFailure, type Failure } from '../errors.ts';
+import { createFailure, type Failure, isFailure } from '../errors.ts';
 import { Asked, AskedTap } from './asked.ts';
 import { failureOf } from './failures.ts';
 

@@ -4,6 +4,7 @@
  * iterable, or a web stream; so a direct call and a call over a message port can carry the same.
  */
 import type { Socket as NetSocket } from 'node:net';
+
 import type { ApiAnswer, ApiCall, RouteFilter, RouteInfo } from '../catalogue.ts';
 import type { Db, Files, Health, Notification, PluginAuditEntry, TaskOptions, When } from '../context.ts';
 import type { Outcome, TapOrder } from '../hooks.ts';

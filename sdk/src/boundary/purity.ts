@@ -1,5 +1,6 @@
 /** Whether a schema says the same of the same text every time: then what it said can be kept. */
 import type Joi from 'joi';
+
 import type { AnySchema } from '../joi.ts';
 
 const known = new WeakMap<AnySchema, boolean>();

@@ -3,7 +3,8 @@
  * nothing else waits, copies or looks. At the first tap that fails, answers, hangs or is swapped the run stops, and goes on tap by tap.
  */
 import { AsyncResource } from 'node:async_hooks';
-import { endCall, TapCall, waited, type TapDeadline, type TapWaiter } from './tap-call.ts';
+
+import { endCall, TapCall, type TapDeadline, type TapWaiter, waited } from './tap-call.ts';
 import type { TapRecord, TapRun } from './tap-run.ts';
 
 /** Called by tapable at the end, or at the first tap that failed or answered. */

@@ -1,5 +1,6 @@
 /** What `setup` declares, collected while it runs: the code stays here, the rest becomes the generation's document. */
 import type Joi from 'joi';
+
 import type { Assets, Health } from '../context.ts';
 import type { TapOrder } from '../hooks.ts';
 import type { AnySchema } from '../joi.ts';

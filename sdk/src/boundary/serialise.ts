@@ -1,5 +1,6 @@
 /** A handler's answer as text, made where the answer lives. */
 import type Joi from 'joi';
+
 import type { AnySchema } from '../joi.ts';
 import { isReply } from '../reply.ts';
 import type { JsonAnswer } from './protocol.ts';

@@ -1,7 +1,7 @@
 /** One run of a hook: it comes to each tap, waits for it, and says what its outcome means. */
 import type { TapOrder } from '../hooks.ts';
 import { copyOf } from './snapshot.ts';
-import { isThenable, TapCall, within, type TapDeadline } from './tap-call.ts';
+import { isThenable, TapCall, type TapDeadline, within } from './tap-call.ts';
 
 /** Who taps: a plugin's generation. */
 export interface TapOwner {

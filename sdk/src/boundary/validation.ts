@@ -1,5 +1,6 @@
 /** Input against its schema, in the realm that owns the schema. Bodies are taken as they are (no coercion); path and query are text, and become what the schema says. */
 import type Joi from 'joi';
+
 import type { AnySchema } from '../joi.ts';
 import { errors } from '../plugin-errors.ts';
 

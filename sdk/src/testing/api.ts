@@ -2,7 +2,7 @@
 import type { Grants } from '../boundary/grants.ts';
 import type { RouteDocument } from '../boundary/protocol.ts';
 import type { ApiAnswer, ApiCall, RouteInfo } from '../catalogue.ts';
-import { isFailure, type Failure } from '../errors.ts';
+import { type Failure, isFailure } from '../errors.ts';
 import { isReply } from '../reply.ts';
 import type { Actor, Effect } from '../route.ts';
 import { actorOf, type Caller } from './actors.ts';

@@ -1,5 +1,5 @@
 /** What a test says of the world around its plugin, and sees of it. */
-import type { ApiCall, ApiAnswer } from '../catalogue.ts';
+import type { ApiAnswer, ApiCall } from '../catalogue.ts';
 import type { HookRun } from '../context.ts';
 import type { HookName, Hooks, Tap } from '../hooks.ts';
 import type { Certificate, Host, UpstreamState } from '../serving.ts';

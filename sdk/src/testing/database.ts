@@ -1,7 +1,9 @@
 /** The plugin's own database in a test: a real SQLite file with the plugin's migrations, and the panel's rules of use. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { join } from 'node:path';
-import { MikroORM, type EntityManager } from '@mikro-orm/sqlite';
+
+import { type EntityManager, MikroORM } from '@mikro-orm/sqlite';
+
 import type { Db } from '../context.ts';
 import type { PluginDefinition } from '../definition.ts';
 

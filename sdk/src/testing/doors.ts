@@ -1,9 +1,9 @@
 /** The host's doors in a test: what the panel would do, done in memory, where the test sees it. */
-import type { Grants } from '../boundary/grants.ts';
 import { boundaryErrors } from '../boundary/failures.ts';
+import type { Grants } from '../boundary/grants.ts';
 import { plainCopy } from '../boundary/plain.ts';
 import type { HostDoors, RouteDocument } from '../boundary/protocol.ts';
-import { within, type Owned, type Scope } from '../boundary/scope.ts';
+import { type Owned, type Scope, within } from '../boundary/scope.ts';
 import { labelOf } from '../boundary/settings.ts';
 import type { Outcome } from '../hooks.ts';
 import { actorOf, type Caller } from './actors.ts';

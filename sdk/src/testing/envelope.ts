@@ -1,7 +1,7 @@
 /** Answers as they go over the wire: the panel's envelope and headers. */
-import { createFailure, isFailure, type Failure, type FailureError } from '../errors.ts';
-import type { JsonAnswer } from '../boundary/protocol.ts';
 import { allowedHeaders } from '../boundary/answer-headers.ts';
+import type { JsonAnswer } from '../boundary/protocol.ts';
+import { createFailure, type Failure, type FailureError, isFailure } from '../errors.ts';
 import { nextCursorHeader } from '../reply.ts';
 
 const jsonType = 'application/json; charset=utf-8';

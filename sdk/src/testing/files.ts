@@ -1,7 +1,9 @@
 /** Files below granted folders, which in a test lie in a folder of its own: `/var/www` is `<files>/var/www`. */
 import type { EventEmitter } from 'node:events';
+import type { BigIntStats } from 'node:fs';
 import {
     chmod,
+    type FileHandle,
     lchown,
     lstat,
     mkdir,
@@ -11,11 +13,10 @@ import {
     rename,
     rm,
     rmdir,
-    unlink,
-    type FileHandle
+    unlink
 } from 'node:fs/promises';
-import type { BigIntStats } from 'node:fs';
 import { join } from 'node:path';
+
 import type { Grants } from '../boundary/grants.ts';
 import type { Scope } from '../boundary/scope.ts';
 import type { FileEntry, Files } from '../context.ts';

@@ -1,5 +1,6 @@
 /** The front door of the test's panel: identity, access, limits, idempotency, record and envelope, as before every plugin. */
 import { createHash, randomUUID } from 'node:crypto';
+
 import { allowedHeaders, sandboxHeaders } from '../boundary/answer-headers.ts';
 import type { Asker, Guest, PlainRequest, RouteDocument } from '../boundary/protocol.ts';
 import { isFailure } from '../errors.ts';
@@ -7,7 +8,7 @@ import type { AuditDetail, Effect } from '../route.ts';
 import type { Caller, People } from './actors.ts';
 import { bodyOf, limited, queryOf } from './bodies.ts';
 import { downloadResponse } from './download.ts';
-import { commonHeaders, failureWire, panelFailure, responseOf, wireOf, type Wire } from './envelope.ts';
+import { commonHeaders, failureWire, panelFailure, responseOf, type Wire, wireOf } from './envelope.ts';
 import { eventText } from './events.ts';
 import type { createMatcher, Match } from './matching.ts';
 import type { TestTickets } from './tickets.ts';

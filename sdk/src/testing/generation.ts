@@ -1,6 +1,7 @@
 /** One generation of the plugin under test: prepared, started and ended as the panel does it. */
 import { readFile, realpath } from 'node:fs/promises';
 import { extname, join, sep } from 'node:path';
+
 import { Grants } from '../boundary/grants.ts';
 import type { GuestOptions } from '../boundary/guest.ts';
 import type {
@@ -17,7 +18,7 @@ import type { PluginDefinition } from '../definition.ts';
 import { isFailure } from '../errors.ts';
 import { openTestDatabase, type TestDatabase } from './database.ts';
 import { createDoors } from './doors.ts';
-import { watchLeftovers, type Watch } from './leftovers.ts';
+import { type Watch, watchLeftovers } from './leftovers.ts';
 import { createLocalDoors } from './locals.ts';
 import { createMatcher } from './matching.ts';
 import { createCopyingRealm, createDirectRealm, type Realm } from './realm.ts';

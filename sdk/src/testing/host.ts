@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import type { Capabilities } from '../boundary/grants.ts';
 import { partnerProxy } from '../boundary/partners.ts';
 import { plainCopy } from '../boundary/plain.ts';
@@ -22,12 +23,12 @@ import type {
     TestServing,
     TestTasks
 } from './controls.ts';
-import { Front, type AuditRecord } from './front.ts';
-import { TestGeneration, type Boundary, type StopReport, type TestTiming } from './generation.ts';
+import { type AuditRecord, Front } from './front.ts';
+import { type Boundary, type StopReport, TestGeneration, type TestTiming } from './generation.ts';
 import { readTestPackage, type TestManifest, type TestPackage } from './manifest.ts';
 import type { FakeContract } from './partners.ts';
 import type { TestClock } from './schedules.ts';
-import { World, type LogLine } from './world.ts';
+import { type LogLine, World } from './world.ts';
 
 /** What a test's panel is made of; everything may be left out. */
 export interface TestHostOptions {

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+
 import type { Capabilities } from '../boundary/grants.ts';
 
 /** What of a manifest (the field `portico` of package.json) a test needs. The panel's own check of it is `portico plugin validate`. */

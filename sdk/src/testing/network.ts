@@ -1,5 +1,6 @@
 /** The outside in a test: hosts that answer what the test says, and addresses that lead to a socket of the test's own. Nothing leaves the machine. */
-import { Socket, type NetConnectOpts } from 'node:net';
+import { type NetConnectOpts, Socket } from 'node:net';
+
 import type { Grants } from '../boundary/grants.ts';
 import type { Scope } from '../boundary/scope.ts';
 

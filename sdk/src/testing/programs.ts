@@ -2,6 +2,7 @@
 import { spawn as start } from 'node:child_process';
 import { once } from 'node:events';
 import { Readable, Writable } from 'node:stream';
+
 import type { Grants } from '../boundary/grants.ts';
 import type { Scope } from '../boundary/scope.ts';
 import { errors } from '../plugin-errors.ts';

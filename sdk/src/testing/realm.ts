@@ -1,6 +1,7 @@
 /** Where the plugin's code runs in a test: behind a message port, so that whatever crosses is copied as between threads, and not between. */
 import { once } from 'node:events';
 import { MessageChannel, Worker } from 'node:worker_threads';
+
 import { createGuest, type GuestOptions } from '../boundary/guest.ts';
 import { createLink } from '../boundary/link.ts';
 import type { Guest, HostDoors } from '../boundary/protocol.ts';

@@ -1,6 +1,6 @@
 /** Long work in a test: it runs at once, and the test sees all of it. */
-import { errors } from '../plugin-errors.ts';
 import { failureOf } from '../boundary/failures.ts';
+import { errors } from '../plugin-errors.ts';
 import type { TaskView } from '../reply.ts';
 
 /** A task with all that only its readers see. */

@@ -1,5 +1,6 @@
 /** One-time tickets of the plugin under test. */
 import { randomBytes } from 'node:crypto';
+
 import type { IssuedTicket } from '../context.ts';
 import type { Caller } from './actors.ts';
 import { panelFailure } from './envelope.ts';

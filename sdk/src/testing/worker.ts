@@ -1,7 +1,8 @@
 /** A thread with a plugin in it: what `createWorkerRealm` starts. The plugin's own doors work here, as they would in a panel that keeps it in a thread. */
 import { registerHooks } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
-import { Grants, type Capabilities } from '../boundary/grants.ts';
+
+import { type Capabilities, Grants } from '../boundary/grants.ts';
 import { createGuest } from '../boundary/guest.ts';
 import { createLink } from '../boundary/link.ts';
 import type { HostDoors } from '../boundary/protocol.ts';

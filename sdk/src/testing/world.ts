@@ -1,6 +1,7 @@
 /** Everything around a plugin under test that outlives its generations: what the test sees, sets and breaks. */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+
 import type { Capabilities } from '../boundary/grants.ts';
 import type { Sealer } from '../boundary/settings.ts';
 import type { Notification } from '../context.ts';
@@ -11,7 +12,7 @@ import type { AuditRecord } from './front.ts';
 import { HooksFake } from './hooks.ts';
 import type { TestPackage } from './manifest.ts';
 import { NetworkFake } from './network.ts';
-import { PartnersFake, type FakeContract } from './partners.ts';
+import { type FakeContract, PartnersFake } from './partners.ts';
 import { ProgramsFake } from './programs.ts';
 import { SchedulesFake } from './schedules.ts';
 import { ServingFake } from './serving.ts';

@@ -1,10 +1,12 @@
 /** Section 8 of the contract: what is on record, how it is found, and that nobody touched it. */
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
+
 import type { Answer } from '../../support/client.ts';
-import { outcome, startConsumer, type Consumer } from '../../support/consumer.ts';
+import { type Consumer, outcome, startConsumer } from '../../support/consumer.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -1,10 +1,12 @@
 /** Sections 2, 3 and 7 of the contract: who gets in, with what, and how far. */
 import { createHmac } from 'node:crypto';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import type { OpenApiDocument } from '../../../core/src/server/http/openapi/document.ts';
-import { solve, type Answer } from '../../support/client.ts';
-import { outcome, startConsumer, type Consumer } from '../../support/consumer.ts';
+import { type Answer, solve } from '../../support/client.ts';
+import { type Consumer, outcome, startConsumer } from '../../support/consumer.ts';
 import { codeOf } from '../../support/entrance.ts';
 import { adminPassword } from '../../support/panel.ts';
 

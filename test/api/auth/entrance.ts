@@ -1,7 +1,9 @@
 import { request } from 'node:http';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
 import { solveChallenge } from 'altcha-lib/v1';
+
 import { createFaultyEngine } from '../../support/faulty-engine.ts';
 import { adminPassword, startPanel, type TestPanel } from '../../support/panel.ts';
 

@@ -1,6 +1,7 @@
-import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
-import { openEntrance, password, codeOf, type Answer, type Entrance } from '../../support/entrance.ts';
+import * as Lab from '@hapi/lab';
+
+import { type Answer, codeOf, type Entrance, openEntrance, password } from '../../support/entrance.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -1,12 +1,13 @@
-import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import {
+    type Answer,
     codeOf,
+    type Entrance,
     openEntrance,
     password,
-    things,
-    type Answer,
-    type Entrance
+    things
 } from '../../support/entrance.ts';
 
 export const lab = Lab.script();

@@ -1,7 +1,9 @@
 import { createHmac } from 'node:crypto';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
-import { openEntrance, password, things, type Answer, type Entrance } from '../../support/entrance.ts';
+import * as Lab from '@hapi/lab';
+
+import { type Answer, type Entrance, openEntrance, password, things } from '../../support/entrance.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -2,11 +2,13 @@ import type { X509Certificate } from 'node:crypto';
 import { request } from 'node:https';
 import { setTimeout as wait } from 'node:timers/promises';
 import { connect } from 'node:tls';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { noBind, startBind, type Bind } from '../../support/bind.ts';
+
+import { type Bind, noBind, startBind } from '../../support/bind.ts';
 import { adminPassword, startPanel, type TestPanel } from '../../support/panel.ts';
-import { startPebble, type Pebble } from '../../support/pebble.ts';
+import { type Pebble, startPebble } from '../../support/pebble.ts';
 import { until } from '../../support/real-engine.ts';
 import { itUnless } from '../../support/skip.ts';
 

@@ -1,7 +1,9 @@
 import { request } from 'node:http';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
+
 import { contains } from '../../../core/src/features/hosts/admission.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';
 import { until } from '../../support/real-engine.ts';

@@ -3,10 +3,12 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import type { Answer } from '../../support/client.ts';
-import { faultsOf, outcome, startConsumer, type Consumer } from '../../support/consumer.ts';
+import { type Consumer, faultsOf, outcome, startConsumer } from '../../support/consumer.ts';
 import { startFastcgi, type TestResponder } from '../../support/fastcgi.ts';
 import { until } from '../../support/real-engine.ts';
 import { received, startUpstream, type TestUpstream } from '../../support/upstream.ts';

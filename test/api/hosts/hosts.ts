@@ -1,7 +1,9 @@
 import { request } from 'node:http';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import type { CheckItem } from '../../../core/src/features/hosts/checklist.ts';
 import type { Answer } from '../../support/client.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';

@@ -1,18 +1,19 @@
 /** Section 12 of the contract, with what section 1 says of every object, list, write and retry: as somebody sees it who has only the document. */
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import type { OpenApiDocument } from '../../../core/src/server/http/openapi/document.ts';
 import { packageArchive } from '../../support/archive.ts';
 import type { Answer } from '../../support/client.ts';
 import { faultsOf, outcome, startConsumer } from '../../support/consumer.ts';
-import { contractCheck, type ContractCheck } from '../../support/contract.ts';
-import { startNpmRegistry, type NpmRegistry } from '../../support/npm-registry.ts';
+import { type ContractCheck, contractCheck } from '../../support/contract.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../support/npm-registry.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';
 import {
     createPluginFolder,
     helloRoute,
-    pluginModule,
-    type PluginFolder
+    type PluginFolder,
+    pluginModule
 } from '../../support/plugin-folder.ts';
 import { ended } from '../../support/plugin-panel.ts';
 import { until } from '../../support/real-engine.ts';

@@ -1,13 +1,15 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { startPanel, type TestPanel } from '../../support/panel.ts';
 import {
     createPluginFolder,
     helloRoute,
-    pluginModule,
-    type PluginFolder
+    type PluginFolder,
+    pluginModule
 } from '../../support/plugin-folder.ts';
 
 export const lab = Lab.script();

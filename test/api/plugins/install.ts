@@ -1,9 +1,11 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { packageArchive, type ArchiveEntry } from '../../support/archive.ts';
-import { startNpmRegistry, type NpmRegistry } from '../../support/npm-registry.ts';
+
+import { type ArchiveEntry, packageArchive } from '../../support/archive.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../support/npm-registry.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';
 import { ended } from '../../support/plugin-panel.ts';
 import { publishVersion, versionedPackage } from '../../support/versioned-plugin.ts';

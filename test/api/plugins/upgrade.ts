@@ -1,17 +1,19 @@
 import { once } from 'node:events';
-import { readFileSync, readdirSync } from 'node:fs';
-import { request, type IncomingMessage } from 'node:http';
+import { readdirSync, readFileSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 import { WebSocket } from 'ws';
+
 import type { Answer } from '../../support/client.ts';
-import { startNpmRegistry, type NpmRegistry } from '../../support/npm-registry.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../support/npm-registry.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';
-import { ended, hashesOf, type Ended } from '../../support/plugin-panel.ts';
 import { pluginPackage } from '../../support/plugin-packages.ts';
+import { type Ended, ended, hashesOf } from '../../support/plugin-panel.ts';
 import { publishVersion, versionedPackage, type VersionOptions } from '../../support/versioned-plugin.ts';
 
 export const lab = Lab.script();

@@ -1,9 +1,11 @@
 /** Section 10 of the contract: what the engine runs, what it should run, and who decides. */
 import { request } from 'node:http';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import type { Answer } from '../../support/client.ts';
-import { outcome, startConsumer, type Consumer } from '../../support/consumer.ts';
+import { type Consumer, outcome, startConsumer } from '../../support/consumer.ts';
 import { until } from '../../support/real-engine.ts';
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts';
 

@@ -1,11 +1,10 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { MASKED } from '../../../core/src/engine/mask.ts';
+
+import { maskText } from '../../../core/src/engine/mask.ts';
 import type { Answer } from '../../support/client.ts';
-import { startPanel } from '../../support/panel.ts';
-import type { TestPanel } from '../../support/panel.ts';
-import { startUpstream } from '../../support/upstream.ts';
-import type { TestUpstream } from '../../support/upstream.ts';
+import { startPanel, type TestPanel } from '../../support/panel.ts';
+import { startUpstream, type TestUpstream } from '../../support/upstream.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -90,7 +89,7 @@ describe('/api/proxyengine', { timeout: 60_000 }, () => {
         for (const path of ['/config', '/config/desired', '/revisions/2']) {
             const masked = await get(path, viewer);
             expect(masked.status).to.equal(200);
-            expect(masked.text).to.contain(MASKED);
+            expect(masked.text).to.contain(maskText);
             for (const secret of secrets) {
                 expect(masked.text).to.not.contain(secret);
             }

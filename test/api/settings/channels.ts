@@ -1,16 +1,18 @@
 import { readFileSync } from 'node:fs';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
-import { createGateway, type Gateway } from '../../../core/src/server/gateway/gateway.ts';
-import { createHttpServer } from '../../../core/src/server/http/server.ts';
+
 import { notificationRoutes } from '../../../core/src/features/notifications/routes.ts';
 import { newSecret, readSecret, sign } from '../../../core/src/features/notifications/webhook.ts';
-import { Client, type Answer } from '../../support/client.ts';
+import { createGateway, type Gateway } from '../../../core/src/server/gateway/gateway.ts';
+import { createHttpServer } from '../../../core/src/server/http/server.ts';
+import { type Answer, Client } from '../../support/client.ts';
 import { caller, createTestPorts, type TestPorts } from '../../support/http-ports.ts';
 import { openMailServer } from '../../support/mail-server.ts';
-import { openNotifying, until, type Notifying } from '../../support/notifying.ts';
-import { openReceiver, verifies, type Receiver } from '../../support/receiver.ts';
+import { type Notifying, openNotifying, until } from '../../support/notifying.ts';
+import { openReceiver, type Receiver, verifies } from '../../support/receiver.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

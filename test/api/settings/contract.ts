@@ -5,9 +5,11 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { faultsOf, outcome, startConsumer, type Consumer } from '../../support/consumer.ts';
+
+import { type Consumer, faultsOf, outcome, startConsumer } from '../../support/consumer.ts';
 import { createPanelProcess } from '../../support/panel-process.ts';
 import { freePort, until } from '../../support/real-engine.ts';
 

@@ -1,16 +1,18 @@
-import { expect } from '@hapi/code';
-import * as Lab from '@hapi/lab';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import { openStorage } from '../../../core/src/composition/storage.ts';
+import { createSettings } from '../../../core/src/features/settings/settings.ts';
 import { systemClock } from '../../../core/src/platform/clock.ts';
 import { readConfig } from '../../../core/src/platform/config.ts';
 import { prepareDataDir } from '../../../core/src/platform/data-dir.ts';
 import { createKeyring } from '../../../core/src/platform/keyring.ts';
 import { createLog } from '../../../core/src/platform/log.ts';
-import { createSettings } from '../../../core/src/features/settings/settings.ts';
-import { openStorage } from '../../../core/src/composition/storage.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';
 import { freePort } from '../../support/real-engine.ts';
 import { callOf, person } from '../../support/store.ts';

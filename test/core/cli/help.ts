@@ -13,12 +13,12 @@ import { itUnless } from '../../support/skip.ts';
 export const lab = Lab.script();
 const { describe, it } = lab;
 
-const ROOT = resolve(import.meta.dirname, '../../..');
+const root = resolve(import.meta.dirname, '../../..');
 const old = oldNode();
 
 describe('docs/command-line.md', () => {
     it('shows every help text as it is', async () => {
-        const text = await readFile(resolve(ROOT, 'docs/command-line.md'), 'utf8');
+        const text = await readFile(resolve(root, 'docs/command-line.md'), 'utf8');
         const shown = [...text.matchAll(/```text\n(Usage: portico [\s\S]*?)\n```/g)].map(
             ([, block]) => block
         );
@@ -26,7 +26,7 @@ describe('docs/command-line.md', () => {
     });
 
     it('names the variables that decide where a command works', async () => {
-        const text = await readFile(resolve(ROOT, 'docs/command-line.md'), 'utf8');
+        const text = await readFile(resolve(root, 'docs/command-line.md'), 'utf8');
         for (const name of text.match(/PORTICO_[A-Z_]+/g) ?? []) {
             expect(variables.map((variable) => variable.name)).to.include(name);
         }
@@ -36,7 +36,7 @@ describe('docs/command-line.md', () => {
 describe('portico', { timeout: 180_000 }, () => {
     it('shows help and version on standard output, and touches nothing', async () => {
         const version = (
-            JSON.parse(await readFile(resolve(ROOT, 'core/package.json'), 'utf8')) as { version: string }
+            JSON.parse(await readFile(resolve(root, 'core/package.json'), 'utf8')) as { version: string }
         ).version;
         for (const args of [['--help'], ['help'], ['-h']]) {
             expect(await portico(args)).to.equal({

@@ -1,8 +1,10 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { panelFolder, portico, removeFolder, startPanel, type RunningPanel } from '../../support/console.ts';
+
+import { panelFolder, portico, removeFolder, type RunningPanel, startPanel } from '../../support/console.ts';
 import { journalCapabilities, journalCode } from '../../support/journal-plugin.ts';
 import { createPluginFolder } from '../../support/plugin-folder.ts';
 

@@ -18,8 +18,8 @@ import {
     panelFolder,
     portico,
     removeFolder,
-    startPanel,
-    type RunningPanel
+    type RunningPanel,
+    startPanel
 } from '../../support/console.ts';
 
 export const lab = Lab.script();

@@ -1,7 +1,9 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { createFaultyEngine, type FaultyEngine } from '../../support/faulty-engine.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';
 import { until } from '../../support/real-engine.ts';

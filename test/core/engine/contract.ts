@@ -1,9 +1,14 @@
 import { expect } from '@hapi/code';
 import type { script } from '@hapi/lab';
 
-import { EngineRejected, EngineUnavailable } from '../../../core/src/engine/port.ts';
+import {
+    type EngineConfig,
+    type EngineDriver,
+    type EngineProcess,
+    EngineRejected,
+    EngineUnavailable
+} from '../../../core/src/engine/port.ts';
 import { until } from '../../support/real-engine.ts';
-import type { EngineConfig, EngineDriver, EngineProcess } from '../../../core/src/engine/port.ts';
 
 /** One engine to hold against the port's contract. */
 export interface ContractSubject {

@@ -1,11 +1,13 @@
 import { get as ask } from 'node:http';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { isFailure, type FailureError } from '@portico/sdk';
+import { type FailureError, isFailure } from '@portico/sdk';
+
 import { readFragments } from '../../../core/src/engine/fragments.ts';
-import { creates, faultyRig, realRig, updates, type Rig } from '../../support/engine-rig.ts';
-import { startUpstream, type TestUpstream } from '../../support/upstream.ts';
+import { creates, faultyRig, realRig, type Rig, updates } from '../../support/engine-rig.ts';
 import { callOf, person } from '../../support/store.ts';
+import { startUpstream, type TestUpstream } from '../../support/upstream.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, describe, it } = lab;

@@ -1,12 +1,13 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { createCaddyDriver } from '../../../core/src/engine/caddy/caddy.ts';
 import { engineHome } from '../../../core/src/engine/files/home.ts';
 import { Client } from '../../support/client.ts';

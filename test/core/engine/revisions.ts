@@ -1,10 +1,10 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import type { EngineSettings } from '../../../core/src/engine/site.ts';
-import { KEPT } from '../../../core/src/engine/revisions.ts';
+
 import { createSiteTable } from '../../../core/src/engine/files/table/table.ts';
-import { creates, faultyRig, removes, updates } from '../../support/engine-rig.ts';
-import type { FaultyRig } from '../../support/engine-rig.ts';
+import { keptRevisions } from '../../../core/src/engine/revisions.ts';
+import type { EngineSettings } from '../../../core/src/engine/site.ts';
+import { creates, type FaultyRig, faultyRig, removes, updates } from '../../support/engine-rig.ts';
 import { callOf, person } from '../../support/store.ts';
 
 export const lab = Lab.script();
@@ -178,16 +178,16 @@ describe('revisions', () => {
 
     it('are kept up to a number, and each that is kept can still be read', async () => {
         await rig.engine.change(creates({ domain: 'a.test' }));
-        for (let index = 0; index < KEPT + 4; index += 1) {
+        for (let index = 0; index < keptRevisions + 4; index += 1) {
             await rig.engine.change(updates(1, { maintenance: index % 2 === 0 }));
         }
 
         const { rows, total } = rig.engine.revisions({ before: null, limit: 1000 });
-        expect(total).to.equal(KEPT);
+        expect(total).to.equal(keptRevisions);
         const oldest = rows.at(-1)?.number ?? 0;
         expect(oldest).to.equal(6);
         expect(rig.engine.revision(oldest).hosts[0]).to.include({ version: 6 });
-        expect((await rig.engine.restore(oldest, callOf(admin))).data.revision).to.equal(KEPT + 6);
+        expect((await rig.engine.restore(oldest, callOf(admin))).data.revision).to.equal(keptRevisions + 6);
         await rig.reboot();
         expect(rig.engine.revision(oldest + 1).hosts[0]).to.include({ version: 7 });
     });

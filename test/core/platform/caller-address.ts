@@ -1,5 +1,6 @@
-import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import { networkOf } from '../../../core/src/platform/caller-address.ts';
 
 export const lab = Lab.script();

@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { readConfig } from '../../../core/src/platform/config.ts';
 import { lockDataDir, prepareDataDir } from '../../../core/src/platform/data-dir.ts';
 

@@ -1,5 +1,6 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { createFaultyEngine } from '../../support/faulty-engine.ts';
 import { adminPassword, startPanel, type TestPanel } from '../../support/panel.ts';
 

@@ -2,11 +2,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Manifest } from '../../../registry/src/manifest.ts';
+
+import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
 import type { Machine } from '../../../extensions/cronjob/src/machine.ts';
 import { createCronjob } from '../../../extensions/cronjob/src/plugin.ts';
-import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
-import { createPluginRig, type Asked, type PluginRig } from '../../support/plugin-host.ts';
+import type { Manifest } from '../../../registry/src/manifest.ts';
+import { type Asked, createPluginRig, type PluginRig } from '../../support/plugin-host.ts';
 
 const { portico: manifest } = JSON.parse(
     readFileSync(new URL('../../../extensions/cronjob/package.json', import.meta.url), 'utf8')

@@ -1,5 +1,6 @@
-import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import { isZone, parseSchedule } from '../../../extensions/cronjob/src/schedule.ts';
 
 export const lab = Lab.script();

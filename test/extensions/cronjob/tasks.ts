@@ -1,5 +1,6 @@
-import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import { entriesOf } from '../../support/plugin-host.ts';
 import { itUnless } from '../../support/skip.ts';
 import { Harness, notRoot } from './harness.ts';

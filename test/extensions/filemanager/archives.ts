@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
     chmodSync,
     mkdirSync,
@@ -7,12 +8,13 @@ import {
     symlinkSync,
     writeFileSync
 } from 'node:fs';
-import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { buffer } from 'node:stream/consumers';
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import { Harness } from './harness.ts';
 
 export const lab = Lab.script();

@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import {
+    chmodSync,
     existsSync,
     lstatSync,
     mkdirSync,
@@ -7,12 +9,12 @@ import {
     readlinkSync,
     statSync,
     symlinkSync,
-    writeFileSync,
-    chmodSync
+    writeFileSync
 } from 'node:fs';
-import { execFileSync } from 'node:child_process';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import { Harness } from './harness.ts';
 
 export const lab = Lab.script();

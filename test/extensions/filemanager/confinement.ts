@@ -1,4 +1,4 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import {
     chmodSync,
@@ -13,10 +13,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import fc from 'fast-check';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
-import { Harness, type Answer } from './harness.ts';
+import * as Lab from '@hapi/lab';
+import fc from 'fast-check';
+
+import { type Answer, Harness } from './harness.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

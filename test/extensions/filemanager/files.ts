@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
     chmodSync,
     existsSync,
@@ -9,9 +10,10 @@ import {
     symlinkSync,
     writeFileSync
 } from 'node:fs';
-import { execFileSync } from 'node:child_process';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import { Harness } from './harness.ts';
 
 export const lab = Lab.script();

@@ -2,20 +2,21 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createFiles } from '../../../core/src/plugins/runtime/files.ts';
+
 import { openPluginDatabase } from '../../../core/src/plugins/runtime/database.ts';
+import { createFiles } from '../../../core/src/plugins/runtime/files.ts';
 import { Grants } from '../../../core/src/plugins/runtime/grants.ts';
 import { Programs } from '../../../core/src/plugins/runtime/programs.ts';
 import definition from '../../../extensions/filemanager/src/index.ts';
 import {
     createGuest,
-    Scope,
     type Guest,
     type HostDoors,
     type PlainRequest,
-    type RouteDocument
+    type RouteDocument,
+    Scope
 } from '../../../sdk/src/host.ts';
-import { isFailure, type Child, type SpawnOptions, type TaskView } from '../../../sdk/src/index.ts';
+import { type Child, isFailure, type SpawnOptions, type TaskView } from '../../../sdk/src/index.ts';
 
 export interface Answer {
     readonly status: number;

@@ -3,11 +3,13 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
 import { WebSocket } from 'ws';
-import definition from '../../../extensions/filemanager/src/index.ts';
+
 import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
+import definition from '../../../extensions/filemanager/src/index.ts';
 import { createPluginRig, entriesOf, type PluginRig } from '../../support/plugin-host.ts';
 
 export const lab = Lab.script();

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import type { Child, SpawnOptions } from '../../../sdk/src/index.ts';
 import { Harness } from './harness.ts';
 

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import { Harness } from './harness.ts';
 
 export const lab = Lab.script();

@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import { expose } from '../../../extensions/monitoring/src/exposition.ts';
 import { Sampler } from '../../../extensions/monitoring/src/sampler.ts';
 import { createMachine } from '../../../extensions/monitoring/src/sources/machine.ts';

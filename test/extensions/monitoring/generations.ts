@@ -1,9 +1,11 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import { openPluginDatabase } from '../../../core/src/plugins/runtime/database.ts';
 import { History } from '../../../extensions/monitoring/src/history/history.ts';
 import { Monitor } from '../../../extensions/monitoring/src/monitor.ts';

@@ -1,8 +1,10 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import { openPluginDatabase, type PluginDatabase } from '../../../core/src/plugins/runtime/database.ts';
 import { History, type Point } from '../../../extensions/monitoring/src/history/history.ts';
 import { planOf, tiersOf } from '../../../extensions/monitoring/src/history/tiers.ts';

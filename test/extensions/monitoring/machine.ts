@@ -1,5 +1,6 @@
 /** A machine whose clocks and files a test turns. */
 import { fileURLToPath } from 'node:url';
+
 import {
     createMachine,
     type Machine,

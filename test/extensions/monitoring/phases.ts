@@ -1,6 +1,6 @@
-import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
-import { matchesAny } from '../../../extensions/monitoring/src/glob.ts';
+import * as Lab from '@hapi/lab';
+
 import {
     advance,
     calm,
@@ -8,6 +8,7 @@ import {
     type State,
     type Turn
 } from '../../../extensions/monitoring/src/alerts/phases.ts';
+import { matchesAny } from '../../../extensions/monitoring/src/glob.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -1,10 +1,11 @@
 /** The plugin on a machine of the test, behind the real boundary, the real HTTP servers and a real database. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+
+import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
 import { defineMonitoring } from '../../../extensions/monitoring/src/definition.ts';
 import type { Machine } from '../../../extensions/monitoring/src/sources/machine.ts';
-import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
-import { createPluginRig, type Asked, type PluginRig, type RigOptions } from '../../support/plugin-host.ts';
+import { type Asked, createPluginRig, type PluginRig, type RigOptions } from '../../support/plugin-host.ts';
 import { TestMachine } from './machine.ts';
 
 export const base = '/api/plugins/monitoring';

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
-import { metrics } from '../../../extensions/monitoring/src/catalogue.ts';
+import * as Lab from '@hapi/lab';
+
 import { json } from '../../../core/src/server/http/route.ts';
+import { metrics } from '../../../extensions/monitoring/src/catalogue.ts';
 import { entriesOf } from '../../support/plugin-host.ts';
 import { memoryOf, snapshot } from './machine.ts';
 import { base, createMonitoringRig, type MonitoringRig } from './rig.ts';

@@ -13,12 +13,14 @@ import {
     writeFileSync,
     writeSync
 } from 'node:fs';
-import { createServer, connect } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import { Sampler } from '../../../extensions/monitoring/src/sampler.ts';
 import { hierarchyOf } from '../../../extensions/monitoring/src/sources/containers.ts';
 import { createMachine } from '../../../extensions/monitoring/src/sources/machine.ts';

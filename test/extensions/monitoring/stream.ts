@@ -1,5 +1,6 @@
-import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import { Feed } from '../../../extensions/monitoring/src/feed.ts';
 import { memoryOf } from './machine.ts';
 import { base, createMonitoringRig, type MonitoringRig } from './rig.ts';

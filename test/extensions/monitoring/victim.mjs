@@ -1,5 +1,6 @@
 /** A monitor in a process of its own, to be killed: ticks as fast as it can, and says how far it is. Arguments: the folder of its database, the number of the first tick. */
 import process from 'node:process';
+
 import { openPluginDatabase } from '../../../core/src/plugins/runtime/database.ts';
 import { Monitor } from '../../../extensions/monitoring/src/monitor.ts';
 import { entities, migrations } from '../../../extensions/monitoring/src/store.ts';

@@ -3,9 +3,11 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { WebSocket } from 'ws';
+
 import type { Answer, CallOptions } from '../../support/client.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';
 import { until } from '../../support/real-engine.ts';

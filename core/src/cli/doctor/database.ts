@@ -1,16 +1,18 @@
 /** Checks of the database: sound, of this version, with an audit log that goes on where its head file says, and a clock that goes forward. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+
 import Sqlite from 'better-sqlite3';
-import { genesis, readHead, type Head } from '../../features/audit/chain/head.ts';
+
+import { genesis, type Head, readHead } from '../../features/audit/chain/head.ts';
 import { auditKeys, type CheckpointRow } from '../../features/audit/chain/keys.ts';
 import { findBreak } from '../../features/audit/start.ts';
 import type { Config } from '../../platform/config.ts';
 import { createKeyring } from '../../platform/keyring.ts';
-import { fault, ok, warn, type Check } from './check.ts';
 import { codeOf, explain } from '../complaint.ts';
 import { databaseOf } from '../folder.ts';
 import { missingMigrations, strangeMigrations } from '../migrations.ts';
+import { type Check, fault, ok, warn } from './check.ts';
 
 const restore = 'Stop the panel, keep a copy of the whole data folder, and put back a backup';
 const leewayMs = 60_000;

@@ -1,6 +1,6 @@
 /** `portico doctor`: looks at everything that a panel stands on, changes nothing, and says what to do. */
+import { type Command, jsonOption } from '../command.ts';
 import type { Check } from './check.ts';
-import { jsonOption, type Command } from '../command.ts';
 
 const marks = { ok: 'ok  ', warn: 'warn', fail: 'FAIL' } as const;
 

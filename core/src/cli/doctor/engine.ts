@@ -1,17 +1,19 @@
 /** Checks of the proxy engine: its binary, whom it runs as, its process, and the ports that it serves on. */
 import { readFileSync, readlinkSync } from 'node:fs';
+
 import Sqlite from 'better-sqlite3';
-import type { Config } from '../../platform/config.ts';
+
 import { pingAdmin } from '../../engine/caddy/admin.ts';
 import { findBinary, runBinary } from '../../engine/caddy/binary.ts';
-import { engineFeatures, type EngineFeatures } from '../../engine/render/features.ts';
-import { checkSocket, engineHome, type EngineFolders } from '../../engine/files/home.ts';
 import { probeListeners } from '../../engine/caddy/listeners.ts';
-import { findEngine, startOf, type FoundEngine } from '../../engine/caddy/process.ts';
+import { findEngine, type FoundEngine, startOf } from '../../engine/caddy/process.ts';
+import { checkSocket, type EngineFolders, engineHome } from '../../engine/files/home.ts';
+import { type EngineFeatures, engineFeatures } from '../../engine/render/features.ts';
 import { parseEngineVersion } from '../../engine/render/version.ts';
 import { definitions } from '../../features/settings/definitions.ts';
-import { fault, ok, warn, type Check } from './check.ts';
+import type { Config } from '../../platform/config.ts';
 import { databaseOf } from '../folder.ts';
+import { type Check, fault, ok, warn } from './check.ts';
 
 const patienceMs = 5_000;
 const install = 'Install Caddy (https://caddyserver.com/docs/install), or name its binary in PORTICO_CADDY';

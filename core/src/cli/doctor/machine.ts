@@ -1,9 +1,10 @@
 /** Checks of what is there before any panel: Node, the disk, and who owns what in the data folder. */
 import { readdirSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+
 import type { Config } from '../../platform/config.ts';
-import { fault, ok, warn, type Check } from './check.ts';
 import { whoAmI } from '../folder.ts';
+import { type Check, fault, ok, warn } from './check.ts';
 
 const leastNode = 24;
 const mebibyte = 1024 * 1024;

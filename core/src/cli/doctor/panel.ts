@@ -1,11 +1,12 @@
 /** Checks of the running panel: who holds the data folder, and whether it answers us. */
 import { createServer } from 'node:net';
+
 import type { Config } from '../../platform/config.ts';
 import { lockDataDir } from '../../platform/data-dir.ts';
 import { createKeyring } from '../../platform/keyring.ts';
 import { readPanelAddress } from '../../platform/panel-address.ts';
-import { fault, ok, warn, type Check } from './check.ts';
 import { askReadiness, createClient, urlOf } from '../client.ts';
+import { type Check, fault, ok, warn } from './check.ts';
 
 const patienceMs = 5_000;
 const hung = 'Look at its log; if it does not come back, end that process: sites keep being served';

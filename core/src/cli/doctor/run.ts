@@ -1,14 +1,14 @@
 /** Runs the checks of `portico doctor` one after the other; one that breaks is a failed check, never the end of the others. */
 import type { Config } from '../../platform/config.ts';
-import { fault, type Check } from './check.ts';
 import { Complaint } from '../complaint.ts';
+import { enterFolder } from '../folder.ts';
+import { plain } from '../output.ts';
+import { userAgentOf } from '../reach.ts';
+import { type Check, fault } from './check.ts';
 import { checkDatabase } from './database.ts';
 import { checkEngine } from './engine.ts';
 import { checkDisk, checkFolder, checkKeys, checkNode } from './machine.ts';
 import { checkPanel } from './panel.ts';
-import { enterFolder } from '../folder.ts';
-import { plain } from '../output.ts';
-import { userAgentOf } from '../reach.ts';
 
 export async function inspect(config: Config): Promise<Check[]> {
     const checks: Check[] = [];

@@ -1,19 +1,19 @@
 /** An export of a data folder whose panel does not run: the rows are read, and no engine is asked or started. */
-import { createAcmeAccounts } from '../../features/certificates/acme/accounts.ts';
-import { createCertificateStore } from '../../features/certificates/store.ts';
-import { createCertificateSection } from '../../features/certificates/export/export-section.ts';
-import { createDnsProviderStore } from '../../features/dns-providers/store.ts';
-import { createDnsProviderSection } from '../../features/dns-providers/export-section.ts';
+import { createTransfer, type TransferParts } from '../../composition/import-export.ts';
 import type { Engine } from '../../engine/change.ts';
-import { createHostStore } from '../../features/hosts/store.ts';
+import { createAcmeAccounts } from '../../features/certificates/acme/accounts.ts';
+import { createCertificateSection } from '../../features/certificates/export/export-section.ts';
+import { createCertificateStore } from '../../features/certificates/store.ts';
+import { createDnsProviderSection } from '../../features/dns-providers/export-section.ts';
+import { createDnsProviderStore } from '../../features/dns-providers/store.ts';
 import { createHostSection } from '../../features/hosts/export-section.ts';
+import { createHostStore } from '../../features/hosts/store.ts';
 import { createKeptPlugins } from '../../features/import-export/plugins/kept.ts';
 import type { PluginCatalogue } from '../../features/import-export/ports.ts';
 import type { ExportRequest, ImportExport } from '../../features/import-export/service.ts';
+import type { Call } from '../../platform/call.ts';
 import { knownFromRecords } from '../../plugins/manager/catalogue.ts';
 import { Records } from '../../plugins/manager/records.ts';
-import { createTransfer, type TransferParts } from '../../composition/import-export.ts';
-import type { Call } from '../../platform/call.ts';
 
 export type OfflineExportParts = Omit<
     TransferParts,

@@ -1,21 +1,22 @@
 /** Plugins as they lie in the data folder of a panel that does not run: what the next start finds, and what it would make of it. No code of theirs is imported. */
 import { createRegistry, type Registry } from '@portico/registry';
+
 import type { Audit } from '../../features/audit/audit.ts';
+import { createKeptPlugins, type KeptPlugins } from '../../features/import-export/plugins/kept.ts';
 import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Config } from '../../platform/config.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
-import { createKeptPlugins, type KeptPlugins } from '../../features/import-export/plugins/kept.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import { askedOf } from '../../plugins/manager/capabilities.ts';
 import { PluginData } from '../../plugins/manager/data-folders.ts';
+import { lackOf, restOf } from '../../plugins/manager/desired-state.ts';
+import { type Survey, survey } from '../../plugins/manager/inventory.ts';
 import { npmSetting } from '../../plugins/manager/npm-setting.ts';
 import { placesOf } from '../../plugins/manager/places.ts';
 import { emptyRuntime, type PluginRecord, type Runtime } from '../../plugins/manager/plugin.ts';
 import { Prover } from '../../plugins/manager/plugin-settings.ts';
 import { newRecord, Records } from '../../plugins/manager/records.ts';
-import { lackOf, restOf } from '../../plugins/manager/desired-state.ts';
-import { survey, type Survey } from '../../plugins/manager/inventory.ts';
 import { reservedNames } from '../plugin/names.ts';
 import { hostSdk } from '../plugin/sdk.ts';
 

@@ -1,6 +1,7 @@
 /** Brings the package of a plugin into a data folder whose panel does not run: fetched, verified, unpacked and made the one that counts. Its code runs at the next start. */
 import type { LockEntry, PluginPackage } from '@portico/registry';
 import { isFailure } from '@portico/sdk';
+
 import { fail } from '../../platform/errors.ts';
 import { askedOf, beyond } from '../../plugins/manager/capabilities.ts';
 import type { Decision } from '../../plugins/manager/data-folders.ts';
@@ -9,8 +10,8 @@ import type { PluginRecord } from '../../plugins/manager/plugin.ts';
 import { newRecord } from '../../plugins/manager/records.ts';
 import { sourceOf } from '../../plugins/manager/rollback-source.ts';
 import { Complaint } from '../complaint.ts';
-import type { Folder, Lying } from './folder.ts';
 import type { InstallOrder, Wished } from '../plugin/plugin-admin.ts';
+import type { Folder, Lying } from './folder.ts';
 
 /** What it is called, and the version that was there before. */
 interface Placed {

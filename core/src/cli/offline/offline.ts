@@ -1,32 +1,34 @@
 /** The services that the command line needs, on the data folder of a panel that does not run. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+
 import Sqlite from 'better-sqlite3';
-import { createAudit, type Audit } from '../../features/audit/audit.ts';
-import { createAuth, type Auth } from '../../features/auth/auth.ts';
-import type { Call } from '../../platform/call.ts';
-import { systemClock } from '../../platform/clock.ts';
-import type { Config } from '../../platform/config.ts';
-import type { DataLock } from '../../platform/data-dir.ts';
-import type { Database } from '../../platform/database/database.ts';
+
+import { openStorage } from '../../composition/storage.ts';
+import { type Audit, createAudit } from '../../features/audit/audit.ts';
+import { type Auth, createAuth } from '../../features/auth/auth.ts';
 import type { ExportDocument } from '../../features/import-export/document.ts';
 import type { ExportRequest } from '../../features/import-export/service.ts';
-import type { Keyring } from '../../platform/keyring.ts';
-import { createLog } from '../../platform/log.ts';
 import { createSettings } from '../../features/settings/settings.ts';
-import { openStorage } from '../../composition/storage.ts';
-import { createSystemCall } from '../../server/http/request/system-call.ts';
 import { Accounts } from '../../features/users/accounts.ts';
 import { Console } from '../../features/users/console.ts';
 import { createPasswords } from '../../features/users/passwords.ts';
 import { createPermissions } from '../../features/users/permissions.ts';
 import { Roles } from '../../features/users/roles.ts';
 import { Users } from '../../features/users/users.ts';
+import type { Call } from '../../platform/call.ts';
+import { systemClock } from '../../platform/clock.ts';
+import type { Config } from '../../platform/config.ts';
+import type { DataLock } from '../../platform/data-dir.ts';
+import type { Database } from '../../platform/database/database.ts';
+import type { Keyring } from '../../platform/keyring.ts';
+import { createLog } from '../../platform/log.ts';
+import { createSystemCall } from '../../server/http/request/system-call.ts';
 import { Complaint } from '../complaint.ts';
 import { databaseOf } from '../folder.ts';
 import { strangeMigrations } from '../migrations.ts';
-import { exportOffline } from './export.ts';
 import type { PluginDesk } from '../plugin/plugin-admin.ts';
+import { exportOffline } from './export.ts';
 
 export interface Offline {
     readonly audit: Audit;

@@ -1,7 +1,9 @@
 /** What a plugin asks for, in the words of the schema of manifests, and how whoever sits at the console agrees to it. */
 import { readFileSync } from 'node:fs';
+
 import { manifestSchema } from '@portico/registry';
 import type Joi from 'joi';
+
 import type { Capabilities } from '../../plugins/runtime/generation.ts';
 import { misuse } from '../complaint.ts';
 

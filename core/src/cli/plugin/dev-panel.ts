@@ -1,18 +1,20 @@
 /** The panel of `portico plugin dev`, and the reloads in it. */
 import { watch } from 'node:fs';
 import { cp, mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+
 import type { Found } from '@portico/registry';
-import type { Config } from '../../platform/config.ts';
+
 import { engineHome } from '../../engine/files/home.ts';
-import { createLog } from '../../platform/log.ts';
 import { createPanel, type Panel } from '../../panel.ts';
+import type { Config } from '../../platform/config.ts';
+import { createLog } from '../../platform/log.ts';
 import { Complaint } from '../complaint.ts';
 import type { Output } from '../output.ts';
-import { Stage } from './stage.ts';
 import { tokenCreate } from '../token-create.ts';
+import { Stage } from './stage.ts';
 
 export interface DevelopOptions {
     readonly config: Config;

@@ -1,8 +1,8 @@
 /** `portico plugin disable`: the way out when a plugin keeps the panel from starting. */
-import { jsonOption, type Command } from '../command.ts';
+import { type Command, jsonOption } from '../command.ts';
 import { plain } from '../output.ts';
-import { atDesk } from './reach.ts';
 import { fateOf } from './describe.ts';
+import { atDesk } from './reach.ts';
 
 export const pluginDisable: Command = {
     name: 'plugin disable',

@@ -1,11 +1,11 @@
 /** `portico plugin enable`: lets a plugin run, agrees to what it asks for, and takes it out of quarantine. */
 import type { Capabilities } from '../../plugins/runtime/generation.ts';
-import { jsonOption, type Command, type Input, type Option } from '../command.ts';
+import { type Command, type Input, jsonOption, type Option } from '../command.ts';
 import { misuse } from '../complaint.ts';
 import { plain } from '../output.ts';
+import { fateOf, hasFailed } from './describe.ts';
 import type { PluginDesk, ShownPlugin, Wished } from './plugin-admin.ts';
 import { atDesk } from './reach.ts';
-import { fateOf, hasFailed } from './describe.ts';
 
 /** How somebody at the console agrees. */
 export const grantOptions: Readonly<Record<string, Option>> = {

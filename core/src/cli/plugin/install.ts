@@ -1,12 +1,13 @@
 /** `portico plugin install`: brings a plugin, or another version of one. */
 import { readFileSync, statSync } from 'node:fs';
-import { jsonOption, type Command } from '../command.ts';
+
+import { type Command, jsonOption } from '../command.ts';
 import { Complaint, misuse } from '../complaint.ts';
 import { plain } from '../output.ts';
-import type { Source } from './plugin-admin.ts';
-import { grantOptions, readWish } from './enable.ts';
-import { atDesk } from './reach.ts';
 import { fateOf, hasFailed } from './describe.ts';
+import { grantOptions, readWish } from './enable.ts';
+import type { Source } from './plugin-admin.ts';
+import { atDesk } from './reach.ts';
 
 const archive = /\.(?:tgz|tar\.gz)$/;
 const largestArchive = 64 * 1024 * 1024;

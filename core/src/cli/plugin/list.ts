@@ -1,10 +1,11 @@
 /** `portico plugin list`: what is there, or what the npm registry offers. */
 import type { Offer } from '@portico/registry';
-import { jsonOption, type Command } from '../command.ts';
-import { plain, type Output } from '../output.ts';
+
+import { type Command, jsonOption } from '../command.ts';
+import { type Output, plain } from '../output.ts';
+import { columns, failureOf } from './describe.ts';
 import type { Listed, ShownPlugin } from './plugin-admin.ts';
 import { atDesk } from './reach.ts';
-import { columns, failureOf } from './describe.ts';
 
 export const pluginList: Command = {
     name: 'plugin list',

@@ -1,12 +1,13 @@
 /** Plugins of the running panel, through its API. */
 import type { Offer } from '@portico/registry';
-import type { Capabilities } from '../../plugins/runtime/generation.ts';
+
 import type { TaskView } from '../../features/tasks/task.ts';
+import type { Capabilities } from '../../plugins/runtime/generation.ts';
 import type { Client } from '../client.ts';
 import { Complaint, Refusal } from '../complaint.ts';
+import { followTask } from '../task-follow.ts';
 import { joined } from './consent.ts';
 import type { Changed, InstallOrder, PluginDesk, ShownPlugin } from './plugin-admin.ts';
-import { followTask } from '../task-follow.ts';
 
 /** What the task of an install answers. */
 interface Result {

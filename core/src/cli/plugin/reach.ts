@@ -2,8 +2,8 @@
 import type { Config } from '../../platform/config.ts';
 import type { Capabilities } from '../../plugins/runtime/generation.ts';
 import { Complaint, Refusal } from '../complaint.ts';
-import type { PluginDesk } from './plugin-admin.ts';
 import { reach } from '../reach.ts';
+import type { PluginDesk } from './plugin-admin.ts';
 
 /**
  * Works with the plugins of the panel that runs, or of the folder of one that does not.

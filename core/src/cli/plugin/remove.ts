@@ -1,5 +1,5 @@
 /** `portico plugin remove`: takes a plugin's package away. */
-import { jsonOption, type Command } from '../command.ts';
+import { type Command, jsonOption } from '../command.ts';
 import { plain } from '../output.ts';
 import { atDesk } from './reach.ts';
 

@@ -2,6 +2,7 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { findPackageJSON } from 'node:module';
 import { dirname } from 'node:path';
+
 import { Complaint } from '../complaint.ts';
 
 export interface HostSdk {

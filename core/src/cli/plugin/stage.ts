@@ -1,6 +1,7 @@
 /** Copies of a plugin that is being written: each save is a folder of its own, since a module stays what it was when it was imported. */
 import { cp, mkdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
+
 import { Complaint } from '../complaint.ts';
 
 const passedOver = new Set(['node_modules', '.git', 'vendor', 'coverage']);

@@ -4,17 +4,19 @@ import { mkdir, mkdtemp, readFile, realpath, rm, stat, symlink } from 'node:fs/p
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+
 import {
     createRegistry,
-    readManifest,
-    resolve as resolvePlugins,
     type Host,
-    type Registry
+    readManifest,
+    type Registry,
+    resolve as resolvePlugins
 } from '@portico/registry';
 import type { PluginDefinition } from '@portico/sdk';
-import { runConformance, type ConformanceReport, type Finding } from '@portico/sdk/testing';
+import { type ConformanceReport, type Finding, runConformance } from '@portico/sdk/testing';
+
 import { Complaint } from '../complaint.ts';
-import { plain, type Output } from '../output.ts';
+import { type Output, plain } from '../output.ts';
 import { reservedNames } from './names.ts';
 import { hostSdk } from './sdk.ts';
 

@@ -5,7 +5,9 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:f
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+
 import { readManifest } from '@portico/registry';
+
 import { Complaint, misuse } from '../complaint.ts';
 import { reservedNames } from './names.ts';
 import { hostSdk } from './sdk.ts';

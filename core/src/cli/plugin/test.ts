@@ -1,5 +1,5 @@
 /** `portico plugin test`: the conformance suite. */
-import { jsonOption, type Command } from '../command.ts';
+import { type Command, jsonOption } from '../command.ts';
 import { misuse } from '../complaint.ts';
 
 const usualCycles = 100;

@@ -3,16 +3,14 @@ import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { type EngineFolders, writeForEngine } from '../files/home.ts';
+import { type EngineConfig, EngineRejected, EngineUnavailable } from '../port.ts';
 import { runBinary } from './binary.ts';
-import { writeForEngine } from '../files/home.ts';
-import type { EngineFolders } from '../files/home.ts';
-import { EngineRejected, EngineUnavailable } from '../port.ts';
-import type { EngineConfig } from '../port.ts';
 
-const TIME_LIMIT_MS = 30_000;
+const timeLimitMs = 30_000;
 
 /** Bytes of a configuration that an adapter may answer. */
-const MOST_BYTES = 64 * 1024 * 1024;
+const maxBytes = 64 * 1024 * 1024;
 
 /**
  * Why a Caddyfile is not handed to the adapter, which would read files and variables of this machine for it; null when it may be.
@@ -59,7 +57,7 @@ export const adaptCaddyfile = async (
             folders,
             binary,
             ['adapt', '--adapter', 'caddyfile', '--config', file],
-            { timeoutMs: TIME_LIMIT_MS, signal, mostBytes: MOST_BYTES }
+            { timeoutMs: timeLimitMs, signal, mostBytes: maxBytes }
         );
         if (code === 0) {
             return JSON.parse(stdout) as EngineConfig;

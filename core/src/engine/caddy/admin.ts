@@ -1,9 +1,7 @@
 import { request } from 'node:http';
 
-import { checkSocket } from '../files/home.ts';
-import type { EngineFolders } from '../files/home.ts';
-import { EngineRejected, EngineUnavailable } from '../port.ts';
-import type { EngineUpstream } from '../port.ts';
+import { checkSocket, type EngineFolders } from '../files/home.ts';
+import { EngineRejected, EngineUnavailable, type EngineUpstream } from '../port.ts';
 
 export interface AdminRequest {
     readonly method: 'GET' | 'POST';
@@ -17,7 +15,7 @@ export interface AdminRequest {
 }
 
 /** The largest answer that is taken: a configuration of 10,000 hosts with rich settings is 6 MB. */
-const ANSWER_LIMIT = 256 * 1024 * 1024;
+const answerLimit = 256 * 1024 * 1024;
 
 /**
  * Asks the engine's admin API, over its unix socket and only if that is the engine's.
@@ -117,7 +115,7 @@ const exchange = (
             response.on('data', (chunk: Buffer) => {
                 chunks.push(chunk);
                 size += chunk.length;
-                if (size > ANSWER_LIMIT) {
+                if (size > answerLimit) {
                     call.destroy(new EngineUnavailable("the engine's answer is too long"));
                 }
             });

@@ -49,7 +49,7 @@ export const engineCommand = (
     const { owner } = folders;
     const rights = options.serve ? '-all,+net_bind_service' : '-all';
     const command = [
-        ...(options.serve ? [tool('flock'), '-n', '-F', '-E', String(LOCK_HELD), folders.lockFile] : []),
+        ...(options.serve ? [tool('flock'), '-n', '-F', '-E', String(lockHeld), folders.lockFile] : []),
         ...(owner.switched
             ? [
                   tool('setpriv'),
@@ -77,7 +77,7 @@ export const engineCommand = (
 };
 
 /** Exit code of an engine that was not started because another one holds the lock. */
-export const LOCK_HELD = 75;
+export const lockHeld = 75;
 
 /** What came of a short-lived run of the binary. */
 export interface BinaryResult {

@@ -1,24 +1,26 @@
 import { isDeepStrictEqual } from 'node:util';
 
+import type { Logger } from '../../platform/log.ts';
+import { adminConfig, type EngineFolders, engineHome, prepareHome } from '../files/home.ts';
+import {
+    type EngineConfig,
+    type EngineDriver,
+    type EngineProcess,
+    EngineRejected,
+    type EngineState,
+    EngineUnavailable,
+    type EngineUpstream
+} from '../port.ts';
 import { askAdmin, parseUpstreams, pingAdmin } from './admin.ts';
-import { adminConfig, engineHome, prepareHome } from '../files/home.ts';
-import { createInstance } from './instance.ts';
+import { createInstance, type EngineInstance } from './instance.ts';
 import { keepWhen, parseConfig, readLast } from './last.ts';
-import { listenersOf, probeListeners } from './listeners.ts';
+import { type Listener, listenersOf, probeListeners } from './listeners.ts';
 import { readLog } from './log.ts';
-import { EngineRejected, EngineUnavailable } from '../port.ts';
 import { capOutput, startConfig, startOf } from './process.ts';
-import { createSupervisor } from './supervisor.ts';
-import { defaultTiming } from './timing.ts';
+import { createSupervisor, type Supervisor } from './supervisor.ts';
+import { defaultTiming, type EngineTiming } from './timing.ts';
 import { Turns } from './turns.ts';
 import { validateConfig } from './validation.ts';
-import type { Logger } from '../../platform/log.ts';
-import type { EngineFolders } from '../files/home.ts';
-import type { EngineInstance } from './instance.ts';
-import type { Listener } from './listeners.ts';
-import type { EngineConfig, EngineDriver, EngineProcess, EngineState, EngineUpstream } from '../port.ts';
-import type { Supervisor } from './supervisor.ts';
-import type { EngineTiming } from './timing.ts';
 
 export interface CaddyDriverOptions {
     /** Path of the binary; null: `caddy` on the PATH. */
@@ -32,7 +34,7 @@ export interface CaddyDriverOptions {
 }
 
 /** The start of any app may fail after listeners of the refused configuration were opened. */
-const STARTED_PARTLY = / app module: start: /;
+const startedPartly = / app module: start: /;
 
 /** The one engine driver: Caddy over its admin API. Starts nothing, and touches nothing on the disk, until it is asked to. */
 export const createCaddyDriver = (options: CaddyDriverOptions): EngineDriver => new CaddyDriver(options);
@@ -150,7 +152,7 @@ class CaddyDriver implements EngineDriver {
                 this.#succeed();
             } catch (error) {
                 signal.throwIfAborted();
-                if (error instanceof EngineRejected && STARTED_PARTLY.test(error.message)) {
+                if (error instanceof EngineRejected && startedPartly.test(error.message)) {
                     await this.#renew(error);
                 } else if (error instanceof EngineUnavailable) {
                     // Nobody knows which configuration it has now: the supervisor replaces it, with the last good one.
@@ -240,7 +242,7 @@ class CaddyDriver implements EngineDriver {
                 this.#options.log.warn('Engine refused a configuration that it was to start with', {
                     reason: error.message
                 });
-                if (STARTED_PARTLY.test(error.message)) {
+                if (startedPartly.test(error.message)) {
                     await this.#end();
                     await this.#instance.raise();
                 }

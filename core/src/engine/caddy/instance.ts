@@ -1,16 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { pingAdmin } from './admin.ts';
-import { findBinary, LOCK_HELD, runBinary } from './binary.ts';
-import { checkSocket } from '../files/home.ts';
-import { EngineUnavailable } from '../port.ts';
-import { endProcess, findEngine, forgetPid, isAlive, spawnEngine } from './process.ts';
-import { parseEngineVersion } from '../render/version.ts';
 import type { Logger } from '../../platform/log.ts';
-import type { EngineFolders } from '../files/home.ts';
-import type { EngineVersion } from '../port.ts';
-import type { ProcessIdentity } from './process.ts';
+import { checkSocket, type EngineFolders } from '../files/home.ts';
+import { EngineUnavailable, type EngineVersion } from '../port.ts';
+import { parseEngineVersion } from '../render/version.ts';
+import { pingAdmin } from './admin.ts';
+import { findBinary, lockHeld, runBinary } from './binary.ts';
+import { endProcess, findEngine, forgetPid, isAlive, type ProcessIdentity, spawnEngine } from './process.ts';
 
 /** Milliseconds. */
 export interface InstanceTiming {
@@ -53,10 +50,10 @@ export interface EngineInstance {
 }
 
 /** For how long an engine that is just starting is waited for. */
-const ADOPTION_MS = 2000;
+const adoptionMs = 2000;
 
 /** The grace of an engine that does not answer, or must not go on serving. */
-const HANGING_MS = 1000;
+const hangingMs = 1000;
 
 export const createInstance = (options: InstanceOptions): EngineInstance => new Instance(options);
 
@@ -120,7 +117,7 @@ class Instance implements EngineInstance {
         let locked = false;
         child.on('exit', (code, signal) => {
             ended = ` (${signal ?? `code ${code}`})${this.#lastWords()}`;
-            locked = code === LOCK_HELD;
+            locked = code === lockHeld;
             if (this.#identity?.pid === identity.pid) {
                 this.#ending = ended;
                 this.#options.ended();
@@ -165,7 +162,7 @@ class Instance implements EngineInstance {
 
     /** Takes over an engine that runs already; one that does not answer, or is another user's, is ended. */
     async #adopt(): Promise<boolean> {
-        const end = performance.now() + ADOPTION_MS;
+        const end = performance.now() + adoptionMs;
         while (!(await this.#take())) {
             const found = findEngine(this.#options.home());
             if (found === null) {
@@ -176,7 +173,7 @@ class Instance implements EngineInstance {
                 this.#options.log.warn('An engine that does not answer is ended', {
                     pid: found.identity.pid
                 });
-                await endProcess(found.identity, HANGING_MS);
+                await endProcess(found.identity, hangingMs);
                 return false;
             }
 
@@ -205,7 +202,7 @@ class Instance implements EngineInstance {
         const identity = this.identity();
         this.#identity = null;
         if (identity !== null) {
-            await endProcess(identity, HANGING_MS);
+            await endProcess(identity, hangingMs);
         }
     }
 

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 
-import { adminConfig } from '../files/home.ts';
-import type { EngineFolders } from '../files/home.ts';
+import { adminConfig, type EngineFolders } from '../files/home.ts';
 import type { EngineConfig } from '../port.ts';
 
 /** Reads a configuration; null for what is JSON but not an object. @throws SyntaxError */

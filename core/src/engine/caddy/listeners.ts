@@ -13,7 +13,7 @@ export interface Listener {
 }
 
 /** A listen address whose ports are a range longer than this is left to the engine. */
-const LONGEST_RANGE = 64;
+const longestRange = 64;
 
 /**
  * Every TCP address, and UDP address for HTTP/3, that a configuration makes the engine listen on. Unix sockets and what only
@@ -91,7 +91,7 @@ const parseListen = (address: string): readonly Listener[] => {
         );
     const first = Number(match?.[4]);
     const last = Number(match?.[5] ?? first);
-    if (match === null || first > last || last > 65_535 || last - first > LONGEST_RANGE) {
+    if (match === null || first > last || last > 65_535 || last - first > longestRange) {
         return [];
     }
 

@@ -1,9 +1,8 @@
 import { constants } from 'node:fs';
-import { open, readdir, stat } from 'node:fs/promises';
+import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { FileHandle } from 'node:fs/promises';
 
 export interface LogSource {
     /** The files of one log, oldest writer first where their last changes are equal. */
@@ -13,11 +12,11 @@ export interface LogSource {
 }
 
 /** Bytes; what a line has beyond it is left out. */
-const LONGEST_LINE = 16 * 1024;
-const BLOCK = 64 * 1024;
+const longestLine = 16 * 1024;
+const block = 64 * 1024;
 /** Bytes read for the last lines, however many were asked for. */
-const LONGEST_TAIL = 8 * 1024 * 1024;
-const MOST_LINES = 10_000;
+const longestTail = 8 * 1024 * 1024;
+const mostLines = 10_000;
 
 /**
  * The last lines of a log, newest last, and with `follow` each further one until the signal ends, across rotation and
@@ -32,7 +31,7 @@ export async function* readLog(
         readonly pollMs?: number;
     }
 ): AsyncGenerator<string, void, undefined> {
-    const wanted = Math.min(Math.max(0, Math.floor(options.lines)), MOST_LINES);
+    const wanted = Math.min(Math.max(0, Math.floor(options.lines)), mostLines);
     const followed: Follower[] = [];
     try {
         let tail: string[] = [];
@@ -130,9 +129,9 @@ class Follower {
         }
 
         const { buffer, bytesRead } = await this.#file.read(
-            Buffer.allocUnsafe(BLOCK),
+            Buffer.allocUnsafe(block),
             0,
-            BLOCK,
+            block,
             this.#position
         );
         this.#position += bytesRead;
@@ -166,13 +165,13 @@ class LineCutter {
         const parts = (
             this.#rest + this.#decoder.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
         ).split('\n');
-        this.#rest = (parts.pop() ?? '').slice(0, LONGEST_LINE + 1);
+        this.#rest = (parts.pop() ?? '').slice(0, longestLine + 1);
         return parts.filter((line) => line !== '').map(shorten);
     }
 }
 
 const shorten = (line: string): string =>
-    line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line;
+    line.length > longestLine ? `${line.slice(0, longestLine)}…` : line;
 
 /** The last complete lines before `size`, and where they end. */
 const lastLines = async (
@@ -183,8 +182,8 @@ const lastLines = async (
     const blocks: Buffer[] = [];
     let start = size;
     let breaks = 0;
-    while (start > 0 && breaks <= wanted && size - start < LONGEST_TAIL) {
-        const length = Math.min(BLOCK, start);
+    while (start > 0 && breaks <= wanted && size - start < longestTail) {
+        const length = Math.min(block, start);
         const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, start - length);
         start -= length;
         blocks.unshift(buffer.subarray(0, bytesRead));

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import {
     closeSync,
     constants,
@@ -12,13 +12,10 @@ import {
     writeFileSync
 } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ChildProcess } from 'node:child_process';
 
+import { adminConfig, type EngineFolders, writeForEngine } from '../files/home.ts';
+import { type EngineConfig, EngineUnavailable } from '../port.ts';
 import { engineCommand, engineEnvironment } from './binary.ts';
-import { adminConfig, writeForEngine } from '../files/home.ts';
-import type { EngineFolders } from '../files/home.ts';
-import { EngineUnavailable } from '../port.ts';
-import type { EngineConfig } from '../port.ts';
 
 /** One process for good: a process id is used again, a process id with its start is not. */
 export interface ProcessIdentity {
@@ -170,7 +167,7 @@ export const forgetPid = (folders: EngineFolders): void => rmSync(folders.pidFil
 /** Cuts what the engine said outside its own log, when that has grown too long: it appends, so it goes on at the new end. */
 export const capOutput = (folders: EngineFolders): void => {
     try {
-        if (sizeOf(folders.outputFile) > OUTPUT_LIMIT) {
+        if (sizeOf(folders.outputFile) > outputLimit) {
             truncateSync(folders.outputFile);
         }
     } catch {
@@ -179,10 +176,10 @@ export const capOutput = (folders: EngineFolders): void => {
 };
 
 /** 8 MiB. */
-const OUTPUT_LIMIT = 8 * 1024 * 1024;
+const outputLimit = 8 * 1024 * 1024;
 
 const rotateOutput = (folders: EngineFolders): void => {
-    if (sizeOf(folders.outputFile) > OUTPUT_LIMIT / 8) {
+    if (sizeOf(folders.outputFile) > outputLimit / 8) {
         renameSync(folders.outputFile, `${folders.outputFile}.1`);
     }
 };

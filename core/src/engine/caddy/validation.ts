@@ -2,13 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { type EngineFolders, writeForEngine } from '../files/home.ts';
+import { type EngineConfig, EngineRejected, EngineUnavailable } from '../port.ts';
 import { runBinary } from './binary.ts';
-import { writeForEngine } from '../files/home.ts';
-import type { EngineFolders } from '../files/home.ts';
-import { EngineRejected, EngineUnavailable } from '../port.ts';
-import type { EngineConfig } from '../port.ts';
 
-const TIME_LIMIT_MS = 60_000;
+const timeLimitMs = 60_000;
 
 /**
  * Proves a configuration in a process of its own, which neither listens nor writes where the running engine does: its
@@ -28,7 +26,7 @@ export const validateConfig = async (
     try {
         writeForEngine(folders, file, JSON.stringify(harmless(config, storage)));
         const result = await runBinary(folders, binary, ['validate', '--config', file], {
-            timeoutMs: TIME_LIMIT_MS,
+            timeoutMs: timeLimitMs,
             signal
         });
         if (result.code === 0) {

@@ -1,10 +1,10 @@
 /** The engine's working copies of certificates: files that only the engine reads, in a folder that may not survive a reboot. */
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+
 import type { CertificatePem } from '../change.ts';
-import { writeForEngine } from './home.ts';
-import type { EngineFolders } from './home.ts';
 import type { SiteCertificate } from '../site.ts';
+import { type EngineFolders, writeForEngine } from './home.ts';
 
 export interface CertificateCopies {
     /**

@@ -13,14 +13,13 @@ import {
     realpathSync,
     renameSync,
     rmSync,
+    type Stats,
     writeFileSync
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { Stats } from 'node:fs';
 
-import { EngineUnavailable } from '../port.ts';
-import type { EngineConfig } from '../port.ts';
+import { type EngineConfig, EngineUnavailable } from '../port.ts';
 
 /** Who the engine runs as. */
 export interface EngineOwner {
@@ -76,10 +75,10 @@ export interface EngineMachine {
 }
 
 /** sun_path holds 108 bytes with the final zero. */
-const SOCKET_LIMIT = 107;
+const socketLimit = 107;
 
 /** The user that the engine's package brings along. */
-const PACKAGE_USER = 'caddy';
+const packageUser = 'caddy';
 
 const thisMachine = (): EngineMachine => ({
     uid: process.getuid?.() ?? 0,
@@ -140,7 +139,7 @@ export const engineHome = (
         );
     }
 
-    if (Buffer.byteLength(folders.adminSocket) <= SOCKET_LIMIT) {
+    if (Buffer.byteLength(folders.adminSocket) <= socketLimit) {
         return folders;
     }
 
@@ -151,7 +150,7 @@ export const engineHome = (
                 : join(parent, `portico-${machine.uid}-${hash}`, 'admin.sock');
         if (
             socket !== null &&
-            Buffer.byteLength(socket) <= SOCKET_LIMIT &&
+            Buffer.byteLength(socket) <= socketLimit &&
             (parent === machine.temporary || isPrivate(parent ?? '', machine.uid))
         ) {
             return { ...folders, adminSocket: socket };
@@ -159,7 +158,7 @@ export const engineHome = (
     }
 
     throw new EngineUnavailable(
-        `no folder is short enough for the engine's socket (${SOCKET_LIMIT} bytes): set XDG_RUNTIME_DIR or use a shorter data folder`
+        `no folder is short enough for the engine's socket (${socketLimit} bytes): set XDG_RUNTIME_DIR or use a shorter data folder`
     );
 };
 
@@ -258,7 +257,7 @@ const engineOwner = (user: string | null, machine: EngineMachine): EngineOwner =
         return { name: String(machine.uid), uid: machine.uid, gid: machine.gid, switched: false };
     }
 
-    const name = user ?? PACKAGE_USER;
+    const name = user ?? packageUser;
     const found = readFileSync(machine.users, 'utf8')
         .split('\n')
         .map((line) => line.split(':'))

@@ -1,7 +1,8 @@
 /** Text of users in the engine's configuration: the engine expands `{…}`, and what was typed must be what is served. */
 import { isIPv4, isIPv6 } from 'node:net';
-import { parseUpstream } from './profile/upstream.ts';
+
 import type { HeaderOperation, Site } from '../site.ts';
+import { parseUpstream } from './profile/upstream.ts';
 
 /** Fields of a site whose text the engine would not serve as typed. */
 export interface UnsupportedText {

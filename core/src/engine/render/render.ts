@@ -1,15 +1,14 @@
 /** From rows to the engine's configuration and table, at once and without memory. */
+import { tableHash } from '../files/table/hash.ts';
+import type { EngineConfig } from '../port.ts';
+import type { Site, SiteCertificate } from '../site.ts';
 import { hashOf } from './canonical.ts';
 import { byName, Coverage, coveringWildcard } from './certificate-choice.ts';
 import { compile } from './compile/compile.ts';
 import type { CompileContext } from './compile/context.ts';
-import { compileSite } from './compile/site.ts';
-import type { CompiledSite } from './compile/site.ts';
-import type { EngineConfig } from '../port.ts';
+import { type CompiledSite, compileSite } from './compile/site.ts';
 import { compileProfile } from './profile/chain.ts';
 import type { Profile } from './profile/profile.ts';
-import type { Site, SiteCertificate } from '../site.ts';
-import { tableHash } from '../files/table/hash.ts';
 
 export interface RenderState extends CompileContext {
     readonly sites: Iterable<Site>;

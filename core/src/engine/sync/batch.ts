@@ -3,15 +3,15 @@
  * refuses is found by halving and refused alone; a commit that fails takes the engine back.
  */
 import { isFailure } from '@portico/sdk';
-import type { ApplyPorts, Batch, Waiter } from './ports.ts';
+
 import type { Author, Outcome, Plan } from '../change.ts';
-import { Sketch } from './draft-overlay.ts';
-import type { Rows } from './draft-overlay.ts';
 import { EngineRejected, EngineUnavailable } from '../port.ts';
 import type { HostDelta } from '../revisions.ts';
-import type { Serving, Staged } from './served-state.ts';
 import { translate } from '../translate.ts';
+import { type Rows, Sketch } from './draft-overlay.ts';
 import { projected } from './engine-context.ts';
+import type { ApplyPorts, Batch, Waiter } from './ports.ts';
+import type { Serving, Staged } from './served-state.ts';
 
 /** Milliseconds until the engine may be asked to load again. */
 export const waitOf = (ports: ApplyPorts): number =>

@@ -1,22 +1,17 @@
 /** The compiled side of the engine service: projection, table and copies for one engine, and the sites that it had to be spared. */
 import type { CertificatePem, HostRow, Plan } from '../change.ts';
-import type { CompileContext } from '../render/compile/context.ts';
-import { createCertificateCopies } from '../files/copies.ts';
-import type { CertificateCopies } from '../files/copies.ts';
-import type { Rows } from './draft-overlay.ts';
-import { engineFeatures } from '../render/features.ts';
+import { type CertificateCopies, createCertificateCopies } from '../files/copies.ts';
 import type { EngineFolders } from '../files/home.ts';
-import { isolate } from './isolate.ts';
-import { EngineRejected } from '../port.ts';
-import type { EngineVersion } from '../port.ts';
-import { createProjection } from '../render/projection/projection.ts';
-import type { ProjectionChange } from '../render/projection/projection.ts';
+import { createSiteTable, type SiteTable } from '../files/table/table.ts';
+import { EngineRejected, type EngineVersion } from '../port.ts';
+import type { CompileContext } from '../render/compile/context.ts';
+import { engineFeatures } from '../render/features.ts';
+import { createProjection, type ProjectionChange } from '../render/projection/projection.ts';
 import type { EngineOptions } from '../service.ts';
-import { createServing } from './served-state.ts';
-import type { Serving, Staged } from './served-state.ts';
 import type { EngineSettings } from '../site.ts';
-import { createSiteTable } from '../files/table/table.ts';
-import type { SiteTable } from '../files/table/table.ts';
+import type { Rows } from './draft-overlay.ts';
+import { isolate } from './isolate.ts';
+import { createServing, type Serving, type Staged } from './served-state.ts';
 
 /** What the engine serves where it is not what the rows say. */
 export interface Waiting {
@@ -45,7 +40,7 @@ export interface Works {
 }
 
 /** Stands for the engine's folders where it cannot have any (its user is missing): nothing is ever written there. */
-const NOWHERE: EngineFolders = {
+const nowhere: EngineFolders = {
     persistent: '/nonexistent',
     runtime: '/nonexistent',
     storage: '/nonexistent/storage',
@@ -71,7 +66,7 @@ export const createWorks = (
     settings: EngineSettings,
     pems: ReadonlyMap<number, CertificatePem>
 ): Works => {
-    const folders = home ?? NOWHERE;
+    const folders = home ?? nowhere;
     const context: CompileContext = {
         settings,
         folders,

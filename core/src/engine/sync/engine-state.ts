@@ -1,20 +1,18 @@
 /** Keeps engine and rows together, and knows how far apart they are: what was applied, what waits, what is refused, and why. */
 import type { Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
-import type { Attempt, Batch } from './ports.ts';
-import { canonicalJson, hashOf } from '../render/canonical.ts';
 import { waitsForReload } from '../../platform/pending.ts';
-import type { CertificatePem, HostRow, HostState } from '../change.ts';
-import { Rows } from './draft-overlay.ts';
-import { prepareHome } from '../files/home.ts';
-import { withFragments, type FragmentStore } from '../fragments.ts';
-import type { EngineFolders } from '../files/home.ts';
-import { EngineRejected } from '../port.ts';
 import { startConfig } from '../caddy/process.ts';
+import type { CertificatePem, HostRow, HostState } from '../change.ts';
+import { type EngineFolders, prepareHome } from '../files/home.ts';
+import { type FragmentStore, withFragments } from '../fragments.ts';
+import { EngineRejected } from '../port.ts';
+import { canonicalJson, hashOf } from '../render/canonical.ts';
 import type { EngineMemory, Revisions } from '../revisions.ts';
 import type { EngineOptions, LastApply } from '../service.ts';
-import { createWorks, writeCopies } from './engine-context.ts';
-import type { Waiting, Works } from './engine-context.ts';
+import { Rows } from './draft-overlay.ts';
+import { createWorks, type Waiting, type Works, writeCopies } from './engine-context.ts';
+import type { Attempt, Batch } from './ports.ts';
 
 /** Everything in here runs inside the apply queue, but for what only looks. */
 export class Keeper {

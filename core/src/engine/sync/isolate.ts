@@ -1,10 +1,10 @@
 /** Finds the sites that an engine refuses, when it does not take all of them together. */
 import { EngineRejected } from '../port.ts';
-import type { Serving } from './served-state.ts';
 import type { Site } from '../site.ts';
+import type { Serving } from './served-state.ts';
 
 /** A proof costs up to a second. */
-const PROOFS = 60;
+const maxProofs = 60;
 
 /**
  * Takes sites out until the rest is accepted. They stay out of the projection.
@@ -46,7 +46,7 @@ export const isolate = async (
         }
 
         staged.undo();
-        if (part.length === 1 || proofs >= PROOFS) {
+        if (part.length === 1 || proofs >= maxProofs) {
             for (const { id } of part) {
                 refused.set(id, message);
             }

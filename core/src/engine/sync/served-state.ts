@@ -3,21 +3,21 @@
  * reached the engine yet, and in which order it gets there without one request led astray: files, then configuration, then table.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { hashOf } from '../render/canonical.ts';
+
 import type { CertificatePem } from '../change.ts';
 import type { CertificateCopies } from '../files/copies.ts';
-import type { EngineConfig, EngineDriver } from '../port.ts';
-import { EngineRejected } from '../port.ts';
+import { parseEntry } from '../files/table/entry.ts';
+import type { SiteTable, TableMove } from '../files/table/table.ts';
+import { type EngineConfig, type EngineDriver, EngineRejected } from '../port.ts';
+import { hashOf } from '../render/canonical.ts';
 import type { Projection, ProjectionChange } from '../render/projection/projection.ts';
 import type { SiteCertificate } from '../site.ts';
-import type { SiteTable, TableMove } from '../files/table/table.ts';
-import { parseEntry } from '../files/table/entry.ts';
 
 /**
  * Milliseconds from a load to the table. The listeners of the configuration before have taken connections that it still answers, and it
  * would answer 503 for a profile that only the new one has.
  */
-const DRAIN_MS = 25;
+const drainMs = 25;
 
 /** A change that is wanted and, if it is not taken back, reaches the engine with the next `bring`. */
 export interface Staged {
@@ -223,7 +223,7 @@ class EngineServing implements Serving {
         }
 
         if (reloaded && this.#leadsElsewhere()) {
-            await wait(DRAIN_MS);
+            await wait(drainMs);
         }
 
         if (doubted) {

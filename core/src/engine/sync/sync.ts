@@ -1,6 +1,6 @@
 /** The apply queue's work: one batch of changes, and then those that may not be loaded yet. */
-import type { ApplyPorts, Waiter } from './ports.ts';
 import { createBatch, waitOf } from './batch.ts';
+import type { ApplyPorts, Waiter } from './ports.ts';
 
 /** Settles a batch. Never throws: each waiter learns its own fate. @returns the changes that must wait for the next load, and until when */
 export const applyBatch = async (

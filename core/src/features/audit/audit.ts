@@ -1,21 +1,22 @@
 /** The audit log: writes entries into the chain, finds them, proves the chain, and prunes what is too old. */
 import { AsyncLocalStorage } from 'node:async_hooks';
+
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
-import type { AuditEntry, Recorder } from '../../server/http/ports.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { Logger } from '../../platform/log.ts';
+import type { AuditEntry, Recorder } from '../../server/http/ports.ts';
 import { Chain, emptyChain } from './chain/chain.ts';
-import { openHead, readHead, type Head, type HeadFile } from './chain/head.ts';
-import { Indexer } from './search/indexer.ts';
+import { type Head, type HeadFile, openHead, readHead } from './chain/head.ts';
 import { auditKeys, type CheckpointRow } from './chain/keys.ts';
+import { draftOf, type EntryRow, type EntryView, viewOf } from './chain/row.ts';
+import { type Verification, verifyChain } from './chain/verify.ts';
 import { pruneAudit } from './prune.ts';
 import { Refusals } from './refusals.ts';
-import { draftOf, viewOf, type EntryRow, type EntryView } from './chain/row.ts';
-import { Search, type AuditFilter } from './search/search.ts';
+import { Indexer } from './search/indexer.ts';
+import { type AuditFilter, Search } from './search/search.ts';
 import { findBreak } from './start.ts';
-import { verifyChain, type Verification } from './chain/verify.ts';
 
 export interface Audit extends Recorder {
     /** Newest first. `total` only where it is known without counting. */

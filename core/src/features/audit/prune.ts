@@ -3,13 +3,14 @@
  * not verify is never sealed: the evidence of a change outlives the retention.
  */
 import { setImmediate as breathe } from 'node:timers/promises';
+
 import type { Database } from '../../platform/database/database.ts';
 import { Writer } from '../../platform/database/writer.ts';
 import type { Chain } from './chain/chain.ts';
 import { genesis } from './chain/head.ts';
-import { blockSize } from './search/indexer.ts';
 import type { AuditKeys, CheckpointRow } from './chain/keys.ts';
-import { hashOf, type EntryRow } from './chain/row.ts';
+import { type EntryRow, hashOf } from './chain/row.ts';
+import { blockSize } from './search/indexer.ts';
 
 /** Entries in one transaction: a few milliseconds. */
 const chunk = 250;

@@ -1,6 +1,6 @@
 /** Refusals that are equal become two entries a minute, and those of strangers stay within a budget: the record tells of a flood and does not become one. */
-import type { AuditEntry } from '../../server/http/ports.ts';
 import { callerOf } from '../../platform/caller-address.ts';
+import type { AuditEntry } from '../../server/http/ports.ts';
 
 /** Entries that strangers cause in a window, the summary included. */
 const anonymousEntries = 600;

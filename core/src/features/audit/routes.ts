@@ -1,5 +1,6 @@
 /** `/api/audit`: the log is read here; it is written by everything else. */
 import { reply } from '@portico/sdk';
+
 import { invalid } from '../../platform/errors.ts';
 import { download, json, type Route } from '../../server/http/route.ts';
 import type { Audit } from './audit.ts';

@@ -1,24 +1,25 @@
 /** All of auth/ put together: who is asking, how they got in, and what ends that. */
 import type { Reply } from '@portico/sdk';
+
 import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
-import type { Authenticator, Recorder } from '../../server/http/ports.ts';
 import type { Keyring } from '../../platform/keyring.ts';
-import { ApiTokens, type ApiTokenView, type NewApiToken } from './tokens/api-tokens.ts';
+import type { Authenticator, Recorder } from '../../server/http/ports.ts';
 import { PanelAuthenticator } from './authenticator.ts';
 import { Challenges } from './login/challenge.ts';
+import { Login, type SelfView } from './login/login.ts';
+import { Pace } from './login/pace.ts';
+import { type MovedFactor, SecondFactors } from './login/second-factor.ts';
+import { type Step, Throttle } from './login/throttle.ts';
+import { OwnAccount } from './own-account.ts';
+import type { Account, Accounts, AuthSettings, LoginHooks, ResolveRoute } from './ports.ts';
+import { ApiTokens, type ApiTokenView, type NewApiToken } from './tokens/api-tokens.ts';
 import { ConsoleTokens } from './tokens/console-tokens.ts';
 import { createTokenSigner } from './tokens/jwt.ts';
-import { Login, type SelfView } from './login/login.ts';
-import { OwnAccount } from './own-account.ts';
-import { Pace } from './login/pace.ts';
-import type { Account, Accounts, AuthSettings, LoginHooks, ResolveRoute } from './ports.ts';
-import { SecondFactors, type MovedFactor } from './login/second-factor.ts';
+import { type Session, Sessions } from './tokens/sessions.ts';
 import { tokenSecret } from './tokens/signing-secret.ts';
-import { Sessions, type Session } from './tokens/sessions.ts';
-import { Throttle, type Step } from './login/throttle.ts';
 import { Tickets } from './tokens/tickets.ts';
 
 export interface AuthDependencies {

@@ -1,15 +1,16 @@
 /** Who is asking, and may they? Asked at every request: what a token says is verified once and remembered, who its bearer is now is looked up each time. */
 import { hash } from 'node:crypto';
+
 import type { Caller } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Authenticator, Origin } from '../../server/http/ports.ts';
 import { effectOf, type Route } from '../../server/http/route.ts';
-import { tokenPrefix, type ApiToken, type ApiTokens } from './tokens/api-tokens.ts';
+import type { SecondFactors } from './login/second-factor.ts';
+import type { Account, Accounts, AuthSettings } from './ports.ts';
+import { type ApiToken, type ApiTokens, tokenPrefix } from './tokens/api-tokens.ts';
 import type { ConsoleTokens } from './tokens/console-tokens.ts';
 import type { TokenSigner } from './tokens/jwt.ts';
-import type { Account, Accounts, AuthSettings } from './ports.ts';
-import type { SecondFactors } from './login/second-factor.ts';
 import type { Session, Sessions } from './tokens/sessions.ts';
 import type { Tickets } from './tokens/tickets.ts';
 

@@ -1,15 +1,16 @@
 /** What somebody does to their own account: another password, a second factor, and proving that it is still them. */
 import type { FailureError } from '@portico/sdk';
+
 import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
 import type { Recorder } from '../../server/http/ports.ts';
+import type { Attempted, Enrolment, SecondFactors } from './login/second-factor.ts';
+import type { Attempt, Throttle } from './login/throttle.ts';
 import type { Account, Accounts, AuthSettings, Proof } from './ports.ts';
 import { entryOf, settle, type Settled } from './record.ts';
-import type { Attempted, Enrolment, SecondFactors } from './login/second-factor.ts';
 import type { Session, Sessions } from './tokens/sessions.ts';
-import type { Attempt, Throttle } from './login/throttle.ts';
 
 export interface OwnAccountDependencies {
     readonly db: Database;

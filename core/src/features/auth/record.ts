@@ -1,5 +1,6 @@
 /** How auth/ puts itself on record: its failures are written where they are counted, in the same transaction, and never merged. */
 import type { FailureError } from '@portico/sdk';
+
 import type { Call } from '../../platform/call.ts';
 import type { AuditEntry } from '../../server/http/ports.ts';
 

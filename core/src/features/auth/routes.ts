@@ -1,5 +1,6 @@
 /** `/api/auth`: logging in and out, and one's own account. */
 import { joi } from '@portico/sdk';
+
 import { json, type Route } from '../../server/http/route.ts';
 import type { Auth } from './auth.ts';
 import {

@@ -1,6 +1,7 @@
 /** Names that a certificate is ordered for, in the one spelling that CAs take. */
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
+
 import type { Invalid } from '../../platform/errors.ts';
 
 const mostDomains = 100;

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+
 import type { Draft } from '../../engine/change.ts';
 import { readCertificates } from './pem.ts';
 import type { CertificateView } from './schema.ts';

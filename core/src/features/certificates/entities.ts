@@ -1,6 +1,5 @@
 /** What is kept of a certificate. The key is sealed; everything else can be read from the chain, and is kept beside it to be listed. */
-import type { InferEntity, MigrationObject } from '@mikro-orm/core';
-import { defineEntity } from '@mikro-orm/core';
+import { defineEntity, type InferEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
 export const CertificateEntity = defineEntity({

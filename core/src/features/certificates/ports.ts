@@ -1,5 +1,6 @@
 /** What certificates need of the rest of the panel; `panel.ts` hands it over. */
 import type { AuditDetail } from '@portico/sdk';
+
 import type { Call } from '../../platform/call.ts';
 import type { Transaction } from '../../platform/database/database.ts';
 import type { AcmeHttp } from './acme/client.ts';

@@ -1,5 +1,6 @@
 /** `/api/certificates`: what is asked, by whom, and what is answered. */
 import { joi, reply } from '@portico/sdk';
+
 import { download, json, type Route } from '../../server/http/route.ts';
 import {
     certificateCreate,

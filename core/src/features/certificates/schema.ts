@@ -1,5 +1,6 @@
 /** The wire shape of a certificate. */
 import { joi, type Value } from '@portico/sdk';
+
 import type { Problem } from './acme/problem.ts';
 import { uploadBounds } from './pem.ts';
 

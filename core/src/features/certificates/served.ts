@@ -1,6 +1,6 @@
 /** Looks at what the engine hands to a client that asks for a name: the only proof that a certificate is served. */
-import { connect } from 'node:tls';
 import { setTimeout as wait } from 'node:timers/promises';
+import { connect } from 'node:tls';
 
 const loopback = '127.0.0.1';
 const handshakeMs = 3_000;

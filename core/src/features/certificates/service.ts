@@ -3,23 +3,25 @@
  * engine's queue, so that what is stored is what is served by the time that the answer is there.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { type Download, isFailure, reply, type Reply } from '@portico/sdk';
+
+import { type Download, isFailure, type Reply, reply } from '@portico/sdk';
+
+import type { Engine } from '../../engine/change.ts';
 import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
-import type { Engine } from '../../engine/change.ts';
 import { fail, invalid } from '../../platform/errors.ts';
 import type { Logger } from '../../platform/log.ts';
-import type { CertificateRow } from './entities.ts';
 import type { AcmeAccounts } from './acme/accounts.ts';
-import { readDomains } from './domains.ts';
-import { firstEngineId, type EngineCertificate, type EngineCertificates } from './engine-certificates.ts';
 import { createIssuance } from './acme/issuance.ts';
 import { renewalTime } from './acme/pace.ts';
+import { createRenewals } from './acme/renewals.ts';
+import { readDomains } from './domains.ts';
+import { type EngineCertificate, type EngineCertificates, firstEngineId } from './engine-certificates.ts';
+import type { CertificateRow } from './entities.ts';
 import { type ParsedCertificate, parseUpload } from './pem.ts';
 import { createPlacement, stored } from './placement.ts';
 import type { OrderPorts, StartedTask } from './ports.ts';
-import { createRenewals } from './acme/renewals.ts';
 import type { CertificateCreate, CertificateUpdate, CertificateView } from './schema.ts';
 import type { Store } from './store.ts';
 import { usersOfAll, viewOf } from './view.ts';

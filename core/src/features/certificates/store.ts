@@ -1,7 +1,7 @@
 /** Certificates in the database, as of the last commit. */
-import type { Database, Transaction } from '../../platform/database/database.ts';
 import type { CertificateStore } from '../../engine/change.ts';
 import type { SiteCertificate } from '../../engine/site.ts';
+import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { ExternalAccount } from './acme/jws.ts';

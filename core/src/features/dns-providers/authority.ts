@@ -1,8 +1,9 @@
 /** Where a name really lives: behind which CNAME, in which zone, at which servers; and what they say of its TXT records. */
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { ask, DnsFailure, rcodes, serverName, type NameServer } from './rfc2136/dns-client.ts';
-import { recordTypes, targetOf, textOf, type DnsRecord, type Message } from './rfc2136/dns-message.ts';
+
+import { ask, DnsFailure, type NameServer, rcodes, serverName } from './rfc2136/dns-client.ts';
+import { type DnsRecord, type Message, recordTypes, targetOf, textOf } from './rfc2136/dns-message.ts';
 
 const mostAliases = 8;
 const mostServers = 8;

@@ -1,6 +1,5 @@
 /** What is kept of DNS providers, and of the records that they hold for a challenge that is under way. */
-import type { InferEntity, MigrationObject } from '@mikro-orm/core';
-import { defineEntity } from '@mikro-orm/core';
+import { defineEntity, type InferEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
 export const DnsProviderEntity = defineEntity({

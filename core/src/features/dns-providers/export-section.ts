@@ -1,10 +1,12 @@
 /** The DNS providers of a document of the whole panel. Without a passphrase their credentials are missing, and a new one cannot come of them. */
 import { isDeepStrictEqual } from 'node:util';
+
 import { joi, type Value } from '@portico/sdk';
 import type Joi from 'joi';
+
+import type { Entry, Ground, Incoming, Reading, Section } from '../../engine/section.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
-import type { Entry, Ground, Incoming, Reading, Section } from '../../engine/section.ts';
 import { fail } from '../../platform/errors.ts';
 import { DnsProviderEntity, type DnsProviderRow } from './entities.ts';
 import type { Credentials, Store } from './store.ts';

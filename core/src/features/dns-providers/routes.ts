@@ -1,5 +1,6 @@
 /** `/api/dns-providers`. */
 import { joi, reply } from '@portico/sdk';
+
 import { json, type Route } from '../../server/http/route.ts';
 import {
     providerCreate,

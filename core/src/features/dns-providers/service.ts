@@ -1,7 +1,9 @@
 /** DNS providers: who can prove that names are ours. Their credentials are sealed, and leave only towards the name server or the command that they are for. */
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { reply, type Reply } from '@portico/sdk';
+
+import { type Reply, reply } from '@portico/sdk';
+
 import { challengeValue, newAccountKey } from '../../platform/acme-key.ts';
 import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -11,9 +13,9 @@ import type { Seen } from './authority.ts';
 import type { DnsProviderRow } from './entities.ts';
 import { createLego, type LegoOptions } from './lego/command.ts';
 import type { ProviderCreate, ProviderTestResult, ProviderUpdate, ProviderView } from './schema.ts';
-import { recordName, WriterFailure, type ChallengeWriter } from './solver.ts';
+import { type ChallengeWriter, recordName, WriterFailure } from './solver.ts';
 import type { Credentials } from './store.ts';
-import { legoTool, rfc2136Type, type ProviderType } from './types.ts';
+import { legoTool, type ProviderType, rfc2136Type } from './types.ts';
 import { checkCredentials, isDomain } from './validation.ts';
 import { createWriters, type WritersOptions } from './writers.ts';
 

@@ -3,7 +3,7 @@ import type { Invalid } from '../../platform/errors.ts';
 import { readServer } from './authority.ts';
 import { DnsFormatError, encodeName } from './rfc2136/dns-message.ts';
 import type { Credentials } from './store.ts';
-import { rfc2136Type, type ProviderType } from './types.ts';
+import { type ProviderType, rfc2136Type } from './types.ts';
 
 export function checkCredentials(type: ProviderType, credentials: Credentials): readonly Invalid[] {
     const faults: Invalid[] = [];

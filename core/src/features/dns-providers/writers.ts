@@ -1,16 +1,17 @@
 /** Makes the writer of a provider, and sees to what an earlier one had to leave behind. */
 import { getServers } from 'node:dns';
-import { systemClock, type Clock } from '../../platform/clock.ts';
+
+import { type Clock, systemClock } from '../../platform/clock.ts';
 import { fail } from '../../platform/errors.ts';
 import { readServer, type Seen } from './authority.ts';
-import { serverName, type NameServer } from './rfc2136/dns-client.ts';
 import type { DnsProviderRow } from './entities.ts';
 import type { Lego } from './lego/command.ts';
 import { createLegoWriter } from './lego/writer.ts';
+import { type NameServer, serverName } from './rfc2136/dns-client.ts';
 import { createRfc2136Writer, createZoneUpdater, type Place, type ZoneUpdater } from './rfc2136/rfc2136.ts';
-import { recordName, WriterFailure, type Challenge, type ChallengeWriter } from './solver.ts';
-import type { Store } from './store.ts';
 import type { TsigAlgorithm } from './rfc2136/tsig.ts';
+import { type Challenge, type ChallengeWriter, recordName, WriterFailure } from './solver.ts';
+import type { Store } from './store.ts';
 import { legoTool, rfc2136Type } from './types.ts';
 import { untilVisible } from './visibility.ts';
 

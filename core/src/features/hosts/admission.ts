@@ -3,6 +3,7 @@
  * sent anywhere. A disabled host lets nobody in; one in maintenance neither.
  */
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
+
 import type { Site } from '../../engine/site.ts';
 import { canonicalIPv6 } from './normalise.ts';
 import type { AccessCheck, AccessVerdict } from './schema.ts';

@@ -4,10 +4,11 @@
  */
 import { Resolver } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
+
 import type { Engine } from '../../engine/change.ts';
 import type { Site } from '../../engine/site.ts';
 import type { Readable } from './paths.ts';
-import { answerOf, connects, handshake, sameAnswer, type Handshake } from './probe.ts';
+import { answerOf, connects, type Handshake, handshake, sameAnswer } from './probe.ts';
 import { dialled } from './safety.ts';
 
 /** One point of the checklist. */

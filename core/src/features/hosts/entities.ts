@@ -1,6 +1,5 @@
 /** What is kept of a host. `site` is what the engine serves; `document` is the host's wire JSON, so that a list is read and not built. */
-import type { MigrationObject } from '@mikro-orm/core';
-import { defineEntity } from '@mikro-orm/core';
+import { defineEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
 export const HostEntity = defineEntity({

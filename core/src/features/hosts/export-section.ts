@@ -1,12 +1,14 @@
 /** The hosts of a document of the whole panel: how they are written down, and what becomes of those that come back. */
 import { isDeepStrictEqual } from 'node:util';
+
 import type Joi from 'joi';
-import type { Call } from '../../platform/call.ts';
-import type { Clock } from '../../platform/clock.ts';
+
 import type { Engine, HostRow } from '../../engine/change.ts';
 import type { Entry, Ground, Incoming, Reading, Secrets, Section } from '../../engine/section.ts';
 import type { Site, SiteCertificate } from '../../engine/site.ts';
-import { fail, invalid, type Invalid } from '../../platform/errors.ts';
+import type { Call } from '../../platform/call.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { fail, type Invalid, invalid } from '../../platform/errors.ts';
 import { build } from './build.ts';
 import { Faults } from './normalise.ts';
 import type { Readable } from './paths.ts';

@@ -1,7 +1,8 @@
 /** The list of hosts: filters, order and pages in SQL, and the wire JSON put together from stored texts. */
 import { createHash, randomBytes } from 'node:crypto';
-import type { Database, Statement } from '../../platform/database/database.ts';
+
 import type { Engine } from '../../engine/change.ts';
+import type { Database, Statement } from '../../platform/database/database.ts';
 import { invalid } from '../../platform/errors.ts';
 import type { HostQuery } from './schema.ts';
 import type { Store } from './store.ts';

@@ -3,6 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
+
 import type { Address } from './normalise.ts';
 
 /** The engine's listeners are asked on this machine, whatever the name resolves to. */

@@ -1,5 +1,6 @@
 /** `/api/hosts`: what is asked, by whom, and what is answered. */
 import { joi, reply } from '@portico/sdk';
+
 import { prepared } from '../../server/http/answer/prepared.ts';
 import { json, type Route } from '../../server/http/route.ts';
 import {

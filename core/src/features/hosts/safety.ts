@@ -2,13 +2,14 @@
  * What no host may reach, whoever asks and by whichever way it comes in: the panel's and the engine's own folders, sockets and listeners.
  * And what only somebody with `hosts:unsafe` may set or change.
  */
-import { hostname, networkInterfaces } from 'node:os';
 import { isIPv4, isIPv6 } from 'node:net';
+import { hostname, networkInterfaces } from 'node:os';
+
 import type { EngineSettings, Site, SiteCertificate } from '../../engine/site.ts';
 import type { Invalid } from '../../platform/errors.ts';
 import { addressesInHostsFile } from './hosts-file.ts';
-import { canonicalIPv6, fastcgiAddress, Faults, upstreamAddress, type Address } from './normalise.ts';
-import { fileFault, folderFault, resolvePath, type ForbiddenPlaces } from './paths.ts';
+import { type Address, canonicalIPv6, fastcgiAddress, Faults, upstreamAddress } from './normalise.ts';
+import { fileFault, folderFault, type ForbiddenPlaces, resolvePath } from './paths.ts';
 
 /** What a site is held against. */
 export interface SafetyContext extends ForbiddenPlaces {

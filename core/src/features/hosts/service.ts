@@ -4,14 +4,16 @@
  */
 import { AsyncResource } from 'node:async_hooks';
 import { isDeepStrictEqual } from 'node:util';
+
 import { hash, verify } from '@node-rs/bcrypt';
-import { reply, type Reply } from '@portico/sdk';
+import { type Reply, reply } from '@portico/sdk';
 import type Joi from 'joi';
-import type { Call } from '../../platform/call.ts';
-import type { Clock } from '../../platform/clock.ts';
+
 import type { Author, Draft, Engine, HostRow, HostState, Plan } from '../../engine/change.ts';
 import type { EngineConfig } from '../../engine/port.ts';
 import type { Site } from '../../engine/site.ts';
+import type { Call } from '../../platform/call.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { fail, invalid } from '../../platform/errors.ts';
 import { waitsForReload } from '../../platform/pending.ts';
 import { admission } from './admission.ts';
@@ -20,6 +22,7 @@ import type { CheckItem, Checklist } from './checklist.ts';
 import type { HostList, HostPage } from './list.ts';
 import { Faults } from './normalise.ts';
 import type { Readable } from './paths.ts';
+import { checkNames, checkVersion, mayChange, refuse } from './refusals.ts';
 import { checkSite, type SafetyContext } from './safety.ts';
 import {
     type AccessCheck,
@@ -31,7 +34,6 @@ import {
     hostUpdate,
     type HostView
 } from './schema.ts';
-import { checkNames, checkVersion, mayChange, refuse } from './refusals.ts';
 import { viewOf } from './view.ts';
 
 /** What plugins hang on: called outside of every lock and transaction. */

@@ -1,9 +1,10 @@
 /** Host rows in the database: how the engine's queue writes them, and how they are loaded at boot. */
 import { domainToUnicode } from 'node:url';
-import type { Database, Transaction } from '../../platform/database/database.ts';
-import { Writer } from '../../platform/database/writer.ts';
+
 import type { HostRow, HostStore } from '../../engine/change.ts';
 import type { Site } from '../../engine/site.ts';
+import type { Database, Transaction } from '../../platform/database/database.ts';
+import { Writer } from '../../platform/database/writer.ts';
 import { HostEntity } from './entities.ts';
 import { storedView } from './view.ts';
 

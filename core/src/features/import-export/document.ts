@@ -1,6 +1,7 @@
 /** The envelope of a document: what it is known by, which versions are read, and what is refused whole. */
 import { joi, type Value } from '@portico/sdk';
 import type Joi from 'joi';
+
 import { fail, invalid } from '../../platform/errors.ts';
 import { sealedShape } from './vault.ts';
 

@@ -1,5 +1,6 @@
 /** What import and export need of other features. Implemented elsewhere, handed over by the composition root. */
 import type { AuditDetail, ExportItem, Outcome, TaskView } from '@portico/sdk';
+
 import type { Call } from '../../platform/call.ts';
 import type { Transaction } from '../../platform/database/database.ts';
 

@@ -1,7 +1,8 @@
 /** `/api/import-export`. */
 import { reply } from '@portico/sdk';
+
 import { json, type Route } from '../../server/http/route.ts';
-import { documentView, exportBody, importBody, importAnswer } from './schema.ts';
+import { documentView, exportBody, importAnswer, importBody } from './schema.ts';
 import type { ImportExport } from './service.ts';
 
 const base = '/api/import-export';

@@ -3,9 +3,7 @@
  * transaction that goes with it: everything or nothing, also across a crash.
  */
 import { isFailure } from '@portico/sdk';
-import type { Call } from '../../platform/call.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Database, Transaction } from '../../platform/database/database.ts';
+
 import type { Draft, Engine, Outcome, Plan } from '../../engine/change.ts';
 import type {
     Following,
@@ -16,15 +14,18 @@ import type {
     Section,
     Step
 } from '../../engine/section.ts';
-import { fail, invalid, type Invalid } from '../../platform/errors.ts';
+import type { Call } from '../../platform/call.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Database, Transaction } from '../../platform/database/database.ts';
+import { fail, type Invalid, invalid } from '../../platform/errors.ts';
+import { type Foreign, foreignSource } from './caddy/foreign.ts';
+import { type ExportDocument, format, formatVersion, readDocument } from './document.ts';
+import { bounded, type ImportResult, type SectionResult, sectionResult, summary } from './plan.ts';
 import type { Given } from './plugins/contributions.ts';
-import { format, formatVersion, readDocument, type ExportDocument } from './document.ts';
-import { foreignSource, type Foreign } from './caddy/foreign.ts';
-import { bounded, sectionResult, summary, type ImportResult, type SectionResult } from './plan.ts';
-import type { Recorder, Tasks, TaskView } from './ports.ts';
-import { dataPath } from './plugins/section.ts';
 import type { Restorer } from './plugins/restorer.ts';
-import { open, seal, Unsealed, type SecretMap } from './vault.ts';
+import { dataPath } from './plugins/section.ts';
+import type { Recorder, Tasks, TaskView } from './ports.ts';
+import { open, seal, type SecretMap, Unsealed } from './vault.ts';
 
 export interface ImportExportOptions {
     /** In the order in which they are planned and written. */

@@ -10,8 +10,10 @@ import {
     randomBytes,
     timingSafeEqual
 } from 'node:crypto';
+
 import { hashRaw } from '@node-rs/argon2';
 import { joi, type Value } from '@portico/sdk';
+
 import { digestOf } from './digest.ts';
 
 const ivBytes = 12;

@@ -1,10 +1,12 @@
 /** Channels as objects of the API. */
 import { isDeepStrictEqual } from 'node:util';
-import { reply, type Reply } from '@portico/sdk';
+
+import { type Reply, reply } from '@portico/sdk';
+
 import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
-import { fail, invalid, type Invalid } from '../../platform/errors.ts';
+import { fail, type Invalid, invalid } from '../../platform/errors.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { EmailFields } from './email.ts';
 import type { ChannelRow } from './entities.ts';

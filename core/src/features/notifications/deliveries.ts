@@ -1,11 +1,12 @@
 /** What was told by a channel, and how that went: to be looked at, tried and repeated. */
-import { reply, type Reply } from '@portico/sdk';
+import { type Reply, reply } from '@portico/sdk';
+
 import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import { channelOf, resource } from './channels.ts';
-import { messageOf, type Courier } from './courier.ts';
+import { type Courier, messageOf } from './courier.ts';
 import type { DeliveryRow } from './entities.ts';
 import { compose, messageId } from './message.ts';
 import type { DeliveryQuery, DeliveryView } from './schema.ts';

@@ -1,9 +1,11 @@
 /** E-mail over SMTP. The connection is made by the outbound client, so that mail servers are held to the same rules as every other address. */
 import { getCACertificates } from 'node:tls';
+
 import { createTransport } from 'nodemailer';
+
 import type { Outbound } from '../../platform/outbound/client.ts';
 import type { Message, Payload } from './message.ts';
-import { excerpt, type Attempt, type Sender } from './sender.ts';
+import { type Attempt, excerpt, type Sender } from './sender.ts';
 
 export type EmailSecurity = 'none' | 'starttls' | 'tls';
 

@@ -1,6 +1,5 @@
 /** Channels by which people are told, and what was or is to be told: the outbox and the log of deliveries are one table. */
-import type { InferEntity, MigrationObject } from '@mikro-orm/core';
-import { defineEntity } from '@mikro-orm/core';
+import { defineEntity, type InferEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
 const ChannelEntity = defineEntity({

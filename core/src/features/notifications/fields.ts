@@ -2,7 +2,7 @@
 import type { Invalid } from '../../platform/errors.ts';
 import { OutboundFailure } from '../../platform/outbound/failure.ts';
 import { readTarget, readUrl } from '../../platform/outbound/target.ts';
-import { usualPorts, type EmailFields, type EmailSecurity } from './email.ts';
+import { type EmailFields, type EmailSecurity, usualPorts } from './email.ts';
 import type { ChannelUpdate } from './schema.ts';
 import { newSecret, readSecret, type WebhookFields } from './webhook.ts';
 

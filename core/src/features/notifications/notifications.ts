@@ -1,17 +1,18 @@
 /** Telling people: the outbox between whatever happened and the channels, and the channels themselves. */
 import { AsyncLocalStorage } from 'node:async_hooks';
+
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
-import type { Recorder } from '../../server/http/ports.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { Outbound } from '../../platform/outbound/client.ts';
-import { createChannels, resource, settledOf, viewOf, type Channels } from './channels.ts';
+import type { Recorder } from '../../server/http/ports.ts';
+import { type Channels, createChannels, resource, settledOf, viewOf } from './channels.ts';
 import { Courier, usualRetryMs } from './courier.ts';
 import { createDeliveries, type Deliveries } from './deliveries.ts';
 import { createEmailSender } from './email.ts';
 import type { ChannelRow } from './entities.ts';
-import { compose, messageId, type Message, type Notification, type Payload } from './message.ts';
+import { compose, type Message, messageId, type Notification, type Payload } from './message.ts';
 import { matches } from './patterns.ts';
 import { createStore } from './store.ts';
 import { createWebhookSender } from './webhook.ts';

@@ -1,5 +1,6 @@
 /** `/api/settings/channels`: who is told what, and how that went. */
 import { joi, reply } from '@portico/sdk';
+
 import { json, type Route } from '../../server/http/route.ts';
 import type { Notifications } from './notifications.ts';
 import {

@@ -1,5 +1,6 @@
 /** The wire shapes of channels and deliveries. */
 import { joi, type Value } from '@portico/sdk';
+
 import { addressPattern, senderPattern } from './email.ts';
 import { eventPattern } from './patterns.ts';
 

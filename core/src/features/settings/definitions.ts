@@ -1,7 +1,9 @@
 /** Every setting of the core: this table is what the API shows, what a write is held against, and what the documentation is made of. */
 import { X509Certificate } from 'node:crypto';
 import { isIPv4, isIPv6 } from 'node:net';
-import { joi, type AnySchema } from '@portico/sdk';
+
+import { type AnySchema, joi } from '@portico/sdk';
+
 import type { Config } from '../../platform/config.ts';
 
 export type SettingType = 'string' | 'integer' | 'boolean' | 'list' | 'object';

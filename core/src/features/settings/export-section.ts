@@ -1,9 +1,11 @@
 /** The settings of a document of the whole panel: those that somebody set, by their keys. What the environment decides belongs to the machine, not to the panel. */
 import { isDeepStrictEqual } from 'node:util';
+
 import { isFailure } from '@portico/sdk';
+
 import type { Entry, Ground, Incoming, Reading, Section, Step } from '../../engine/section.ts';
 import type { Invalid } from '../../platform/errors.ts';
-import { definitionOf, isEngineKey, isSettingKey, settingKeys, type SettingKey } from './definitions.ts';
+import { definitionOf, isEngineKey, isSettingKey, type SettingKey, settingKeys } from './definitions.ts';
 import type { Settings } from './settings.ts';
 import { secretMask } from './state.ts';
 

@@ -1,6 +1,7 @@
 /** The shapes of `/api/settings`. */
 import { joi } from '@portico/sdk';
 import type Joi from 'joi';
+
 import { definitionOf, settingKeys } from './definitions.ts';
 
 const mask = joi.object({ set: joi.boolean().valid(true).required() });

@@ -1,31 +1,33 @@
 /** The panel's settings: read from memory, written all or nothing, and what the engine is configured by only together with the engine. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { BlockList } from 'node:net';
-import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
+import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
-import { reply, type Reply } from '@portico/sdk';
+
+import { type Reply, reply } from '@portico/sdk';
+
+import type { Change, Draft, Outcome, Plan, SettingsSource } from '../../engine/change.ts';
+import type { EngineSettings } from '../../engine/site.ts';
 import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Config } from '../../platform/config.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
-import type { Change, Draft, Outcome, Plan, SettingsSource } from '../../engine/change.ts';
-import type { EngineSettings } from '../../engine/site.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { Logger } from '../../platform/log.ts';
 import {
     definitionOf,
+    type EngineKey,
     engineKeys,
     isEngineKey,
     isSettingKey,
-    settingKeys,
-    type EngineKey,
     type SettingKey,
+    settingKeys,
     type SettingValues
 } from './definitions.ts';
 import { SettingEntity } from './entities.ts';
 import { clientAddress, proxyList } from './proxies.ts';
-import { addressCandidates, type AddressCandidate } from './server-address.ts';
+import { type AddressCandidate, addressCandidates } from './server-address.ts';
 import { fixedBy, SettingsState, type SettingView, type Stored } from './state.ts';
 import { checkChanges, checkPorts } from './validation.ts';
 

@@ -1,11 +1,12 @@
 /** What is stored, as of one commit. Immutable: a change makes another one. */
 import { createHash } from 'node:crypto';
+
 import type { Config } from '../../platform/config.ts';
 import {
     definitionOf,
     definitions,
-    settingKeys,
     type SettingKey,
+    settingKeys,
     type SettingType,
     type SettingValues
 } from './definitions.ts';

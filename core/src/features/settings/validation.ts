@@ -1,8 +1,10 @@
 /** A write of settings, held against the table of definitions. */
 import { isDeepStrictEqual } from 'node:util';
+
 import type Joi from 'joi';
+
 import type { EngineSettings } from '../../engine/site.ts';
-import { fail, invalid, type Invalid } from '../../platform/errors.ts';
+import { fail, type Invalid, invalid } from '../../platform/errors.ts';
 import { definitionOf, isSettingKey, type SettingKey } from './definitions.ts';
 import { secretMask, type SettingsState } from './state.ts';
 

@@ -1,7 +1,8 @@
 /** `/api/tasks`: everybody who is logged in may ask; who sees what is decided for each task. */
 import { reply } from '@portico/sdk';
+
 import { invalid } from '../../platform/errors.ts';
-import { json, stream, type Route } from '../../server/http/route.ts';
+import { json, type Route, stream } from '../../server/http/route.ts';
 import { taskList, taskParams, taskQuery, taskView } from './schema.ts';
 import type { Tasks } from './tasks.ts';
 

@@ -1,8 +1,9 @@
 /** A task as an event stream: its progress, its log for those who may read it, and its end. */
 import type { StreamEvent } from '@portico/sdk';
+
 import type { Caller } from '../../platform/call.ts';
+import { isOver, type LiveTask, mayRead, type TaskRow, viewOf } from './task.ts';
 import type { TaskLog } from './task-log.ts';
-import { isOver, mayRead, viewOf, type LiveTask, type TaskRow } from './task.ts';
 
 /** A task that is over, told again. */
 export async function* replayTask(

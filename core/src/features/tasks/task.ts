@@ -1,5 +1,6 @@
 /** One task: its state as it is known in memory while it is queued or runs, and how it is shown to whom. */
 import type { TaskView as BareView } from '@portico/sdk';
+
 import type { Caller } from '../../platform/call.ts';
 import { TaskLog } from './task-log.ts';
 

@@ -1,26 +1,28 @@
 /** Long work: started by a call, seen and cancelled by others, and never lost: what a restart cut is failed and says so. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
-import { isFailure, reply, type AuditDetail, type StreamEvent } from '@portico/sdk';
+
+import { type AuditDetail, isFailure, reply, type StreamEvent } from '@portico/sdk';
+
 import type { Call, Caller } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Statement, Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Logger } from '../../platform/log.ts';
 import { TaskEntity } from './entities.ts';
-import { followTask, replayTask } from './task-events.ts';
-import { taskLogOf } from './task-log.ts';
 import {
     isOver,
     isStarter,
     LiveTask,
     mayRead,
-    viewOf,
     type TaskError,
     type TaskRow,
     type TaskState,
-    type TaskView
+    type TaskView,
+    viewOf
 } from './task.ts';
+import { followTask, replayTask } from './task-events.ts';
+import { taskLogOf } from './task-log.ts';
 
 /** What a task's work is handed. */
 export interface TaskRun {

@@ -1,12 +1,13 @@
 /** What the console does to accounts when nobody can log in: the first admin, another admin, a new password. */
 import { randomInt } from 'node:crypto';
+
 import type { Call } from '../../platform/call.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
 import type { Accounts } from './accounts.ts';
 import { UserEntity } from './entities.ts';
-import type { Logins, Users, UserView } from './users.ts';
 import { usernamePattern } from './schema.ts';
+import type { Logins, Users, UserView } from './users.ts';
 
 /** An account that can log in now, with its password where one was made. */
 export interface Opened {

@@ -1,14 +1,16 @@
 /** The accounts and the roles of a document of the whole panel. Nobody gives by an import what they could not give otherwise. */
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+
 import { joi, type Value } from '@portico/sdk';
 import type Joi from 'joi';
+
+import type { Entry, Ground, Incoming, Reading, Section, Step } from '../../engine/section.ts';
 import type { Caller } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
-import type { Entry, Ground, Incoming, Reading, Section, Step } from '../../engine/section.ts';
-import { fail, invalid, type Invalid } from '../../platform/errors.ts';
-import { usernameKey, type Accounts } from './accounts.ts';
+import { fail, type Invalid, invalid } from '../../platform/errors.ts';
+import { type Accounts, usernameKey } from './accounts.ts';
 import { requireAll, requireProof } from './authority.ts';
 import { UserEntity } from './entities.ts';
 import type { Roles } from './roles.ts';

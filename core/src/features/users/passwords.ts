@@ -1,7 +1,9 @@
 /** Password hashes: argon2id, few at a time. A flood of logins waits in a short queue or is turned away; it never takes the machine's memory. */
-import { availableParallelism } from 'node:os';
 import { randomBytes } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+
 import { hash, parseOptions, verify } from '@node-rs/argon2';
+
 import { fail } from '../../platform/errors.ts';
 
 /** What one hash costs. */

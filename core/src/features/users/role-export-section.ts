@@ -1,15 +1,17 @@
 /** The roles of a document of the whole panel: those that somebody made. */
 import { isDeepStrictEqual } from 'node:util';
+
 import { joi, type Value } from '@portico/sdk';
 import type Joi from 'joi';
+
+import type { Entry, Ground, Incoming, Reading, Section } from '../../engine/section.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Transaction } from '../../platform/database/database.ts';
-import type { Entry, Ground, Incoming, Reading, Section } from '../../engine/section.ts';
 import { fail } from '../../platform/errors.ts';
 import { requireAll, requireProof } from './authority.ts';
 import { RoleEntity, UserEntity } from './entities.ts';
 import { fixedRoles } from './permissions.ts';
-import type { RoleView, Roles } from './roles.ts';
+import type { Roles, RoleView } from './roles.ts';
 import { permissionPattern, roleNamePattern } from './schema.ts';
 
 export interface RoleSectionOptions {

@@ -1,5 +1,6 @@
 /** `/api/users`: accounts and roles. */
 import { joi } from '@portico/sdk';
+
 import { json, type Route } from '../../server/http/route.ts';
 import type { Permissions } from './permissions.ts';
 import type { Roles } from './roles.ts';

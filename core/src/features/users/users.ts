@@ -1,11 +1,12 @@
 /** The accounts as admins manage them. */
 import { raw } from '@mikro-orm/core';
-import { reply, type Reply } from '@portico/sdk';
+import { type Reply, reply } from '@portico/sdk';
+
 import type { Call, Caller } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
-import { usernameKey, type Accounts } from './accounts.ts';
+import { type Accounts, usernameKey } from './accounts.ts';
 import { requireAll, requireProof } from './authority.ts';
 import { UserEntity } from './entities.ts';
 import type { Roles } from './roles.ts';

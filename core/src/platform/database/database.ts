@@ -3,9 +3,11 @@
  * transactions one after the other; everything else reads on the reader, which sees the last commit.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+
 import type { EntitySchema, MigrationObject } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
-import { MikroORM, type EntityManager } from '@mikro-orm/sqlite';
+import { type EntityManager, MikroORM } from '@mikro-orm/sqlite';
+
 import { fail } from '../errors.ts';
 import { strangeMigrations } from './migrations.ts';
 

@@ -4,6 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
+
 import { createDialer, type DialOptions, type TlsOptions } from './dial.ts';
 import { exchange, type Incoming } from './exchange.ts';
 import { OutboundFailure } from './failure.ts';

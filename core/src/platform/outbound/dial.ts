@@ -6,8 +6,9 @@ import { lookup } from 'node:dns/promises';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { connect as connectTls, getCACertificates, type TLSSocket } from 'node:tls';
+
 import type { Logger } from '../log.ts';
-import { forbids, parseAddress, parseRange, type Address } from './addresses.ts';
+import { type Address, forbids, parseAddress, parseRange } from './addresses.ts';
 import { OutboundFailure } from './failure.ts';
 import type { Target } from './target.ts';
 

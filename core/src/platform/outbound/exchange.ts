@@ -1,6 +1,7 @@
 /** One request and one answer over one connection, which serves nothing else. */
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
+
 import { OutboundFailure } from './failure.ts';
 
 const mostHeaderBytes = 16 * 1024;

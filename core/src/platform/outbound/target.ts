@@ -1,5 +1,6 @@
 /** What may be asked for at all, in one spelling. Odd notations of addresses (`0x7f.1`, `2130706433`) become what they mean here, before anything is checked. */
 import { isIPv6 } from 'node:net';
+
 import { OutboundFailure } from './failure.ts';
 
 /** Longest DNS name, with its final dot (RFC 1035, section 2.3.4). */

@@ -1,5 +1,6 @@
 /** What a plugin asks for, against what it may. */
 import type { Manifest } from '@portico/registry';
+
 import type { Capabilities } from '../runtime/generation.ts';
 
 const lists = [

@@ -1,5 +1,6 @@
 /** Plugins as an export and an import of the whole panel see them: their settings with the secrets apart, and what follows when they change. */
 import { isFailure } from '@portico/sdk';
+
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Keyring } from '../../platform/keyring.ts';
@@ -9,11 +10,11 @@ import type { Lifecycle } from './lifecycle.ts';
 import {
     joinMoved,
     Misplaced,
+    type MovedSettings,
     openMoved,
     sealMoved,
     splitMoved,
-    withPresent,
-    type MovedSettings
+    withPresent
 } from './moved-settings.ts';
 import type { PluginRecord, Runtime } from './plugin.ts';
 import type { Prover } from './plugin-settings.ts';

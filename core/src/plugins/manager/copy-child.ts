@@ -5,7 +5,9 @@
 import { constants, type Stats } from 'node:fs';
 import { chown, copyFile, lstat, mkdir, open, readdir, readlink, symlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+
 import Database from 'better-sqlite3';
+
 import type { CopyAnswer, CopyJob } from './copy.ts';
 
 const database = 'data.db';

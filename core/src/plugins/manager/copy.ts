@@ -3,6 +3,7 @@ import { fork } from 'node:child_process';
 import { lstat, readdir, rm, statfs } from 'node:fs/promises';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+
 import { fail } from '../../platform/errors.ts';
 
 /** What the child is told. */

@@ -5,12 +5,14 @@
  */
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
+
 import type { Found, PluginPackage } from '@portico/registry';
+import Sqlite from 'better-sqlite3';
+
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { copyData } from './copy.ts';
-import { PluginDataEntity, PluginEntity, type PluginDataRow } from './entities.ts';
+import { PluginDataEntity, type PluginDataRow, PluginEntity } from './entities.ts';
 import type { DataFolders, PluginRecord } from './plugin.ts';
 
 /** A folder that is being made for a swap. */

@@ -1,5 +1,6 @@
 /** What the registry says of a package, in the words of the API. */
 import { InstallFailure } from '@portico/registry';
+
 import { fail, invalid } from '../../platform/errors.ts';
 
 /** Passes on what is no failure of an install. A cancelled one stays what it is: its task knows. */

@@ -7,24 +7,25 @@ import type {
     LockEntry,
     PluginPackage
 } from '@portico/registry';
-import { isFailure, reply, type Reply } from '@portico/sdk';
+import { isFailure, type Reply, reply } from '@portico/sdk';
+
+import type { TaskView } from '../../features/tasks/task.ts';
+import type { TaskRun, TaskStart } from '../../features/tasks/tasks.ts';
 import type { Call, Caller } from '../../platform/call.ts';
 import { fail, invalid } from '../../platform/errors.ts';
 import type { Recorder } from '../../server/http/ports.ts';
-import type { TaskRun, TaskStart } from '../../features/tasks/tasks.ts';
-import type { TaskView } from '../../features/tasks/task.ts';
+import type { Capabilities } from '../runtime/generation.ts';
 import { askedOf, beyond } from './capabilities.ts';
 import { requireAuthority } from './consent.ts';
 import type { Decision } from './data-folders.ts';
+import { lackOf } from './desired-state.ts';
 import { installFailed } from './failures.ts';
-import type { Capabilities } from '../runtime/generation.ts';
 import type { MovedSettings } from './moved-settings.ts';
 import { emptyRuntime, type PluginRecord, type Runtime } from './plugin.ts';
 import type { Prover } from './plugin-settings.ts';
 import { newRecord } from './records.ts';
-import { lackOf } from './desired-state.ts';
-import { place, probe, swap, type SwapPhase, type SwapPorts } from './swap.ts';
 import { sourceOf } from './rollback-source.ts';
+import { place, probe, swap, type SwapPhase, type SwapPorts } from './swap.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 

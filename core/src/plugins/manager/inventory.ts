@@ -1,6 +1,8 @@
 /** What lies on the disk: one package for each name, the others with the reason why they are passed over. No code of theirs runs. */
 import { basename } from 'node:path';
+
 import type { Found, Place, PluginPackage, Registry, Skipped } from '@portico/registry';
+
 import type { PluginFailure } from './plugin.ts';
 
 /** A package that has a name of its own. */

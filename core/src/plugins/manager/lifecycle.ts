@@ -4,12 +4,11 @@
  * followed by `settle`; those that require the plugin are settled after it. All that is done to one plugin is done in turn.
  */
 import type { Found, Place, PluginPackage, Registry, Skipped } from '@portico/registry';
+
 import type { Clock } from '../../platform/clock.ts';
 import type { Transaction } from '../../platform/database/database.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { Blame } from '../runtime/error-owner.ts';
-import { bindsSetup } from './capabilities.ts';
-import { count } from './quarantine.ts';
 import type {
     Generation,
     GenerationOptions,
@@ -17,18 +16,20 @@ import type {
     PluginHost,
     ReleaseReport
 } from '../runtime/generation.ts';
-import { interruptedCode, journey, prepareGeneration, Stopped, type Road } from './start.ts';
+import { bindsSetup } from './capabilities.ts';
+import { lackOf, restOf } from './desired-state.ts';
+import { type PassedOver, survey } from './inventory.ts';
 import {
-    emptyRuntime,
     type DataFolders,
+    emptyRuntime,
     type PluginFailure,
     type PluginRecord,
     type PluginState,
     type Runtime
 } from './plugin.ts';
+import { count } from './quarantine.ts';
 import { newRecord, type Records } from './records.ts';
-import { lackOf, restOf } from './desired-state.ts';
-import { survey, type PassedOver } from './inventory.ts';
+import { interruptedCode, journey, prepareGeneration, type Road, Stopped } from './start.ts';
 import { Turns } from './turns.ts';
 
 /** What others hear of. Must not throw. */

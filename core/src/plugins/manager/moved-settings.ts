@@ -3,8 +3,9 @@
  * does not begin with a slash is the name of a setting.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { labelOf } from '../runtime/settings.ts';
+
 import type { Keyring } from '../../platform/keyring.ts';
+import { labelOf } from '../runtime/settings.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 type Place = readonly string[];

@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
+
 import { fail } from '../../platform/errors.ts';
 
 const run = promisify(execFile);

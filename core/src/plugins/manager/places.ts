@@ -1,6 +1,8 @@
 /** Where plugins are looked for beside those that were installed; earlier places win. */
 import { join } from 'node:path';
+
 import type { Place } from '@portico/registry';
+
 import type { Config } from '../../platform/config.ts';
 
 export function placesOf({

@@ -1,6 +1,7 @@
 /** What is known of one plugin: what lies on the disk, what an admin decided, and what runs. */
-import type { PluginDefinition } from '@portico/sdk';
 import type { Found, PluginPackage } from '@portico/registry';
+import type { PluginDefinition } from '@portico/sdk';
+
 import type { Capabilities, Generation, HealthReport, ReleaseReport } from '../runtime/generation.ts';
 
 /** The last stage of its journey that a plugin passed, or why it does not run. */

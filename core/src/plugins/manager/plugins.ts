@@ -1,5 +1,6 @@
 /** Plugins, put together: the registry, the host, their records, the lifecycle, and what an admin sees of all that. */
 import { createRegistry } from '@portico/registry';
+
 import type { Clock } from '../../platform/clock.ts';
 import type { Config } from '../../platform/config.ts';
 import type { Database } from '../../platform/database/database.ts';
@@ -7,17 +8,17 @@ import { fail } from '../../platform/errors.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { Log } from '../../platform/log.ts';
 import { Blame, isDeparture } from '../runtime/error-owner.ts';
+import type { GenerationTiming } from '../runtime/generation.ts';
+import { createPluginHost } from '../runtime/host.ts';
+import type { PluginHostPorts } from '../runtime/ports.ts';
 import { Boots } from './crash-loop.ts';
 import { PluginData } from './data-folders.ts';
 import { fragmentDrop } from './fragment-drop.ts';
 import { checksOf, PluginHealth } from './health.ts';
-import { createPluginHost } from '../runtime/host.ts';
-import type { GenerationTiming } from '../runtime/generation.ts';
-import type { PluginHostPorts } from '../runtime/ports.ts';
 import { createInstaller, type Installer, type InstallerPorts, type KeptSettings } from './installer.ts';
 import { Lifecycle, type LifecycleEvents, type LifecycleOptions } from './lifecycle.ts';
 import { npmSetting } from './npm-setting.ts';
-import { permissionsOf, type DeclaredPermission } from './permissions.ts';
+import { type DeclaredPermission, permissionsOf } from './permissions.ts';
 import { placesOf } from './places.ts';
 import { Prover } from './plugin-settings.ts';
 import { Records } from './records.ts';

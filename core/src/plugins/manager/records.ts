@@ -1,5 +1,6 @@
 /** Records of plugins: all in memory, since every request for the list asks, and durable before anything follows from them. */
 import type { PluginPackage } from '@portico/registry';
+
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { askedOf } from './capabilities.ts';
 import { PluginEntity, type PluginRow } from './entities.ts';

@@ -1,5 +1,6 @@
 /** Which data a version begins with: those of now, unless they cannot be read by it. */
 import type { LockEntry, PluginPackage } from '@portico/registry';
+
 import { fail } from '../../platform/errors.ts';
 import type { PluginData } from './data-folders.ts';
 import type { PluginDataRow } from './entities.ts';

@@ -1,9 +1,10 @@
 /** `/api/plugins`: what is there, what is decided about it, and what the registry offers. */
 import { joi, reply } from '@portico/sdk';
+
+import { taskView } from '../../features/tasks/schema.ts';
 import type { Call } from '../../platform/call.ts';
 import { fail, invalid } from '../../platform/errors.ts';
 import { json, type Route } from '../../server/http/route.ts';
-import { taskView } from '../../features/tasks/schema.ts';
 import type { Installer } from './installer.ts';
 import {
     offerView,
@@ -13,11 +14,11 @@ import {
     pluginParams,
     pluginQuery,
     pluginRemoveQuery,
+    type PluginUpdate,
     pluginUpdate,
     pluginUpdateQuery,
     pluginView
 } from './schema.ts';
-import type { PluginUpdate } from './schema.ts';
 import type { PluginService } from './service.ts';
 
 const base = '/api/plugins';

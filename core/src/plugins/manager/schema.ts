@@ -2,6 +2,7 @@
 import { manifestSchema } from '@portico/registry';
 import { joi, type Value } from '@portico/sdk';
 import type Joi from 'joi';
+
 import type { Capabilities } from '../runtime/generation.ts';
 
 const manifest = manifestSchema as unknown as Joi.ObjectSchema;

@@ -1,22 +1,24 @@
 /** What an admin sees of plugins and decides about them. A decision is durable before anything follows from it; the answer says what came of it. */
 import { isDeepStrictEqual } from 'node:util';
-import { isNewer, type Catalogue } from '@portico/registry';
-import { reply, type Reply } from '@portico/sdk';
+
+import { type Catalogue, isNewer } from '@portico/registry';
+import { type Reply, reply } from '@portico/sdk';
+
 import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
 import { jsonSchemaOf } from '../../server/http/json-schema/json-schema.ts';
+import { viewSettings } from '../runtime/settings.ts';
 import { adopt } from './adopt.ts';
 import { askedOf, beyond } from './capabilities.ts';
 import { requireAuthority } from './consent.ts';
 import type { PluginHealth } from './health.ts';
-import { viewSettings } from '../runtime/settings.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { PluginRecord, Runtime } from './plugin.ts';
 import type { Prover } from './plugin-settings.ts';
 import type { PluginDetail, PluginUpdate, PluginView } from './schema.ts';
-import { detailOf, passedOverView, viewOf, type Viewed } from './view.ts';
+import { detailOf, passedOverView, type Viewed, viewOf } from './view.ts';
 
 export interface PluginServiceOptions {
     readonly lifecycle: Lifecycle;

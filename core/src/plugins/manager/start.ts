@@ -1,10 +1,11 @@
 /** The journey of one plugin, on one screen: resolved → loaded → mounted → running. Whatever stops it has a stage, a code and a sentence. */
 import type { Registry } from '@portico/registry';
 import type { PluginDefinition } from '@portico/sdk';
+
 import type { Confine } from '../runtime/error-owner.ts';
 import {
-    GenerationFault,
     type Generation,
+    GenerationFault,
     type GenerationOptions,
     type GenerationTiming,
     type PluginHost

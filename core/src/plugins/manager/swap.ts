@@ -5,14 +5,15 @@
  */
 import type { Found, LockEntry, PluginPackage } from '@portico/registry';
 import type { PluginDefinition } from '@portico/sdk';
-import { fail } from '../../platform/errors.ts';
-import type { Parking } from '../../server/gateway/gateway.ts';
-import type { Logger } from '../../platform/log.ts';
+
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
+import { fail } from '../../platform/errors.ts';
+import type { Logger } from '../../platform/log.ts';
+import type { Parking } from '../../server/gateway/gateway.ts';
+import { type Generation, GenerationFault, type HealthReport } from '../runtime/generation.ts';
 import type { Decision, NextData, PluginData } from './data-folders.ts';
 import type { PluginDataRow } from './entities.ts';
-import { GenerationFault, type Generation, type HealthReport } from '../runtime/generation.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Runtime } from './plugin.ts';
 import { newRecord } from './records.ts';

@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
+
 import { joi } from '@portico/sdk';
+
 import { fail } from '../../platform/errors.ts';
 import { http, type Route } from '../../server/http/route.ts';
 

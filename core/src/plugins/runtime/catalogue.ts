@@ -1,20 +1,21 @@
 /** The catalogue of what is mounted, and calls of it through the front door on behalf of whoever asks a plugin. */
 import type { ServerInjectResponse } from '@hapi/hapi';
 import {
-    isFailure,
     type AnySchema,
     type ApiAnswer,
     type ApiCall,
+    isFailure,
     type JsonSchema,
     type RouteInfo
 } from '@portico/sdk';
-import type { HttpServer } from '../../server/http/server.ts';
+
+import type { Caller } from '../../platform/call.ts';
 import { jsonSchemaOf } from '../../server/http/json-schema/json-schema.ts';
 import { fullPath, templateOf } from '../../server/http/openapi/path.ts';
 import { effectOf, type Route } from '../../server/http/route.ts';
-import type { Caller } from '../../platform/call.ts';
+import type { HttpServer } from '../../server/http/server.ts';
 import type { Grants } from './grants.ts';
-import { onBehalf, type Held } from './handles.ts';
+import { type Held, onBehalf } from './handles.ts';
 import type { PluginGateway } from './ports.ts';
 
 interface Entry {

@@ -1,6 +1,8 @@
 /** Both sides of a generation in the same process, each in its own asynchronous context: what runs, and fails, is known by whose it is. */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
+
 import type { Guest, HostDoors } from '@portico/sdk/host';
+
 import type { Confine } from './error-owner.ts';
 import { isOutside } from './leak-detector.ts';
 

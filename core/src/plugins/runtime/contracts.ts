@@ -1,6 +1,7 @@
 /** Which plugin's contract can be called now. Providers come and go; consumers name a plugin and reach whatever runs, or wait for it while it is swapped. */
-import { boundaryErrors, type ContractAnswer } from '@portico/sdk/host';
 import { isFailure } from '@portico/sdk';
+import { boundaryErrors, type ContractAnswer } from '@portico/sdk/host';
+
 import type { Gate, Leave } from '../../server/gateway/gate.ts';
 import type { Held } from './handles.ts';
 

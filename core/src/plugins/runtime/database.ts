@@ -1,10 +1,12 @@
 /** A plugin's own SQLite file: opened when it is first used, or at once when there is something to migrate. */
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+
 import type { EntitySchema, MigrationObject } from '@mikro-orm/core';
 import { Migration as OrmMigration } from '@mikro-orm/migrations';
 import type { Db, Migration } from '@portico/sdk';
-import { openDatabase, type Database } from '../../platform/database/database.ts';
+
+import { type Database, openDatabase } from '../../platform/database/database.ts';
 
 /** Name of the file in the plugin's folder. */
 export const pluginDatabase = 'data.db';

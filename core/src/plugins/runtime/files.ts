@@ -4,8 +4,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { EventEmitter } from 'node:events';
-import { constants, type BigIntStats, type PathLike } from 'node:fs';
+import { type BigIntStats, constants, type PathLike } from 'node:fs';
 import {
+    type FileHandle,
     lchown,
     link,
     lstat,
@@ -16,12 +17,13 @@ import {
     realpath,
     rename,
     rmdir,
-    unlink,
-    type FileHandle
+    unlink
 } from 'node:fs/promises';
 import { join } from 'node:path';
+
 import { errors, type FileEntry, type Files } from '@portico/sdk';
 import type { Scope } from '@portico/sdk/host';
+
 import { bytesOf, nameOf } from './file-name.ts';
 import type { Grants } from './grants.ts';
 

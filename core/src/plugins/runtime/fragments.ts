@@ -1,6 +1,7 @@
 /** What a plugin puts into the engine's configuration: asked of its taps when it starts, when its settings change and when it asks, and never inside an apply. */
 import { isFailure, type Outcome } from '@portico/sdk';
-import { within, type GenerationDocument, type Guest } from '@portico/sdk/host';
+import { type GenerationDocument, type Guest, within } from '@portico/sdk/host';
+
 import type { Logger } from '../../platform/log.ts';
 import type { HealthReport } from './generation.ts';
 

@@ -1,7 +1,8 @@
 /** One generation of one plugin: what it is made of, and what can be asked of it. */
+import type { Manifest, PluginPackage } from '@portico/registry';
 import type { Health, PluginDefinition } from '@portico/sdk';
 import type { DefinitionDocument, GenerationDocument, Guest, HostDoors, Release } from '@portico/sdk/host';
-import type { Manifest, PluginPackage } from '@portico/registry';
+
 import type { HttpServer } from '../../server/http/server.ts';
 import type { Confine } from './error-owner.ts';
 

@@ -1,6 +1,7 @@
 /** Who asks, from the host's side: a plugin gets a number for each request, call and task, and only while that lasts can it act for somebody. */
-import { boundaryErrors, type Asker, type PlainActor } from '@portico/sdk/host';
 import type { AuditDetail } from '@portico/sdk';
+import { type Asker, boundaryErrors, type PlainActor } from '@portico/sdk/host';
+
 import type { Caller } from '../../platform/call.ts';
 import { trailOf } from '../../server/gateway/gate.ts';
 

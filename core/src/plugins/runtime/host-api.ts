@@ -1,27 +1,28 @@
 /** The doors of one generation, on the host's side: who asks is looked up by handle, what is asked is held against the grants. */
 import type { Outcome } from '@portico/sdk';
 import {
-    boundaryErrors,
-    plainCopy,
-    within,
     type Asker,
+    boundaryErrors,
     type GenerationDocument,
     type HostDoors,
     type Owned,
+    plainCopy,
     type PlainTaskRun,
-    type Scope
+    type Scope,
+    within
 } from '@portico/sdk/host';
+
 import type { Call, Caller } from '../../platform/call.ts';
 import type { Logger } from '../../platform/log.ts';
 import { callRoute, listRoutes } from './catalogue.ts';
 import type { Contracts } from './contracts.ts';
 import { fragmentHook } from './fragments.ts';
 import type { Grants } from './grants.ts';
-import { onBehalf, type Handles, type Held } from './handles.ts';
+import { type Handles, type Held, onBehalf } from './handles.ts';
+import { ServingDoors } from './hosts-service.ts';
 import { createPluginCall, pluginCaller } from './plugin-call.ts';
 import type { PluginHostPorts } from './ports.ts';
 import type { Schedules } from './schedules.ts';
-import { ServingDoors } from './hosts-service.ts';
 import type { PluginTickets } from './tickets.ts';
 
 export interface DoorsOptions {

@@ -1,30 +1,31 @@
 /** Builds generations: every part by hand, each owned by the generation's scope. */
 import { mkdir } from 'node:fs/promises';
+
 import type { EntityManager } from '@mikro-orm/sqlite';
-import { isFailure, type HookName } from '@portico/sdk';
+import { type HookName, isFailure } from '@portico/sdk';
 import {
     AskedTap,
     createGuest,
-    Scope,
-    within,
     type GenerationDocument,
     type Guest,
-    type Release
+    type Release,
+    Scope,
+    within
 } from '@portico/sdk/host';
-import { createHttpServer, type HttpServer } from '../../server/http/server.ts';
+
 import type { Route } from '../../server/http/route.ts';
-import type { Confine } from './error-owner.ts';
+import { createHttpServer, type HttpServer } from '../../server/http/server.ts';
 import { sandboxHeaders } from './answer-headers.ts';
 import { assetRoutes } from './assets.ts';
 import { confinedDoors, confinedGuest } from './confined.ts';
 import { Contracts } from './contracts.ts';
 import { openPluginDatabase, type PluginDatabase } from './database.ts';
 import { checkPartners, permissionsOf } from './declared.ts';
-import { checkTaps, createDoors, requirePages } from './host-api.ts';
+import type { Confine } from './error-owner.ts';
 import { FragmentTaps } from './fragments.ts';
 import {
-    GenerationFault,
     type Generation,
+    GenerationFault,
     type GenerationOptions,
     type GenerationTiming,
     type HealthReport,
@@ -34,12 +35,13 @@ import {
 } from './generation.ts';
 import { Grants } from './grants.ts';
 import { Handles } from './handles.ts';
+import { checkTaps, createDoors, requirePages } from './host-api.ts';
 import { createJournal, type Journal } from './journal.ts';
 import { Leftovers } from './leak-detector.ts';
 import { createLocalDoors } from './local-api.ts';
 import { Network } from './network.ts';
-import type { PluginHostPorts } from './ports.ts';
 import { createPages } from './pages.ts';
+import type { PluginHostPorts } from './ports.ts';
 import { Programs } from './programs.ts';
 import { providerOf } from './provider.ts';
 import { routesOf } from './routes.ts';

@@ -1,10 +1,12 @@
 /** What a plugin connects to: names and addresses of its grants, looked at when it connects and again at every redirect. */
 import { lookup as resolve } from 'node:dns/promises';
 import { realpathSync } from 'node:fs';
-import { isIP, Socket, type NetConnectOpts } from 'node:net';
+import { isIP, type NetConnectOpts, Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import { OutboundFailure, type Outbound } from '../../platform/outbound/client.ts';
+
 import type { Scope } from '@portico/sdk/host';
+
+import { type Outbound, OutboundFailure } from '../../platform/outbound/client.ts';
 import type { Grants } from './grants.ts';
 import type { NetworkPort } from './ports.ts';
 

@@ -1,6 +1,7 @@
 /** The root of the site: the panel's pages, as the one plugin with the capability `pages` brings them. They act in the panel's own origin, so what they may load is said by a policy. */
 import { joi } from '@portico/sdk';
 import type { GenerationDocument } from '@portico/sdk/host';
+
 import { fail } from '../../platform/errors.ts';
 import type { HttpPorts } from '../../server/http/ports.ts';
 import { http } from '../../server/http/route.ts';

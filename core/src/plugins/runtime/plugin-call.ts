@@ -1,6 +1,8 @@
 /** A call that a plugin makes, for itself or for whoever asked it, as the panel's services take it. */
 import { randomUUID } from 'node:crypto';
+
 import { isReply } from '@portico/sdk';
+
 import type { Call, Caller } from '../../platform/call.ts';
 import type { Recorder } from '../../server/http/ports.ts';
 

@@ -2,18 +2,19 @@
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
 import type { Certificate, Host, Reply, UpstreamState } from '@portico/sdk';
 import type { HookHost } from '@portico/sdk/host';
+
+import type { TaskView } from '../../features/tasks/task.ts';
+import type { TaskStart } from '../../features/tasks/tasks.ts';
 import type { Call, Caller } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
+import type { Keyring } from '../../platform/keyring.ts';
+import type { Logger } from '../../platform/log.ts';
+import type { Outbound } from '../../platform/outbound/client.ts';
 import type { Gate } from '../../server/gateway/gate.ts';
 import type { Parking } from '../../server/gateway/gateway.ts';
 import type { HttpPorts } from '../../server/http/ports.ts';
 import type { HttpServer } from '../../server/http/server.ts';
-import type { Keyring } from '../../platform/keyring.ts';
-import type { Logger } from '../../platform/log.ts';
-import type { Outbound } from '../../platform/outbound/client.ts';
-import type { TaskStart } from '../../features/tasks/tasks.ts';
-import type { TaskView } from '../../features/tasks/task.ts';
 import type { FragmentsPort } from './fragments.ts';
 
 /** The gateway, as plugins need it. */

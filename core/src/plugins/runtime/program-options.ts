@@ -1,5 +1,6 @@
 /** How a plugin may have a program run: what is refused, and how its means are limited. */
 import { errors, type SpawnOptions } from '@portico/sdk';
+
 import { findProgram } from './program-path.ts';
 
 const longestSeconds = 86_400;

@@ -1,18 +1,20 @@
 /** Programs that a plugin runs: as arguments and never through a shell, in an environment made from scratch, as a group that ends with the plugin. */
-import { spawn as start, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn as start } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { Readable, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import {
-    errors,
     type Child,
+    errors,
     type ExecOptions,
     type ExecResult,
     type Exit,
     type SpawnOptions
 } from '@portico/sdk';
 import { boundaryErrors, type Owned, type Scope } from '@portico/sdk/host';
+
 import type { Grants } from './grants.ts';
 import { findAccount, type MachineAccount } from './machine-accounts.ts';
 import { marker, ProcessGroup } from './process-group.ts';

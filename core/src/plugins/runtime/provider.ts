@@ -1,5 +1,6 @@
 /** A generation's contract, as its partners call it through the host. */
 import type { Guest } from '@portico/sdk/host';
+
 import type { Provider } from './contracts.ts';
 import type { Handles } from './handles.ts';
 

@@ -9,11 +9,12 @@ import {
     type RouteDocument,
     type SchemaDescription
 } from '@portico/sdk/host';
+
 import type { Caller } from '../../platform/call.ts';
 import type { Database } from '../../platform/database/database.ts';
+import { type Serialised, serialised } from '../../server/http/answer/serialised.ts';
 import type { HttpCall } from '../../server/http/request/http-call.ts';
 import { effectOf, type Route, type RouteRequest } from '../../server/http/route.ts';
-import { serialised, type Serialised } from '../../server/http/answer/serialised.ts';
 import { allowedHeaders } from './answer-headers.ts';
 import type { Handles } from './handles.ts';
 import type { Journal } from './journal.ts';

@@ -1,7 +1,9 @@
 /** Work that runs again and again: by the clock on the wall, however it jumps, and never after its generation. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Cron } from 'croner';
+
 import type { When } from '@portico/sdk';
+import { Cron } from 'croner';
+
 import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Logger } from '../../platform/log.ts';

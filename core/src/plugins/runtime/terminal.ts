@@ -3,11 +3,13 @@
  * that the panel starts (tried), so only the pair comes from it. Its far end goes at once to two copying programs, with no turn of the
  * event loop in which another child could inherit it; the program itself starts like any other.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, constants, fchownSync, fstatSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Readable, Writable } from 'node:stream';
+
 import { errors } from '@portico/sdk';
+
 import type { MachineAccount } from './machine-accounts.ts';
 import { findProgram } from './program-path.ts';
 

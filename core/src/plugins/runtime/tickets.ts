@@ -1,6 +1,8 @@
 /** One-time tickets of one plugin: what a browser shows where it cannot send a header. In memory, as hashes, gone with the generation. */
 import { hash, randomBytes } from 'node:crypto';
+
 import type { IssuedTicket } from '@portico/sdk';
+
 import type { Caller } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { fail } from '../../platform/errors.ts';

@@ -3,8 +3,8 @@
  * busy plugin does not bury the log.
  */
 import type { Clock } from '../../platform/clock.ts';
-import type { AuditEntry, Recorder } from '../../server/http/ports.ts';
 import type { Logger } from '../../platform/log.ts';
+import type { AuditEntry, Recorder } from '../../server/http/ports.ts';
 import type { Refusal } from './generation.ts';
 
 export interface UsesOptions {

@@ -3,6 +3,7 @@
  * counted. While its generation is swapped the gate is parked: whoever comes waits, whoever is inside drains.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+
 import { fail } from '../../platform/errors.ts';
 
 /** Takes back one's place inside. To be called once. */

@@ -4,11 +4,14 @@
  */
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { Server as Listener, type AddressInfo } from 'node:net';
+import { type AddressInfo, Server as Listener } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
+
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
+
 import { fail } from '../../platform/errors.ts';
+import type { Logger } from '../../platform/log.ts';
 import {
     commonHeaders,
     failureEnvelope,
@@ -16,11 +19,10 @@ import {
     failureOf,
     jsonType
 } from '../http/answer/envelope.ts';
-import type { HttpServer } from '../http/server.ts';
 import { liftTicket } from '../http/request/ticket.ts';
-import { refuse } from '../http/routes/socket.ts';
 import type { Route } from '../http/route.ts';
-import type { Logger } from '../../platform/log.ts';
+import { refuse } from '../http/routes/socket.ts';
+import type { HttpServer } from '../http/server.ts';
 import { createGate, type Gate, type GateLimits, type Leave } from './gate.ts';
 import { createMount, type Mount } from './mount.ts';
 

@@ -1,7 +1,9 @@
 /** One server behind the gateway with everything that is under way on it, so that it can be taken away without cutting anybody off. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
+
 import type { HttpServer } from '../http/server.ts';
 
 export interface Mount {

@@ -1,5 +1,6 @@
 /** Cross-origin calls: off unless an origin is listed by exact name; an origin is never reflected unlisted, and `null` never passes. */
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
+
 import type { HttpPorts } from './ports.ts';
 
 const methods = 'GET, POST, PUT, DELETE';

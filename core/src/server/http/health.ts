@@ -1,5 +1,6 @@
 /** Is the panel alive, and is it ready? Asked by supervisors and load balancers, which have no token. */
 import { joi } from '@portico/sdk';
+
 import { fail } from '../../platform/errors.ts';
 import { json, type Route } from './route.ts';
 

@@ -1,5 +1,6 @@
 /** What every hapi server asks of the rest of the panel: who a caller is, where the record is kept, and which answers are known already. */
 import type { AuditDetail } from '@portico/sdk';
+
 import type { Caller } from '../../platform/call.ts';
 import type { Transaction } from '../../platform/database/database.ts';
 import type { Logger } from '../../platform/log.ts';

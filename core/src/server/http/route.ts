@@ -12,6 +12,7 @@ import type {
     StreamRoute,
     UploadRoute
 } from '@portico/sdk';
+
 import type { Call, Caller } from '../../platform/call.ts';
 import type { Reason } from '../../platform/errors.ts';
 

@@ -2,31 +2,33 @@
  * The factory of every hapi server: the core's own and one for each mounted plugin. Envelope, request id, authentication, access,
  * validation, limits, headers, time-outs and the audit of refusals hold here, once, for all of them.
  */
+import { randomUUID } from 'node:crypto';
 import { EventEmitter, setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { randomUUID } from 'node:crypto';
+
 import {
-    server as createHapi,
     type Lifecycle,
     type Request,
     type ResponseObject,
     type ResponseToolkit,
     type Server,
+    server as createHapi,
     type ServerInjectOptions,
     type ServerInjectResponse
 } from '@hapi/hapi';
+
 import type { Caller } from '../../platform/call.ts';
 import { fail } from '../../platform/errors.ts';
-import { corsHeaders, preflight } from './cors.ts';
-import { doors } from './routes/kinds.ts';
 import { commonHeaders, failureEnvelope, failureHeaders, failureOf, jsonType } from './answer/envelope.ts';
-import { HttpCall } from './request/http-call.ts';
+import { corsHeaders, preflight } from './cors.ts';
 import { assertExpressible } from './openapi/document.ts';
 import type { HttpPorts } from './ports.ts';
-import { effectOf, type Route } from './route.ts';
+import { HttpCall } from './request/http-call.ts';
 import type { RequestState } from './request/state.ts';
 import { ticketOf } from './request/ticket.ts';
+import { effectOf, type Route } from './route.ts';
+import { doors } from './routes/kinds.ts';
 import { upgrade } from './routes/socket.ts';
 
 export interface HttpServer {

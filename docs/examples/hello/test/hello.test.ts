@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+
 import { createTestHost } from '@portico/sdk/testing';
+
 import hello from '../src/index.ts';
 
 const start = (settings = {}) => createTestHost(hello, { package: import.meta.url, settings });

@@ -1,11 +1,12 @@
 /** Runs: how they ended, what they print, and stopping one. */
-import { errors, joi, reply, type Actor, type Reply, type StreamEvent } from '@portico/sdk';
-import { partAt, textOf, type KeptOutput, type OutputPart } from '../output.ts';
+import { type Actor, errors, joi, type Reply, reply, type StreamEvent } from '@portico/sdk';
+
+import { type KeptOutput, type OutputPart, partAt, textOf } from '../output.ts';
 import type { Runs } from '../runs.ts';
 import type { Ctx } from '../settings.ts';
 import { findRuns, OutputEntity, RunEntity, type RunRow } from '../store.ts';
 import type { Tasks } from '../tasks.ts';
-import { runSchema, runView, seesAll, wholeRunSchema, type RunView, type WholeRunView } from '../views.ts';
+import { runSchema, type RunView, runView, seesAll, wholeRunSchema, type WholeRunView } from '../views.ts';
 import { idOf, idParams, pageOf, paging } from './paging.ts';
 
 const filters = {

@@ -1,11 +1,12 @@
 /** Tasks, and running one now. */
-import { joi, reply, type Actor } from '@portico/sdk';
+import { type Actor, joi, reply } from '@portico/sdk';
+
 import { changedTask, newTask, type TaskInput } from '../input.ts';
 import type { Runs } from '../runs.ts';
 import type { Ctx } from '../settings.ts';
 import type { TaskRow } from '../store.ts';
 import type { Seen, Tasks } from '../tasks.ts';
-import { seesAll, taskSchema, taskView, wholeRunSchema, type TaskView } from '../views.ts';
+import { seesAll, taskSchema, type TaskView, taskView, wholeRunSchema } from '../views.ts';
 import { idOf, idParams, pageOf, paging } from './paging.ts';
 import { startedRun } from './runs.ts';
 

@@ -1,9 +1,10 @@
 /** Unpacks an archive beside its target, whole and proven, and only then gives it the target's name. */
 import type { Files } from '@portico/sdk';
+
 import { writeFrom } from '../bytes.ts';
 import { openFile } from '../content.ts';
 import { filesystem } from '../failures.ts';
-import { giveFile, giveFolder, ownerOf, type Owner } from '../owner.ts';
+import { giveFile, giveFolder, type Owner, ownerOf } from '../owner.ts';
 import { join, parentOf } from '../place.ts';
 import type { Root } from '../roots.ts';
 import type { Scratch } from '../scratch.ts';

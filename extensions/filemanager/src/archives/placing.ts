@@ -1,5 +1,6 @@
 /** A finished tree gets its name: as a whole where nothing is, or one top entry after the other into a folder that is there. */
 import { errors, type Files } from '@portico/sdk';
+
 import { failures, filesystem, isMissing } from '../failures.ts';
 import { giveFolder, type Owner } from '../owner.ts';
 import { join } from '../place.ts';

@@ -3,8 +3,10 @@ import type { FileHandle } from 'node:fs/promises';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
+
 import tar from 'tar-stream';
 import yauzl from 'yauzl';
+
 import { bytesOf } from '../bytes.ts';
 import { failures } from '../failures.ts';
 import type { Format, Limits } from './format.ts';

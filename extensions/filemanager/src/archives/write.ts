@@ -3,8 +3,10 @@ import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { finished, pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+
 import tar from 'tar-stream';
 import yazl from 'yazl';
+
 import { bytesOf, writeFrom } from '../bytes.ts';
 import { openFile } from '../content.ts';
 import { failures, filesystem, isMissing } from '../failures.ts';
@@ -12,8 +14,8 @@ import { giveFile, ownerOf } from '../owner.ts';
 import { isWithin, nameOf, parentOf } from '../place.ts';
 import type { Root } from '../roots.ts';
 import type { Scratch } from '../scratch.ts';
-import { measure, untilAborted, walk, type Found } from '../tree.ts';
-import { formatOf, type Format, type Limits } from './format.ts';
+import { type Found, measure, untilAborted, walk } from '../tree.ts';
+import { type Format, formatOf, type Limits } from './format.ts';
 
 export interface Packed {
     readonly root: string;

@@ -1,5 +1,6 @@
 /** Archives made and unpacked; always tasks. */
 import { errors, joi } from '@portico/sdk';
+
 import { extract } from '../archives/extract.ts';
 import { formatOf, type Limits } from '../archives/format.ts';
 import { pack } from '../archives/write.ts';

@@ -1,5 +1,6 @@
 /** What is there: roots, lists, search. Names, sizes, times and owners only. */
 import { joi, reply } from '@portico/sdk';
+
 import { entrySchema } from '../entry.ts';
 import { failures, filesystem } from '../failures.ts';
 import type { Parts } from '../parts.ts';

@@ -1,5 +1,6 @@
 /** Folders made, entries moved, copied, removed, and their permission bits. */
 import { errors, joi, reply } from '@portico/sdk';
+
 import { checkVersion } from '../content.ts';
 import { entrySchema } from '../entry.ts';
 import { failures, filesystem, isMissing } from '../failures.ts';

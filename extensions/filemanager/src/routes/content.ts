@@ -1,5 +1,6 @@
 /** What is in a file. */
 import { joi, reply } from '@portico/sdk';
+
 import { download } from '../content.ts';
 import { entrySchema } from '../entry.ts';
 import type { Parts } from '../parts.ts';

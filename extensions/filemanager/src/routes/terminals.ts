@@ -1,7 +1,8 @@
 /** A terminal on the machine. */
 import { isFailure, joi, reply } from '@portico/sdk';
+
 import type { Parts } from '../parts.ts';
-import { terminalSize, type TerminalSize } from '../terminal.ts';
+import { type TerminalSize, terminalSize } from '../terminal.ts';
 
 const ticketSchema = joi.object({
     ticket: joi.string().required(),

@@ -1,5 +1,6 @@
 /** What was removed, and the way back. */
 import { joi, reply } from '@portico/sdk';
+
 import { entrySchema } from '../entry.ts';
 import type { Parts } from '../parts.ts';
 import { parseInner, pathSchema } from '../place.ts';

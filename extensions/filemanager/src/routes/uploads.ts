@@ -1,5 +1,6 @@
 /** Resumable uploads by tus 1.0. */
 import { joi } from '@portico/sdk';
+
 import type { Parts } from '../parts.ts';
 import { pathSchema } from '../place.ts';
 

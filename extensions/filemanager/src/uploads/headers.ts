@@ -1,5 +1,6 @@
 /** The headers of tus 1.0, read strictly. */
 import { createHash, type Hash } from 'node:crypto';
+
 import { tusErrors } from './errors.ts';
 
 export const tusVersion = '1.0.0';

@@ -1,5 +1,6 @@
 /** tus 1.0 over WHATWG requests: creation (with upload), termination, expiration, checksum. */
-import { errors, isFailure, statusOf, type Actor } from '@portico/sdk';
+import { type Actor, errors, isFailure, statusOf } from '@portico/sdk';
+
 import { parseInner } from '../place.ts';
 import type { Roots } from '../roots.ts';
 import type { Ctx } from '../settings.ts';

@@ -3,7 +3,9 @@
  * a crash of the panel cannot make the two disagree.
  */
 import { randomBytes } from 'node:crypto';
-import { errors, type Actor, type Files } from '@portico/sdk';
+
+import { type Actor, errors, type Files } from '@portico/sdk';
+
 import { bytesOf, received, writeAll, writeFrom } from '../bytes.ts';
 import { failures, filesystem, isMissing } from '../failures.ts';
 import { isAcross, move } from '../moving.ts';

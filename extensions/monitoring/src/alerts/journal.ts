@@ -1,6 +1,7 @@
 /** Alerts, those that fire and those that are over. Memory comes first: a disk that is full must not keep the panel from saying so. */
 import type { Db } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
+
 import { AlertEntity, type AlertRow } from '../store.ts';
 import type { Ending } from './schema.ts';
 

@@ -1,10 +1,11 @@
 /** Rules as they are kept: made, changed and removed by people. */
-import { errors, type AuditDetail, type Db } from '@portico/sdk';
-import { UniqueConstraintViolationException, type EntityManager } from '@portico/sdk/db';
+import { type AuditDetail, type Db, errors } from '@portico/sdk';
+import { type EntityManager, UniqueConstraintViolationException } from '@portico/sdk/db';
+
 import { parseName } from '../catalogue.ts';
 import { failures } from '../failures.ts';
 import { RuleEntity, type RuleRow } from '../store.ts';
-import { ruleView, type ChangedRule, type NewRule, type RuleView } from './schema.ts';
+import { type ChangedRule, type NewRule, type RuleView, ruleView } from './schema.ts';
 import type { Watch } from './watch.ts';
 
 export const mostRules = 200;

@@ -1,5 +1,6 @@
 /** Rules and alerts as requests and answers have them. */
 import { joi, type Value } from '@portico/sdk';
+
 import type { AlertRow, RuleRow } from '../store.ts';
 
 const ignored = joi.any().description('Read only; ignored in a write');

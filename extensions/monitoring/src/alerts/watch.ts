@@ -1,10 +1,11 @@
 /** Rules at work: every sample moves them, and what they find becomes alerts. */
 import type { Db } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
+
 import { parseName } from '../catalogue.ts';
-import { RuleEntity, StateEntity, type AlertRow, type RuleRow } from '../store.ts';
+import { type AlertRow, RuleEntity, type RuleRow, StateEntity } from '../store.ts';
 import type { AlertJournal } from './journal.ts';
-import { advance, calm, isBeyond, type Condition, type Operator, type State } from './phases.ts';
+import { advance, calm, type Condition, isBeyond, type Operator, type State } from './phases.ts';
 import type { Ending } from './schema.ts';
 
 /** The values of one moment. */

@@ -4,10 +4,11 @@
  */
 import type { Db } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
-import { Bucket, merge, pick, single, type Aggregate } from './bucket.ts';
+
+import { type Aggregate, Bucket, merge, pick, single } from './bucket.ts';
 import { Rows } from './rows.ts';
 import { SeriesTable } from './series.ts';
-import { planOf, tiersOf, type Plan, type Tier } from './tiers.ts';
+import { type Plan, planOf, type Tier, tiersOf } from './tiers.ts';
 
 /** A span of a series; without a value, nothing was measured. */
 export interface Point {

@@ -1,6 +1,7 @@
 /** History in the plugin's database: one row for each slot, with all series in it, so that a sample costs one small write. */
 import type { Db } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
+
 import { Bucket } from './bucket.ts';
 import type { Tier } from './tiers.ts';
 

@@ -1,5 +1,6 @@
 /** What fires, what fired, and everything else that is not as it should be. */
 import { errors, joi, reply } from '@portico/sdk';
+
 import { alertSchema, alertView } from '../alerts/schema.ts';
 import type { Parts } from '../parts.ts';
 import { unhealthy, unhealthySchema } from '../unhealthy.ts';

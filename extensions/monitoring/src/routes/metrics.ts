@@ -1,6 +1,7 @@
 /** What is measured: now, as a stream, and over time. */
 import { errors, joi } from '@portico/sdk';
-import { metrics, nameOf, parseName, type Named } from '../catalogue.ts';
+
+import { metrics, type Named, nameOf, parseName } from '../catalogue.ts';
 import { failures } from '../failures.ts';
 import type { Parts } from '../parts.ts';
 import { sampleSchema } from '../sample.ts';

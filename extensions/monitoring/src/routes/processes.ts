@@ -1,5 +1,6 @@
 /** Who uses the machine. */
 import { joi, reply } from '@portico/sdk';
+
 import type { Parts } from '../parts.ts';
 import type { ProcessView } from '../sources/processes.ts';
 

@@ -1,5 +1,6 @@
 /** Alert rules. */
 import { joi, reply } from '@portico/sdk';
+
 import { changedRule, newRule, ruleSchema } from '../alerts/schema.ts';
 import type { Parts } from '../parts.ts';
 

@@ -1,7 +1,8 @@
 /** Enabled and disabled again and again: nothing may be left of any of it. */
 import { readdirSync } from 'node:fs';
+
 import type { TestHost } from '../host.ts';
-import { wrong, type Finding } from './finding.ts';
+import { type Finding, wrong } from './finding.ts';
 import { askAll, type ConformanceRequest } from './requests.ts';
 
 /** Cycles whose traces are taken for those of a first time: caches, code that is compiled, threads of a pool. */

@@ -1,7 +1,8 @@
 /** The package as it would be published. */
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { doubtful, wrong, type Finding } from './finding.ts';
+
+import { doubtful, type Finding, wrong } from './finding.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 /** Tables of a README against the code: routes, permissions, settings and capabilities, where it has such tables. */
 import type { RouteDocument } from '../../boundary/protocol.ts';
 import type { TestManifest } from '../manifest.ts';
-import { wrong, type Finding } from './finding.ts';
+import { type Finding, wrong } from './finding.ts';
 
 interface Table {
     /** First word of its head, lower case. */

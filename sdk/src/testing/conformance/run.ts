@@ -2,6 +2,7 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+
 import type { RouteDocument } from '../../boundary/protocol.ts';
 import { isDefinition, type PluginDefinition } from '../../definition.ts';
 import type { PluginFailure } from '../generation.ts';
@@ -9,10 +10,10 @@ import { createTestHost, type TestHost, type TestHostOptions } from '../host.ts'
 import { watchLeftovers } from '../leftovers.ts';
 import { readTestPackage } from '../manifest.ts';
 import { checkCycles } from './cycles.ts';
-import { doubtful, wrong, type Finding, type Rule } from './finding.ts';
+import { doubtful, type Finding, type Rule, wrong } from './finding.ts';
 import { checkPackage, entryOf, readPackageJson } from './package.ts';
 import { checkReadme } from './readme.ts';
-import { requestsOf, type ConformanceRequest } from './requests.ts';
+import { type ConformanceRequest, requestsOf } from './requests.ts';
 import { checkThreads } from './threads.ts';
 
 /** What the suite cannot know by itself. A `conformance.json` in the package may say `settings` and `requests` too. */

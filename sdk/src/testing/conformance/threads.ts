@@ -1,10 +1,11 @@
 /** The same answers in this thread and in another: so the admin's choice of where a plugin runs changes nothing. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+
 import type { PluginDefinition } from '../../definition.ts';
 import { createTestHost, type TestHostOptions } from '../host.ts';
 import { createWorkerRealm } from '../realm.ts';
-import { doubtful, wrong, type Finding } from './finding.ts';
+import { doubtful, type Finding, wrong } from './finding.ts';
 import { askAll, type ConformanceRequest } from './requests.ts';
 
 /** @param entry - path of the module that exports the definition */

@@ -12,8 +12,10 @@ import {
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { reservedNames } from '../../../../core/src/cli/plugin/names.ts';
 import { portico } from '../../../support/console.ts';
 import { root as repository } from '../../../support/markdown.ts';

@@ -1,18 +1,20 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import {
     cpSync,
     existsSync,
     mkdtempSync,
-    readFileSync,
     readdirSync,
+    readFileSync,
     rmSync,
     symlinkSync,
     writeFileSync
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { environmentOf, shim } from '../../../support/console.ts';
 import { root as repository } from '../../../support/markdown.ts';
 import { until } from '../../../support/real-engine.ts';

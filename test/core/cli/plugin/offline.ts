@@ -15,10 +15,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
-import { createKeyring } from '../../../../core/src/platform/keyring.ts';
+import { openStorage } from '../../../../core/src/composition/storage.ts';
 import { createKeptPlugins } from '../../../../core/src/features/import-export/plugins/kept.ts';
 import { systemClock } from '../../../../core/src/platform/clock.ts';
-import { openStorage } from '../../../../core/src/composition/storage.ts';
+import { createKeyring } from '../../../../core/src/platform/keyring.ts';
 import { packageArchive } from '../../../support/archive.ts';
 import {
     auditOf,
@@ -26,18 +26,18 @@ import {
     environmentOf,
     panelFolder,
     portico,
+    type Ran,
     removeFolder,
     shim,
-    startPanel,
-    type Ran
+    startPanel
 } from '../../../support/console.ts';
-import { startNpmRegistry, type NpmRegistry } from '../../../support/npm-registry.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../../support/npm-registry.ts';
 import { createPanelProcess, type PanelProcess } from '../../../support/panel-process.ts';
 import {
     createPluginFolder,
     helloRoute,
-    pluginModule,
-    type PluginFolder
+    type PluginFolder,
+    pluginModule
 } from '../../../support/plugin-folder.ts';
 import { pluginPackage } from '../../../support/plugin-packages.ts';
 import { until } from '../../../support/real-engine.ts';

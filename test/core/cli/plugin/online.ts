@@ -12,18 +12,18 @@ import {
     environmentOf,
     panelFolder,
     portico,
-    removeFolder,
-    shim,
-    startPanel,
     type Ran,
-    type RunningPanel
+    removeFolder,
+    type RunningPanel,
+    shim,
+    startPanel
 } from '../../../support/console.ts';
-import { startNpmRegistry, type NpmRegistry } from '../../../support/npm-registry.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../../support/npm-registry.ts';
 import {
     createPluginFolder,
     helloRoute,
-    pluginModule,
-    type PluginFolder
+    type PluginFolder,
+    pluginModule
 } from '../../../support/plugin-folder.ts';
 import { until } from '../../../support/real-engine.ts';
 import { publishVersion, versionedPackage } from '../../../support/versioned-plugin.ts';

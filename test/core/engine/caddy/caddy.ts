@@ -1,6 +1,4 @@
-import { expect } from '@hapi/code';
-import * as Lab from '@hapi/lab';
-import { execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
     chmodSync,
@@ -15,18 +13,24 @@ import {
     symlinkSync,
     writeFileSync
 } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ChildProcess } from 'node:child_process';
-import type { Server } from 'node:net';
 
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import { identify, isAlive } from '../../../../core/src/engine/caddy/process.ts';
 import { engineHome, prepareHome } from '../../../../core/src/engine/files/home.ts';
 import { EngineRejected, EngineUnavailable } from '../../../../core/src/engine/port.ts';
-import { identify, isAlive } from '../../../../core/src/engine/caddy/process.ts';
-import { answerOf, createRealEngine, freePort, until } from '../../../support/real-engine.ts';
+import {
+    answerOf,
+    createRealEngine,
+    freePort,
+    type RealEngine,
+    until
+} from '../../../support/real-engine.ts';
 import { itUnless } from '../../../support/skip.ts';
-import type { RealEngine } from '../../../support/real-engine.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -1,10 +1,12 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { adminConfig, engineHome, type EngineFolders } from '../../../../core/src/engine/files/home.ts';
+
 import { readLast } from '../../../../core/src/engine/caddy/last.ts';
+import { adminConfig, type EngineFolders, engineHome } from '../../../../core/src/engine/files/home.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

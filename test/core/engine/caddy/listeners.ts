@@ -1,7 +1,7 @@
+import { type AddressInfo, createServer, type Server } from 'node:net';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
 
 import { keyOf, listenersOf, probeListeners } from '../../../../core/src/engine/caddy/listeners.ts';
 import { freePort } from '../../../support/real-engine.ts';

@@ -1,5 +1,3 @@
-import { expect } from '@hapi/code';
-import * as Lab from '@hapi/lab';
 import { execFileSync } from 'node:child_process';
 import {
     appendFileSync,
@@ -14,6 +12,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
 
 import { readLog } from '../../../../core/src/engine/caddy/log.ts';
 import { until } from '../../../support/real-engine.ts';

@@ -1,10 +1,9 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import type { ChildProcess } from 'node:child_process';
 
-import { prepareHome } from '../../../../core/src/engine/files/home.ts';
 import {
     endProcess,
     findEngine,
@@ -12,6 +11,7 @@ import {
     isAlive,
     startOf
 } from '../../../../core/src/engine/caddy/process.ts';
+import { prepareHome } from '../../../../core/src/engine/files/home.ts';
 import { createRealEngine, until } from '../../../support/real-engine.ts';
 
 export const lab = Lab.script();

@@ -1,18 +1,18 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createSupervisor } from '../../../../core/src/engine/caddy/supervisor.ts';
-import { until } from '../../../support/real-engine.ts';
-import type {
-    Supervised,
-    Supervisor,
-    SupervisorTiming
+import {
+    createSupervisor,
+    type Supervised,
+    type Supervisor,
+    type SupervisorTiming
 } from '../../../../core/src/engine/caddy/supervisor.ts';
+import { until } from '../../../support/real-engine.ts';
 
 export const lab = Lab.script();
 const { describe, it, afterEach } = lab;
 
-const TIMING: SupervisorTiming = {
+const quickTiming: SupervisorTiming = {
     tickMs: 5,
     pingEveryMs: 10,
     pingsMissed: 3,
@@ -57,7 +57,7 @@ describe('createSupervisor', { timeout: 20_000 }, () => {
             },
             tidy: () => undefined
         };
-        const supervisor = createSupervisor({ ...TIMING, ...timing }, supervised);
+        const supervisor = createSupervisor({ ...quickTiming, ...timing }, supervised);
         supervisors.push(supervisor);
         return { state, supervisor };
     };

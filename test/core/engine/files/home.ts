@@ -1,5 +1,3 @@
-import { expect } from '@hapi/code';
-import * as Lab from '@hapi/lab';
 import {
     chmodSync,
     chownSync,
@@ -7,18 +5,25 @@ import {
     lstatSync,
     mkdirSync,
     mkdtempSync,
-    readFileSync,
     readdirSync,
+    readFileSync,
     rmSync,
     symlinkSync,
     writeFileSync
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { engineHome, prepareHome, writeForEngine } from '../../../../core/src/engine/files/home.ts';
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
+import {
+    engineHome,
+    type EngineMachine,
+    prepareHome,
+    writeForEngine
+} from '../../../../core/src/engine/files/home.ts';
 import { EngineUnavailable } from '../../../../core/src/engine/port.ts';
 import { itUnless } from '../../../support/skip.ts';
-import type { EngineMachine } from '../../../../core/src/engine/files/home.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

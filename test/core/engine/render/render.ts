@@ -1,11 +1,12 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 import { engineFeatures } from '../../../../core/src/engine/render/features.ts';
 import { explain, render } from '../../../../core/src/engine/render/render.ts';
-import type { Site, SiteCertificate } from '../../../../core/src/engine/site.ts';
 import { parseEngineVersion } from '../../../../core/src/engine/render/version.ts';
+import type { Site, SiteCertificate } from '../../../../core/src/engine/site.ts';
 import { testContext, testSite } from '../../../support/site.ts';
 
 export const lab = Lab.script();

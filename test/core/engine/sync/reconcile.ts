@@ -1,15 +1,23 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { createSiteTable } from '../../../../core/src/engine/files/table/table.ts';
-import { creates, faultyRig, realRig, removes, updates } from '../../../support/engine-rig.ts';
-import type { FaultyRig, Rig } from '../../../support/engine-rig.ts';
+import {
+    creates,
+    type FaultyRig,
+    faultyRig,
+    realRig,
+    removes,
+    type Rig,
+    updates
+} from '../../../support/engine-rig.ts';
 import { until } from '../../../support/real-engine.ts';
 import { callOf, person } from '../../../support/store.ts';
-import { startUpstream } from '../../../support/upstream.ts';
-import type { TestUpstream } from '../../../support/upstream.ts';
-import { request } from 'node:http';
+import { startUpstream, type TestUpstream } from '../../../support/upstream.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, beforeEach, describe, it } = lab;

@@ -1,8 +1,8 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { createSiteTable } from '../../../../core/src/engine/files/table/table.ts';
-import { creates, faultyRig, removes, updates } from '../../../support/engine-rig.ts';
-import type { FaultyRig } from '../../../support/engine-rig.ts';
+import { creates, type FaultyRig, faultyRig, removes, updates } from '../../../support/engine-rig.ts';
 import { until } from '../../../support/real-engine.ts';
 
 export const lab = Lab.script();

@@ -1,11 +1,13 @@
+import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { join } from 'node:path';
-import { createAudit, type Audit } from '../../../../core/src/features/audit/audit.ts';
+
+import { type Audit, createAudit } from '../../../../core/src/features/audit/audit.ts';
 import { auditEntities, auditMigrations } from '../../../../core/src/features/audit/entities.ts';
 import type { AuditFilter } from '../../../../core/src/features/audit/search/search.ts';
 import type { AuditEntry } from '../../../../core/src/server/http/ports.ts';
-import { entryOf, handClock, openStore, type HandClock, type Store } from '../../../support/store.ts';
+import { entryOf, type HandClock, handClock, openStore, type Store } from '../../../support/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

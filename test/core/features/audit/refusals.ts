@@ -1,5 +1,6 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { Refusals } from '../../../../core/src/features/audit/refusals.ts';
 import type { AuditEntry } from '../../../../core/src/server/http/ports.ts';
 import { entryOf } from '../../../support/store.ts';

@@ -1,9 +1,11 @@
 import { readdirSync } from 'node:fs';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { noBind, startBind, type Bind } from '../../../support/bind.ts';
+
+import { type Bind, noBind, startBind } from '../../../support/bind.ts';
 import { createPanelProcess, type PanelProcess } from '../../../support/panel-process.ts';
-import { startPebble, type Pebble } from '../../../support/pebble.ts';
+import { type Pebble, startPebble } from '../../../support/pebble.ts';
 import { until } from '../../../support/real-engine.ts';
 import { itUnless } from '../../../support/skip.ts';
 

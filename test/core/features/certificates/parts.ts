@@ -3,9 +3,12 @@ import { X509Certificate } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { challengeValue, newAccountKey, thumbprintOf } from '../../../../core/src/platform/acme-key.ts';
+
+import type { Draft } from '../../../../core/src/engine/change.ts';
+import { renewalTime, retryAfter, warningDue } from '../../../../core/src/features/certificates/acme/pace.ts';
 import { readProblem, retryTime } from '../../../../core/src/features/certificates/acme/problem.ts';
 import {
     newCertificateKey,
@@ -13,8 +16,7 @@ import {
 } from '../../../../core/src/features/certificates/acme/request.ts';
 import { readDomains } from '../../../../core/src/features/certificates/domains.ts';
 import { createEngineCertificates } from '../../../../core/src/features/certificates/engine-certificates.ts';
-import { renewalTime, retryAfter, warningDue } from '../../../../core/src/features/certificates/acme/pace.ts';
-import type { Draft } from '../../../../core/src/engine/change.ts';
+import { challengeValue, newAccountKey, thumbprintOf } from '../../../../core/src/platform/acme-key.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -5,18 +5,20 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer } from 'node:tls';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { isFailure, type FailureError } from '@portico/sdk';
+import { type FailureError, isFailure } from '@portico/sdk';
 import type Joi from 'joi';
+
+import type { Draft, Engine } from '../../../../core/src/engine/change.ts';
+import { createRenewals } from '../../../../core/src/features/certificates/acme/renewals.ts';
 import { parseUpload } from '../../../../core/src/features/certificates/pem.ts';
 import { createPlacement } from '../../../../core/src/features/certificates/placement.ts';
-import { createRenewals } from '../../../../core/src/features/certificates/acme/renewals.ts';
+import { type CertificateView, certificateView } from '../../../../core/src/features/certificates/schema.ts';
 import { createCertificateStore } from '../../../../core/src/features/certificates/store.ts';
-import type { Draft, Engine } from '../../../../core/src/engine/change.ts';
-import { certificateView, type CertificateView } from '../../../../core/src/features/certificates/schema.ts';
+import { adminMay, createHostKit, type HostKit, operatorMay } from '../../../support/hosts.ts';
 import { until } from '../../../support/real-engine.ts';
-import { adminMay, createHostKit, operatorMay, type HostKit } from '../../../support/hosts.ts';
 import { callOf, person } from '../../../support/store.ts';
 
 export const lab = Lab.script();

@@ -2,7 +2,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { isFailure } from '@portico/sdk';
 import type Joi from 'joi';
-import { hostQuery, type HostQuery, type HostView } from '../../../../core/src/features/hosts/schema.ts';
+
+import { type HostQuery, hostQuery, type HostView } from '../../../../core/src/features/hosts/schema.ts';
 import { adminMay, createHostKit, type HostKit } from '../../../support/hosts.ts';
 import { callOf, person } from '../../../support/store.ts';
 

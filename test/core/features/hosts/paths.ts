@@ -2,8 +2,10 @@ import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } 
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import {
     createReadable,
     fileFault,

@@ -1,14 +1,15 @@
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { verify } from '@node-rs/bcrypt';
-import { createFailure, isFailure, type FailureError } from '@portico/sdk';
+import { createFailure, type FailureError, isFailure } from '@portico/sdk';
 import type Joi from 'joi';
+
+import { type HostChange, type HostView, hostView } from '../../../../core/src/features/hosts/schema.ts';
 import type { Call } from '../../../../core/src/platform/call.ts';
-import type { HostChange, HostView } from '../../../../core/src/features/hosts/schema.ts';
-import { hostView } from '../../../../core/src/features/hosts/schema.ts';
-import { adminMay, createHostKit, operatorMay, type HostKit } from '../../../support/hosts.ts';
+import { adminMay, createHostKit, type HostKit, operatorMay } from '../../../support/hosts.ts';
 import { callOf, person } from '../../../support/store.ts';
 
 export const lab = Lab.script();

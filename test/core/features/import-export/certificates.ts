@@ -3,18 +3,20 @@ import { randomBytes, X509Certificate } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import {
     open,
     seal,
     type Sealed,
     type SecretMap
 } from '../../../../core/src/features/import-export/vault.ts';
-import { noBind, startBind, type Bind } from '../../../support/bind.ts';
+import { type Bind, noBind, startBind } from '../../../support/bind.ts';
 import type { Answer } from '../../../support/client.ts';
 import { startPanel, type TestPanel } from '../../../support/panel.ts';
-import { startPebble, type Pebble } from '../../../support/pebble.ts';
+import { type Pebble, startPebble } from '../../../support/pebble.ts';
 import { until } from '../../../support/real-engine.ts';
 import { itUnless } from '../../../support/skip.ts';
 

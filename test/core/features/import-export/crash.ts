@@ -1,6 +1,8 @@
+import { setTimeout as wait } from 'node:timers/promises';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { setTimeout as wait } from 'node:timers/promises';
+
 import { createPanelProcess } from '../../../support/panel-process.ts';
 
 export const lab = Lab.script();

@@ -1,17 +1,19 @@
 import { once } from 'node:events';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import {
     addressPattern,
     createEmailSender,
-    senderPattern,
-    type EmailFields
+    type EmailFields,
+    senderPattern
 } from '../../../../core/src/features/notifications/email.ts';
 import { compose, type Message } from '../../../../core/src/features/notifications/message.ts';
 import type { Attempt } from '../../../../core/src/features/notifications/sender.ts';
 import { createOutbound } from '../../../../core/src/platform/outbound/client.ts';
-import { openMailServer, type MailServer, type MailServerOptions } from '../../../support/mail-server.ts';
+import { type MailServer, type MailServerOptions, openMailServer } from '../../../support/mail-server.ts';
 import { until } from '../../../support/notifying.ts';
 
 export const lab = Lab.script();

@@ -1,6 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
+
 import { compose, messageId, type Payload } from '../../../../core/src/features/notifications/message.ts';
 import { eventPattern, matches } from '../../../../core/src/features/notifications/patterns.ts';
 

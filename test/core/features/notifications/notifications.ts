@@ -1,13 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import type { Payload } from '../../../../core/src/features/notifications/message.ts';
 import type { NotificationsOptions } from '../../../../core/src/features/notifications/notifications.ts';
 import type { ChannelView, DeliveryView } from '../../../../core/src/features/notifications/schema.ts';
-import { openNotifying, until, type Notifying } from '../../../support/notifying.ts';
-import { openReceiver, verifies, type Received, type Receiver } from '../../../support/receiver.ts';
+import { type Notifying, openNotifying, until } from '../../../support/notifying.ts';
+import { openReceiver, type Received, type Receiver, verifies } from '../../../support/receiver.ts';
 import { callOf, handClock, person } from '../../../support/store.ts';
 
 export const lab = Lab.script();

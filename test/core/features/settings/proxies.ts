@@ -1,5 +1,6 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { clientAddress, plainAddress, proxyList } from '../../../../core/src/features/settings/proxies.ts';
 
 export const lab = Lab.script();

@@ -1,18 +1,19 @@
+import { readFileSync } from 'node:fs';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { readFileSync } from 'node:fs';
-import type { Config } from '../../../../core/src/platform/config.ts';
-import { readConfig } from '../../../../core/src/platform/config.ts';
+
 import type { Change, Draft, Outcome } from '../../../../core/src/engine/change.ts';
 import type { EngineSettings } from '../../../../core/src/engine/site.ts';
-import { fail } from '../../../../core/src/platform/errors.ts';
-import { settingsEntities, settingsMigrations } from '../../../../core/src/features/settings/entities.ts';
 import { definitionOf, settingKeys } from '../../../../core/src/features/settings/definitions.ts';
+import { settingsEntities, settingsMigrations } from '../../../../core/src/features/settings/entities.ts';
 import {
     createSettings,
     type EngineQueue,
     type Settings
 } from '../../../../core/src/features/settings/settings.ts';
+import { type Config, readConfig } from '../../../../core/src/platform/config.ts';
+import { fail } from '../../../../core/src/platform/errors.ts';
 import { callOf, handClock, openStore, person, type Store } from '../../../support/store.ts';
 
 export const lab = Lab.script();

@@ -1,8 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import type { StreamEvent } from '@portico/sdk';
-import type { Caller } from '../../../../core/src/platform/call.ts';
-import { fail } from '../../../../core/src/platform/errors.ts';
+
 import { taskEntities, taskMigrations } from '../../../../core/src/features/tasks/entities.ts';
 import {
     createTasks,
@@ -10,6 +9,8 @@ import {
     type Tasks,
     type TaskStart
 } from '../../../../core/src/features/tasks/tasks.ts';
+import type { Caller } from '../../../../core/src/platform/call.ts';
+import { fail } from '../../../../core/src/platform/errors.ts';
 import { callOf, handClock, openStore, person, type Store } from '../../../support/store.ts';
 
 export const lab = Lab.script();

@@ -1,5 +1,6 @@
-import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import { commonWords } from '../../../../core/src/features/users/common-passwords.ts';
 import { faultOf } from '../../../../core/src/features/users/password-policy.ts';
 import { createPasswords, type Hasher } from '../../../../core/src/features/users/passwords.ts';

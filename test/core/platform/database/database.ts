@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { defineEntity, p, type EntitySchema } from '@mikro-orm/core';
+import { defineEntity, type EntitySchema, p } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
-import { openDatabase, type Database } from '../../../../core/src/platform/database/database.ts';
+
+import { type Database, openDatabase } from '../../../../core/src/platform/database/database.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

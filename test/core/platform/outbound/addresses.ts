@@ -1,13 +1,15 @@
 import { BlockList } from 'node:net';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
+
 import {
+    type Address,
     contains,
     forbids,
     parseAddress,
     parseRange,
-    type Address,
     type Range
 } from '../../../../core/src/platform/outbound/addresses.ts';
 

@@ -8,19 +8,21 @@ import {
     type ServerResponse
 } from 'node:http';
 import { createServer as createHttps } from 'node:https';
-import { createServer as createTcp, type AddressInfo, type Server as TcpServer, type Socket } from 'node:net';
+import { type AddressInfo, createServer as createTcp, type Server as TcpServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import {
     createOutbound,
-    OutboundFailure,
-    type Outbound
+    type Outbound,
+    OutboundFailure
 } from '../../../../core/src/platform/outbound/client.ts';
-import { openNameServer, type NameServer } from '../../../support/name-server.ts';
+import { type NameServer, openNameServer } from '../../../support/name-server.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, beforeEach, describe, it } = lab;

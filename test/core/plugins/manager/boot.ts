@@ -1,14 +1,16 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import type { Client } from '../../../support/client.ts';
 import { createPanelProcess, type PanelProcess } from '../../../support/panel-process.ts';
 import {
     createPluginFolder,
     helloRoute,
-    pluginModule,
-    type PluginFolder
+    type PluginFolder,
+    pluginModule
 } from '../../../support/plugin-folder.ts';
 import { until } from '../../../support/real-engine.ts';
 

@@ -1,7 +1,7 @@
 import {
     existsSync,
-    mkdtempSync,
     mkdirSync,
+    mkdtempSync,
     readdirSync,
     readFileSync,
     rmSync,
@@ -11,11 +11,13 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import Sqlite from 'better-sqlite3';
 import type { Found } from '@portico/registry';
-import { openDatabase, type Database } from '../../../../core/src/platform/database/database.ts';
+import Sqlite from 'better-sqlite3';
+
+import { type Database, openDatabase } from '../../../../core/src/platform/database/database.ts';
 import { copyData } from '../../../../core/src/plugins/manager/copy.ts';
 import { PluginData } from '../../../../core/src/plugins/manager/data-folders.ts';
 import { pluginEntities, pluginMigrations } from '../../../../core/src/plugins/manager/entities.ts';

@@ -1,7 +1,9 @@
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { startPanel, type TestPanel } from '../../../support/panel.ts';
 import { until } from '../../../support/real-engine.ts';
 

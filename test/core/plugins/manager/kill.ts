@@ -1,19 +1,21 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
-import { readConfig } from '../../../../core/src/platform/config.ts';
+
 import { engineHome } from '../../../../core/src/engine/files/home.ts';
+import { readConfig } from '../../../../core/src/platform/config.ts';
 import { swapPhases } from '../../../../core/src/plugins/manager/swap.ts';
 import { Client } from '../../../support/client.ts';
-import { startNpmRegistry, type NpmRegistry } from '../../../support/npm-registry.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../../support/npm-registry.ts';
 import { ended } from '../../../support/plugin-panel.ts';
-import { publishVersion } from '../../../support/versioned-plugin.ts';
 import { freePort } from '../../../support/real-engine.ts';
+import { publishVersion } from '../../../support/versioned-plugin.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -1,6 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { definePlugin, joi } from '@portico/sdk';
+
 import { createPluginRig } from '../../../support/plugin-host.ts';
 
 export const lab = Lab.script();

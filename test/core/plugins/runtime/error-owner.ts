@@ -1,5 +1,6 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { Blame, isDeparture } from '../../../../core/src/plugins/runtime/error-owner.ts';
 
 export const lab = Lab.script();

@@ -9,11 +9,13 @@ import {
     writeFileSync
 } from 'node:fs';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { definePlugin, type Context, type FailureError, type Files } from '@portico/sdk';
-import filemanager from '../../../../extensions/filemanager/src/index.ts';
+import { type Context, definePlugin, type FailureError, type Files } from '@portico/sdk';
+
 import { bytesOf, nameOf } from '../../../../core/src/plugins/runtime/file-name.ts';
+import filemanager from '../../../../extensions/filemanager/src/index.ts';
 import { createPluginRig, type PluginRig } from '../../../support/plugin-host.ts';
 
 export const lab = Lab.script();

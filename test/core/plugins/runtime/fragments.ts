@@ -1,8 +1,10 @@
 import { realpathSync } from 'node:fs';
 import { get } from 'node:http';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { startPanel, type TestPanel } from '../../../support/panel.ts';
 import { until } from '../../../support/real-engine.ts';
 import { startUpstream, type TestUpstream } from '../../../support/upstream.ts';

@@ -1,12 +1,14 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { definePlugin, joi, type Context, type Notify } from '@portico/sdk';
+import { type Context, definePlugin, joi, type Notify } from '@portico/sdk';
 import { defineEntity, p } from '@portico/sdk/db';
+
 import { GenerationFault } from '../../../../core/src/plugins/runtime/generation.ts';
 import { caller } from '../../../support/http-ports.ts';
 import { createPluginRig, type PluginRig } from '../../../support/plugin-host.ts';

@@ -4,12 +4,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { definePlugin, type Context, type FailureError } from '@portico/sdk';
+import { type Context, definePlugin, type FailureError } from '@portico/sdk';
+
 import type { Capabilities, Generation } from '../../../../core/src/plugins/runtime/generation.ts';
-import { itUnless } from '../../../support/skip.ts';
 import { createPluginRig, type PluginRig, type RigOptions } from '../../../support/plugin-host.ts';
+import { itUnless } from '../../../support/skip.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -3,8 +3,10 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { startPanel, type TestPanel } from '../../../support/panel.ts';
 import { until } from '../../../support/real-engine.ts';
 import { startUpstream, type TestUpstream } from '../../../support/upstream.ts';
@@ -14,7 +16,6 @@ const { after, before, describe, it } = lab;
 
 const puppets = realpathSync(join(import.meta.dirname, '../../../fixtures/puppets'));
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers of every shape
 type Done = {
     readonly answer?: any;
     readonly failure?: { readonly code: number; readonly reason: string; readonly data: any };

@@ -1,6 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { packageArchive } from '../../../support/archive.ts';
 import { createFaultyEngine } from '../../../support/faulty-engine.ts';
 import { expectNoMore, held } from '../../../support/held.ts';

@@ -1,14 +1,16 @@
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { mkdirSync, watch, writeFileSync } from 'node:fs';
-import { get, createServer as createHttp, type Server } from 'node:http';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { createServer as createHttp, get, type Server } from 'node:http';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { definePlugin, joi, type Context } from '@portico/sdk';
+import { type Context, definePlugin, joi } from '@portico/sdk';
+
 import { Leftovers } from '../../../../core/src/plugins/runtime/leak-detector.ts';
 import { createPluginRig, type PluginRig, type RunOptions } from '../../../support/plugin-host.ts';
 

@@ -1,8 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { definePlugin, type Assets } from '@portico/sdk';
+import { type Assets, definePlugin } from '@portico/sdk';
+
 import type { Generation } from '../../../../core/src/plugins/runtime/generation.ts';
 import { createPluginRig, type PluginRig, type RunOptions } from '../../../support/plugin-host.ts';
 

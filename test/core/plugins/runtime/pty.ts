@@ -1,8 +1,10 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { definePlugin, type Child, type Context, type SpawnOptions } from '@portico/sdk';
+import { type Child, type Context, definePlugin, type SpawnOptions } from '@portico/sdk';
+
 import type { Capabilities, Generation } from '../../../../core/src/plugins/runtime/generation.ts';
 import { createPluginRig, type PluginRig } from '../../../support/plugin-host.ts';
 import { itUnless } from '../../../support/skip.ts';

@@ -1,9 +1,11 @@
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { definePlugin, type Context } from '@portico/sdk';
+import { type Context, definePlugin } from '@portico/sdk';
+
 import type { Generation } from '../../../../core/src/plugins/runtime/generation.ts';
 import { startPanel } from '../../../support/panel.ts';
 import { createPluginRig, entriesOf, type PluginRig } from '../../../support/plugin-host.ts';

@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { EntitySchema } from '@mikro-orm/core';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { openDatabase, type Database } from '../../../../core/src/platform/database/database.ts';
+import type { EntitySchema } from '@mikro-orm/core';
+
+import { type Database, openDatabase } from '../../../../core/src/platform/database/database.ts';
 import { pluginHostEntities, pluginHostMigrations } from '../../../../core/src/plugins/runtime/entities.ts';
 import { Schedules } from '../../../../core/src/plugins/runtime/schedules.ts';
 import { createTestPorts, type TestPorts } from '../../../support/http-ports.ts';

@@ -1,10 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { createLink, type Guest, type HostDoors, type Link } from '@portico/sdk/host';
 import { WebSocket } from 'ws';
+
 import { createPluginRig, type PluginRig } from '../../../support/plugin-host.ts';
 import { math, probe } from '../../../support/probe-plugin.ts';
 

@@ -1,15 +1,16 @@
 import { once } from 'node:events';
-import { request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { joi, type Socket } from '@portico/sdk';
 import { WebSocket } from 'ws';
-import type { GateLimits } from '../../../../core/src/server/gateway/gate.ts';
-import { createGate } from '../../../../core/src/server/gateway/gate.ts';
+
+import { createGate, type GateLimits } from '../../../../core/src/server/gateway/gate.ts';
 import { createGateway, type Gateway } from '../../../../core/src/server/gateway/gateway.ts';
-import { json, socket, stream, upload, type Route } from '../../../../core/src/server/http/route.ts';
+import { json, type Route, socket, stream, upload } from '../../../../core/src/server/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../../../core/src/server/http/server.ts';
 import { createTestPorts, type TestPorts } from '../../../support/http-ports.ts';
 

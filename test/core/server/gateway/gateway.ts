@@ -1,19 +1,21 @@
 import { once } from 'node:events';
-import { request, type IncomingHttpHeaders } from 'node:http';
+import { type IncomingHttpHeaders, request } from 'node:http';
 import { connect } from 'node:net';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { joi, reply, type Socket } from '@portico/sdk';
 import { WebSocket } from 'ws';
+
 import { createGateway, type Gateway } from '../../../../core/src/server/gateway/gateway.ts';
 import {
     download,
     http,
     json,
+    type Route,
     socket,
     stream,
-    upload,
-    type Route
+    upload
 } from '../../../../core/src/server/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../../../core/src/server/http/server.ts';
 import { createTestPorts, type TestPorts } from '../../../support/http-ports.ts';

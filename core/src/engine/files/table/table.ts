@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+
 import type { EngineFolders } from '../home.ts';
 import { isEntry } from './entry.ts';
 import { folderOf, nameOfFolder } from './name.ts';

@@ -1,13 +1,11 @@
 /** The engine's whole configuration from profiles and names. */
-import type { CompileContext } from './context.ts';
-import { siteRoutes } from './dispatch.ts';
-import type { CompiledProfile } from './dispatch.ts';
-import { connectionPolicies, tlsApps } from './tls.ts';
-import type { TlsNames } from './tls.ts';
 import { adminConfig } from '../../files/home.ts';
 import { fragmentApps } from '../../fragments.ts';
 import type { EngineConfig } from '../../port.ts';
 import { plainError } from '../profile/chain.ts';
+import type { CompileContext } from './context.ts';
+import { type CompiledProfile, siteRoutes } from './dispatch.ts';
+import { connectionPolicies, tlsApps, type TlsNames } from './tls.ts';
 
 /** Deterministic: `profiles` and `names` are sorted by the caller. @throws Error when a folder's path has characters that the engine reads as a pattern */
 export const compile = (

@@ -1,6 +1,6 @@
-import type { EngineFeatures } from '../features.ts';
 import type { EngineFolders } from '../../files/home.ts';
 import type { EngineSettings } from '../../site.ts';
+import type { EngineFeatures } from '../features.ts';
 
 /** The folders that a configuration names. */
 export type CompileFolders = Pick<

@@ -1,10 +1,8 @@
 /** What one site adds to the whole: table entries, a profile, and needs for certificates. */
-import { behaviourOf, profileId } from '../profile/profile.ts';
-import type { Profile } from '../profile/profile.ts';
-import type { Site } from '../../site.ts';
-import { entryText } from '../../files/table/entry.ts';
-import type { TableEntry } from '../../files/table/entry.ts';
+import { entryText, type TableEntry } from '../../files/table/entry.ts';
 import { folderOf } from '../../files/table/name.ts';
+import type { Site } from '../../site.ts';
+import { behaviourOf, type Profile, profileId } from '../profile/profile.ts';
 
 /** Who a name's certificate comes from. `wildcard`: the engine's own authority, at load. */
 export type NameTls = 'none' | 'auto' | 'internal' | 'wildcard' | 'certificate';

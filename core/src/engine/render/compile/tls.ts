@@ -1,10 +1,11 @@
 /** Certificates: which names the engine gets them for itself, from whom, and which it is given. */
 import { join } from 'node:path';
+
+import type { EngineSettings, SiteCertificate } from '../../site.ts';
 import { byName, type CertificateChoice } from '../certificate-choice.ts';
+import { literal } from '../placeholder.ts';
 import type { CompileContext, Part } from './context.ts';
 import { permissionHost, permissionPath } from './dispatch.ts';
-import { literal } from '../placeholder.ts';
-import type { EngineSettings, SiteCertificate } from '../../site.ts';
 
 /** What the TLS part of a configuration depends on besides settings and folders; every list sorted. */
 export interface TlsNames {

@@ -2,10 +2,10 @@
 import type { CompileContext, Part } from '../compile/context.ts';
 import type { CompiledProfile } from '../compile/dispatch.ts';
 import { literal } from '../placeholder.ts';
-import type { Behaviour, Profile } from './profile.ts';
 import { addressRoutes, corsHandlers, forwardAuthRoutes, passwordRoutes, preflightRoutes } from './access.ts';
 import { contentRoutes } from './content.ts';
 import { headerOperations, responseHandler } from './headers.ts';
+import type { Behaviour, Profile } from './profile.ts';
 
 /** One year: what the preload lists ask for. */
 const hstsAge = 31_536_000;

@@ -1,8 +1,8 @@
 /** What answers when nobody refused: files, PHP, another address. */
 import type { CompileContext, Part } from '../compile/context.ts';
 import { literal } from '../placeholder.ts';
-import type { Behaviour } from './profile.ts';
 import { headerOperations } from './headers.ts';
+import type { Behaviour } from './profile.ts';
 import { errorResponses, locationProxy, siteProxy, timeoutFields } from './proxy.ts';
 import { upstreamAddress } from './upstream.ts';
 

@@ -1,7 +1,7 @@
 /** Changes to headers, in the engine's terms. */
+import type { HeaderOperation } from '../../site.ts';
 import type { Part } from '../compile/context.ts';
 import { literal } from '../placeholder.ts';
-import type { HeaderOperation } from '../../site.ts';
 
 /**
  * One set of operations with the effect of the list in its order. The engine adds first, then sets, then deletes, so what several

@@ -1,9 +1,10 @@
 /** Profiles: what sites have in common when they behave alike. Ten thousand sites of one behaviour are one chain of handlers. */
 import { hash } from 'node:crypto';
-import { canonicalJson } from '../canonical.ts';
-import { parseUpstream } from './upstream.ts';
+
 import { fitsEntry } from '../../files/table/entry.ts';
 import type { Site } from '../../site.ts';
+import { canonicalJson } from '../canonical.ts';
+import { parseUpstream } from './upstream.ts';
 
 /** A site's behaviour: the site without its names and state, with only the fields that its type has. */
 export type Behaviour = Omit<

@@ -1,11 +1,10 @@
 /** `reverse_proxy` handlers. */
+import type { LoadBalancing, Upstream } from '../../site.ts';
 import type { CompileContext, Part } from '../compile/context.ts';
 import { literal } from '../placeholder.ts';
-import type { Behaviour } from './profile.ts';
 import { headerOperations } from './headers.ts';
-import { upstreamAddress } from './upstream.ts';
-import type { UpstreamAddress } from './upstream.ts';
-import type { LoadBalancing, Upstream } from '../../site.ts';
+import type { Behaviour } from './profile.ts';
+import { type UpstreamAddress, upstreamAddress } from './upstream.ts';
 
 /** What the entry's last part is called while a request is served. */
 export const tableDial = '{http.regexp.portico_entry.6}';

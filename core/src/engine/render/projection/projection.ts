@@ -1,22 +1,18 @@
 /** What the engine should serve, kept up to date change by change: the cost of a change does not grow with the number of sites. */
+import { TableHash } from '../../files/table/hash.ts';
+import type { TableMove, TablePatch } from '../../files/table/table.ts';
+import type { EngineConfig } from '../../port.ts';
+import type { EngineSettings, Site, SiteCertificate } from '../../site.ts';
 import { hashOf } from '../canonical.ts';
 import { compile } from '../compile/compile.ts';
 import type { CompileContext } from '../compile/context.ts';
-import { compiledProfiles } from '../compile/dispatch.ts';
-import type { CompiledProfile } from '../compile/dispatch.ts';
-import { compileSite } from '../compile/site.ts';
-import type { CompiledSite } from '../compile/site.ts';
-import { loadedNames } from '../compile/tls.ts';
-import type { TlsNames } from '../compile/tls.ts';
-import type { EngineConfig } from '../../port.ts';
+import { type CompiledProfile, compiledProfiles } from '../compile/dispatch.ts';
+import { type CompiledSite, compileSite } from '../compile/site.ts';
+import { loadedNames, type TlsNames } from '../compile/tls.ts';
 import { compileProfile } from '../profile/chain.ts';
 import type { Profile } from '../profile/profile.ts';
+import { byId, renderCompiled, type Rendered } from '../render.ts';
 import { TlsNeeds } from './tls.ts';
-import { byId, renderCompiled } from '../render.ts';
-import type { Rendered } from '../render.ts';
-import type { EngineSettings, Site, SiteCertificate } from '../../site.ts';
-import { TableHash } from '../../files/table/hash.ts';
-import type { TableMove, TablePatch } from '../../files/table/table.ts';
 
 export interface ProjectionChange {
     /** null removes. An id that is not named stays. */

@@ -1,9 +1,8 @@
 /** The part of a projection that is about certificates: who wants one from whom, and whether the running engine would give another. */
+import type { SiteCertificate } from '../../site.ts';
 import { byName, Coverage, coveringWildcard } from '../certificate-choice.ts';
 import type { CompiledSite, NameTls } from '../compile/site.ts';
-import { certificateName } from '../compile/tls.ts';
-import type { TlsNames } from '../compile/tls.ts';
-import type { SiteCertificate } from '../../site.ts';
+import { certificateName, type TlsNames } from '../compile/tls.ts';
 
 interface RunningTls {
     readonly internal: ReadonlySet<string>;

@@ -1,10 +1,10 @@
 /** The writing end of the chain: gives each entry its place and its hash, inside the transaction of the change that it speaks of. */
 import type { Clock } from '../../../platform/clock.ts';
 import type { Transaction } from '../../../platform/database/database.ts';
-import { Writer, type Run } from '../../../platform/database/writer.ts';
+import { type Run, Writer } from '../../../platform/database/writer.ts';
 import { genesis, type Head, type HeadFile } from './head.ts';
-import { signCheckpoint, type AuditKeys } from './keys.ts';
-import { columns, hashOf, type Draft, type EntryRow } from './row.ts';
+import { type AuditKeys, signCheckpoint } from './keys.ts';
+import { columns, type Draft, type EntryRow, hashOf } from './row.ts';
 
 /** A checkpoint is signed after so many entries; a power cut takes back at most these from the head file. */
 export const entriesPerCheckpoint = 100;

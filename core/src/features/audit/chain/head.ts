@@ -4,6 +4,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { closeSync, constants, fdatasync, openSync, readFileSync, writeSync } from 'node:fs';
+
 import { canonicalJson } from './canonical.ts';
 
 export interface Head {

@@ -1,5 +1,6 @@
 /** The keys of the audit log, each derived for one purpose, and the signature of a checkpoint. */
 import { createHmac } from 'node:crypto';
+
 import type { Keyring } from '../../../platform/keyring.ts';
 import { canonicalJson } from './canonical.ts';
 

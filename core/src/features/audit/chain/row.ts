@@ -1,5 +1,6 @@
 /** An entry as it lies in the database, what its hash is made over, and how a reader of the API sees it. */
 import { createHmac } from 'node:crypto';
+
 import type { AuditEntry } from '../../../server/http/ports.ts';
 import { changesOf } from '../changes.ts';
 import { clean, cleanOrNull } from '../search/text.ts';

@@ -1,9 +1,10 @@
 /** Walks the chain from its first entry to its head and says where it breaks. Runs in chunks; also on a file, without a panel. */
 import { setImmediate as breathe } from 'node:timers/promises';
+
 import { entriesPerCheckpoint } from './chain.ts';
 import { genesis, type StoredHead } from './head.ts';
-import { isSigned, type AuditKeys, type CheckpointRow } from './keys.ts';
-import { hashOf, type EntryRow } from './row.ts';
+import { type AuditKeys, type CheckpointRow, isSigned } from './keys.ts';
+import { type EntryRow, hashOf } from './row.ts';
 
 /**
  * Why the chain does not hold.

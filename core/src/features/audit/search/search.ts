@@ -3,9 +3,10 @@
  * index answers is read in windows of a few thousand entries with a pause between them, so a rare match costs time and never the event loop.
  */
 import { setImmediate as breathe } from 'node:timers/promises';
+
 import type { Database, Statement } from '../../../platform/database/database.ts';
+import { type EntryRow, resourceIdOf } from '../chain/row.ts';
 import { blockSize, type Indexer } from './indexer.ts';
-import { resourceIdOf, type EntryRow } from '../chain/row.ts';
 
 /** What is looked for; every part that is there must hold. */
 export interface AuditFilter {

@@ -3,6 +3,7 @@
  * challenge. The panel keeps nothing of a challenge that it hands out; it keeps the solved ones until they would have expired.
  */
 import { createHmac, createSecretKey, hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import { fail } from '../../../platform/errors.ts';

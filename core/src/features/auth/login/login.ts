@@ -1,18 +1,20 @@
 /** From a user name to a session, in this order: throttle, proof of work, password, second factor. And from a refresh token to the next pair. */
 import { randomBytes } from 'node:crypto';
-import { isFailure, type FailureError } from '@portico/sdk';
+
+import { type FailureError, isFailure } from '@portico/sdk';
+
 import type { Call } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';
 import { fail } from '../../../platform/errors.ts';
 import type { Recorder } from '../../../server/http/ports.ts';
-import type { Challenge, Challenges } from './challenge.ts';
-import type { TokenSigner } from '../tokens/jwt.ts';
-import type { Pace } from './pace.ts';
 import type { Account, Accounts, AuthSettings, LoginHooks, Proof } from '../ports.ts';
 import { entryOf, settle, type Settled } from '../record.ts';
-import type { SecondFactors } from './second-factor.ts';
+import type { TokenSigner } from '../tokens/jwt.ts';
 import type { Session, Sessions } from '../tokens/sessions.ts';
+import type { Challenge, Challenges } from './challenge.ts';
+import type { Pace } from './pace.ts';
+import type { SecondFactors } from './second-factor.ts';
 import type { Attempt, Throttle } from './throttle.ts';
 
 export interface LoginInput {

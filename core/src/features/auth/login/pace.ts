@@ -1,7 +1,7 @@
 /** How often one network may do what costs next to nothing, such as asking for challenges. In memory only: it protects a processor, not an account. */
+import { networkOf } from '../../../platform/caller-address.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { fail } from '../../../platform/errors.ts';
-import { networkOf } from '../../../platform/caller-address.ts';
 
 const windowMs = 60_000;
 const mostNetworks = 50_000;

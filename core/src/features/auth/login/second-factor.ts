@@ -1,7 +1,9 @@
 /** The second factor: TOTP (RFC 6238) with codes that work once ever, and recovery codes. */
-import { createHmac, createSecretKey, randomBytes, randomInt, type KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, randomBytes, randomInt } from 'node:crypto';
+
 import { generateSecret, generateURI, verifySync } from 'otplib';
 import { renderSVG } from 'uqr';
+
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Statement, Transaction } from '../../../platform/database/database.ts';
 import { fail } from '../../../platform/errors.ts';

@@ -6,11 +6,12 @@
  * A network is shared by many, so it may fail more often; what one account failed there is forgotten when that account logs in.
  */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+
+import { networkOf } from '../../../platform/caller-address.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';
 import { fail } from '../../../platform/errors.ts';
 import { ThrottleEntity } from '../entities.ts';
-import { networkOf } from '../../../platform/caller-address.ts';
 
 /** From so many failures on, each further one closes for so long. */
 export interface Step {

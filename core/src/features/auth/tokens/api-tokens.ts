@@ -1,6 +1,8 @@
 /** API tokens: opaque, kept as hashes, and never able to do more than their owner can at that moment. */
 import { hash, randomBytes } from 'node:crypto';
-import { reply, type Reply } from '@portico/sdk';
+
+import { type Reply, reply } from '@portico/sdk';
+
 import type { Call } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
+
 import type { Caller } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { fail } from '../../../platform/errors.ts';

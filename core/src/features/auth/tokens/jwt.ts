@@ -2,7 +2,8 @@
  * The panel's own JWTs (RFC 7519, HS256). One header for each kind, compared as text: there is no algorithm, key or type to choose, so
  * nothing in a forged header is ever looked at. Each kind has a key of its own.
  */
-import { createHmac, createSecretKey, hkdfSync, timingSafeEqual, type KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto';
+
 import { fail } from '../../../platform/errors.ts';
 
 /** `access` opens routes; `refresh` only buys a new pair; `console` opens routes to the command line, once. */

@@ -1,5 +1,6 @@
 /** Sessions: all that live are in memory, so that one which ended is refused at once; the rows are for the next start. */
 import { randomBytes } from 'node:crypto';
+
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';
 import { SessionEntity } from '../entities.ts';

@@ -1,5 +1,6 @@
 /** One-time tickets: what a browser needs where it cannot send a header. Kept in memory, as hashes, for half a minute. */
 import { hash, randomBytes } from 'node:crypto';
+
 import type { Caller } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { fail } from '../../../platform/errors.ts';

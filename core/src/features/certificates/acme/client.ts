@@ -1,9 +1,10 @@
 /** Speaks ACME with one CA as one account (RFC 8555): directory, nonces, signed requests, and waiting for what takes time there. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import type { Clock } from '../../../platform/clock.ts';
 import { type ExternalAccount, signBinding, signRequest } from './jws.ts';
-import { AcmeFailure, isOfType, ownProblem, readProblem, retryTime, type Problem } from './problem.ts';
+import { AcmeFailure, isOfType, ownProblem, type Problem, readProblem, retryTime } from './problem.ts';
 
 /** The way out, which checks where it leads. */
 export interface AcmeHttp {

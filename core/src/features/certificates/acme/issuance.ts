@@ -2,23 +2,24 @@
  * Orders and renewals: one attempt is one task. The certificate that is there stays until the new one is proven served; what went wrong
  * stays on record in the CA's own words, with the time of the next attempt.
  */
-import { isFailure, type Failure } from '@portico/sdk';
+import { type Failure, isFailure } from '@portico/sdk';
+
 import type { Call } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
-import { createAcmeClient } from './client.ts';
-import type { AcmeAccounts } from './accounts.ts';
-import type { ExternalAccount } from './jws.ts';
-import { obtain, type Ordered } from './order.ts';
-import { AcmeFailure, ownProblem, type Problem } from './problem.ts';
 import type { CertificateRow } from '../entities.ts';
-import { renewalTime, retryAfter } from './pace.ts';
-import { parseUpload, type ParsedCertificate } from '../pem.ts';
+import { type ParsedCertificate, parseUpload } from '../pem.ts';
 import type { Placement } from '../placement.ts';
 import type { OrderPorts, StartedTask, TaskRun } from '../ports.ts';
 import type { CertificateView } from '../schema.ts';
 import type { Store } from '../store.ts';
+import type { AcmeAccounts } from './accounts.ts';
+import { createAcmeClient } from './client.ts';
+import type { ExternalAccount } from './jws.ts';
+import { obtain, type Ordered } from './order.ts';
+import { renewalTime, retryAfter } from './pace.ts';
+import { AcmeFailure, ownProblem, type Problem } from './problem.ts';
 
 export interface IssuanceOptions extends OrderPorts {
     readonly store: Store;

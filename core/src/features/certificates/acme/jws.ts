@@ -1,5 +1,6 @@
 /** Requests to a CA, signed (RFC 8555, section 6.2). */
 import { createHmac, sign } from 'node:crypto';
+
 import { jwkOf } from '../../../platform/acme-key.ts';
 
 export interface SignedRequest {

@@ -1,14 +1,15 @@
 /** Sees to it that certificates are worked on when their time has come, and that somebody hears of those that come to their end. */
 import { isFailure } from '@portico/sdk';
+
 import type { Call } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { CertificateRow } from '../entities.ts';
-import type { Issuance } from './issuance.ts';
-import { daysLeft, warningDue } from './pace.ts';
 import type { CertificateEvents } from '../ports.ts';
 import type { Store } from '../store.ts';
+import type { Issuance } from './issuance.ts';
+import { daysLeft, warningDue } from './pace.ts';
 
 export interface RenewalsOptions {
     readonly store: Store;

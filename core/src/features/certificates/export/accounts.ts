@@ -1,7 +1,9 @@
 /** The panel's accounts at CAs in a document of the whole panel: nothing but secrets, and one of them. */
 import { createPrivateKey } from 'node:crypto';
+
 import { joi, type Value } from '@portico/sdk';
 import type Joi from 'joi';
+
 import type { Reading } from '../../../engine/section.ts';
 import type { AcmeAccounts, MovedAccount } from '../acme/accounts.ts';
 

@@ -1,15 +1,15 @@
 /** The certificates of a document of the whole panel, what is only ordered among them. Without a passphrase their keys are missing, and nothing but an order can come of them. */
-import type { Clock } from '../../../platform/clock.ts';
-import type { Transaction } from '../../../platform/database/database.ts';
 import type { Plan } from '../../../engine/change.ts';
 import type { Ground, Incoming, Reading, Section } from '../../../engine/section.ts';
 import type { SiteCertificate } from '../../../engine/site.ts';
-import { fail, invalid, type Invalid } from '../../../platform/errors.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Transaction } from '../../../platform/database/database.ts';
+import { fail, type Invalid, invalid } from '../../../platform/errors.ts';
 import type { AcmeAccounts, MovedAccount } from '../acme/accounts.ts';
 import { siteCertificate, type Store } from '../store.ts';
 import { putAccounts, readAccounts } from './accounts.ts';
-import { numbersFor, planCertificates, type Change } from './plan.ts';
-import { readCertificates, writtenOf, type Read } from './reading.ts';
+import { type Change, numbersFor, planCertificates } from './plan.ts';
+import { type Read, readCertificates, writtenOf } from './reading.ts';
 
 export interface CertificateSectionOptions {
     readonly store: Store;

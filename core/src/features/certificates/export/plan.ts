@@ -1,10 +1,11 @@
 /** What becomes of each certificate of a document, against the rows as they are. */
 import { isDeepStrictEqual } from 'node:util';
+
 import type { Entry, Ground } from '../../../engine/section.ts';
 import { fail } from '../../../platform/errors.ts';
 import type { AccountNames } from '../acme/accounts.ts';
-import type { CertificateRow } from '../entities.ts';
 import { renewalTime } from '../acme/pace.ts';
+import type { CertificateRow } from '../entities.ts';
 import { stored } from '../placement.ts';
 import type { Notes, Store } from '../store.ts';
 import type { Read, Written } from './reading.ts';

@@ -1,13 +1,15 @@
 /** A document's part about certificates, read and held against itself. */
 import { X509Certificate } from 'node:crypto';
+
 import { joi, type Value } from '@portico/sdk';
 import type Joi from 'joi';
+
 import type { Reading } from '../../../engine/section.ts';
 import type { Invalid } from '../../../platform/errors.ts';
 import type { ExternalAccount } from '../acme/jws.ts';
 import { readDomains } from '../domains.ts';
 import type { CertificateRow } from '../entities.ts';
-import { parseUpload, uploadBounds, type ParsedCertificate } from '../pem.ts';
+import { type ParsedCertificate, parseUpload, uploadBounds } from '../pem.ts';
 
 const shape = joi.object({
     id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required(),

@@ -2,9 +2,10 @@
  * A certificate authority for one run of `lego`, on the loopback. The command can only write a record as a part of an order, so it gets
  * one: with the tokens and the account key of the real order, and with the real outcome. It issues nothing.
  */
-import { createPublicKey, randomBytes, verify, type KeyObject } from 'node:crypto';
+import { createPublicKey, type KeyObject, randomBytes, verify } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+
 import type { Challenge } from '../solver.ts';
 
 export interface LegoAuthority {

@@ -1,5 +1,5 @@
 /** Runs the `lego` command: never with anything of ours in its environment, and never as root. */
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHash, randomInt } from 'node:crypto';
 import {
     accessSync,
@@ -16,9 +16,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
+
 import { fail } from '../../../platform/errors.ts';
-import { isAllowedVariable, readCodes, readType } from './help.ts';
 import { legoTool, type ProviderType } from '../types.ts';
+import { isAllowedVariable, readCodes, readType } from './help.ts';
 
 export interface LegoOptions {
     /** Where the command is; null: the first `lego` on the PATH. */

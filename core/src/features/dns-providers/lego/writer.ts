@@ -1,10 +1,10 @@
 /** Records at whichever provider the `lego` command knows, written and removed by it as a part of an order that it believes in. */
 import { createPrivateKey } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
+
+import { type Challenge, type ChallengeWriter, WriterFailure } from '../solver.ts';
 import { openLegoAuthority } from './authority.ts';
 import type { Lego } from './command.ts';
-import type { Challenge, ChallengeWriter } from '../solver.ts';
-import { WriterFailure } from '../solver.ts';
 
 export interface LegoWriterOptions {
     readonly lego: Lego;

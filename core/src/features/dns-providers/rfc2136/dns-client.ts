@@ -2,7 +2,8 @@
 import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { connect, isIPv6 } from 'node:net';
-import { decodeMessage, encodeQuery, recordTypes, type Message, type RecordType } from './dns-message.ts';
+
+import { decodeMessage, encodeQuery, type Message, type RecordType, recordTypes } from './dns-message.ts';
 
 export interface NameServer {
     /** An IP address. */

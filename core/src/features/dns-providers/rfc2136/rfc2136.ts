@@ -1,10 +1,10 @@
 /** Dynamic updates of a zone (RFC 2136), signed (RFC 8945). Records are added and removed by value: others at the same name stay. */
 import type { Clock } from '../../../platform/clock.ts';
 import { firstOf, follow, serversOf, zoneOf } from '../authority.ts';
-import { DnsFailure, exchange, newId, rcodes, serverName, type NameServer } from './dns-client.ts';
+import { type Challenge, type ChallengeWriter, recordName, WriterFailure } from '../solver.ts';
+import { DnsFailure, exchange, type NameServer, newId, rcodes, serverName } from './dns-client.ts';
 import { classes, DnsFormatError, encodeText, encodeUpdate, recordTypes } from './dns-message.ts';
-import { recordName, WriterFailure, type Challenge, type ChallengeWriter } from '../solver.ts';
-import { signMessage, TsigError, verifyReply, type TsigAlgorithm, type TsigKey } from './tsig.ts';
+import { signMessage, type TsigAlgorithm, TsigError, type TsigKey, verifyReply } from './tsig.ts';
 
 export interface Rfc2136Options {
     /** A name or an address, with a port or without: the zone's primary. */

@@ -1,6 +1,7 @@
 /** Signatures of DNS messages by a shared key (RFC 8945). A reply that is not signed as it should be is not believed. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { classes, decodeName, encodeName, encodeRecord, recordTypes, type Message } from './dns-message.ts';
+
+import { classes, decodeName, encodeName, encodeRecord, type Message, recordTypes } from './dns-message.ts';
 
 export const tsigAlgorithms = ['hmac-sha256', 'hmac-sha512'] as const;
 export type TsigAlgorithm = (typeof tsigAlgorithms)[number];

@@ -2,8 +2,8 @@
  * The sites of a Caddy's configuration as hosts. A site is modelled where all of it can be; otherwise its routes go into `advanced` as they
  * are, so that it serves what it served. Pure.
  */
-import { modelSite, type Modelled } from './site.ts';
-import { list, record, type Json } from '../json.ts';
+import { type Json, list, record } from '../json.ts';
+import { type Modelled, modelSite } from './site.ts';
 
 export interface CaddyHosts {
     readonly hosts: readonly Json[];

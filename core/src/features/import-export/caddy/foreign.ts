@@ -1,9 +1,10 @@
 /** Documents of others: what a Caddy was configured by, as a document of ours with hosts in it. */
 import { isFailure } from '@portico/sdk';
+
 import { fail, invalid } from '../../../platform/errors.ts';
-import { hostsOfCaddy } from './caddy.ts';
-import { format, formatVersion, type ExportDocument } from '../document.ts';
+import { type ExportDocument, format, formatVersion } from '../document.ts';
 import type { SecretMap } from '../vault.ts';
+import { hostsOfCaddy } from './caddy.ts';
 
 /** The engine's adapter. */
 export interface Foreign {

@@ -1,5 +1,5 @@
 /** One site's routes as the fields of a host, or the reason why they cannot be. */
-import { list, record, type Json } from '../json.ts';
+import { type Json, list, record } from '../json.ts';
 
 export interface Modelled {
     readonly fields: Json;

@@ -1,7 +1,9 @@
 /** What plugins give of their own data into a document, beside their settings: plain JSON, within bounds, each for itself. */
 import { isDeepStrictEqual } from 'node:util';
-import { joi, type ExportItem, type Outcome, type RestoredItem } from '@portico/sdk';
+
+import { type ExportItem, joi, type Outcome, type RestoredItem } from '@portico/sdk';
 import type Joi from 'joi';
+
 import { fail } from '../../../platform/errors.ts';
 import type { PluginHooks } from '../ports.ts';
 

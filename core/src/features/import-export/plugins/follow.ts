@@ -1,8 +1,8 @@
 /** What follows for plugins once an import is durable. It takes its time, and whatever fails is told and undoes nothing. */
-import type { Call } from '../../../platform/call.ts';
 import type { Following, PluginOutcome } from '../../../engine/section.ts';
-import type { ReadPlugin } from './plan.ts';
+import type { Call } from '../../../platform/call.ts';
 import type { PluginCatalogue } from '../ports.ts';
+import type { ReadPlugin } from './plan.ts';
 import type { Restorer } from './restorer.ts';
 
 interface Follow {

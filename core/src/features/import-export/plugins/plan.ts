@@ -1,9 +1,10 @@
 /** What an import does with plugins, against what is here. */
 import { isDeepStrictEqual } from 'node:util';
+
 import type { Entry, ImportMode, PluginOutcome } from '../../../engine/section.ts';
 import { fail } from '../../../platform/errors.ts';
-import type { Contribution } from './contributions.ts';
 import type { KnownPlugin, MovedPlugin, PluginCatalogue } from '../ports.ts';
+import type { Contribution } from './contributions.ts';
 
 /** One of a document, held against what is here. */
 export interface ReadPlugin {

@@ -3,13 +3,14 @@
  * run gets it when it runs for the first time; what the end of the panel cut is done again. Nothing comes back twice once it was taken or refused.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+
+import type { ImportMode } from '../../../engine/section.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Statement, Transaction } from '../../../platform/database/database.ts';
-import type { ImportMode } from '../../../engine/section.ts';
 import type { Logger } from '../../../platform/log.ts';
-import { judgeRestore, type Contribution } from './contributions.ts';
 import { PluginRestoreEntity } from '../entities.ts';
 import type { PluginHooks, Recorder } from '../ports.ts';
+import { type Contribution, judgeRestore } from './contributions.ts';
 
 export interface RestorerOptions {
     readonly db: Database;

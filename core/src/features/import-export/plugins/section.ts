@@ -4,12 +4,13 @@
  */
 import { joi, type Value } from '@portico/sdk';
 import type Joi from 'joi';
+
 import type { Incoming, Reading, Section } from '../../../engine/section.ts';
-import { readContribution } from './contributions.ts';
-import type { KeptPlugins } from './kept.ts';
-import { followPlugins } from './follow.ts';
-import { planPlugins, type ReadPlugin } from './plan.ts';
 import type { MovedPlugin, PluginCatalogue } from '../ports.ts';
+import { readContribution } from './contributions.ts';
+import { followPlugins } from './follow.ts';
+import type { KeptPlugins } from './kept.ts';
+import { planPlugins, type ReadPlugin } from './plan.ts';
 import type { Restorer } from './restorer.ts';
 
 export interface PluginSectionOptions {

@@ -1,6 +1,7 @@
 /** The one translation between what the panel says and what goes over the wire: `{ code, message, data }`, on success and on every failure. */
 import { isBoom } from '@hapi/boom';
-import { isFailure, isReply, nextCursorHeader, type Failure } from '@portico/sdk';
+import { type Failure, isFailure, isReply, nextCursorHeader } from '@portico/sdk';
+
 import { fail, type Invalid } from '../../../platform/errors.ts';
 import { isSerialised } from './serialised.ts';
 

@@ -3,6 +3,7 @@
  * a crash a retry gets the first answer, or learns that the first request has no known end, and never acts a second time.
  */
 import { createHash } from 'node:crypto';
+
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Statement, Transaction } from '../../../platform/database/database.ts';
 import { Writer } from '../../../platform/database/writer.ts';

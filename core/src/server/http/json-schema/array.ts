@@ -1,10 +1,10 @@
 /** Arrays. */
 import {
     allOf,
-    Inexpressible,
-    numberOf,
     type Description,
+    Inexpressible,
     type JsonSchema,
+    numberOf,
     type Rule,
     type Use,
     type Walk

@@ -4,8 +4,9 @@
  */
 import type { AnySchema } from '@portico/sdk';
 import type Joi from 'joi';
+
 import { arraySchema } from './array.ts';
-import { Inexpressible, type Convert, type Description, type JsonSchema, type Use } from './description.ts';
+import { type Convert, type Description, Inexpressible, type JsonSchema, type Use } from './description.ts';
 import { numberSchema } from './number.ts';
 import { objectSchema } from './object.ts';
 import { stringSchema } from './string.ts';

@@ -1,10 +1,10 @@
 /** Numbers. */
 import {
     allOf,
-    Inexpressible,
-    numberOf,
     type Description,
+    Inexpressible,
     type JsonSchema,
+    numberOf,
     type Rule,
     type Use
 } from './description.ts';

@@ -1,11 +1,11 @@
 /** Objects: keys, patterns, and what one key asks of another. */
 import {
     allOf,
-    Inexpressible,
-    numberOf,
     type Branch,
     type Description,
+    Inexpressible,
     type JsonSchema,
+    numberOf,
     type Use,
     type Walk,
     type When

@@ -1,10 +1,10 @@
 /** Strings: joi's rules as lengths, formats and patterns. */
 import {
     allOf,
-    Inexpressible,
-    numberOf,
     type Description,
+    Inexpressible,
     type JsonSchema,
+    numberOf,
     type Rule,
     type Use
 } from './description.ts';

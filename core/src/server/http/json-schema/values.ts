@@ -1,8 +1,8 @@
 /** Single values that a schema adds, insists on or refuses: `valid`, `allow`, `invalid` and `empty`. */
 import {
     allOf,
-    Inexpressible,
     type Description,
+    Inexpressible,
     type JsonSchema,
     type Use,
     type Walk

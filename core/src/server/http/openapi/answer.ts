@@ -1,11 +1,12 @@
 /** What a route answers: success by its door, and every failure that it can have. */
 import { statusOf } from '@portico/sdk';
+
 import type { Reason } from '../../../platform/errors.ts';
-import { jsonSchemaOf } from '../json-schema/json-schema.ts';
 import type { JsonSchema } from '../json-schema/description.ts';
+import { jsonSchemaOf } from '../json-schema/json-schema.ts';
+import type { Route } from '../route.ts';
 import { failureName, failures } from './failures.ts';
 import { at } from './input.ts';
-import type { Route } from '../route.ts';
 
 /** Puts a schema among the components and gives the reference; `isItem` says that it is one row of a list. */
 export type Name = (schema: JsonSchema, isItem: boolean) => JsonSchema;

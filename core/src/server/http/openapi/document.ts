@@ -3,11 +3,12 @@
  * asks, and kept until the set of mounted servers changes.
  */
 import { createHash } from 'node:crypto';
+
 import type { JsonSchema } from '../json-schema/description.ts';
-import { createNames, sharedComponents } from './components.ts';
-import { operationOf, type Operation, type OperationInput } from './operation.ts';
-import { fullPath, templateOf } from './path.ts';
 import type { Route } from '../route.ts';
+import { createNames, sharedComponents } from './components.ts';
+import { type Operation, type OperationInput, operationOf } from './operation.ts';
+import { fullPath, templateOf } from './path.ts';
 
 /** What the document is made of. */
 export interface DescribedServer {

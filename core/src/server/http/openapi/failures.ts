@@ -1,5 +1,6 @@
 /** How a route can fail: what every route of its kind shares, and what it says of itself. */
 import type { Failure } from '@portico/sdk';
+
 import { fail, type Reason } from '../../../platform/errors.ts';
 import type { JsonSchema } from '../json-schema/description.ts';
 import { effectOf, type Route } from '../route.ts';

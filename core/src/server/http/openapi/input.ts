@@ -1,11 +1,12 @@
 /** What a route takes: parameters of path, query and headers, and the body. */
 import type { AnySchema } from '@portico/sdk';
 import type Joi from 'joi';
-import { jsonSchemaOf } from '../json-schema/json-schema.ts';
+
 import type { JsonSchema } from '../json-schema/description.ts';
+import { jsonSchemaOf } from '../json-schema/json-schema.ts';
+import type { Route } from '../route.ts';
 import { hasJsonBody, isConditional, isRepeatable } from './failures.ts';
 import { templateOf } from './path.ts';
-import type { Route } from '../route.ts';
 
 const header = (name: string): JsonSchema => ({ $ref: `#/components/parameters/${name}` });
 

@@ -1,10 +1,10 @@
 /** One route as OpenAPI's operations: one, or one for each method of the raw door. */
 import type { JsonSchema } from '../json-schema/description.ts';
-import { responsesOf, type AnswerContext } from './answer.ts';
+import { effectOf, type Route } from '../route.ts';
+import { type AnswerContext, responsesOf } from './answer.ts';
 import { reasonsOf } from './failures.ts';
 import { bodyOf, parametersOf } from './input.ts';
 import { fullPath } from './path.ts';
-import { effectOf, type Route } from '../route.ts';
 
 export interface Operation {
     readonly operationId: string;

@@ -1,11 +1,13 @@
 /** One request as handlers and services see it, and the place where its audit entry and its answer to retries are put on record. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+
 import type { AuditDetail } from '@portico/sdk';
+
 import type { Caller, Done } from '../../../platform/call.ts';
 import type { Transaction } from '../../../platform/database/database.ts';
 import { wireOf } from '../answer/envelope.ts';
 import type { AuditEntry, HttpPorts, KeyInUse } from '../ports.ts';
-import { effectOf, type CoreRequest, type Route } from '../route.ts';
+import { type CoreRequest, effectOf, type Route } from '../route.ts';
 
 const hiddenHeaders = new Set([
     'authorization',

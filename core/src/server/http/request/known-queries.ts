@@ -1,5 +1,6 @@
 /** Queries that a route has taken before. Clients ask for the same few again and again, and to read one with joi takes a tenth of a small request. */
 import { deepFreeze, isPure } from '@portico/sdk/host';
+
 import type { Route } from '../route.ts';
 
 /** Of each route; the longest that is remembered, characters. */

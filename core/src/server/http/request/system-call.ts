@@ -1,6 +1,8 @@
 /** A call that nobody made over HTTP: the panel's own work, and the command line's on a folder whose panel does not run. */
 import { randomUUID } from 'node:crypto';
+
 import { isReply } from '@portico/sdk';
+
 import type { Call, Caller } from '../../../platform/call.ts';
 import type { Recorder } from '../ports.ts';
 

@@ -1,7 +1,9 @@
 /** The door of downloads: HEAD, conditions and single ranges (RFC 9110 §13, §14), and a file name that no header can be broken with. */
 import { Readable } from 'node:stream';
+
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
 import type { Download } from '@portico/sdk';
+
 import { coreRequest, type HttpCall } from '../request/http-call.ts';
 import { readAddress } from '../request/input.ts';
 import type { Route } from '../route.ts';

@@ -1,16 +1,18 @@
 /** The door of JSON routes: input, idempotency, the handler, the record, the envelope. */
 import { createHash } from 'node:crypto';
+
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
 import { isFailure, isReply } from '@portico/sdk';
 import type Joi from 'joi';
+
 import { fail } from '../../../platform/errors.ts';
-import { envelope, failureEnvelope, jsonType, wireOf, type Wire } from '../answer/envelope.ts';
+import { envelope, failureEnvelope, jsonType, type Wire, wireOf } from '../answer/envelope.ts';
+import { isPrepared, type PreparedList } from '../answer/prepared.ts';
+import { isSerialised } from '../answer/serialised.ts';
+import type { HttpPorts, KeptReply } from '../ports.ts';
 import { coreRequest, type HttpCall } from '../request/http-call.ts';
 import { readAddress, readBody } from '../request/input.ts';
-import type { HttpPorts, KeptReply } from '../ports.ts';
-import { isPrepared, type PreparedList } from '../answer/prepared.ts';
 import { effectOf, type Route } from '../route.ts';
-import { isSerialised } from '../answer/serialised.ts';
 
 type JsonRoute = Extract<Route, { kind: 'json' }>;
 

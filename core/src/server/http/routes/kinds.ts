@@ -1,13 +1,14 @@
 /** How each door becomes a hapi route: how the body arrives, for how long, and who turns the handler's answer into a response. */
 import type { Lifecycle, Request, ResponseToolkit, RouteOptions } from '@hapi/hapi';
+
 import { fail } from '../../../platform/errors.ts';
-import { answerDownload } from './download.ts';
-import { answerHttp } from './raw.ts';
-import type { HttpCall } from '../request/http-call.ts';
-import { answerJson } from './json.ts';
 import type { HttpPorts } from '../ports.ts';
-import type { Route } from '../route.ts';
+import type { HttpCall } from '../request/http-call.ts';
 import type { RequestState } from '../request/state.ts';
+import type { Route } from '../route.ts';
+import { answerDownload } from './download.ts';
+import { answerJson } from './json.ts';
+import { answerHttp } from './raw.ts';
 import { approveUpgrade } from './socket.ts';
 import { answerStream } from './stream.ts';
 import { answerUpload } from './upload.ts';

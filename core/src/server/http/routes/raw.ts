@@ -1,11 +1,13 @@
 /** The raw door: WHATWG Request in, Response out. What would let the answer act beyond itself is taken away on both sides. */
 import { Readable } from 'node:stream';
 import type { ReadableStream as WebStream } from 'node:stream/web';
+
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
+
 import { fail } from '../../../platform/errors.ts';
+import type { HttpPorts } from '../ports.ts';
 import { coreRequest, type HttpCall } from '../request/http-call.ts';
 import { readAddress } from '../request/input.ts';
-import type { HttpPorts } from '../ports.ts';
 import { effectOf, type Route } from '../route.ts';
 import { limited } from './upload.ts';
 

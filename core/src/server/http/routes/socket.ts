@@ -2,19 +2,20 @@
  * WebSockets. An upgrade first makes a dry run through the server like any GET, so identity, access, validation and the envelope of a
  * refusal are those of every other route; only a dry run that was approved becomes a handshake.
  */
-import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+
 import type { Lifecycle, Request, ResponseToolkit, Server } from '@hapi/hapi';
 import type { Socket } from '@portico/sdk';
-import { WebSocketServer, type RawData, type WebSocket } from 'ws';
+import { type RawData, type WebSocket, WebSocketServer } from 'ws';
+
 import { fail } from '../../../platform/errors.ts';
-import type { HttpCall } from '../request/http-call.ts';
-import { coreRequest } from '../request/http-call.ts';
-import { readAddress } from '../request/input.ts';
 import type { HttpPorts } from '../ports.ts';
-import type { Route } from '../route.ts';
+import { coreRequest, type HttpCall } from '../request/http-call.ts';
+import { readAddress } from '../request/input.ts';
 import type { RequestState } from '../request/state.ts';
 import { ticketOf } from '../request/ticket.ts';
+import type { Route } from '../route.ts';
 
 type SocketRoute = Extract<Route, { kind: 'socket' }>;
 

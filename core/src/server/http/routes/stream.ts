@@ -1,11 +1,12 @@
 /** The door of event streams: one event a chunk, a comment now and then to keep proxies awake, and an end when anybody leaves. */
 import { Readable } from 'node:stream';
+
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
-import type { StreamEvent } from '@portico/sdk';
-import { isFailure } from '@portico/sdk';
+import { isFailure, type StreamEvent } from '@portico/sdk';
+
+import type { HttpPorts } from '../ports.ts';
 import { coreRequest, type HttpCall } from '../request/http-call.ts';
 import { readAddress, readBody } from '../request/input.ts';
-import type { HttpPorts } from '../ports.ts';
 import type { Route } from '../route.ts';
 
 type StreamRoute = Extract<Route, { kind: 'stream' }>;

@@ -1,11 +1,13 @@
 /** The door of uploads: the body goes to the handler as it arrives, counted on its way. */
 import { Readable, Transform } from 'node:stream';
+
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
+
 import { fail } from '../../../platform/errors.ts';
 import { jsonType, wireOf } from '../answer/envelope.ts';
+import type { HttpPorts } from '../ports.ts';
 import { coreRequest, type HttpCall } from '../request/http-call.ts';
 import { readAddress } from '../request/input.ts';
-import type { HttpPorts } from '../ports.ts';
 import type { Route } from '../route.ts';
 
 type UploadRoute = Extract<Route, { kind: 'upload' }>;

@@ -1,5 +1,3 @@
-import { expect } from '@hapi/code';
-import * as Lab from '@hapi/lab';
 import { spawn } from 'node:child_process';
 import {
     chmodSync,
@@ -17,10 +15,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { createSiteTable } from '../../../../../core/src/engine/files/table/table.ts';
-import type { SiteTable } from '../../../../../core/src/engine/files/table/table.ts';
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import { entryText, fitsEntry, parseEntry } from '../../../../../core/src/engine/files/table/entry.ts';
 import { folderOf, nameOfFolder } from '../../../../../core/src/engine/files/table/name.ts';
+import { createSiteTable, type SiteTable } from '../../../../../core/src/engine/files/table/table.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

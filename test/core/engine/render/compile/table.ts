@@ -1,13 +1,12 @@
+import { connect } from 'node:net';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { connect } from 'node:net';
 import { WebSocket } from 'ws';
 
-import { startCaddy, until } from '../../../../support/caddy.ts';
-import type { TestCaddy } from '../../../../support/caddy.ts';
+import { startCaddy, type TestCaddy, until } from '../../../../support/caddy.ts';
 import { testSite } from '../../../../support/site.ts';
-import { received, startUpstream } from '../../../../support/upstream.ts';
-import type { TestUpstream } from '../../../../support/upstream.ts';
+import { received, startUpstream, type TestUpstream } from '../../../../support/upstream.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

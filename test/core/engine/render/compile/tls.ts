@@ -1,20 +1,18 @@
-import { expect } from '@hapi/code';
-import * as Lab from '@hapi/lab';
 import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, renameSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
-import type { Site, SiteCertificate } from '../../../../../core/src/engine/site.ts';
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import { permissionPath } from '../../../../../core/src/engine/render/compile/dispatch.ts';
-import { startCaddy, until } from '../../../../support/caddy.ts';
-import type { TestCaddy } from '../../../../support/caddy.ts';
+import type { Site, SiteCertificate } from '../../../../../core/src/engine/site.ts';
+import { startCaddy, type TestCaddy, until } from '../../../../support/caddy.ts';
 import { testSite } from '../../../../support/site.ts';
-import { received, startUpstream } from '../../../../support/upstream.ts';
-import type { TestUpstream } from '../../../../support/upstream.ts';
+import { received, startUpstream, type TestUpstream } from '../../../../support/upstream.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

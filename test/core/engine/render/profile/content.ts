@@ -1,13 +1,12 @@
-import { expect } from '@hapi/code';
-import * as Lab from '@hapi/lab';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+
 import type { Site } from '../../../../../core/src/engine/site.ts';
-import { startCaddy } from '../../../../support/caddy.ts';
-import type { Ask, Reply, TestCaddy } from '../../../../support/caddy.ts';
-import { startFastcgi } from '../../../../support/fastcgi.ts';
-import type { TestResponder } from '../../../../support/fastcgi.ts';
+import { type Ask, type Reply, startCaddy, type TestCaddy } from '../../../../support/caddy.ts';
+import { startFastcgi, type TestResponder } from '../../../../support/fastcgi.ts';
 import { testSite } from '../../../../support/site.ts';
 
 export const lab = Lab.script();

@@ -1,14 +1,13 @@
+import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { join } from 'node:path';
 import { WebSocket } from 'ws';
 
 import type { Site } from '../../../../../core/src/engine/site.ts';
-import { startCaddy, until } from '../../../../support/caddy.ts';
-import type { Ask, Reply, TestCaddy } from '../../../../support/caddy.ts';
+import { type Ask, type Reply, startCaddy, type TestCaddy, until } from '../../../../support/caddy.ts';
 import { testSite } from '../../../../support/site.ts';
-import { received, startUpstream } from '../../../../support/upstream.ts';
-import type { TestUpstream } from '../../../../support/upstream.ts';
+import { received, startUpstream, type TestUpstream } from '../../../../support/upstream.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

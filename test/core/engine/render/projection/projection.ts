@@ -2,19 +2,19 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
 
+import { parseEntry } from '../../../../../core/src/engine/files/table/entry.ts';
 import type { EngineConfig } from '../../../../../core/src/engine/port.ts';
 import { coveringWildcard } from '../../../../../core/src/engine/render/certificate-choice.ts';
 import { compiledProfiles } from '../../../../../core/src/engine/render/compile/dispatch.ts';
 import { loadedNames } from '../../../../../core/src/engine/render/compile/tls.ts';
-import { createProjection } from '../../../../../core/src/engine/render/projection/projection.ts';
-import type {
-    Projection,
-    ProjectionChange,
-    ProjectionStep
+import {
+    createProjection,
+    type Projection,
+    type ProjectionChange,
+    type ProjectionStep
 } from '../../../../../core/src/engine/render/projection/projection.ts';
 import { render } from '../../../../../core/src/engine/render/render.ts';
 import type { Site, SiteCertificate } from '../../../../../core/src/engine/site.ts';
-import { parseEntry } from '../../../../../core/src/engine/files/table/entry.ts';
 import { testContext, testSite } from '../../../../support/site.ts';
 
 export const lab = Lab.script();

@@ -1,13 +1,15 @@
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { createAudit, type Audit } from '../../../../../core/src/features/audit/audit.ts';
+
+import { type Audit, createAudit } from '../../../../../core/src/features/audit/audit.ts';
 import { auditEntities, auditMigrations } from '../../../../../core/src/features/audit/entities.ts';
 import { verifyAuditFile } from '../../../../../core/src/features/audit/offline.ts';
 import { createKeyring } from '../../../../../core/src/platform/keyring.ts';
-import { entryOf, handClock, openStore, type HandClock, type Store } from '../../../../support/store.ts';
+import { entryOf, type HandClock, handClock, openStore, type Store } from '../../../../support/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
 import type { EntitySchema } from '@mikro-orm/core';
 import { solveChallenge as solveAsTheLibrary, verifySolution } from 'altcha-lib/v1';
-import { Challenges } from '../../../../../core/src/features/auth/login/challenge.ts';
+
 import { authEntities, authMigrations } from '../../../../../core/src/features/auth/entities.ts';
+import { Challenges } from '../../../../../core/src/features/auth/login/challenge.ts';
 import { solveChallenge } from '../../../../support/entrance.ts';
-import { handClock, openStore, type HandClock, type Store } from '../../../../support/store.ts';
+import { type HandClock, handClock, openStore, type Store } from '../../../../support/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -1,9 +1,10 @@
-import * as Lab from '@hapi/lab';
 import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
 import type { EntitySchema } from '@mikro-orm/core';
+
 import { authEntities, authMigrations } from '../../../../../core/src/features/auth/entities.ts';
 import { Throttle } from '../../../../../core/src/features/auth/login/throttle.ts';
-import { handClock, openStore, type HandClock, type Store } from '../../../../support/store.ts';
+import { type HandClock, handClock, openStore, type Store } from '../../../../support/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -1,7 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import * as Lab from '@hapi/lab';
+
 import { expect } from '@hapi/code';
-import { createTokenSigner, type Claims } from '../../../../../core/src/features/auth/tokens/jwt.ts';
+import * as Lab from '@hapi/lab';
+
+import { type Claims, createTokenSigner } from '../../../../../core/src/features/auth/tokens/jwt.ts';
 import { faultOfSecret, tokenSecret } from '../../../../../core/src/features/auth/tokens/signing-secret.ts';
 
 export const lab = Lab.script();

@@ -1,6 +1,12 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
+
+import {
+    isAllowedVariable,
+    readCodes,
+    readType
+} from '../../../../../core/src/features/dns-providers/lego/help.ts';
 import {
     classes,
     decodeMessage,
@@ -13,14 +19,9 @@ import {
     textOf
 } from '../../../../../core/src/features/dns-providers/rfc2136/dns-message.ts';
 import {
-    isAllowedVariable,
-    readCodes,
-    readType
-} from '../../../../../core/src/features/dns-providers/lego/help.ts';
-import {
     signMessage,
-    verifyReply,
-    type TsigKey
+    type TsigKey,
+    verifyReply
 } from '../../../../../core/src/features/dns-providers/rfc2136/tsig.ts';
 
 export const lab = Lab.script();

@@ -1,12 +1,13 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import type { AuditEntry } from '../../../../../core/src/server/http/ports.ts';
+
 import {
     importExportEntities,
     importExportMigrations
 } from '../../../../../core/src/features/import-export/entities.ts';
-import type { PluginHooks } from '../../../../../core/src/features/import-export/ports.ts';
 import { Restorer } from '../../../../../core/src/features/import-export/plugins/restorer.ts';
+import type { PluginHooks } from '../../../../../core/src/features/import-export/ports.ts';
+import type { AuditEntry } from '../../../../../core/src/server/http/ports.ts';
 import { handClock, openStore, type Store } from '../../../../support/store.ts';
 
 export const lab = Lab.script();

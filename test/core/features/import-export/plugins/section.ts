@@ -1,24 +1,26 @@
 import { join } from 'node:path';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
+
 import { seal } from '../../../../../core/src/features/import-export/vault.ts';
 import type { Answer } from '../../../../support/client.ts';
 import {
     journalCapabilities,
     journalCode,
-    setJournalFault,
-    type JournalFault
+    type JournalFault,
+    setJournalFault
 } from '../../../../support/journal-plugin.ts';
-import { startNpmRegistry, type NpmRegistry } from '../../../../support/npm-registry.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../../../support/npm-registry.ts';
 import { startPanel, type TestPanel } from '../../../../support/panel.ts';
 import {
     createPluginFolder,
     helloRoute,
-    pluginModule,
-    type PluginFolder
+    type PluginFolder,
+    pluginModule
 } from '../../../../support/plugin-folder.ts';
 import { pluginPackage } from '../../../../support/plugin-packages.ts';
-import { ended, type Ended } from '../../../../support/plugin-panel.ts';
+import { type Ended, ended } from '../../../../support/plugin-panel.ts';
 import { until } from '../../../../support/real-engine.ts';
 
 export const lab = Lab.script();

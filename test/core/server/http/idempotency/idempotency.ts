@@ -1,13 +1,15 @@
+import { readFileSync } from 'node:fs';
+
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { readFileSync } from 'node:fs';
+
 import {
     idempotencyEntities,
     idempotencyMigrations
 } from '../../../../../core/src/server/http/idempotency/entities.ts';
 import { createIdempotency } from '../../../../../core/src/server/http/idempotency/idempotency.ts';
 import type { Idempotency, KeyInUse } from '../../../../../core/src/server/http/ports.ts';
-import { handClock, openStore, person, type HandClock, type Store } from '../../../../support/store.ts';
+import { type HandClock, handClock, openStore, person, type Store } from '../../../../support/store.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -1,24 +1,25 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { joi, reply, type AnySchema } from '@portico/sdk';
+import { type AnySchema, joi, reply } from '@portico/sdk';
 import Joi from 'joi';
-import { jsonSchemaOf } from '../../../../../core/src/server/http/json-schema/json-schema.ts';
+
 import type { Use } from '../../../../../core/src/server/http/json-schema/description.ts';
-import type { Operation } from '../../../../../core/src/server/http/openapi/operation.ts';
+import { jsonSchemaOf } from '../../../../../core/src/server/http/json-schema/json-schema.ts';
 import {
     assertExpressible,
     createOpenApi,
     type DescribedServer
 } from '../../../../../core/src/server/http/openapi/document.ts';
+import type { Operation } from '../../../../../core/src/server/http/openapi/operation.ts';
 import { openApiRoutes } from '../../../../../core/src/server/http/openapi/routes.ts';
 import {
     download,
     http,
     json,
+    type Route,
     socket,
     stream,
-    upload,
-    type Route
+    upload
 } from '../../../../../core/src/server/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../../../../core/src/server/http/server.ts';
 import { at, contractCheck } from '../../../../support/contract.ts';

@@ -2,6 +2,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { isFailure } from '@portico/sdk';
 import fc from 'fast-check';
+
 import { parseJson } from '../../../../../core/src/server/http/request/json.ts';
 
 export const lab = Lab.script();

@@ -2,6 +2,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { definePlugin, joi } from '@portico/sdk';
 import { isPure } from '@portico/sdk/host';
+
 import { json } from '../../../../../core/src/server/http/route.ts';
 import { createPluginRig, type PluginRig } from '../../../../support/plugin-host.ts';
 

@@ -1,0 +1,153 @@
+// The house's own lint rules: what a reviewer would otherwise have to say again and again. docs/contributing.md explains them.
+
+/** A disabled rule says beside it why: `// eslint-disable-next-line rule -- the reason`. */
+const explainedDisable = {
+    meta: {
+        type: 'problem',
+        schema: [],
+        messages: { reason: 'Say why the rule does not hold here: `-- the reason`.' }
+    },
+    create: (context) => ({
+        Program() {
+            for (const comment of context.sourceCode.getAllComments()) {
+                if (/^\s*eslint-disable/.test(comment.value) && !/\s--\s+\S/.test(comment.value)) {
+                    context.report({ loc: comment.loc, messageId: 'reason' });
+                }
+            }
+        }
+    })
+};
+
+/** `as never` and `as unknown as` switch the compiler off: a comment on the same line, or on the one above the statement, says why. */
+const explainedCast = {
+    meta: {
+        type: 'problem',
+        schema: [],
+        messages: {
+            reason: 'This cast switches the compiler off: type the seam, or say why in a comment on this line or above the statement.'
+        }
+    },
+    create: (context) => {
+        const commented = new Set(
+            context.sourceCode.getAllComments().flatMap(({ loc }) => [loc.start.line, loc.end.line])
+        );
+        const statementOf = (node) =>
+            /(Statement|Declaration|Definition)$/.test(node.type) ? node : statementOf(node.parent);
+        return {
+            TSAsExpression(node) {
+                const never = node.typeAnnotation.type === 'TSNeverKeyword';
+                const unknown =
+                    node.expression.type === 'TSAsExpression' &&
+                    node.expression.typeAnnotation.type === 'TSUnknownKeyword';
+                const lines = [
+                    node.loc.start.line,
+                    node.loc.end.line,
+                    node.loc.start.line - 1,
+                    statementOf(node).loc.start.line - 1
+                ];
+                if ((never || unknown) && !lines.some((line) => commented.has(line))) {
+                    context.report({ node, messageId: 'reason' });
+                }
+            }
+        };
+    }
+};
+
+/** Everything that a file exports has a doc comment. */
+const documentedExport = {
+    meta: {
+        type: 'suggestion',
+        schema: [],
+        messages: { missing: '{{name}} is exported: say in `/** … */` what it is.' }
+    },
+    create: (context) => ({
+        'ExportNamedDeclaration[declaration], ExportDefaultDeclaration'(node) {
+            const { declaration } = node;
+            const before = context.sourceCode.getCommentsBefore(node).at(-1);
+            if (
+                before?.type === 'Block' &&
+                before.value.startsWith('*') &&
+                before.loc.end.line >= node.loc.start.line - 1
+            ) {
+                return;
+            }
+            const name =
+                declaration.id?.name ?? declaration.declarations?.[0]?.id.name ?? 'The default export';
+            // Overloads of one function share the comment of the first.
+            const position = context.sourceCode.ast.body.indexOf(node);
+            const previous = context.sourceCode.ast.body[position - 1]?.declaration;
+            if (previous?.type === 'TSDeclareFunction' && previous.id?.name === name) {
+                return;
+            }
+            context.report({ node: declaration.id ?? node, messageId: 'missing', data: { name } });
+        }
+    })
+};
+
+const DECLARED_NAMES = [
+    ':matches(VariableDeclarator, FunctionDeclaration, ClassDeclaration, TSInterfaceDeclaration, TSTypeAliasDeclaration) > Identifier.id',
+    ':matches(MethodDefinition, PropertyDefinition, TSPropertySignature, TSMethodSignature) > :matches(Identifier, PrivateIdentifier).key'
+].join(', ');
+
+const partsOf = (name) => name.split(/(?<=[a-z0-9])(?=[A-Z])|_|-/).map((part) => part.toLowerCase());
+
+/** Names use the words of docs/glossary.md, and prose names who acts. Options: a word of a name that is refused → what to use; words that comments and messages do without. */
+const glossary = {
+    meta: {
+        type: 'suggestion',
+        schema: [
+            { type: 'object', additionalProperties: { type: 'string' } },
+            { type: 'array', items: { type: 'string' } }
+        ],
+        messages: {
+            name: '`{{name}}` uses a word that docs/glossary.md replaces: use {{instead}}.',
+            prose: 'Say who acts (the actor, the caller, the admin, the plugin) in place of `{{word}}`.'
+        }
+    },
+    create: (context) => {
+        const [names = {}, prose = []] = context.options;
+        const refused = Object.entries(names).map(([word, instead]) => ({ wanted: partsOf(word), instead }));
+        const refusedProse = new RegExp(`\\b(${prose.join('|')})\\b`, 'i');
+
+        const checkName = (node, name) => {
+            const parts = partsOf(name);
+            const holds = (wanted) =>
+                parts.some((_, at) => wanted.every((part, offset) => parts[at + offset] === part));
+            const found = refused.find(({ wanted }) => holds(wanted));
+            if (found !== undefined) {
+                context.report({ node, messageId: 'name', data: { name, instead: found.instead } });
+            }
+        };
+        const checkProse = (loc, text) => {
+            const word = prose.length === 0 ? undefined : refusedProse.exec(text)?.[0];
+            if (word !== undefined) {
+                context.report({ loc, messageId: 'prose', data: { word } });
+            }
+        };
+
+        return {
+            Program(node) {
+                checkName(
+                    node,
+                    context.filename
+                        .split('/')
+                        .at(-1)
+                        .replace(/\.\w+$/, '')
+                );
+                context.sourceCode.getAllComments().forEach(({ loc, value }) => checkProse(loc, value));
+            },
+            [DECLARED_NAMES]: (node) => checkName(node, node.name),
+            Literal: (node) => typeof node.value === 'string' && checkProse(node.loc, node.value),
+            TemplateElement: (node) => checkProse(node.loc, node.value.raw)
+        };
+    }
+};
+
+export default {
+    rules: {
+        'explained-disable': explainedDisable,
+        'explained-cast': explainedCast,
+        'documented-export': documentedExport,
+        glossary
+    }
+};
