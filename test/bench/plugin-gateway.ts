@@ -1,7 +1,7 @@
 /** The panel's gateway with a route of the core, the same in a plugin behind its boundary, and 300 more of each: what lies between is all that is measured. */
 import { definePlugin, joi } from '@portico/sdk';
 
-import { Blame } from '../../core/src/plugins/runtime/error-owner.ts';
+import { Blame } from '../../core/src/plugins/runtime/isolation/error-owner.ts';
 import { json } from '../../core/src/server/http/route.ts';
 import { createPluginRig } from '../support/plugin-host.ts';
 import { asChild } from './child.ts';

@@ -8,7 +8,7 @@ import type { Found, Place, PluginPackage, Registry, Skipped } from '@portico/re
 import type { Clock } from '../../platform/clock.ts';
 import type { Transaction } from '../../platform/database/database.ts';
 import type { Logger } from '../../platform/log.ts';
-import type { Blame } from '../runtime/error-owner.ts';
+import type { Blame } from '../runtime/isolation/error-owner.ts';
 import type {
     Generation,
     GenerationOptions,

@@ -7,7 +7,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { Log } from '../../platform/log.ts';
-import { Blame, isDeparture } from '../runtime/error-owner.ts';
+import { Blame, isDeparture } from '../runtime/isolation/error-owner.ts';
 import type { GenerationTiming } from '../runtime/generation.ts';
 import { createPluginHost } from '../runtime/host.ts';
 import type { PluginHostPorts } from '../runtime/ports.ts';

@@ -2,7 +2,7 @@
 import type { Registry } from '@portico/registry';
 import type { PluginDefinition } from '@portico/sdk';
 
-import type { Confine } from '../runtime/error-owner.ts';
+import type { Confine } from '../runtime/isolation/error-owner.ts';
 import {
     type Generation,
     GenerationFault,

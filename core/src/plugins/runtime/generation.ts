@@ -4,7 +4,7 @@ import type { Health, PluginDefinition } from '@portico/sdk';
 import type { DefinitionDocument, GenerationDocument, Guest, HostDoors, Release } from '@portico/sdk/host';
 
 import type { HttpServer } from '../../server/http/server.ts';
-import type { Confine } from './error-owner.ts';
+import type { Confine } from './isolation/error-owner.ts';
 
 export type Capabilities = NonNullable<Manifest['capabilities']>;
 

@@ -16,12 +16,12 @@ import {
 import type { Route } from '../../server/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../server/http/server.ts';
 import { sandboxHeaders } from './answer-headers.ts';
-import { assetRoutes } from './assets.ts';
-import { confinedDoors, confinedGuest } from './confined.ts';
-import { Contracts } from './contracts.ts';
+import { assetRoutes } from './routes/assets.ts';
+import { confinedDoors, confinedGuest } from './isolation/confined.ts';
+import { Contracts } from './partners/contracts.ts';
 import { openPluginDatabase, type PluginDatabase } from './database.ts';
 import { checkPartners, permissionsOf } from './declared.ts';
-import type { Confine } from './error-owner.ts';
+import type { Confine } from './isolation/error-owner.ts';
 import { FragmentTaps } from './fragments.ts';
 import {
     type Generation,
@@ -34,21 +34,21 @@ import {
     type ReleaseReport
 } from './generation.ts';
 import { Grants } from './grants.ts';
-import { Handles } from './handles.ts';
-import { checkTaps, createDoors, requirePages } from './host-api.ts';
-import { createJournal, type Journal } from './journal.ts';
-import { Leftovers } from './leak-detector.ts';
-import { createLocalDoors } from './local-api.ts';
+import { Handles } from './api/handles.ts';
+import { checkTaps, createDoors, requirePages } from './api/host-api.ts';
+import { createJournal, type Journal } from './records/journal.ts';
+import { Leftovers } from './isolation/leak-detector.ts';
+import { createLocalDoors } from './api/local-api.ts';
 import { Network } from './network.ts';
-import { createPages } from './pages.ts';
+import { createPages } from './routes/pages.ts';
 import type { PluginHostPorts } from './ports.ts';
-import { Programs } from './programs.ts';
-import { providerOf } from './provider.ts';
-import { routesOf } from './routes.ts';
+import { Programs } from './programs/programs.ts';
+import { providerOf } from './partners/provider.ts';
+import { routesOf } from './routes/routes.ts';
 import { Schedules } from './schedules.ts';
 import { labelOf, mergeSettings, openSettings, sealSettings, viewSettings } from './settings.ts';
-import { PluginTickets } from './tickets.ts';
-import { Uses } from './usage-log.ts';
+import { PluginTickets } from './routes/tickets.ts';
+import { Uses } from './records/usage-log.ts';
 
 const usual: GenerationTiming = { setupMs: 10_000, startMs: 30_000, stopMs: 8_000, healthMs: 5_000 };
 

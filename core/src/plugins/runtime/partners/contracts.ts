@@ -2,8 +2,8 @@
 import { isFailure } from '@portico/sdk';
 import { boundaryErrors, type ContractAnswer } from '@portico/sdk/host';
 
-import type { Gate, Leave } from '../../server/gateway/gate.ts';
-import type { Held } from './handles.ts';
+import type { Gate, Leave } from '../../../server/gateway/gate.ts';
+import type { Held } from '../api/handles.ts';
 
 /** A running generation's contract. */
 export interface Provider {

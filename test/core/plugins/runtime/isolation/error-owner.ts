@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Blame, isDeparture } from '../../../../core/src/plugins/runtime/error-owner.ts';
+import { Blame, isDeparture } from '../../../../../core/src/plugins/runtime/isolation/error-owner.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

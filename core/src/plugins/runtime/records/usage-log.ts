@@ -2,10 +2,10 @@
  * Uses of dangerous doors on record, and those that were refused: the first at once, equal ones counted and written once a minute, so that a
  * busy plugin does not bury the log.
  */
-import type { Clock } from '../../platform/clock.ts';
-import type { Logger } from '../../platform/log.ts';
-import type { AuditEntry, Recorder } from '../../server/http/ports.ts';
-import type { Refusal } from './generation.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Logger } from '../../../platform/log.ts';
+import type { AuditEntry, Recorder } from '../../../server/http/ports.ts';
+import type { Refusal } from '../generation.ts';
 
 export interface UsesOptions {
     readonly plugin: string;

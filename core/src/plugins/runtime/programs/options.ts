@@ -1,7 +1,7 @@
 /** How a plugin may have a program run: what is refused, and how its means are limited. */
 import { errors, type SpawnOptions } from '@portico/sdk';
 
-import { findProgram } from './program-path.ts';
+import { findProgram } from './path.ts';
 
 const longestSeconds = 86_400;
 const refusedNames = /^(PATH|NODE_OPTIONS|LD_.*|PORTICO_.*)$/;

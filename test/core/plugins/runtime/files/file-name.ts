@@ -14,9 +14,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type Context, definePlugin, type FailureError, type Files } from '@portico/sdk';
 
-import { bytesOf, nameOf } from '../../../../core/src/plugins/runtime/file-name.ts';
-import filemanager from '../../../../extensions/filemanager/src/index.ts';
-import { createPluginRig, type PluginRig } from '../../../support/plugin-host.ts';
+import { bytesOf, nameOf } from '../../../../../core/src/plugins/runtime/files/file-name.ts';
+import filemanager from '../../../../../extensions/filemanager/src/index.ts';
+import { createPluginRig, type PluginRig } from '../../../../support/plugin-host.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
@@ -151,7 +151,7 @@ describe('ctx.files with names that are no UTF-8', () => {
             { role: 'admin' }
         );
         const { portico } = JSON.parse(
-            readFileSync(new URL('../../../../extensions/filemanager/package.json', import.meta.url), 'utf8')
+            readFileSync(new URL('../../../../../extensions/filemanager/package.json', import.meta.url), 'utf8')
         ) as { portico: { capabilities: object } };
         await rig.run(filemanager, {
             name: 'filemanager',

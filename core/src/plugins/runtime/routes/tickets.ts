@@ -3,9 +3,9 @@ import { hash, randomBytes } from 'node:crypto';
 
 import type { IssuedTicket } from '@portico/sdk';
 
-import type { Caller } from '../../platform/call.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { fail } from '../../platform/errors.ts';
+import type { Caller } from '../../../platform/call.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { fail } from '../../../platform/errors.ts';
 
 interface Open {
     readonly caller: Caller;

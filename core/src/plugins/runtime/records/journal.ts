@@ -2,9 +2,9 @@
  * What plugins are about to change. Their data lies in files of their own, which no transaction of the core reaches: a row is written
  * before a mutating handler runs, and becomes the chain's entry with the outcome after it. A row that is found at boot was cut.
  */
-import type { Database, Transaction } from '../../platform/database/database.ts';
-import { Writer } from '../../platform/database/writer.ts';
-import type { AuditEntry, Recorder } from '../../server/http/ports.ts';
+import type { Database, Transaction } from '../../../platform/database/database.ts';
+import { Writer } from '../../../platform/database/writer.ts';
+import type { AuditEntry, Recorder } from '../../../server/http/ports.ts';
 
 export interface Journal {
     /** @throws STORAGE_FULL 50700; then the handler must not run */

@@ -2,10 +2,10 @@
 import { joi } from '@portico/sdk';
 import type { GenerationDocument } from '@portico/sdk/host';
 
-import { fail } from '../../platform/errors.ts';
-import type { HttpPorts } from '../../server/http/ports.ts';
-import { http } from '../../server/http/route.ts';
-import { createHttpServer, type HttpServer } from '../../server/http/server.ts';
+import { fail } from '../../../platform/errors.ts';
+import type { HttpPorts } from '../../../server/http/ports.ts';
+import { http } from '../../../server/http/route.ts';
+import { createHttpServer, type HttpServer } from '../../../server/http/server.ts';
 import { answerOf, readAssets } from './assets.ts';
 
 type Assets = GenerationDocument['assets'];

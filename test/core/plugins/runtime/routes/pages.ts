@@ -5,8 +5,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type Assets, definePlugin } from '@portico/sdk';
 
-import type { Generation } from '../../../../core/src/plugins/runtime/generation.ts';
-import { createPluginRig, type PluginRig, type RunOptions } from '../../../support/plugin-host.ts';
+import type { Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
+import { createPluginRig, type PluginRig, type RunOptions } from '../../../../support/plugin-host.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -11,8 +11,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type Context, definePlugin, joi } from '@portico/sdk';
 
-import { Leftovers } from '../../../../core/src/plugins/runtime/leak-detector.ts';
-import { createPluginRig, type PluginRig, type RunOptions } from '../../../support/plugin-host.ts';
+import { Leftovers } from '../../../../../core/src/plugins/runtime/isolation/leak-detector.ts';
+import { createPluginRig, type PluginRig, type RunOptions } from '../../../../support/plugin-host.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

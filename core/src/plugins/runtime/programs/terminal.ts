@@ -11,7 +11,7 @@ import type { Readable, Writable } from 'node:stream';
 import { errors } from '@portico/sdk';
 
 import type { MachineAccount } from './machine-accounts.ts';
-import { findProgram } from './program-path.ts';
+import { findProgram } from './path.ts';
 
 /** The library's native part, as far as it is used. */
 interface Native {

@@ -10,14 +10,14 @@ import {
     type SchemaDescription
 } from '@portico/sdk/host';
 
-import type { Caller } from '../../platform/call.ts';
-import type { Database } from '../../platform/database/database.ts';
-import { type Serialised, serialised } from '../../server/http/answer/serialised.ts';
-import type { HttpCall } from '../../server/http/request/http-call.ts';
-import { effectOf, type Route, type RouteRequest } from '../../server/http/route.ts';
-import { allowedHeaders } from './answer-headers.ts';
-import type { Handles } from './handles.ts';
-import type { Journal } from './journal.ts';
+import type { Caller } from '../../../platform/call.ts';
+import type { Database } from '../../../platform/database/database.ts';
+import { type Serialised, serialised } from '../../../server/http/answer/serialised.ts';
+import type { HttpCall } from '../../../server/http/request/http-call.ts';
+import { effectOf, type Route, type RouteRequest } from '../../../server/http/route.ts';
+import { allowedHeaders } from '../answer-headers.ts';
+import type { Handles } from '../api/handles.ts';
+import type { Journal } from '../records/journal.ts';
 
 /** What routes need of their generation. */
 export interface RouteHost {

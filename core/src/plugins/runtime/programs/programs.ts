@@ -15,11 +15,11 @@ import {
 } from '@portico/sdk';
 import { boundaryErrors, type Owned, type Scope } from '@portico/sdk/host';
 
-import type { Grants } from './grants.ts';
+import type { Grants } from '../grants.ts';
 import { findAccount, type MachineAccount } from './machine-accounts.ts';
 import { marker, ProcessGroup } from './process-group.ts';
-import { checkProgram, withLimits } from './program-options.ts';
-import { findProgram, fixedPath } from './program-path.ts';
+import { checkProgram, withLimits } from './options.ts';
+import { findProgram, fixedPath } from './path.ts';
 import { Terminal, terminalTools } from './terminal.ts';
 
 export interface ProgramsOptions {

@@ -9,9 +9,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type Context, definePlugin, type FailureError } from '@portico/sdk';
 
-import type { Capabilities, Generation } from '../../../../core/src/plugins/runtime/generation.ts';
-import { createPluginRig, type PluginRig, type RigOptions } from '../../../support/plugin-host.ts';
-import { itUnless } from '../../../support/skip.ts';
+import type { Capabilities, Generation } from '../../../../../core/src/plugins/runtime/generation.ts';
+import { createPluginRig, type PluginRig, type RigOptions } from '../../../../support/plugin-host.ts';
+import { itUnless } from '../../../../support/skip.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

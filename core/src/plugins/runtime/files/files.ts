@@ -25,7 +25,7 @@ import { errors, type FileEntry, type Files } from '@portico/sdk';
 import type { Scope } from '@portico/sdk/host';
 
 import { bytesOf, nameOf } from './file-name.ts';
-import type { Grants } from './grants.ts';
+import type { Grants } from '../grants.ts';
 
 const {
     O_APPEND,

@@ -2,8 +2,8 @@
 import type { AuditDetail } from '@portico/sdk';
 import { type Asker, boundaryErrors, type PlainActor } from '@portico/sdk/host';
 
-import type { Caller } from '../../platform/call.ts';
-import { trailOf } from '../../server/gateway/gate.ts';
+import type { Caller } from '../../../platform/call.ts';
+import { trailOf } from '../../../server/gateway/gate.ts';
 
 /** What a handle stands for. */
 export interface Held {

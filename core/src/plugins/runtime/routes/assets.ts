@@ -5,8 +5,8 @@ import { extname, join, relative, sep } from 'node:path';
 
 import { joi } from '@portico/sdk';
 
-import { fail } from '../../platform/errors.ts';
-import { http, type Route } from '../../server/http/route.ts';
+import { fail } from '../../../platform/errors.ts';
+import { http, type Route } from '../../../server/http/route.ts';
 
 const types: Readonly<Record<string, string>> = {
     '.html': 'text/html; charset=utf-8',

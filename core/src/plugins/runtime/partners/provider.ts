@@ -2,7 +2,7 @@
 import type { Guest } from '@portico/sdk/host';
 
 import type { Provider } from './contracts.ts';
-import type { Handles } from './handles.ts';
+import type { Handles } from '../api/handles.ts';
 
 export interface ProviderOptions {
     readonly methods: readonly string[];

@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { startPanel, type TestPanel } from '../../../support/panel.ts';
-import { until } from '../../../support/real-engine.ts';
-import { startUpstream, type TestUpstream } from '../../../support/upstream.ts';
+import { startPanel, type TestPanel } from '../../../../support/panel.ts';
+import { until } from '../../../../support/real-engine.ts';
+import { startUpstream, type TestUpstream } from '../../../../support/upstream.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
-const puppets = realpathSync(join(import.meta.dirname, '../../../fixtures/puppets'));
+const puppets = realpathSync(join(import.meta.dirname, '../../../../fixtures/puppets'));
 
 type Done = {
     readonly answer?: any;

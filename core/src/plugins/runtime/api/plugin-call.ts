@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 
 import { isReply } from '@portico/sdk';
 
-import type { Call, Caller } from '../../platform/call.ts';
-import type { Recorder } from '../../server/http/ports.ts';
+import type { Call, Caller } from '../../../platform/call.ts';
+import type { Recorder } from '../../../server/http/ports.ts';
 
 /** The plugin itself: no user, and only what its grants amount to. */
 export function pluginCaller(plugin: string, can: (permission: string) => boolean): Caller {
