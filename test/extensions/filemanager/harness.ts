@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { Grants } from '@portico/sdk/host';
+
 import { openPluginDatabase } from '../../../core/src/plugins/runtime/database.ts';
 import { createFiles } from '../../../core/src/plugins/runtime/files/files.ts';
-import { Grants } from '../../../core/src/plugins/runtime/grants.ts';
 import { Programs } from '../../../core/src/plugins/runtime/programs/programs.ts';
 import definition from '../../../extensions/filemanager/src/index.ts';
 import {

@@ -2,6 +2,8 @@
  * Plugins of a panel that does not run: their records, the lock, and their folders. No code of a plugin is ever imported here, so this works
  * when one of them keeps the panel from starting. The data folder is ours as long as this lives.
  */
+import { viewSettings } from '@portico/sdk/host';
+
 import { createFragmentStore } from '../../engine/fragments.ts';
 import type { Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
@@ -10,7 +12,6 @@ import { Boots } from '../../plugins/manager/crash-loop.ts';
 import { PluginBootEntity } from '../../plugins/manager/entities.ts';
 import type { PluginRecord } from '../../plugins/manager/plugin.ts';
 import { passedOverView, viewOf } from '../../plugins/manager/view.ts';
-import { viewSettings } from '../../plugins/runtime/settings.ts';
 import type { Changed, Listed, PluginDesk, ShownPlugin } from '../plugin/plugin-admin.ts';
 import { type Folder, type FolderOptions, type Lying, openFolder } from './folder.ts';
 import { installOffline } from './install.ts';

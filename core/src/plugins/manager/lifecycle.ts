@@ -8,7 +8,6 @@ import type { Found, Place, PluginPackage, Registry, Skipped } from '@portico/re
 import type { Clock } from '../../platform/clock.ts';
 import type { Transaction } from '../../platform/database/database.ts';
 import type { Logger } from '../../platform/log.ts';
-import type { Blame } from '../runtime/isolation/error-owner.ts';
 import type {
     Generation,
     GenerationOptions,
@@ -16,6 +15,7 @@ import type {
     PluginHost,
     ReleaseReport
 } from '../runtime/generation.ts';
+import type { Blame } from '../runtime/isolation/error-owner.ts';
 import { bindsSetup } from './capabilities.ts';
 import { lackOf, restOf } from './desired-state.ts';
 import { type PassedOver, survey } from './inventory.ts';

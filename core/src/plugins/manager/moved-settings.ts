@@ -4,8 +4,9 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 
+import { labelOf } from '@portico/sdk/host';
+
 import type { Keyring } from '../../platform/keyring.ts';
-import { labelOf } from '../runtime/settings.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 type Place = readonly string[];

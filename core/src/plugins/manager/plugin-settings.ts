@@ -1,10 +1,17 @@
 /** Settings of a plugin whose code was imported: what they are, whether a change holds, and what is kept of it. Nothing of the plugin runs but its schema. */
 import type { PluginPackage } from '@portico/registry';
 import { isFailure, type PluginDefinition } from '@portico/sdk';
-import { createGuest, type DefinitionDocument, type Guest } from '@portico/sdk/host';
+import {
+    createGuest,
+    type DefinitionDocument,
+    type Guest,
+    labelOf,
+    mergeSettings,
+    openSettings,
+    sealSettings
+} from '@portico/sdk/host';
 
 import type { Keyring } from '../../platform/keyring.ts';
-import { labelOf, mergeSettings, openSettings, sealSettings } from '../runtime/settings.ts';
 import { joinMoved, type MovedSettings, sealMoved } from './moved-settings.ts';
 
 type Values = Readonly<Record<string, unknown>>;

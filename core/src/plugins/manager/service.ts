@@ -3,13 +3,13 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { type Catalogue, isNewer } from '@portico/registry';
 import { type Reply, reply } from '@portico/sdk';
+import { viewSettings } from '@portico/sdk/host';
 
 import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
 import { jsonSchemaOf } from '../../server/http/json-schema/json-schema.ts';
-import { viewSettings } from '../runtime/settings.ts';
 import { adopt } from './adopt.ts';
 import { askedOf, beyond } from './capabilities.ts';
 import { requireAuthority } from './consent.ts';

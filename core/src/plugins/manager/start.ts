@@ -2,7 +2,6 @@
 import type { Registry } from '@portico/registry';
 import type { PluginDefinition } from '@portico/sdk';
 
-import type { Confine } from '../runtime/isolation/error-owner.ts';
 import {
     type Generation,
     GenerationFault,
@@ -10,6 +9,7 @@ import {
     type GenerationTiming,
     type PluginHost
 } from '../runtime/generation.ts';
+import type { Confine } from '../runtime/isolation/error-owner.ts';
 import type { PluginFailure, PluginRecord, PluginState, Runtime } from './plugin.ts';
 
 type Found = NonNullable<Runtime['found']>;

@@ -1,7 +1,7 @@
 /** A plugin as the API shows it. */
 import type { Found, PluginPackage } from '@portico/registry';
+import { viewSettings } from '@portico/sdk/host';
 
-import { viewSettings } from '../runtime/settings.ts';
 import { askedOf, beyond } from './capabilities.ts';
 import { permissionsOf } from './permissions.ts';
 import type { PluginFailure, PluginRecord, Runtime } from './plugin.ts';

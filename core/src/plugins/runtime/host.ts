@@ -7,21 +7,26 @@ import {
     AskedTap,
     createGuest,
     type GenerationDocument,
+    Grants,
     type Guest,
+    labelOf,
+    mergeSettings,
+    openSettings,
     type Release,
+    sandboxHeaders,
     Scope,
+    sealSettings,
+    viewSettings,
     within
 } from '@portico/sdk/host';
 
 import type { Route } from '../../server/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../server/http/server.ts';
-import { sandboxHeaders } from './answer-headers.ts';
-import { assetRoutes } from './routes/assets.ts';
-import { confinedDoors, confinedGuest } from './isolation/confined.ts';
-import { Contracts } from './partners/contracts.ts';
+import { Handles } from './api/handles.ts';
+import { checkTaps, createDoors, requirePages } from './api/host-api.ts';
+import { createLocalDoors } from './api/local-api.ts';
 import { openPluginDatabase, type PluginDatabase } from './database.ts';
 import { checkPartners, permissionsOf } from './declared.ts';
-import type { Confine } from './isolation/error-owner.ts';
 import { FragmentTaps } from './fragments.ts';
 import {
     type Generation,
@@ -33,22 +38,21 @@ import {
     type Refusal,
     type ReleaseReport
 } from './generation.ts';
-import { Grants } from './grants.ts';
-import { Handles } from './api/handles.ts';
-import { checkTaps, createDoors, requirePages } from './api/host-api.ts';
-import { createJournal, type Journal } from './records/journal.ts';
+import { confinedDoors, confinedGuest } from './isolation/confined.ts';
+import type { Confine } from './isolation/error-owner.ts';
 import { Leftovers } from './isolation/leak-detector.ts';
-import { createLocalDoors } from './api/local-api.ts';
 import { Network } from './network.ts';
-import { createPages } from './routes/pages.ts';
+import { Contracts } from './partners/contracts.ts';
+import { providerOf } from './partners/provider.ts';
 import type { PluginHostPorts } from './ports.ts';
 import { Programs } from './programs/programs.ts';
-import { providerOf } from './partners/provider.ts';
-import { routesOf } from './routes/routes.ts';
-import { Schedules } from './schedules.ts';
-import { labelOf, mergeSettings, openSettings, sealSettings, viewSettings } from './settings.ts';
-import { PluginTickets } from './routes/tickets.ts';
+import { createJournal, type Journal } from './records/journal.ts';
 import { Uses } from './records/usage-log.ts';
+import { assetRoutes } from './routes/assets.ts';
+import { createPages } from './routes/pages.ts';
+import { routesOf } from './routes/routes.ts';
+import { PluginTickets } from './routes/tickets.ts';
+import { Schedules } from './schedules.ts';
 
 const usual: GenerationTiming = { setupMs: 10_000, startMs: 30_000, stopMs: 8_000, healthMs: 5_000 };
 

@@ -4,10 +4,9 @@ import { realpathSync } from 'node:fs';
 import { isIP, type NetConnectOpts, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 
-import type { Scope } from '@portico/sdk/host';
+import type { Grants, Scope } from '@portico/sdk/host';
 
 import { type Outbound, OutboundFailure } from '../../platform/outbound/client.ts';
-import type { Grants } from './grants.ts';
 import type { NetworkPort } from './ports.ts';
 
 export interface NetworkOptions {

@@ -8,15 +8,15 @@ import {
     type JsonSchema,
     type RouteInfo
 } from '@portico/sdk';
+import type { Grants } from '@portico/sdk/host';
 
 import type { Caller } from '../../../platform/call.ts';
 import { jsonSchemaOf } from '../../../server/http/json-schema/json-schema.ts';
 import { fullPath, templateOf } from '../../../server/http/openapi/path.ts';
 import { effectOf, type Route } from '../../../server/http/route.ts';
 import type { HttpServer } from '../../../server/http/server.ts';
-import type { Grants } from '../grants.ts';
-import { type Held, onBehalf } from './handles.ts';
 import type { PluginGateway } from '../ports.ts';
+import { type Held, onBehalf } from './handles.ts';
 
 interface Entry {
     readonly info: RouteInfo;

@@ -4,6 +4,7 @@ import {
     type Asker,
     boundaryErrors,
     type GenerationDocument,
+    type Grants,
     type HostDoors,
     type Owned,
     plainCopy,
@@ -14,16 +15,15 @@ import {
 
 import type { Call, Caller } from '../../../platform/call.ts';
 import type { Logger } from '../../../platform/log.ts';
-import { callRoute, listRoutes } from './catalogue.ts';
-import type { Contracts } from '../partners/contracts.ts';
 import { fragmentHook } from '../fragments.ts';
-import type { Grants } from '../grants.ts';
+import type { Contracts } from '../partners/contracts.ts';
+import type { PluginHostPorts } from '../ports.ts';
+import type { PluginTickets } from '../routes/tickets.ts';
+import type { Schedules } from '../schedules.ts';
+import { callRoute, listRoutes } from './catalogue.ts';
 import { type Handles, type Held, onBehalf } from './handles.ts';
 import { ServingDoors } from './hosts-service.ts';
 import { createPluginCall, pluginCaller } from './plugin-call.ts';
-import type { PluginHostPorts } from '../ports.ts';
-import type { Schedules } from '../schedules.ts';
-import type { PluginTickets } from '../routes/tickets.ts';
 
 export interface DoorsOptions {
     readonly ports: PluginHostPorts;

@@ -1,9 +1,9 @@
 /** Hosts and certificates in the hands of a plugin: what its capability covers, and owned by it. */
 import type { AppliedHost, Certificate, Host, Reply, UpstreamState } from '@portico/sdk';
+import type { Grants } from '@portico/sdk/host';
 
 import type { Call, Caller } from '../../../platform/call.ts';
 import { fail } from '../../../platform/errors.ts';
-import type { Grants } from '../grants.ts';
 import type { CertificatesPort, HostsPort } from '../ports.ts';
 
 export interface ServingOptions {

@@ -1,9 +1,8 @@
 /** Doors of a generation in this process. What they start is the host's own, and released with the scope. */
-import type { LocalDoors, Release, Scope } from '@portico/sdk/host';
+import type { Grants, LocalDoors, Release, Scope } from '@portico/sdk/host';
 
 import type { PluginDatabase } from '../database.ts';
 import { createFiles } from '../files/files.ts';
-import type { Grants } from '../grants.ts';
 import type { Network } from '../network.ts';
 import type { Programs } from '../programs/programs.ts';
 

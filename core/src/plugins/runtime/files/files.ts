@@ -22,10 +22,9 @@ import {
 import { join } from 'node:path';
 
 import { errors, type FileEntry, type Files } from '@portico/sdk';
-import type { Scope } from '@portico/sdk/host';
+import type { Grants, Scope } from '@portico/sdk/host';
 
 import { bytesOf, nameOf } from './file-name.ts';
-import type { Grants } from '../grants.ts';
 
 const {
     O_APPEND,

@@ -1,8 +1,8 @@
 /** A generation's contract, as its partners call it through the host. */
 import type { Guest } from '@portico/sdk/host';
 
-import type { Provider } from './contracts.ts';
 import type { Handles } from '../api/handles.ts';
+import type { Provider } from './contracts.ts';
 
 export interface ProviderOptions {
     readonly methods: readonly string[];

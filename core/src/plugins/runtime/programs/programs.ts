@@ -13,13 +13,12 @@ import {
     type Exit,
     type SpawnOptions
 } from '@portico/sdk';
-import { boundaryErrors, type Owned, type Scope } from '@portico/sdk/host';
+import { boundaryErrors, type Grants, type Owned, type Scope } from '@portico/sdk/host';
 
-import type { Grants } from '../grants.ts';
 import { findAccount, type MachineAccount } from './machine-accounts.ts';
-import { marker, ProcessGroup } from './process-group.ts';
 import { checkProgram, withLimits } from './options.ts';
 import { findProgram, fixedPath } from './path.ts';
+import { marker, ProcessGroup } from './process-group.ts';
 import { Terminal, terminalTools } from './terminal.ts';
 
 export interface ProgramsOptions {

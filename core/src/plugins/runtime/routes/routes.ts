@@ -1,6 +1,7 @@
 /** A generation's document as routes of the panel: identity, access, limits and record are the panel's, all else happens in the plugin's realm. */
 import type { AnySchema, AuditDetail, Bytes, Download, Socket, StreamEvent } from '@portico/sdk';
 import {
+    allowedHeaders,
     Asked,
     type Asker,
     type Guest,
@@ -15,7 +16,6 @@ import type { Database } from '../../../platform/database/database.ts';
 import { type Serialised, serialised } from '../../../server/http/answer/serialised.ts';
 import type { HttpCall } from '../../../server/http/request/http-call.ts';
 import { effectOf, type Route, type RouteRequest } from '../../../server/http/route.ts';
-import { allowedHeaders } from '../answer-headers.ts';
 import type { Handles } from '../api/handles.ts';
 import type { Journal } from '../records/journal.ts';
 

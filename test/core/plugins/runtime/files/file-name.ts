@@ -151,7 +151,10 @@ describe('ctx.files with names that are no UTF-8', () => {
             { role: 'admin' }
         );
         const { portico } = JSON.parse(
-            readFileSync(new URL('../../../../../extensions/filemanager/package.json', import.meta.url), 'utf8')
+            readFileSync(
+                new URL('../../../../../extensions/filemanager/package.json', import.meta.url),
+                'utf8'
+            )
         ) as { portico: { capabilities: object } };
         await rig.run(filemanager, {
             name: 'filemanager',
