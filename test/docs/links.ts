@@ -10,6 +10,9 @@ import { anchorsOf, blocksOf, checkedRows, linksOf, pages, readPage, root } from
 export const lab = Lab.script();
 const { describe, it } = lab;
 
+// docs/glossary.md, the last table.
+const unclear = /\b(somebody|nobody|whoever|whomever)\b/i;
+
 describe('docs', () => {
     it('links only to files and headings that are there', () => {
         const broken: string[] = [];
@@ -46,6 +49,16 @@ describe('docs', () => {
             pages().filter((page) => !seen.has(page) && !page.startsWith('docs/adr/')),
             'link them from README.md'
         ).to.equal([]);
+    });
+
+    it('says who acts, in words that a newcomer understands', () => {
+        const found = pages()
+            .filter((page) => page !== 'docs/glossary.md' && page !== 'docs/contributing.md')
+            .flatMap((page) => {
+                const lines = readPage(page).split('\n');
+                return lines.flatMap((line, at) => (unclear.test(line) ? [`${page}:${at + 1} ${line}`] : []));
+            });
+        expect(found).to.equal([]);
     });
 
     it('shows the examples that are there as files as they are', () => {

@@ -20,7 +20,7 @@ const longest = 64 * 1024;
 /** The whole screen: what is asked for, and the command that grants it. @param command - up to the grants */
 export function consentScreen(missing: Capabilities, command: string): string {
     return [
-        'It asks for this, and nobody has agreed to it yet:',
+        'It asks for this, and no admin has agreed to it yet:',
         ...linesOf(missing).map((line) => `  ${line}`),
         `To agree to all of it: ${command} --grant-all`,
         `To agree to these, or to less: ${command} --grants '${JSON.stringify(missing).replaceAll("'", "'\\''").replace(/\p{C}/gu, '\ufffd')}'`

@@ -1,4 +1,4 @@
-/** Greets people by name, remembers whom, and greets whoever logs in. */
+/** Greets people by name, remembers whom, and greets each user who logs in. */
 import { definePlugin, errors, joi, reply } from '@portico/sdk';
 import { defineEntity, p } from '@portico/sdk/db';
 
@@ -37,7 +37,7 @@ export default definePlugin({
             method: 'POST',
             path: '/greetings',
             access: 'write',
-            summary: 'Greet somebody',
+            summary: 'Greet a person',
             validate: { payload: joi.object({ name: joi.string().max(40).required() }) },
             returns: greeting,
             async handler({ payload }) {

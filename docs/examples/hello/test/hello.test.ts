@@ -36,7 +36,7 @@ test('refuses viewers, long names and what is not there', async () => {
     assert.deepEqual((await host.as('viewer').get('/greetings')).data, []);
 });
 
-test('greets whoever logs in', async () => {
+test('greets each user who logs in', async () => {
     await using host = await start();
     await host.hooks.run('auth.afterLogin', {
         userId: 1,

@@ -259,7 +259,7 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
         const { code, stdout, stderr } = await run('enable', 'greedy');
         expect([code, stdout]).to.equal([1, '']);
         expect(stderr.split('\n').slice(0, 8)).to.equal([
-            'portico: The plugin asks for more than was granted. It asks for this, and nobody has agreed to it yet:',
+            'portico: The plugin asks for more than was granted. It asks for this, and no admin has agreed to it yet:',
             "  exec         Programs that it runs: git, it's",
             '  network      Hosts that it connects to: anything',
             '  direct       What it reaches past the SDK; this cannot be limited, only isolated: native',
