@@ -342,7 +342,7 @@ const fields = {
         .max(bounds.errorPages)
         .allow(null)
         .default([])
-        .description('Shown instead of an answer with that status, whoever made it'),
+        .description('Shown instead of every answer with that status, also of the upstream'),
     maintenance: joi.boolean().allow(null).default(false).description('Answers 503 to everybody'),
     redirect: joi
         .object({

@@ -198,7 +198,9 @@ describe('portico plugin with a running panel', { timeout: limitMs }, () => {
         const waits = await run('install', '@acme/portico-plugin-greedy');
         expect(waits.code).to.equal(0);
         expect(waits.stderr)
-            .to.include('greedy is disabled.\nIt asks for this, and no admin has agreed to it yet:\n  network ')
+            .to.include(
+                'greedy is disabled.\nIt asks for this, and no admin has agreed to it yet:\n  network '
+            )
             .and.include('portico plugin enable greedy --grants \'{"network":["api.example.org"]}\'');
         const refused = await run('enable', 'greedy');
         expect([
