@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
 import { Challenges } from '../../core/src/features/auth/login/challenge.ts';
-import { createPasswords } from '../../core/src/features/users/passwords.ts';
+import { createPasswords } from '../../core/src/features/users/passwords/passwords.ts';
 import { systemClock } from '../../core/src/platform/clock.ts';
 import { solve } from '../support/client.ts';
 import { startChild } from './child.ts';

@@ -4,7 +4,7 @@ import { dirname, join, normalize } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { corePermissions } from '../../core/src/features/users/permissions.ts';
+import { corePermissions } from '../../core/src/features/users/roles/permissions.ts';
 import { anchorsOf, blocksOf, checkedRows, linksOf, pages, readPage, root } from '../support/markdown.ts';
 
 export const lab = Lab.script();

@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { usualRetryMs } from '../../core/src/features/notifications/courier.ts';
-import { usualPorts } from '../../core/src/features/notifications/email.ts';
-import { newSecret } from '../../core/src/features/notifications/webhook.ts';
+import { usualRetryMs } from '../../core/src/features/notifications/delivery/courier.ts';
+import { usualPorts } from '../../core/src/features/notifications/delivery/email.ts';
+import { newSecret } from '../../core/src/features/notifications/delivery/webhook.ts';
 import { type Notifying, openNotifying, until } from '../support/notifying.ts';
 import { freePort } from '../support/real-engine.ts';
 import { callOf, person } from '../support/store.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 
 import type { Verification } from '../features/audit/chain/verify.ts';
-import { verifyAuditFile } from '../features/audit/offline.ts';
+import { verifyAuditFile } from '../features/audit/chain/verify-file.ts';
 import type { Config } from '../platform/config.ts';
 import { createKeyring } from '../platform/keyring.ts';
 import { type Command, jsonOption } from './command.ts';

@@ -16,10 +16,10 @@ import { createImportExport, type ImportExport } from '../features/import-export
 import { createSettingsSection } from '../features/settings/export-section.ts';
 import type { Settings } from '../features/settings/settings.ts';
 import type { Tasks } from '../features/tasks/tasks.ts';
-import type { Accounts } from '../features/users/accounts.ts';
-import { createUserSection } from '../features/users/export-section.ts';
-import { createRoleSection } from '../features/users/role-export-section.ts';
-import type { Roles } from '../features/users/roles.ts';
+import type { Accounts } from '../features/users/accounts/accounts.ts';
+import { createRoleSection } from '../features/users/export-section/roles.ts';
+import { createUserSection } from '../features/users/export-section/users.ts';
+import type { Roles } from '../features/users/roles/roles.ts';
 import type { Call } from '../platform/call.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';

@@ -4,8 +4,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
 
+import { newSecret, readSecret, sign } from '../../../core/src/features/notifications/delivery/webhook.ts';
 import { notificationRoutes } from '../../../core/src/features/notifications/routes.ts';
-import { newSecret, readSecret, sign } from '../../../core/src/features/notifications/webhook.ts';
 import { createGateway, type Gateway } from '../../../core/src/server/gateway/gateway.ts';
 import { createHttpServer } from '../../../core/src/server/http/server.ts';
 import { type Answer, Client } from '../../support/client.ts';

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 
 import Sqlite from 'better-sqlite3';
 
+import { findBreak } from '../../features/audit/chain/find-break.ts';
 import { genesis, type Head, readHead } from '../../features/audit/chain/head.ts';
 import { auditKeys, type CheckpointRow } from '../../features/audit/chain/keys.ts';
-import { findBreak } from '../../features/audit/start.ts';
 import type { Config } from '../../platform/config.ts';
 import { createKeyring } from '../../platform/keyring.ts';
 import { codeOf, explain } from '../complaint.ts';

@@ -8,15 +8,15 @@ import type { Keyring } from '../../platform/keyring.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { AuditEntry, Recorder } from '../../server/http/ports.ts';
 import { Chain, emptyChain } from './chain/chain.ts';
+import { findBreak } from './chain/find-break.ts';
 import { type Head, type HeadFile, openHead, readHead } from './chain/head.ts';
 import { auditKeys, type CheckpointRow } from './chain/keys.ts';
-import { draftOf, type EntryRow, type EntryView, viewOf } from './chain/row.ts';
+import { pruneAudit } from './chain/prune.ts';
 import { type Verification, verifyChain } from './chain/verify.ts';
-import { pruneAudit } from './prune.ts';
+import { draftOf, type EntryRow, type EntryView, viewOf } from './entry/row.ts';
 import { Refusals } from './refusals.ts';
 import { Indexer } from './search/indexer.ts';
 import { type AuditFilter, Search } from './search/search.ts';
-import { findBreak } from './start.ts';
 
 export interface Audit extends Recorder {
     /** Newest first. `total` only where it is known without counting. */

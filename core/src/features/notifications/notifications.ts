@@ -7,17 +7,17 @@ import type { Keyring } from '../../platform/keyring.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { Outbound } from '../../platform/outbound/client.ts';
 import type { Recorder } from '../../server/http/ports.ts';
-import { type Channels, createChannels, resource, settledOf, viewOf } from './channels.ts';
-import { Courier, usualRetryMs } from './courier.ts';
-import { createDeliveries, type Deliveries } from './deliveries.ts';
-import { createEmailSender } from './email.ts';
+import { type Channels, createChannels, resource, settledOf, viewOf } from './channels/channels.ts';
+import { matches } from './channels/patterns.ts';
+import { Courier, usualRetryMs } from './delivery/courier.ts';
+import { createDeliveries, type Deliveries } from './delivery/deliveries.ts';
+import { createEmailSender } from './delivery/email.ts';
+import { compose, type Message, messageId, type Notification, type Payload } from './delivery/message.ts';
+import { createWebhookSender } from './delivery/webhook.ts';
 import type { ChannelRow } from './entities.ts';
-import { compose, type Message, messageId, type Notification, type Payload } from './message.ts';
-import { matches } from './patterns.ts';
 import { createStore } from './store.ts';
-import { createWebhookSender } from './webhook.ts';
 
-export type { Notification } from './message.ts';
+export type { Notification } from './delivery/message.ts';
 
 /** Notifications that may wait to be written; beyond, something is shouting, and the newest are dropped. */
 const mostUnwritten = 1000;

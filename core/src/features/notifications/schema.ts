@@ -1,8 +1,8 @@
 /** The wire shapes of channels and deliveries. */
 import { joi, type Value } from '@portico/sdk';
 
-import { addressPattern, senderPattern } from './email.ts';
-import { eventPattern } from './patterns.ts';
+import { eventPattern } from './channels/patterns.ts';
+import { addressPattern, senderPattern } from './delivery/email.ts';
 
 const name = () => joi.string().max(100).description('For people');
 const events = () =>

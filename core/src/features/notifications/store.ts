@@ -1,8 +1,8 @@
 /** Channels and deliveries in the database. Reads are as of the last commit; every write is part of a transaction that the caller opened. */
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { Writer } from '../../platform/database/writer.ts';
+import type { Message } from './delivery/message.ts';
 import type { ChannelRow, DeliveryRow } from './entities.ts';
-import type { Message } from './message.ts';
 
 /** Ended deliveries that are kept for a channel. */
 const mostKept = 200;

@@ -4,7 +4,7 @@ import { randomInt } from 'node:crypto';
 import type { Call } from '../../platform/call.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
-import type { Accounts } from './accounts.ts';
+import type { Accounts } from './accounts/accounts.ts';
 import { UserEntity } from './entities.ts';
 import { usernamePattern } from './schema.ts';
 import type { Logins, Users, UserView } from './users.ts';

@@ -2,8 +2,8 @@
 import { joi } from '@portico/sdk';
 
 import { json, type Route } from '../../server/http/route.ts';
-import type { Permissions } from './permissions.ts';
-import type { Roles } from './roles.ts';
+import type { Permissions } from './roles/permissions.ts';
+import type { Roles } from './roles/roles.ts';
 import {
     changedRole,
     changedUser,

@@ -6,11 +6,11 @@ import type { Call, Caller } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
-import { type Accounts, usernameKey } from './accounts.ts';
-import { requireAll, requireProof } from './authority.ts';
+import { type Accounts, usernameKey } from './accounts/accounts.ts';
+import { requireAll, requireProof } from './accounts/authority.ts';
+import { requireVersion } from './accounts/version.ts';
 import { UserEntity } from './entities.ts';
-import type { Roles } from './roles.ts';
-import { requireVersion } from './version.ts';
+import type { Roles } from './roles/roles.ts';
 
 /** What lets an account in, kept by somebody else: sessions, API tokens and second factors. */
 export interface Logins {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import type { Payload } from '../../../../core/src/features/notifications/message.ts';
+import type { Payload } from '../../../../core/src/features/notifications/delivery/message.ts';
 import type { NotificationsOptions } from '../../../../core/src/features/notifications/notifications.ts';
 import type { ChannelView, DeliveryView } from '../../../../core/src/features/notifications/schema.ts';
 import { type Notifying, openNotifying, until } from '../../../support/notifying.ts';

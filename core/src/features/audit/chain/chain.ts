@@ -2,9 +2,9 @@
 import type { Clock } from '../../../platform/clock.ts';
 import type { Transaction } from '../../../platform/database/database.ts';
 import { type Run, Writer } from '../../../platform/database/writer.ts';
+import { columns, type Draft, type EntryRow, hashOf } from '../entry/row.ts';
 import { genesis, type Head, type HeadFile } from './head.ts';
 import { type AuditKeys, signCheckpoint } from './keys.ts';
-import { columns, type Draft, type EntryRow, hashOf } from './row.ts';
 
 /** A checkpoint is signed after so many entries; a power cut takes back at most these from the head file. */
 export const entriesPerCheckpoint = 100;

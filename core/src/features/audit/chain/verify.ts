@@ -1,10 +1,10 @@
 /** Walks the chain from its first entry to its head and says where it breaks. Runs in chunks; also on a file, without a panel. */
 import { setImmediate as breathe } from 'node:timers/promises';
 
+import { type EntryRow, hashOf } from '../entry/row.ts';
 import { entriesPerCheckpoint } from './chain.ts';
 import { genesis, type StoredHead } from './head.ts';
 import { type AuditKeys, type CheckpointRow, isSigned } from './keys.ts';
-import { type EntryRow, hashOf } from './row.ts';
 
 /**
  * Why the chain does not hold.

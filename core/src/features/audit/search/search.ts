@@ -5,7 +5,7 @@
 import { setImmediate as breathe } from 'node:timers/promises';
 
 import type { Database, Statement } from '../../../platform/database/database.ts';
-import { type EntryRow, resourceIdOf } from '../chain/row.ts';
+import { type EntryRow, resourceIdOf } from '../entry/row.ts';
 import { blockSize, type Indexer } from './indexer.ts';
 
 /** What is looked for; every part that is there must hold. */

@@ -6,8 +6,8 @@ import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
 import { type Audit, createAudit } from '../../../../../core/src/features/audit/audit.ts';
+import { verifyAuditFile } from '../../../../../core/src/features/audit/chain/verify-file.ts';
 import { auditEntities, auditMigrations } from '../../../../../core/src/features/audit/entities.ts';
-import { verifyAuditFile } from '../../../../../core/src/features/audit/offline.ts';
 import { createKeyring } from '../../../../../core/src/platform/keyring.ts';
 import { entryOf, type HandClock, handClock, openStore, type Store } from '../../../../support/store.ts';
 

@@ -5,13 +5,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomInt } from 'node:crypto';
 
-import type { Clock } from '../../platform/clock.ts';
-import type { Database, Transaction } from '../../platform/database/database.ts';
-import type { Logger } from '../../platform/log.ts';
-import type { ChannelRow, DeliveryRow } from './entities.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Database, Transaction } from '../../../platform/database/database.ts';
+import type { Logger } from '../../../platform/log.ts';
+import type { ChannelRow, DeliveryRow } from '../entities.ts';
+import type { Store } from '../store.ts';
 import type { Message } from './message.ts';
 import type { Attempt } from './sender.ts';
-import type { Store } from './store.ts';
 
 /** Waits before the second attempt and each later one: 5 s, 30 s, 2 min, 10 min, 1 h, 6 h. */
 export const usualRetryMs: readonly number[] = [5_000, 30_000, 120_000, 600_000, 3_600_000, 21_600_000];

@@ -1,6 +1,6 @@
 /** The version that a change was made for, against the one that there is. */
-import type { Call } from '../../platform/call.ts';
-import { fail } from '../../platform/errors.ts';
+import type { Call } from '../../../platform/call.ts';
+import { fail } from '../../../platform/errors.ts';
 
 /**
  * `If-Match`, or the `version` that came back in the body.

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 
 import { hash, parseOptions, verify } from '@node-rs/argon2';
 
-import { fail } from '../../platform/errors.ts';
+import { fail } from '../../../platform/errors.ts';
 
 /** What one hash costs. */
 export interface HashCost {

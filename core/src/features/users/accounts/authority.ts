@@ -1,6 +1,6 @@
 /** Who may give what to whom: nobody gives what they do not have, and nobody touches the account of somebody who has more. */
-import type { Caller } from '../../platform/call.ts';
-import { fail } from '../../platform/errors.ts';
+import type { Caller } from '../../../platform/call.ts';
+import { fail } from '../../../platform/errors.ts';
 
 /** @throws FORBIDDEN 40300 with the first permission that the actor does not have */
 export function requireAll(actor: Caller, permissions: Iterable<string>): void {

@@ -1,8 +1,8 @@
 /** Webhooks, signed by the Standard Webhooks scheme (version 1.0.0, symmetric): a receiver's library for that scheme verifies them. */
 import { createHmac, randomBytes } from 'node:crypto';
 
-import type { Clock } from '../../platform/clock.ts';
-import { type Outbound, OutboundFailure } from '../../platform/outbound/client.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { type Outbound, OutboundFailure } from '../../../platform/outbound/client.ts';
 import { excerpt, longestExcerpt, type Sender } from './sender.ts';
 
 export interface WebhookFields {

@@ -1,9 +1,9 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { commonWords } from '../../../../core/src/features/users/common-passwords.ts';
-import { faultOf } from '../../../../core/src/features/users/password-policy.ts';
-import { createPasswords, type Hasher } from '../../../../core/src/features/users/passwords.ts';
+import { commonWords } from '../../../../../core/src/features/users/passwords/common-passwords.ts';
+import { faultOf } from '../../../../../core/src/features/users/passwords/password-policy.ts';
+import { createPasswords, type Hasher } from '../../../../../core/src/features/users/passwords/passwords.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -2,8 +2,8 @@
 import { createHmac } from 'node:crypto';
 
 import type { AuditEntry } from '../../../server/http/ports.ts';
-import { changesOf } from '../changes.ts';
-import { clean, cleanOrNull } from '../search/text.ts';
+import { changesOf } from './changes.ts';
+import { clean, cleanOrNull } from './text.ts';
 
 /** A row of `audit_entries`. */
 export interface EntryRow {

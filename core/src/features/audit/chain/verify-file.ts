@@ -1,10 +1,10 @@
 /** Verifies the log of a panel that does not run, or beside one that does: reads the file, changes nothing. */
 import Sqlite from 'better-sqlite3';
 
-import type { Keyring } from '../../platform/keyring.ts';
-import { readHead } from './chain/head.ts';
-import { auditKeys } from './chain/keys.ts';
-import { type Verification, verifyChain } from './chain/verify.ts';
+import type { Keyring } from '../../../platform/keyring.ts';
+import { readHead } from './head.ts';
+import { auditKeys } from './keys.ts';
+import { type Verification, verifyChain } from './verify.ts';
 
 /** @throws Error when the file is not a panel's database */
 export async function verifyAuditFile({

@@ -1,7 +1,7 @@
 /** What is compared when the panel starts: the end of the chain in the database with the head file beside it. */
-import type { Head, StoredHead } from './chain/head.ts';
-import { type AuditKeys, type CheckpointRow, isSigned } from './chain/keys.ts';
-import { type AuditSource, type Break, compareHead } from './chain/verify.ts';
+import type { Head, StoredHead } from './head.ts';
+import { type AuditKeys, type CheckpointRow, isSigned } from './keys.ts';
+import { type AuditSource, type Break, compareHead } from './verify.ts';
 
 /** Null when the chain goes on where it ended; a crash between a commit and the file is no break. */
 export function findBreak({

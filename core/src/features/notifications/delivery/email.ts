@@ -3,7 +3,7 @@ import { getCACertificates } from 'node:tls';
 
 import { createTransport } from 'nodemailer';
 
-import type { Outbound } from '../../platform/outbound/client.ts';
+import type { Outbound } from '../../../platform/outbound/client.ts';
 import type { Message, Payload } from './message.ts';
 import { type Attempt, excerpt, type Sender } from './sender.ts';
 

@@ -2,8 +2,12 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
 
-import { compose, messageId, type Payload } from '../../../../core/src/features/notifications/message.ts';
-import { eventPattern, matches } from '../../../../core/src/features/notifications/patterns.ts';
+import { eventPattern, matches } from '../../../../../core/src/features/notifications/channels/patterns.ts';
+import {
+    compose,
+    messageId,
+    type Payload
+} from '../../../../../core/src/features/notifications/delivery/message.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

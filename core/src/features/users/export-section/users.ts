@@ -5,17 +5,17 @@ import { isDeepStrictEqual } from 'node:util';
 import { joi, type Value } from '@portico/sdk';
 import type Joi from 'joi';
 
-import type { Entry, Ground, Incoming, Reading, Section, Step } from '../../engine/section.ts';
-import type { Caller } from '../../platform/call.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Database, Transaction } from '../../platform/database/database.ts';
-import { fail, type Invalid, invalid } from '../../platform/errors.ts';
-import { type Accounts, usernameKey } from './accounts.ts';
-import { requireAll, requireProof } from './authority.ts';
-import { UserEntity } from './entities.ts';
-import type { Roles } from './roles.ts';
-import { usernamePattern } from './schema.ts';
-import type { Logins } from './users.ts';
+import type { Entry, Ground, Incoming, Reading, Section, Step } from '../../../engine/section.ts';
+import type { Caller } from '../../../platform/call.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Database, Transaction } from '../../../platform/database/database.ts';
+import { fail, type Invalid, invalid } from '../../../platform/errors.ts';
+import { type Accounts, usernameKey } from '../accounts/accounts.ts';
+import { requireAll, requireProof } from '../accounts/authority.ts';
+import { UserEntity } from '../entities.ts';
+import type { Roles } from '../roles/roles.ts';
+import { usernamePattern } from '../schema.ts';
+import type { Logins } from '../users.ts';
 
 /** An account's second factor, as it moves from one panel to another. */
 export interface MovedFactor {

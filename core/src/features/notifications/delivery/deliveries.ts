@@ -1,16 +1,16 @@
 /** What was told by a channel, and how that went: to be looked at, tried and repeated. */
 import { type Reply, reply } from '@portico/sdk';
 
-import type { Call } from '../../platform/call.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Database } from '../../platform/database/database.ts';
-import { fail } from '../../platform/errors.ts';
-import { channelOf, resource } from './channels.ts';
+import type { Call } from '../../../platform/call.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Database } from '../../../platform/database/database.ts';
+import { fail } from '../../../platform/errors.ts';
+import { channelOf, resource } from '../channels/channels.ts';
+import type { DeliveryRow } from '../entities.ts';
+import type { DeliveryQuery, DeliveryView } from '../schema.ts';
+import type { Store } from '../store.ts';
 import { type Courier, messageOf } from './courier.ts';
-import type { DeliveryRow } from './entities.ts';
 import { compose, messageId } from './message.ts';
-import type { DeliveryQuery, DeliveryView } from './schema.ts';
-import type { Store } from './store.ts';
 
 export interface DeliveriesOptions {
     readonly db: Database;

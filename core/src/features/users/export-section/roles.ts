@@ -4,15 +4,15 @@ import { isDeepStrictEqual } from 'node:util';
 import { joi, type Value } from '@portico/sdk';
 import type Joi from 'joi';
 
-import type { Entry, Ground, Incoming, Reading, Section } from '../../engine/section.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Transaction } from '../../platform/database/database.ts';
-import { fail } from '../../platform/errors.ts';
-import { requireAll, requireProof } from './authority.ts';
-import { RoleEntity, UserEntity } from './entities.ts';
-import { fixedRoles } from './permissions.ts';
-import type { Roles, RoleView } from './roles.ts';
-import { permissionPattern, roleNamePattern } from './schema.ts';
+import type { Entry, Ground, Incoming, Reading, Section } from '../../../engine/section.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Transaction } from '../../../platform/database/database.ts';
+import { fail } from '../../../platform/errors.ts';
+import { requireAll, requireProof } from '../accounts/authority.ts';
+import { RoleEntity, UserEntity } from '../entities.ts';
+import { fixedRoles } from '../roles/permissions.ts';
+import type { Roles, RoleView } from '../roles/roles.ts';
+import { permissionPattern, roleNamePattern } from '../schema.ts';
 
 export interface RoleSectionOptions {
     readonly roles: Roles;

@@ -1,5 +1,5 @@
 /** What a new password must be: long enough, and none of the first that anybody would try. No rules of composition. */
-import { invalid } from '../../platform/errors.ts';
+import { invalid } from '../../../platform/errors.ts';
 import { commonWords, walks } from './common-passwords.ts';
 
 const leastCharacters = 10;

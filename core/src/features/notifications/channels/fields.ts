@@ -1,10 +1,10 @@
 /** What each type of channel needs, held against what came in; the rest of the file knows no type's fields. */
-import type { Invalid } from '../../platform/errors.ts';
-import { OutboundFailure } from '../../platform/outbound/failure.ts';
-import { readTarget, readUrl } from '../../platform/outbound/target.ts';
-import { type EmailFields, type EmailSecurity, usualPorts } from './email.ts';
-import type { ChannelUpdate } from './schema.ts';
-import { newSecret, readSecret, type WebhookFields } from './webhook.ts';
+import type { Invalid } from '../../../platform/errors.ts';
+import { OutboundFailure } from '../../../platform/outbound/failure.ts';
+import { readTarget, readUrl } from '../../../platform/outbound/target.ts';
+import { type EmailFields, type EmailSecurity, usualPorts } from '../delivery/email.ts';
+import { newSecret, readSecret, type WebhookFields } from '../delivery/webhook.ts';
+import type { ChannelUpdate } from '../schema.ts';
 
 /** Fields of a channel with its secret, checked. */
 export type Settled =

@@ -2,10 +2,10 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import * as fc from 'fast-check';
 
-import { canonicalJson } from '../../../../core/src/features/audit/chain/canonical.ts';
-import { changesOf } from '../../../../core/src/features/audit/changes.ts';
-import { clean } from '../../../../core/src/features/audit/search/text.ts';
-import { callerOf } from '../../../../core/src/platform/caller-address.ts';
+import { canonicalJson } from '../../../../../core/src/features/audit/chain/canonical.ts';
+import { changesOf } from '../../../../../core/src/features/audit/entry/changes.ts';
+import { clean } from '../../../../../core/src/features/audit/entry/text.ts';
+import { callerOf } from '../../../../../core/src/platform/caller-address.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

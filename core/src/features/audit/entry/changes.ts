@@ -1,6 +1,6 @@
 /** What a change did, in a form that is safe to keep for years: only the fields that changed, secrets masked, depth and size bounded. */
-import { canonicalJson } from './chain/canonical.ts';
-import { clean } from './search/text.ts';
+import { canonicalJson } from '../chain/canonical.ts';
+import { clean } from './text.ts';
 
 const mask = '[masked]';
 /** Keys whose value is a secret, in any spelling; `keyId` and the like are names of keys, not keys. */

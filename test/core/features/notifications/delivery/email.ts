@@ -9,12 +9,12 @@ import {
     createEmailSender,
     type EmailFields,
     senderPattern
-} from '../../../../core/src/features/notifications/email.ts';
-import { compose, type Message } from '../../../../core/src/features/notifications/message.ts';
-import type { Attempt } from '../../../../core/src/features/notifications/sender.ts';
-import { createOutbound } from '../../../../core/src/platform/outbound/client.ts';
-import { type MailServer, type MailServerOptions, openMailServer } from '../../../support/mail-server.ts';
-import { until } from '../../../support/notifying.ts';
+} from '../../../../../core/src/features/notifications/delivery/email.ts';
+import { compose, type Message } from '../../../../../core/src/features/notifications/delivery/message.ts';
+import type { Attempt } from '../../../../../core/src/features/notifications/delivery/sender.ts';
+import { createOutbound } from '../../../../../core/src/platform/outbound/client.ts';
+import { type MailServer, type MailServerOptions, openMailServer } from '../../../../support/mail-server.ts';
+import { until } from '../../../../support/notifying.ts';
 
 export const lab = Lab.script();
 const { afterEach, describe, it } = lab;

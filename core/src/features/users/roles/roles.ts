@@ -1,14 +1,14 @@
 /** Roles: three that are fixed, and sets of permissions that somebody made. All are in memory, since every request asks. */
 import { type Reply, reply } from '@portico/sdk';
 
-import type { Call, Caller } from '../../platform/call.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Database, Transaction } from '../../platform/database/database.ts';
-import { fail, invalid } from '../../platform/errors.ts';
-import { requireAll, requireProof } from './authority.ts';
-import { RoleEntity, UserEntity } from './entities.ts';
+import type { Call, Caller } from '../../../platform/call.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Database, Transaction } from '../../../platform/database/database.ts';
+import { fail, invalid } from '../../../platform/errors.ts';
+import { requireAll, requireProof } from '../accounts/authority.ts';
+import { requireVersion } from '../accounts/version.ts';
+import { RoleEntity, UserEntity } from '../entities.ts';
 import { type FixedRole, fixedRoles, type Permissions } from './permissions.ts';
-import { requireVersion } from './version.ts';
 
 /** A role as the API shows it. */
 export interface RoleView {

@@ -1,10 +1,10 @@
 /** The accounts as every request sees them: in memory, as of the last commit, and the one place where a password is compared. */
-import type { Clock } from '../../platform/clock.ts';
-import type { Database, Transaction } from '../../platform/database/database.ts';
-import { UserEntity } from './entities.ts';
-import { checkPassword } from './password-policy.ts';
-import type { Passwords } from './passwords.ts';
-import type { Roles } from './roles.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Database, Transaction } from '../../../platform/database/database.ts';
+import { UserEntity } from '../entities.ts';
+import { checkPassword } from '../passwords/password-policy.ts';
+import type { Passwords } from '../passwords/passwords.ts';
+import type { Roles } from '../roles/roles.ts';
 
 /** One account as of now. A change of anything in it makes a new object, so a holder can tell by identity. */
 export interface Account {

@@ -3,17 +3,17 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { type Reply, reply } from '@portico/sdk';
 
-import type { Call } from '../../platform/call.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Database } from '../../platform/database/database.ts';
-import { fail, type Invalid, invalid } from '../../platform/errors.ts';
-import type { Keyring } from '../../platform/keyring.ts';
-import type { EmailFields } from './email.ts';
-import type { ChannelRow } from './entities.ts';
+import type { Call } from '../../../platform/call.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Database } from '../../../platform/database/database.ts';
+import { fail, type Invalid, invalid } from '../../../platform/errors.ts';
+import type { Keyring } from '../../../platform/keyring.ts';
+import type { EmailFields } from '../delivery/email.ts';
+import type { WebhookFields } from '../delivery/webhook.ts';
+import type { ChannelRow } from '../entities.ts';
+import type { ChannelCreate, ChannelUpdate, ChannelView } from '../schema.ts';
+import type { Store } from '../store.ts';
 import { settle, type Settled } from './fields.ts';
-import type { ChannelCreate, ChannelUpdate, ChannelView } from './schema.ts';
-import type { Store } from './store.ts';
-import type { WebhookFields } from './webhook.ts';
 
 /** Label under which secrets are sealed. */
 const label = 'notifications';

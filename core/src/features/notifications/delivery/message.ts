@@ -1,7 +1,7 @@
 /** What is told, bounded and without secrets, in the form in which it is kept and sent. */
 import { randomBytes } from 'node:crypto';
 
-import { maskKeys } from '../../platform/log.ts';
+import { maskKeys } from '../../../platform/log.ts';
 
 const severities = ['info', 'warning', 'error'] as const;
 

@@ -4,13 +4,13 @@
  */
 import { setImmediate as breathe } from 'node:timers/promises';
 
-import type { Database } from '../../platform/database/database.ts';
-import { Writer } from '../../platform/database/writer.ts';
-import type { Chain } from './chain/chain.ts';
-import { genesis } from './chain/head.ts';
-import type { AuditKeys, CheckpointRow } from './chain/keys.ts';
-import { type EntryRow, hashOf } from './chain/row.ts';
-import { blockSize } from './search/indexer.ts';
+import type { Database } from '../../../platform/database/database.ts';
+import { Writer } from '../../../platform/database/writer.ts';
+import { type EntryRow, hashOf } from '../entry/row.ts';
+import { blockSize } from '../search/indexer.ts';
+import type { Chain } from './chain.ts';
+import { genesis } from './head.ts';
+import type { AuditKeys, CheckpointRow } from './keys.ts';
 
 /** Entries in one transaction: a few milliseconds. */
 const chunk = 250;
