@@ -138,7 +138,7 @@ const LAYERS = [
 const error = (name, comment, from, to) => ({ name, severity: 'error', comment, from, to });
 
 // hapi's edge: where requests come in. Everything else speaks the core's own errors and types.
-const EDGE = `^core/src/(server|plugins/runtime)/|^core/src/(plugins/manager|engine)/routes\\.ts$|^${FEATURE}routes\\.ts$|^test/`;
+const EDGE = `^core/src/(server|plugins/runtime)/|^core/src/(plugins/manager/routes|engine)/routes\\.ts$|^${FEATURE}routes\\.ts$|^test/`;
 const inOneOf = (patterns) => patterns.map((pattern) => `^${pattern}`);
 
 module.exports = {

@@ -25,8 +25,8 @@ import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Keyring } from '../platform/keyring.ts';
 import type { Logger } from '../platform/log.ts';
-import { Catalogue, type CatalogueOptions } from '../plugins/manager/catalogue.ts';
-import type { Installer } from '../plugins/manager/installer.ts';
+import type { Installer } from '../plugins/manager/install/installer.ts';
+import { Catalogue, type CatalogueOptions } from '../plugins/manager/settings/portable-plugins.ts';
 import type { Serving } from './proxy.ts';
 
 export interface TransferParts {

@@ -16,7 +16,7 @@ import { taskEntities, taskMigrations } from '../features/tasks/entities.ts';
 import { userEntities, userMigrations } from '../features/users/entities.ts';
 import { databaseName } from '../platform/data-dir.ts';
 import { type Database, openDatabase } from '../platform/database/database.ts';
-import { pluginEntities, pluginMigrations } from '../plugins/manager/entities.ts';
+import { pluginEntities, pluginMigrations } from '../plugins/manager/records/entities.ts';
 import { pluginHostEntities, pluginHostMigrations } from '../plugins/runtime/entities.ts';
 import { idempotencyEntities, idempotencyMigrations } from '../server/http/idempotency/entities.ts';
 

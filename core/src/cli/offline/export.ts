@@ -12,8 +12,8 @@ import { createKeptPlugins } from '../../features/import-export/plugins/kept.ts'
 import type { PluginCatalogue } from '../../features/import-export/ports.ts';
 import type { ExportRequest, ImportExport } from '../../features/import-export/service.ts';
 import type { Call } from '../../platform/call.ts';
-import { knownFromRecords } from '../../plugins/manager/catalogue.ts';
-import { Records } from '../../plugins/manager/records.ts';
+import { Records } from '../../plugins/manager/records/records.ts';
+import { knownFromRecords } from '../../plugins/manager/settings/portable-plugins.ts';
 
 export type OfflineExportParts = Omit<
     TransferParts,

@@ -3,12 +3,12 @@ import type { LockEntry, PluginPackage } from '@portico/registry';
 import { isFailure } from '@portico/sdk';
 
 import { fail } from '../../platform/errors.ts';
-import { askedOf, beyond } from '../../plugins/manager/capabilities.ts';
-import type { Decision } from '../../plugins/manager/data-folders.ts';
-import { installFailed } from '../../plugins/manager/failures.ts';
-import type { PluginRecord } from '../../plugins/manager/plugin.ts';
-import { newRecord } from '../../plugins/manager/records.ts';
-import { sourceOf } from '../../plugins/manager/rollback-source.ts';
+import { askedOf, beyond } from '../../plugins/manager/consent/capabilities.ts';
+import type { Decision } from '../../plugins/manager/data/data-folders.ts';
+import { installFailed } from '../../plugins/manager/install/install-failure.ts';
+import type { PluginRecord } from '../../plugins/manager/records/plugin.ts';
+import { newRecord } from '../../plugins/manager/records/records.ts';
+import { sourceOf } from '../../plugins/manager/rollback/rollback-source.ts';
 import { Complaint } from '../complaint.ts';
 import type { InstallOrder, Wished } from '../plugin/plugin-admin.ts';
 import type { Folder, Lying } from './folder.ts';

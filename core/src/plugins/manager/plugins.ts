@@ -11,18 +11,23 @@ import type { GenerationTiming } from '../runtime/generation.ts';
 import { createPluginHost } from '../runtime/host.ts';
 import { Blame, isDeparture } from '../runtime/isolation/error-owner.ts';
 import type { PluginHostPorts } from '../runtime/ports.ts';
-import { Boots } from './crash-loop.ts';
-import { PluginData } from './data-folders.ts';
-import { fragmentDrop } from './fragment-drop.ts';
-import { checksOf, PluginHealth } from './health.ts';
-import { createInstaller, type Installer, type InstallerPorts, type KeptSettings } from './installer.ts';
-import { Lifecycle, type LifecycleEvents, type LifecycleOptions } from './lifecycle.ts';
-import { npmSetting } from './npm-setting.ts';
-import { type DeclaredPermission, permissionsOf } from './permissions.ts';
-import { placesOf } from './places.ts';
-import { Prover } from './plugin-settings.ts';
-import { Records } from './records.ts';
-import { createPluginService, type PluginService } from './service.ts';
+import { PluginData } from './data/data-folders.ts';
+import {
+    createInstaller,
+    type Installer,
+    type InstallerPorts,
+    type KeptSettings
+} from './install/installer.ts';
+import { npmSetting } from './install/npm-setting.ts';
+import { Boots } from './reconciler/crash-loop.ts';
+import { fragmentDrop } from './reconciler/fragment-drop.ts';
+import { checksOf, PluginHealth } from './reconciler/health.ts';
+import { Lifecycle, type LifecycleEvents, type LifecycleOptions } from './reconciler/lifecycle.ts';
+import { placesOf } from './reconciler/places.ts';
+import { type DeclaredPermission, permissionsOf } from './records/permissions.ts';
+import { Records } from './records/records.ts';
+import { createPluginService, type PluginService } from './routes/service.ts';
+import { Prover } from './settings/plugin-settings.ts';
 
 export interface PluginsOptions {
     readonly config: Pick<Config, 'dataDir' | 'pluginDirs' | 'nodeModules' | 'npmRegistry' | 'safeMode'>;

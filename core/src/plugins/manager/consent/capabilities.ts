@@ -1,0 +1,91 @@
+/** What a plugin asks for, against what it may. */
+import type { Manifest } from '@portico/registry';
+
+import type { Capabilities } from '../../runtime/generation.ts';
+
+const lists = [
+    'exec',
+    'users',
+    'files',
+    'network',
+    'sockets',
+    'collect',
+    'taps',
+    'public',
+    'direct'
+] as const;
+/** Each one covers those before it, but for `own`, which `read` does not cover. */
+const hostsCover: Readonly<Record<string, readonly string[]>> = {
+    own: ['own'],
+    read: ['read'],
+    write: ['own', 'read', 'write']
+};
+const certificatesCover: Readonly<Record<string, readonly string[]>> = {
+    read: ['read'],
+    write: ['read', 'write']
+};
+
+/** What the manifest asks for; nothing is asked for by one that says nothing. */
+export const askedOf = ({ capabilities = {} }: Pick<Manifest, 'capabilities'>): Capabilities => capabilities;
+
+/** What of `asked` none of `covers` holds; null when nothing is left. */
+export function beyond(asked: Capabilities, ...covers: readonly Capabilities[]): Capabilities | null {
+    const rest: Record<string, unknown> = {};
+    for (const name of lists) {
+        const left = entriesBeyond(
+            asked[name],
+            covers.map((cover) => cover[name])
+        );
+        if (left.length > 0) {
+            rest[name] = left;
+        }
+    }
+    const api = Object.fromEntries(
+        (['read', 'write'] as const)
+            .map((side) => [
+                side,
+                entriesBeyond(
+                    asked.api?.[side],
+                    covers.map((cover) => cover.api?.[side])
+                )
+            ])
+            .filter(([, left]) => (left?.length ?? 0) > 0)
+    );
+    if (Object.keys(api).length > 0) {
+        rest['api'] = api;
+    }
+    if (
+        asked.hosts !== undefined &&
+        !covers.some(({ hosts = '' }) => hostsCover[hosts]?.includes(asked.hosts ?? '') === true)
+    ) {
+        rest['hosts'] = asked.hosts;
+    }
+    if (
+        asked.certificates !== undefined &&
+        !covers.some(
+            ({ certificates = '' }) =>
+                certificatesCover[certificates]?.includes(asked.certificates ?? '') === true
+        )
+    ) {
+        rest['certificates'] = asked.certificates;
+    }
+    if (asked.pages === true && !covers.some(({ pages }) => pages === true)) {
+        rest['pages'] = true;
+    }
+    return Object.keys(rest).length === 0 ? null : rest;
+}
+
+/** What `setup` was judged by: a change of these shows only when the plugin is set up anew. */
+export function bindsSetup(before: Capabilities, after: Capabilities): boolean {
+    const part = ({ taps = [], public: reasons = [], pages }: Capabilities): string =>
+        JSON.stringify([[...taps].sort(), [...reasons].sort(), pages === true]);
+    return part(before) !== part(after);
+}
+
+function entriesBeyond(
+    asked: readonly string[] = [],
+    covers: readonly (readonly string[] | undefined)[]
+): readonly string[] {
+    const held = new Set(covers.flatMap((cover) => cover ?? []));
+    return held.has('*') ? [] : asked.filter((entry) => !held.has(entry));
+}

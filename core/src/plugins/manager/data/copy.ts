@@ -1,0 +1,121 @@
+/** Copies a plugin's data, in a child process; refuses before it begins when there is no room. */
+import { fork } from 'node:child_process';
+import { lstat, readdir, rm, statfs } from 'node:fs/promises';
+import { dirname, extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { fail } from '../../../platform/errors.ts';
+
+/** What the child is told. */
+export interface CopyJob {
+    readonly from: string;
+    /** Not there yet; the folder that it lies in is. */
+    readonly to: string;
+    /** Whether the database may be written to meanwhile. */
+    readonly isOpen: boolean;
+}
+
+export type CopyAnswer =
+    { readonly done: true } | { readonly failed: { readonly code: string; readonly message: string } };
+
+export interface CopyOptions extends CopyJob {
+    readonly signal?: AbortSignal;
+    /** Bytes that are free where it goes; default: what the file system says. */
+    readonly free?: () => Promise<number>;
+}
+
+/** Bytes that are left to the rest of the panel. */
+const reserve = 64 * 1024 * 1024;
+const complaint = 2000;
+
+/**
+ * Makes a copy that is on the disk when the promise settles. What was made of it is deleted when it fails.
+ * @throws STORAGE_FULL 50700 before anything is copied when there is no room, or when it runs out; the signal's reason
+ */
+export async function copyData({
+    from,
+    to,
+    isOpen,
+    signal,
+    free = () => freeBytes(dirname(to))
+}: CopyOptions): Promise<void> {
+    signal?.throwIfAborted();
+    const [needed, left] = [await sizeOf(from), await free()];
+    if (needed + reserve > left) {
+        throw full(
+            `A copy of the plugin's data needs ${mebi(needed)} MiB, and ${mebi(left)} MiB are free; nothing was changed`
+        );
+    }
+    try {
+        await inChild({ from, to, isOpen }, signal);
+    } catch (error) {
+        await rm(to, { recursive: true, force: true });
+        throw error;
+    }
+}
+
+/** Bytes of all files below a folder; 0 when it is not there. */
+export async function sizeOf(folder: string): Promise<number> {
+    let bytes = 0;
+    for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
+        const path = join(folder, entry.name);
+        bytes += entry.isDirectory()
+            ? await sizeOf(path)
+            : ((await lstat(path).catch(() => null))?.size ?? 0);
+    }
+    return bytes;
+}
+
+async function freeBytes(folder: string): Promise<number> {
+    const { bavail, bsize } = await statfs(folder);
+    return bavail * bsize;
+}
+
+function full(message: string): Error {
+    return fail.STORAGE_FULL(null, { message });
+}
+
+const mebi = (bytes: number): number => Math.ceil(bytes / 1024 / 1024);
+
+function inChild(job: CopyJob, signal: AbortSignal | undefined): Promise<void> {
+    const conditions = process.execArgv.flatMap((each, index, all) =>
+        /^(--conditions=|-C=)/.test(each)
+            ? [each]
+            : /^(--conditions|-C)$/.test(each)
+              ? [each, all[index + 1] ?? '']
+              : []
+    );
+    const child = fork(
+        fileURLToPath(new URL(`./copy-child${extname(import.meta.url)}`, import.meta.url)),
+        [],
+        {
+            env: {},
+            execArgv: [...conditions, '--disable-warning=ExperimentalWarning'],
+            stdio: ['ignore', 'ignore', 'pipe', 'ipc']
+        }
+    );
+    const kill = (): void => void child.kill('SIGKILL');
+    signal?.addEventListener('abort', kill, { once: true });
+    let last = '';
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (last = (last + text).slice(-complaint)));
+    return new Promise<void>((resolve, reject) => {
+        let answer: CopyAnswer | null = null;
+        child.on('message', (message: CopyAnswer) => {
+            answer = message;
+        });
+        child.on('error', reject);
+        child.on('close', () => {
+            signal?.removeEventListener('abort', kill);
+            if (answer !== null && 'done' in answer) {
+                resolve();
+            } else if (signal?.aborted === true) {
+                reject(signal.reason as Error);
+            } else if (answer !== null && ['ENOSPC', 'EDQUOT'].includes(answer.failed.code)) {
+                reject(full("There is no space left for a copy of the plugin's data; nothing was changed"));
+            } else {
+                reject(new Error(`The plugin's data could not be copied: ${answer?.failed.message ?? last}`));
+            }
+        });
+        child.send(job, (error) => (error === null ? undefined : kill()));
+    });
+}

@@ -1,0 +1,29 @@
+/** What the registry says of a package, in the words of the API. */
+import { InstallFailure } from '@portico/registry';
+
+import { fail, invalid } from '../../../platform/errors.ts';
+
+/** Passes on what is no failure of an install. A cancelled one stays what it is: its task knows. */
+export function installFailed(error: unknown): never {
+    if (!(error instanceof InstallFailure)) {
+        throw error;
+    }
+    const { code, message, failure } = error;
+    switch (code) {
+        case 'SPEC_REFUSED':
+            throw invalid({ path: 'package', message });
+        case 'PACKAGE_NOT_FOUND':
+            throw fail.NOT_FOUND({ cause: code }, { message, cause: error });
+        case 'REGISTRY_UNREACHABLE':
+            throw fail.NOT_READY({ cause: code }, { message, cause: error });
+        case 'STORAGE_FULL':
+            throw fail.STORAGE_FULL(null, { message, cause: error });
+        case 'CANCELLED':
+            throw error;
+        default:
+            throw fail.PACKAGE_REFUSED(
+                { cause: failure?.code ?? code, stage: failure?.stage ?? 'discovered' },
+                { message, cause: error }
+            );
+    }
+}

@@ -1,0 +1,80 @@
+/** What lies on the disk: one package for each name, the others with the reason why they are passed over. No code of theirs runs. */
+import { basename } from 'node:path';
+
+import type { Found, Place, PluginPackage, Registry, Skipped } from '@portico/registry';
+
+import type { PluginFailure } from '../records/plugin.ts';
+
+/** A package that has a name of its own. */
+export interface Seen {
+    readonly name: string;
+    readonly found: Found;
+    /** Null when its manifest cannot be read. */
+    readonly plugin: PluginPackage | null;
+    /** Why it cannot start; null when it can. */
+    readonly obstacle: Omit<PluginFailure, 'at'> | null;
+}
+
+/** A package whose name another one has. */
+export interface PassedOver extends Seen {
+    readonly obstacle: Omit<PluginFailure, 'at'>;
+}
+
+export interface Survey {
+    readonly seen: readonly Seen[];
+    /** Names, each after what it requires. */
+    readonly order: readonly string[];
+    readonly passedOver: readonly PassedOver[];
+    readonly skipped: readonly Skipped[];
+}
+
+/** Looks into every place. */
+export async function survey(
+    registry: Pick<Registry, 'discover' | 'resolve'>,
+    places: readonly Place[]
+): Promise<Survey> {
+    const { found, skipped } = await registry.discover(places);
+    const { order, unresolved } = registry.resolve(
+        found.flatMap(({ result }) => ('plugin' in result ? [result.plugin] : []))
+    );
+    const all = found.map((each): Seen => {
+        if ('fault' in each.result) {
+            return {
+                name: each.lock?.name ?? basename(each.folder),
+                found: each,
+                plugin: null,
+                obstacle: { stage: 'discovered', ...each.result.fault }
+            };
+        }
+        const { plugin } = each.result;
+        const why = unresolved.find((one) => one.plugin === plugin);
+        return {
+            name: plugin.manifest.name,
+            found: each,
+            plugin,
+            obstacle: why === undefined ? null : { stage: 'resolved', code: why.code, message: why.message }
+        };
+    });
+    const taken = new Set<string>();
+    const [seen, passedOver]: [Seen[], PassedOver[]] = [[], []];
+    // A package that can be used has its name before a folder that merely is called so.
+    for (const each of [
+        ...all.filter(({ plugin }) => plugin !== null),
+        ...all.filter(({ plugin }) => plugin === null)
+    ]) {
+        if (taken.has(each.name)) {
+            passedOver.push({
+                ...each,
+                obstacle: each.obstacle ?? {
+                    stage: 'resolved',
+                    code: 'NAME_TAKEN',
+                    message: `Another package has the name ${each.name}`
+                }
+            });
+        } else {
+            taken.add(each.name);
+            seen.push(each);
+        }
+    }
+    return { seen, order: order.map(({ manifest }) => manifest.name), passedOver, skipped };
+}

@@ -1,0 +1,53 @@
+/** Which data a version begins with: those of now, unless they cannot be read by it. */
+import type { LockEntry, PluginPackage } from '@portico/registry';
+
+import { fail } from '../../../platform/errors.ts';
+import type { PluginData } from '../data/data-folders.ts';
+import type { PluginDataRow } from '../records/entities.ts';
+
+export interface WayBack {
+    readonly data: Pick<PluginData, 'rowOf' | 'earlierOf' | 'migrationsOf'>;
+    readonly name: string;
+    readonly plugin: PluginPackage;
+    readonly entry: LockEntry;
+    /** An admin gives up what was changed since. */
+    readonly restoreData: boolean;
+}
+
+/**
+ * The data that a version is to begin with; null when there are none. To an earlier version belong the data of now as long as nothing was migrated
+ * since: then nothing is lost. Otherwise its own, as it left them, unless a change was accepted since.
+ *
+ * @throws DATA_AHEAD 40911
+ */
+export function sourceOf({ data, name, plugin, entry, restoreData }: WayBack): PluginDataRow | null {
+    const owner = { name, package: plugin.package };
+    const now = data.rowOf(owner);
+    const then = data.earlierOf(owner, entry.folder);
+    if (now === null || then === null) {
+        return now;
+    }
+    if (restoreData) {
+        return then;
+    }
+    const known = data.migrationsOf(then);
+    const ahead = data.migrationsOf(now).filter((migration) => !known.includes(migration));
+    if (ahead.length === 0) {
+        return now;
+    }
+    if (now.accepted) {
+        throw fail.DATA_AHEAD(
+            {
+                plugin: name,
+                from: now.version,
+                to: entry.version,
+                migrations: ahead,
+                earlier: new Date(then.createdAt).toISOString()
+            },
+            {
+                message: `${name} ${now.version} has migrated its data (${ahead.join(', ')}) and accepted changes since, which ${entry.version} cannot read. restoreData: true goes back to the data as ${entry.version} left them, and gives up every change since`
+            }
+        );
+    }
+    return then;
+}

@@ -1,0 +1,179 @@
+/** `/api/plugins`: what is there, what is decided about it, and what the registry offers. */
+import { joi, reply } from '@portico/sdk';
+
+import { taskView } from '../../../features/tasks/schema.ts';
+import type { Call } from '../../../platform/call.ts';
+import { fail, invalid } from '../../../platform/errors.ts';
+import { json, type Route } from '../../../server/http/route.ts';
+import type { Installer } from '../install/installer.ts';
+import {
+    offerView,
+    pluginDetail,
+    pluginInstall,
+    pluginInstallQuery,
+    pluginParams,
+    pluginQuery,
+    pluginRemoveQuery,
+    type PluginUpdate,
+    pluginUpdate,
+    pluginUpdateQuery,
+    pluginView
+} from './schema.ts';
+import type { PluginService } from './service.ts';
+
+const base = '/api/plugins';
+const resource = 'plugins';
+/** A plugin may take its time to stop and to start. */
+const changeSeconds = 180;
+const offersSeconds = 330;
+
+/** An archive, as npm packs it. */
+const archives = { types: ['application/gzip', 'application/octet-stream'], maxBytes: 64 * 1024 * 1024 };
+
+export function pluginRoutes(plugins: PluginService, installer: Installer): Route[] {
+    type Change = { readonly params: { readonly name: string }; readonly payload: PluginUpdate } & Call;
+    /** The version that is there, sent back, is no wish. */
+    const changeVersion = (request: Change): Promise<unknown> | null => {
+        const { version, enabled, grants, settings, force, restoreData, adopt } = request.payload;
+        if (version === undefined || version === plugins.versionOf(request.params.name)) {
+            return null;
+        }
+        if (adopt === true || enabled === false) {
+            throw invalid({
+                path: adopt === true ? 'adopt' : 'enabled',
+                message: `${adopt === true ? 'adopt' : 'enabled'} and version are two changes, which do not go together`
+            });
+        }
+        if (request.actor.kind !== 'system' && !request.actor.fresh) {
+            throw fail.STEP_UP_REQUIRED(); // other code is an install
+        }
+        return installer
+            .change(request.params.name, { version, enabled, grants, settings, force, restoreData }, request)
+            .then((task) => reply.accepted(task));
+    };
+    return [
+        json({
+            method: 'GET',
+            path: base,
+            id: 'plugins.list',
+            fails: ['TOOL_MISSING'],
+            access: 'plugins:read',
+            summary: 'List plugins, or what the npm registry offers',
+            timeoutSeconds: offersSeconds,
+            description:
+                'All that are known, in the order in which they start. In safe mode the answer has the header `X-Portico-Safe-Mode`, and the message says why and how to leave it',
+            validate: { query: pluginQuery },
+            returns: joi.array().items(joi.alternatives(pluginView, offerView)),
+            handler: ({ query, signal }) =>
+                (query.available === 'true' ? plugins.offers(signal) : plugins.list()) as never
+        }),
+        json({
+            method: 'GET',
+            path: `${base}/{name}`,
+            id: 'plugins.get',
+            fails: ['PLUGIN_NOT_FOUND'],
+            access: 'plugins:read',
+            summary: 'Read a plugin with its settings',
+            timeoutSeconds: 30,
+            validate: { params: pluginParams },
+            returns: pluginDetail,
+            handler: ({ params }) => plugins.get(params.name) as never
+        }),
+        json({
+            method: 'PUT',
+            path: `${base}/{name}`,
+            id: 'plugins.update',
+            access: 'plugins:manage',
+            audit: { action: 'update', resource },
+            summary: 'Enable, disable or configure a plugin, or grant it what it asks for',
+            timeoutSeconds: changeSeconds,
+            answers: [200, 202],
+            fails: [
+                'PLUGIN_NOT_FOUND',
+                'CONSENT_REQUIRED',
+                'DATA_AHEAD',
+                'IN_USE',
+                'STEP_UP_REQUIRED',
+                'PLUGIN_FAILED'
+            ],
+            description:
+                'With another `version` it is a task, `plugin.upgrade` or `plugin.rollback`, without one failed request. Otherwise it answers when it is done, with the state that came of it: a plugin that fails to start is answered with 200, the state `failed` and the reason',
+            validate: { params: pluginParams, query: pluginUpdateQuery, payload: pluginUpdate },
+            returns: joi.alternatives(pluginDetail, taskView),
+            handler(request) {
+                request.audit({ resourceId: request.params.name });
+                return (changeVersion(request) ??
+                    plugins.update(request.params.name, request.payload, request, {
+                        cascade: request.query.cascade === 'true'
+                    })) as never;
+            }
+        }),
+        json({
+            method: 'POST',
+            path: base,
+            id: 'plugins.install',
+            access: 'plugins:manage',
+            stepUp: true,
+            summary: 'Install a plugin',
+            answers: [202],
+            bytes: archives,
+            timeoutSeconds: offersSeconds,
+            fails: ['IN_USE'],
+            description:
+                'From the npm registry, or an archive that is the body itself. Installing the version that is there again brings its package anew, without one failed request',
+            validate: { query: pluginInstallQuery, payload: pluginInstall },
+            returns: taskView,
+            handler: async (request) => {
+                const { payload, query } = request;
+                if (payload instanceof Uint8Array) {
+                    const { enabled, integrity } = query;
+                    return reply.accepted(
+                        await installer.install(
+                            { tarball: payload, ...(integrity === undefined ? {} : { integrity }) },
+                            { enabled: enabled === undefined ? undefined : enabled === 'true' },
+                            request
+                        )
+                    );
+                }
+                const { package: name, version, integrity, enabled, grants } = payload;
+                return reply.accepted(
+                    await installer.install(
+                        {
+                            package: name,
+                            ...(version === undefined ? {} : { version }),
+                            ...(integrity === undefined ? {} : { integrity })
+                        },
+                        { enabled, grants },
+                        request
+                    )
+                );
+            }
+        }),
+        json({
+            method: 'DELETE',
+            path: `${base}/{name}`,
+            id: 'plugins.remove',
+            access: 'plugins:manage',
+            audit: { action: 'uninstall', resource },
+            summary: 'Uninstall a plugin',
+            timeoutSeconds: changeSeconds,
+            fails: ['PLUGIN_NOT_FOUND', 'IN_USE'],
+            description:
+                'Its data stay unless `purge` is `true`: installed again, the same package finds them, and its settings. The message says what its end let go of',
+            validate: { params: pluginParams, query: pluginRemoveQuery },
+            returns: joi.any().valid(null),
+            handler(request) {
+                request.audit({ resourceId: request.params.name });
+                return installer.remove(
+                    request.params.name,
+                    {
+                        purge: request.query.purge === 'true',
+                        cascade: request.query.cascade === 'true',
+                        force: request.query.force === 'true'
+                    },
+                    request
+                ) as never;
+            }
+        })
+    ];
+}

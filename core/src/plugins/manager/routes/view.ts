@@ -1,0 +1,128 @@
+/** A plugin as the API shows it. */
+import type { Found, PluginPackage } from '@portico/registry';
+import { viewSettings } from '@portico/sdk/host';
+
+import { askedOf, beyond } from '../consent/capabilities.ts';
+import { permissionsOf } from '../records/permissions.ts';
+import type { PluginFailure, PluginRecord, Runtime } from '../records/plugin.ts';
+import type { PluginDetail, PluginView } from './schema.ts';
+
+const worst = ['ok', 'degraded', 'failed'] as const;
+
+/** What a view is made of. */
+export interface Viewed {
+    readonly runtime: Runtime;
+    readonly record: PluginRecord | null;
+    readonly available: string | null;
+    readonly adoptable: string | null;
+}
+
+export function viewOf({ runtime, record, available, adoptable }: Viewed): PluginView {
+    const plugin = runtime.plugin ?? record?.seen ?? null;
+    return {
+        ...packageView(runtime.name, plugin, runtime.found),
+        name: runtime.name,
+        state: runtime.state,
+        enabled: record?.enabled ?? false,
+        capabilities: capabilitiesOf(plugin, record),
+        health: healthOf(runtime),
+        bootMs: runtime.bootMs,
+        failure: failureOf(runtime.failure),
+        quarantinedAt: timeOf(record?.quarantinedAt ?? null),
+        deprecations: [],
+        available,
+        adoptable
+    } as unknown as PluginView;
+}
+
+export function detailOf(viewed: Viewed, settingsSchema: object | null): PluginDetail {
+    const { released } = viewed.runtime;
+    return {
+        ...viewOf(viewed),
+        settings: viewSettings(viewed.record?.settings ?? {}),
+        settingsSchema,
+        refused: (viewed.runtime.generation?.refused() ?? []).map(({ capability, count, at }) => ({
+            capability,
+            count,
+            at: timeOf(at)
+        })),
+        released: released === null ? null : { at: new Date(released.at).toISOString(), ...released.report }
+    } as unknown as PluginDetail;
+}
+
+/** A package whose name another one has. */
+export function passedOverView(
+    {
+        name,
+        found,
+        plugin,
+        obstacle
+    }: {
+        readonly name: string;
+        readonly found: Found;
+        readonly plugin: PluginPackage | null;
+        readonly obstacle: Omit<PluginFailure, 'at'>;
+    },
+    at: number
+): PluginView {
+    return {
+        ...packageView(name, plugin, found),
+        name,
+        state: 'failed',
+        enabled: false,
+        capabilities: capabilitiesOf(plugin, null),
+        health: null,
+        bootMs: null,
+        failure: failureOf({ ...obstacle, at }),
+        quarantinedAt: null,
+        deprecations: [],
+        available: null,
+        adoptable: null
+    } as unknown as PluginView;
+}
+
+function packageView(name: string, plugin: PluginPackage | null, found: Found | null): object {
+    return {
+        package: plugin?.package ?? found?.lock?.package ?? null,
+        version: plugin?.version ?? found?.lock?.version ?? null,
+        title: plugin?.title ?? name,
+        origin: found?.origin ?? null,
+        sdk: plugin?.manifest.sdk ?? null,
+        requires: plugin?.manifest.requires ?? {},
+        optional: plugin?.manifest.optional ?? {},
+        permissions: plugin === null ? [] : permissionsOf(plugin)
+    };
+}
+
+function capabilitiesOf(plugin: PluginPackage | null, record: PluginRecord | null): object {
+    const asked = plugin === null ? {} : askedOf(plugin.manifest);
+    const granted = record?.grants ?? {};
+    return { asked, granted, missing: beyond(asked, granted) };
+}
+
+function healthOf({ health }: Runtime): object | null {
+    if (health === null) {
+        return null;
+    }
+    const state = worst[Math.max(0, ...health.reports.map((report) => worst.indexOf(report.state)))];
+    return {
+        state,
+        at: timeOf(health.at),
+        checks: health.reports.map(({ name, state: own, evidence = null, remedy = null }) => ({
+            name,
+            state: own,
+            evidence,
+            remedy
+        }))
+    };
+}
+
+function failureOf(failure: PluginFailure | null): object | null {
+    return failure === null
+        ? null
+        : { stage: failure.stage, code: failure.code, message: failure.message, at: timeOf(failure.at) };
+}
+
+function timeOf(at: number | null): string | null {
+    return at === null ? null : new Date(at).toISOString();
+}
