@@ -8,7 +8,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { defaultTiming } from '../../core/src/engine/caddy/timing.ts';
-import { keptRevisions } from '../../core/src/engine/revisions.ts';
+import { keptRevisions } from '../../core/src/engine/revisions/revisions.ts';
 import { Client } from '../support/client.ts';
 import { blocksOf, readPage, root } from '../support/markdown.ts';
 import { startPanel, type TestPanel } from '../support/panel.ts';

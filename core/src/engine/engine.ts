@@ -4,15 +4,25 @@ import { type Reply, reply } from '@portico/sdk';
 import type { Call } from '../platform/call.ts';
 import { fail } from '../platform/errors.ts';
 import type { Change, Draft, HostRow, HostState, Outcome } from './change.ts';
-import { type Control, createControl } from './control.ts';
-import { findDrift } from './drift.ts';
-import { createFragments, createFragmentStore, fragmentHandlers, type Fragments } from './fragments.ts';
-import { advancedOf } from './mask.ts';
+import { type Control, createControl } from './control/control.ts';
+import { findDrift } from './control/drift.ts';
+import { translated } from './errors.ts';
+import {
+    createFragments,
+    createFragmentStore,
+    fragmentHandlers,
+    type Fragments
+} from './fragments/fragments.ts';
 import type { EngineConfig, EngineProcess, EngineUpstream } from './port.ts';
 import { canonicalJson, hashOf } from './render/canonical.ts';
 import { explain } from './render/render.ts';
-import { planRestore } from './restore.ts';
-import { createRevisions, type RevisionDetail, type Revisions, type RevisionSummary } from './revisions.ts';
+import { planRestore } from './revisions/restore.ts';
+import {
+    createRevisions,
+    type RevisionDetail,
+    type Revisions,
+    type RevisionSummary
+} from './revisions/revisions.ts';
 import type {
     ControlResult,
     Drift,
@@ -28,7 +38,7 @@ import { Keeper } from './sync/engine-state.ts';
 import type { ApplyPorts, Waiter } from './sync/ports.ts';
 import { type ApplyQueue, createApplyQueue } from './sync/queue.ts';
 import { applyBatch } from './sync/sync.ts';
-import { translated } from './translate.ts';
+import { advancedOf } from './wire/mask.ts';
 
 /** The engine service. Nothing happens before `boot`. */
 export const createEngine = (options: EngineOptions): EngineService => new ProxyEngine(options);

@@ -3,6 +3,7 @@ import { reply } from '@portico/sdk';
 
 import { invalid } from '../platform/errors.ts';
 import { json, type Route, stream } from '../server/http/route.ts';
+import type { EngineService } from './service.ts';
 import {
     configSchema,
     controlSchema,
@@ -15,9 +16,8 @@ import {
     revisionsQuery,
     statusSchema,
     upstreamsSchema
-} from './schema.ts';
-import type { EngineService } from './service.ts';
-import { configView, driftView, revisionView, statusView, summaryView } from './views.ts';
+} from './wire/schema.ts';
+import { configView, driftView, revisionView, statusView, summaryView } from './wire/views.ts';
 
 const resource = 'proxyengine';
 

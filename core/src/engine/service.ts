@@ -6,11 +6,11 @@ import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Logger } from '../platform/log.ts';
 import type { CertificateStore, Engine, HostRow, HostStore, SettingsSource } from './change.ts';
-import type { Difference } from './differences.ts';
+import type { Difference } from './control/differences.ts';
 import type { EngineFolders } from './files/home.ts';
-import type { Fragments } from './fragments.ts';
+import type { Fragments } from './fragments/fragments.ts';
 import type { EngineConfig, EngineDriver, EngineState } from './port.ts';
-import type { RevisionDetail, RevisionSummary, Sealer } from './revisions.ts';
+import type { RevisionDetail, RevisionSummary, Sealer } from './revisions/revisions.ts';
 
 /** What was last tried on the engine. */
 export interface LastApply {

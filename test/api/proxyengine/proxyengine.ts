@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { maskText } from '../../../core/src/engine/mask.ts';
+import { maskText } from '../../../core/src/engine/wire/mask.ts';
 import type { Answer } from '../../support/client.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts';

@@ -4,7 +4,7 @@
  */
 import { viewSettings } from '@portico/sdk/host';
 
-import { createFragmentStore } from '../../engine/fragments.ts';
+import { createFragmentStore } from '../../engine/fragments/fragments.ts';
 import type { Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import { askedOf, beyond } from '../../plugins/manager/consent/capabilities.ts';

@@ -13,7 +13,7 @@ import {
 } from '../port.ts';
 import { askAdmin, parseUpstreams, pingAdmin } from './admin.ts';
 import { createInstance, type EngineInstance } from './instance.ts';
-import { keepWhen, parseConfig, readLast } from './last.ts';
+import { keepWhen, parseConfig, readLast } from './last-config.ts';
 import { type Listener, listenersOf, probeListeners } from './listeners.ts';
 import { readLog } from './log.ts';
 import { capOutput, startConfig, startOf } from './process.ts';

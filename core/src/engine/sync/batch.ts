@@ -5,9 +5,9 @@
 import { isFailure } from '@portico/sdk';
 
 import type { Author, Outcome, Plan } from '../change.ts';
+import { translate } from '../errors.ts';
 import { EngineRejected, EngineUnavailable } from '../port.ts';
-import type { HostDelta } from '../revisions.ts';
-import { translate } from '../translate.ts';
+import type { HostDelta } from '../revisions/revisions.ts';
 import { type Rows, Sketch } from './draft-overlay.ts';
 import { projected } from './engine-context.ts';
 import type { ApplyPorts, Batch, Waiter } from './ports.ts';

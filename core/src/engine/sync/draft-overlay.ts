@@ -1,6 +1,6 @@
 /** The rows as the apply queue sees them: what is committed, and over it what the changes at hand would make of it. */
 import type { Draft, HostRow, Plan } from '../change.ts';
-import { withFragments } from '../fragments.ts';
+import { withFragments } from '../fragments/fragments.ts';
 import type { EngineSettings, SiteCertificate } from '../site.ts';
 
 /** A map over another one that is not touched; each write can be taken back. */

@@ -1,7 +1,7 @@
 /** What the apply queue needs of the rest of the engine service, and what it says of itself. */
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import type { Author, CertificatePem, Change, HostStore, Outcome } from '../change.ts';
-import type { HostDelta } from '../revisions.ts';
+import type { HostDelta } from '../revisions/revisions.ts';
 import type { Rows, Sketch } from './draft-overlay.ts';
 import type { Serving } from './served-state.ts';
 

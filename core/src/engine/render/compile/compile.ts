@@ -1,6 +1,6 @@
 /** The engine's whole configuration from profiles and names. */
 import { adminConfig } from '../../files/home.ts';
-import { fragmentApps } from '../../fragments.ts';
+import { fragmentApps } from '../../fragments/fragments.ts';
 import type { EngineConfig } from '../../port.ts';
 import { plainError } from '../profile/chain.ts';
 import type { CompileContext } from './context.ts';

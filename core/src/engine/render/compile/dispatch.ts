@@ -1,5 +1,5 @@
 /** From a request's Host to a profile: one look-up in the file table, then a few comparisons. */
-import { fragmentHandlers } from '../../fragments.ts';
+import { fragmentHandlers } from '../../fragments/fragments.ts';
 import type { CompileContext, Part } from './context.ts';
 
 /** A plain lower-case DNS name. Nothing that is not one is ever looked up. Groups: the name, and what is behind its first label. */

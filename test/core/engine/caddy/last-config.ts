@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { readLast } from '../../../../core/src/engine/caddy/last.ts';
+import { readLast } from '../../../../core/src/engine/caddy/last-config.ts';
 import { adminConfig, type EngineFolders, engineHome } from '../../../../core/src/engine/files/home.ts';
 
 export const lab = Lab.script();

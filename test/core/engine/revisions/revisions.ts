@@ -1,11 +1,11 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createSiteTable } from '../../../core/src/engine/files/table/table.ts';
-import { keptRevisions } from '../../../core/src/engine/revisions.ts';
-import type { EngineSettings } from '../../../core/src/engine/site.ts';
-import { creates, type FaultyRig, faultyRig, removes, updates } from '../../support/engine-rig.ts';
-import { callOf, person } from '../../support/store.ts';
+import { createSiteTable } from '../../../../core/src/engine/files/table/table.ts';
+import { keptRevisions } from '../../../../core/src/engine/revisions/revisions.ts';
+import type { EngineSettings } from '../../../../core/src/engine/site.ts';
+import { creates, type FaultyRig, faultyRig, removes, updates } from '../../../support/engine-rig.ts';
+import { callOf, person } from '../../../support/store.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

@@ -5,12 +5,12 @@
  */
 import { errors } from '@portico/sdk';
 
-import type { Database, Transaction } from '../platform/database/database.ts';
-import type { Author, Engine, Outcome } from './change.ts';
-import { EngineFragmentEntity } from './entities.ts';
-import { canonicalJson } from './render/canonical.ts';
-import type { Sealer } from './revisions.ts';
-import type { EngineFragments, EngineSettings, PluginFragments } from './site.ts';
+import type { Database, Transaction } from '../../platform/database/database.ts';
+import type { Author, Engine, Outcome } from '../change.ts';
+import { EngineFragmentEntity } from '../entities.ts';
+import { canonicalJson } from '../render/canonical.ts';
+import type { Sealer } from '../revisions/revisions.ts';
+import type { EngineFragments, EngineSettings, PluginFragments } from '../site.ts';
 
 /** Fragments as the rest of the panel uses them. */
 export interface Fragments {

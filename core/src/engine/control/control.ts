@@ -1,12 +1,12 @@
 /** Start, stop, restart, reload and overwrite: what an operator does to the engine, each put on record with the wish that it leaves. */
 import { type Reply, reply } from '@portico/sdk';
 
-import type { Call } from '../platform/call.ts';
-import { fail } from '../platform/errors.ts';
-import { EngineRejected } from './port.ts';
-import type { ControlResult, EngineOptions } from './service.ts';
-import type { Keeper } from './sync/engine-state.ts';
-import { translate, translated } from './translate.ts';
+import type { Call } from '../../platform/call.ts';
+import { fail } from '../../platform/errors.ts';
+import { translate, translated } from '../errors.ts';
+import { EngineRejected } from '../port.ts';
+import type { ControlResult, EngineOptions } from '../service.ts';
+import type { Keeper } from '../sync/engine-state.ts';
 
 /** The part of the service that controls the process. */
 export interface Control {

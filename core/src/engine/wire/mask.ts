@@ -2,10 +2,10 @@
  * Engine configurations and rows without what not everybody may see: hashes, header values, keys, EAB and `advanced`.
  * A text is shown only under a key that is known to be harmless: what a newer engine or a stranger's configuration adds is masked.
  */
-import type { HostRow } from './change.ts';
-import type { EngineConfig } from './port.ts';
-import { canonicalJson } from './render/canonical.ts';
-import type { EngineSettings, Site } from './site.ts';
+import type { HostRow } from '../change.ts';
+import type { EngineConfig } from '../port.ts';
+import { canonicalJson } from '../render/canonical.ts';
+import type { EngineSettings, Site } from '../site.ts';
 
 /** What stands in the place of a masked text. */
 export const maskText = '[masked]';

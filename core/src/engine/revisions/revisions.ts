@@ -2,10 +2,10 @@
  * Revisions and the engine's own state row, on the core's database. A revision holds what it changed, before and after: rows of any kept
  * revision are the rows of now with the later deltas undone, so dropping the oldest never breaks the rest.
  */
-import type { Database, Transaction } from '../platform/database/database.ts';
-import type { Author, HostRow } from './change.ts';
-import { EngineStateEntity, RevisionEntity } from './entities.ts';
-import type { EngineFragments, EngineSettings } from './site.ts';
+import type { Database, Transaction } from '../../platform/database/database.ts';
+import type { Author, HostRow } from '../change.ts';
+import { EngineStateEntity, RevisionEntity } from '../entities.ts';
+import type { EngineFragments, EngineSettings } from '../site.ts';
 
 /** Seals what the database must not show. The core's keyring fits. */
 export interface Sealer {

@@ -1,11 +1,11 @@
 /** What the engine service says, as it goes over the wire: plain data, and masked for whoever may not see secrets. */
-import type { Caller } from '../platform/call.ts';
-import type { HostRow } from './change.ts';
-import { at } from './differences.ts';
-import { maskConfig, maskText, maskRow, maskSettings } from './mask.ts';
-import type { EngineConfig } from './port.ts';
-import type { RevisionDetail, RevisionSummary } from './revisions.ts';
-import type { Drift, EngineStatus } from './service.ts';
+import type { Caller } from '../../platform/call.ts';
+import type { HostRow } from '../change.ts';
+import { at } from '../control/differences.ts';
+import type { EngineConfig } from '../port.ts';
+import type { RevisionDetail, RevisionSummary } from '../revisions/revisions.ts';
+import type { Drift, EngineStatus } from '../service.ts';
+import { maskConfig, maskRow, maskSettings, maskText } from './mask.ts';
 
 /** Whether a caller sees hashes, header values, keys, EAB and `advanced`. */
 export const seesSecrets = (actor: Caller): boolean => actor.fresh && actor.can('engine:secrets');

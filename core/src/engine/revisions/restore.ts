@@ -1,11 +1,11 @@
 /** Rows of an earlier time, as an ordinary change. */
-import type { Call } from '../platform/call.ts';
-import { fail } from '../platform/errors.ts';
-import type { Draft, HostRow, Plan, SettingsSource } from './change.ts';
-import { withFragments } from './fragments.ts';
-import { canonicalJson } from './render/canonical.ts';
+import type { Call } from '../../platform/call.ts';
+import { fail } from '../../platform/errors.ts';
+import type { Draft, HostRow, Plan, SettingsSource } from '../change.ts';
+import { withFragments } from '../fragments/fragments.ts';
+import { canonicalJson } from '../render/canonical.ts';
+import type { EngineSettings } from '../site.ts';
 import type { RevisionDetail } from './revisions.ts';
-import type { EngineSettings } from './site.ts';
 
 export interface Restore {
     readonly target: RevisionDetail;

@@ -1,9 +1,9 @@
 /** The engine as it is against the engine as it was left. */
+import type { SiteTable } from '../files/table/table.ts';
+import { type EngineDriver, EngineUnavailable } from '../port.ts';
+import type { Drift } from '../service.ts';
+import type { Serving } from '../sync/served-state.ts';
 import { differences } from './differences.ts';
-import type { SiteTable } from './files/table/table.ts';
-import { type EngineDriver, EngineUnavailable } from './port.ts';
-import type { Drift } from './service.ts';
-import type { Serving } from './sync/served-state.ts';
 
 /** How many differences are told of each kind. */
 const told = 1000;
