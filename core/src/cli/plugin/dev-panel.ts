@@ -11,6 +11,7 @@ import { engineHome } from '../../engine/files/home.ts';
 import { createPanel, type Panel } from '../../panel.ts';
 import type { Config } from '../../platform/config.ts';
 import { createLog } from '../../platform/log.ts';
+import { Mutex } from '../../platform/mutex.ts';
 import { Complaint } from '../complaint.ts';
 import type { Output } from '../output.ts';
 import { tokenCreate } from '../token-create.ts';
@@ -263,21 +264,21 @@ async function reloadUntil(
     saved: () => Promise<void>
 ): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
-    let running: Promise<void> = Promise.resolve();
+    const runs = new Mutex();
     const watcher = watch(plugin, { recursive: true }, (_event, path) => {
         if (path !== null && !stage.isPassedOver(path)) {
             clearTimeout(timer);
             timer = setTimeout(() => {
-                running = running
-                    .then(saved)
-                    .catch((error: unknown) => void process.stderr.write(`${(error as Error).message}\n`));
+                runs.run(saved).catch(
+                    (error: unknown) => void process.stderr.write(`${(error as Error).message}\n`)
+                );
             }, settleMs);
         }
     });
     await ended;
     clearTimeout(timer);
     watcher.close();
-    await running;
+    await runs.idle();
 }
 
 async function freePort(): Promise<number> {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { Logger } from '../../platform/log.ts';
+import { Mutex } from '../../platform/mutex.ts';
 import { adminConfig, type EngineFolders, engineHome, prepareHome } from '../files/home.ts';
 import {
     type EngineConfig,
@@ -19,7 +20,6 @@ import { readLog } from './log.ts';
 import { capOutput, startConfig, startOf } from './process.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
 import { defaultTiming, type EngineTiming } from './timing.ts';
-import { Turns } from './turns.ts';
 import { validateConfig } from './validation.ts';
 
 export interface CaddyDriverOptions {
@@ -54,8 +54,8 @@ class CaddyDriver implements EngineDriver {
     #last: EngineConfig | null = null;
     #listening: readonly Listener[] = [];
     #asking = new AbortController();
-    readonly #turns = new Turns();
-    #check: Promise<unknown> = Promise.resolve();
+    readonly #process = new Mutex();
+    readonly #checks = new Mutex();
 
     constructor(options: CaddyDriverOptions) {
         this.#options = options;
@@ -72,11 +72,13 @@ class CaddyDriver implements EngineDriver {
         this.#state = this.#message === null ? 'stopped' : 'missing';
         this.#supervisor = createSupervisor(this.#timing, {
             // While something is done to it, whoever does it learns of its death.
-            alive: () => this.#turns.busy || this.#instance.runs(),
+            alive: () => this.#process.busy || this.#instance.runs(),
             answers: async () =>
-                this.#turns.busy || (await pingAdmin(this.#home(), this.#timing.pingMs)) || this.#turns.busy,
+                this.#process.busy ||
+                (await pingAdmin(this.#home(), this.#timing.pingMs)) ||
+                this.#process.busy,
             failed: (reason) => this.#fail(`${reason}${this.#instance.ending()}`),
-            recover: () => this.#turns.take(() => this.#recover()),
+            recover: () => this.#process.run(() => this.#recover()),
             tidy: () => capOutput(this.#home())
         });
     }
@@ -101,7 +103,7 @@ class CaddyDriver implements EngineDriver {
     }
 
     start(base: EngineConfig): Promise<boolean> {
-        return this.#turns.take(async () => {
+        return this.#process.run(async () => {
             this.#base = base;
             if (this.#state === 'running' && this.#instance.runs()) {
                 return false;
@@ -123,7 +125,7 @@ class CaddyDriver implements EngineDriver {
         // The supervisor lets go first, so that a stop that waits in the queue is not raced by a restart.
         this.#supervisor.rest();
         this.#giveUp();
-        return this.#turns.take(async () => {
+        return this.#process.run(async () => {
             this.#supervisor.rest();
             const ran = await this.#instance.stop();
             const missing = this.#instance.missing();
@@ -135,7 +137,7 @@ class CaddyDriver implements EngineDriver {
 
     load(config: EngineConfig): Promise<void> {
         const { signal } = this.#asking;
-        return this.#turns.take(async () => {
+        return this.#process.run(async () => {
             this.#checkAdmin(config);
             signal.throwIfAborted();
             if (this.#isDown()) {
@@ -165,15 +167,12 @@ class CaddyDriver implements EngineDriver {
     }
 
     validate(config: EngineConfig): Promise<void> {
-        const run = async (): Promise<void> => {
+        return this.#checks.run(async () => {
             this.#checkAdmin(config);
             const folders = this.#home();
             prepareHome(folders);
             await validateConfig(folders, this.#instance.binary(), config, this.#closing.signal);
-        };
-        const result = this.#check.then(run, run);
-        this.#check = result.catch(() => undefined);
-        return result;
+        });
     }
 
     async config(): Promise<EngineConfig | null> {
@@ -207,7 +206,7 @@ class CaddyDriver implements EngineDriver {
         this.#closing.abort();
         this.#giveUp();
         this.#listeners.clear();
-        await Promise.allSettled([this.#turns.over(), this.#check]);
+        await Promise.all([this.#process.idle(), this.#checks.idle()]);
     }
 
     /**

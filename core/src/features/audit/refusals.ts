@@ -1,5 +1,6 @@
 /** Refusals that are equal become two entries a minute, and those of strangers stay within a budget: the record tells of a flood and does not become one. */
 import { callerOf } from '../../platform/caller-address.ts';
+import { Mutex } from '../../platform/mutex.ts';
 import type { AuditEntry } from '../../server/http/ports.ts';
 
 /** Entries that strangers cause in a window, the summary included. */
@@ -30,7 +31,7 @@ export class Refusals {
     #budget = anonymousEntries - 1;
     #summary: Repeated | null = null;
     #timer: NodeJS.Timeout | null = null;
-    #flushing: Promise<void> = Promise.resolve();
+    readonly #flushes = new Mutex();
 
     constructor(options: RefusalsOptions) {
         this.#options = options;
@@ -60,8 +61,7 @@ export class Refusals {
 
     /** Ends the window: what was counted becomes entries. Counts that cannot be written stay for the next window. */
     flush(): Promise<void> {
-        this.#flushing = this.#flushing.then(() => this.#flush());
-        return this.#flushing;
+        return this.#flushes.run(() => this.#flush());
     }
 
     async close(): Promise<void> {

@@ -9,6 +9,7 @@ import { Migrator } from '@mikro-orm/migrations';
 import { type EntityManager, MikroORM } from '@mikro-orm/sqlite';
 
 import { fail } from '../errors.ts';
+import { Mutex } from '../mutex.ts';
 import { strangeMigrations } from './migrations.ts';
 
 /** A short transaction. Nothing inside it may wait for a network, a hook, a child process or a timer. */
@@ -115,7 +116,7 @@ class Sqlite implements Database {
     readonly #readers: MikroORM;
     readonly #reader: Native;
     readonly #inside = new AsyncLocalStorage<true>();
-    #tail: Promise<unknown> = Promise.resolve();
+    readonly #writes = new Mutex();
 
     constructor(orm: MikroORM, readers: MikroORM, reader: Native) {
         this.#orm = orm;
@@ -131,9 +132,7 @@ class Sqlite implements Database {
         if (this.#inside.getStore() === true) {
             throw new TypeError('A write inside a write would wait for itself');
         }
-        const run = this.#tail.then(() => this.#inside.run(true, () => this.#transact(work)));
-        this.#tail = run.catch(() => undefined);
-        return run;
+        return this.#writes.run(() => this.#inside.run(true, () => this.#transact(work)));
     }
 
     prepare<P extends readonly unknown[], R>(sql: string): Statement<P, R> {
@@ -141,7 +140,7 @@ class Sqlite implements Database {
     }
 
     async close(): Promise<void> {
-        await this.#tail;
+        await this.#writes.idle();
         if (this.#readers !== this.#orm) {
             await this.#readers.close(true);
         }

@@ -8,6 +8,7 @@ import type { Found, Place, PluginPackage, Registry, Skipped } from '@portico/re
 import type { Clock } from '../../../platform/clock.ts';
 import type { Transaction } from '../../../platform/database/database.ts';
 import type { Logger } from '../../../platform/log.ts';
+import { KeyedMutex } from '../../../platform/mutex.ts';
 import type {
     Generation,
     GenerationOptions,
@@ -26,11 +27,11 @@ import {
     type Runtime
 } from '../records/plugin.ts';
 import { newRecord, type Records } from '../records/records.ts';
+import { BackgroundWork } from './background.ts';
 import { lackOf, restOf } from './desired-state.ts';
 import { type PassedOver, survey } from './inventory.ts';
 import { count } from './quarantine.ts';
 import { interruptedCode, journey, prepareGeneration, type Road, Stopped } from './start.ts';
-import { Turns } from './turns.ts';
 
 /** What others hear of. Must not throw. */
 export interface LifecycleEvents {
@@ -67,7 +68,8 @@ export class Lifecycle {
     readonly #options: LifecycleOptions;
     readonly #road: Road;
     readonly #runtimes = new Map<string, Runtime>();
-    readonly #turns: Turns;
+    readonly #mutex = new KeyedMutex();
+    readonly #background: BackgroundWork;
     readonly #surveyed = Promise.withResolvers<void>();
     /** Names in an order in which each comes after what it requires. */
     #order: readonly string[] = [];
@@ -82,7 +84,9 @@ export class Lifecycle {
         this.records = records;
         this.forgetArea = options.forgetArea;
         this.#options = options;
-        this.#turns = new Turns((error) => options.log.error('Work on a plugin failed', { error }));
+        this.#background = new BackgroundWork((error) =>
+            options.log.error('Work on a plugin failed', { error })
+        );
         this.#road = {
             registry,
             host,
@@ -144,7 +148,7 @@ export class Lifecycle {
 
     /** Runs something when all that was begun before with this plugin has ended. Not to be nested with the same name. */
     withPlugin<T>(name: string, work: () => Promise<T>): Promise<T> {
-        return this.#turns.take(name, () => this.#options.blame.outside(work));
+        return this.#mutex.run(name, () => this.#options.blame.outside(work));
     }
 
     /** Looks at what lies on the disk, and makes records of what is new. What runs goes on as it is. */
@@ -206,7 +210,7 @@ export class Lifecycle {
         }
         // Only what was begun before is waited for, so nothing ever waits in a circle.
         const required = Object.keys(runtime.plugin?.manifest.requires ?? {}).map((other) =>
-            this.#turns.before(other)
+            this.#mutex.idle(other)
         );
         const released = await this.withPlugin(name, async () => {
             await Promise.all(required);
@@ -224,7 +228,7 @@ export class Lifecycle {
         if (runtime !== undefined) {
             runtime.isKnownToRun = runtime.state === 'running';
         }
-        this.dependants(name).forEach((other) => this.#turns.aside(this.settle(other)));
+        this.dependants(name).forEach((other) => this.#background.add(this.settle(other)));
     }
 
     /** Names of those that require a plugin, directly. */
@@ -361,7 +365,7 @@ export class Lifecycle {
     crashed(name: string, error: unknown): void {
         const message = error instanceof Error ? error.message : String(error);
         this.#options.log.error('An error of a plugin that nobody caught', { plugin: name, error });
-        this.#turns.aside(
+        this.#background.add(
             this.withPlugin(name, async () => {
                 const runtime = this.#runtimes.get(name);
                 if (runtime?.generation != null && this.#phase !== 'closing') {
@@ -374,8 +378,9 @@ export class Lifecycle {
     }
 
     /** Resolves when nothing is under way. */
-    idle(): Promise<void> {
-        return this.#turns.idle();
+    async idle(): Promise<void> {
+        await this.#background.idle();
+        await this.#mutex.idle();
     }
 
     /** Stops everything, each before what it requires. */
