@@ -10,7 +10,7 @@ import { createServing } from './composition/proxy.ts';
 import { openStorage } from './composition/storage.ts';
 import type { EngineDriver } from './engine/port.ts';
 import { engineRoutes } from './engine/routes.ts';
-import { createAudit } from './features/audit/audit.ts';
+import { Audit } from './features/audit/audit.ts';
 import { auditRoutes } from './features/audit/routes.ts';
 import { createAuth } from './features/auth/auth.ts';
 import { authRoutes } from './features/auth/routes.ts';
@@ -134,7 +134,7 @@ export async function createPanel({
     let readiness: Readiness = 'starting';
 
     const settings = await createSettings({ db, keyring, config, clock, log });
-    const audit = await createAudit({
+    const audit = await Audit.open({
         db,
         keyring,
         headFile: join(config.dataDir, 'audit.head'),

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { type Audit, createAudit } from '../../core/src/features/audit/audit.ts';
+import { Audit } from '../../core/src/features/audit/audit.ts';
 import { auditEntities, auditMigrations } from '../../core/src/features/audit/entities.ts';
 import type { AuditFilter } from '../../core/src/features/audit/search/search.ts';
 import { settingsEntities, settingsMigrations } from '../../core/src/features/settings/entities.ts';
@@ -182,7 +182,7 @@ export async function bench(report: Report): Promise<void> {
             entities: [...auditEntities, ...settingsEntities],
             migrations: [...auditMigrations, ...settingsMigrations]
         });
-        const audit = await createAudit({
+        const audit = await Audit.open({
             db,
             keyring: createKeyring(folder),
             headFile: join(folder, 'audit.head'),

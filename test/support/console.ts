@@ -8,7 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 import { openStorage } from '../../core/src/composition/storage.ts';
 import { engineHome } from '../../core/src/engine/files/home.ts';
-import { createAudit } from '../../core/src/features/audit/audit.ts';
+import { Audit } from '../../core/src/features/audit/audit.ts';
 import { createAuth } from '../../core/src/features/auth/auth.ts';
 import { createSettings } from '../../core/src/features/settings/settings.ts';
 import { Accounts } from '../../core/src/features/users/accounts/accounts.ts';
@@ -103,7 +103,7 @@ export async function panelFolder(): Promise<string> {
         clock,
         log
     });
-    const audit = await createAudit({
+    const audit = await Audit.open({
         db,
         keyring,
         headFile: join(dataDir, 'audit.head'),

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 
 import { openStorage } from '../../composition/storage.ts';
-import { type Audit, createAudit } from '../../features/audit/audit.ts';
+import { Audit } from '../../features/audit/audit.ts';
 import { type Auth, createAuth } from '../../features/auth/auth.ts';
 import type { ExportDocument } from '../../features/import-export/document.ts';
 import type { ExportRequest } from '../../features/import-export/service.ts';
@@ -99,7 +99,7 @@ async function build(
         write: (line) => process.stderr.write(`portico: ${(JSON.parse(line) as { msg: string }).msg}\n`)
     });
     const settings = await createSettings({ db, keyring, config, clock, log });
-    const audit = await createAudit({
+    const audit = await Audit.open({
         db,
         keyring,
         headFile: join(config.dataDir, 'audit.head'),

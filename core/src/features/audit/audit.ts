@@ -7,49 +7,40 @@ import { fail } from '../../platform/errors.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { AuditEntry, Recorder } from '../../server/http/ports.ts';
-import { Chain, emptyChain } from './chain/chain.ts';
+import { Chain, type ChainState, emptyChain } from './chain/chain.ts';
 import { findBreak } from './chain/find-break.ts';
 import { type Head, type HeadFile, openHead, readHead } from './chain/head.ts';
 import { auditKeys, type CheckpointRow } from './chain/keys.ts';
 import { pruneAudit } from './chain/prune.ts';
 import { type Verification, verifyChain } from './chain/verify.ts';
 import { draftOf, type EntryRow, type EntryView, viewOf } from './entry/row.ts';
-import { Refusals } from './refusals.ts';
+import { Refusals, type RefusalsOptions } from './refusals.ts';
 import { Indexer } from './search/indexer.ts';
 import { type AuditFilter, Search } from './search/search.ts';
 
-export interface Audit extends Recorder {
-    /** Newest first. `total` only where it is known without counting. */
-    list(
-        filter: AuditFilter,
-        page: { readonly limit: number; readonly before: number | null; readonly signal?: AbortSignal }
-    ): Promise<AuditList>;
-    /** @throws NOT_FOUND 40400 */
-    get(id: number): EntryView;
-    /** Walks the whole chain; calls at the same time share one walk. */
-    verify(): Promise<Verification>;
-    /** Every entry that is there now and matches, oldest first, read as it is consumed. */
-    export(filter: AuditFilter, signal?: AbortSignal): AsyncGenerator<EntryView>;
-    /** Removes what is older than the retention; also done by itself every hour. Returns how many entries went. */
-    prune(): Promise<number>;
-    /** Entries of the panel's own work. */
-    recordOwn(
-        entry: Pick<AuditEntry, 'action' | 'resource' | 'resourceId' | 'before' | 'after'> & {
-            readonly failed?: boolean;
-        }
-    ): Promise<void>;
-    head(): Head;
-    /** Writes what is still counted. */
-    close(): Promise<void>;
+/** An entry of the panel's own work, which no request caused. */
+export type OwnEntry = Pick<AuditEntry, 'action' | 'resource' | 'resourceId' | 'before' | 'after'> & {
+    readonly failed?: boolean;
+};
+
+/** Which part of the matching entries a list shows. */
+export interface AuditPage {
+    readonly limit: number;
+    /** Only entries with a smaller number; null for the first page. */
+    readonly before: number | null;
+    readonly signal?: AbortSignal;
 }
 
+/** One page of entries, newest first. */
 export interface AuditList {
     readonly entries: readonly EntryView[];
-    /** Number after which the next page goes on; null at the end. */
+    /** `before` of the next page; null on the last page. */
     readonly next: number | null;
+    /** How many entries match; undefined where that is not known without counting. */
     readonly total: number | undefined;
 }
 
+/** What the audit log is built from. */
 export interface AuditOptions {
     readonly db: Database;
     readonly keyring: Pick<Keyring, 'derive'>;
@@ -68,16 +59,10 @@ export interface AuditOptions {
 const checkpointMs = 5 * 60_000;
 const pruneMs = 60 * 60_000;
 const exportPage = 200;
-const nobody = { id: null, username: null, tokenId: null, plugin: null };
+const noActor = { id: null, username: null, tokenId: null, plugin: null };
 
-/** Opens the log. A break between the database and its head file becomes an entry of its own, so that the evidence outlives the next write. */
-export async function createAudit(options: AuditOptions): Promise<Audit> {
-    const log = new Log(options);
-    await log.start();
-    return log;
-}
-
-class Log implements Audit {
+/** The audit log: an append-only chain of entries, with its search and its housekeeping. */
+export class Audit implements Recorder {
     readonly #options: AuditOptions;
     readonly #keys: ReturnType<typeof auditKeys>;
     readonly #headFile: HeadFile;
@@ -85,33 +70,26 @@ class Log implements Audit {
     readonly #indexer: Indexer;
     readonly #search: Search;
     readonly #refusals: Refusals;
-    readonly #one: ReturnType<Database['prepare']>;
-    readonly #broken: ReturnType<typeof findBreak>;
-    /** Work that follows a commit must not believe that it is still inside of it. */
+    readonly #byId: ReturnType<Database['prepare']>;
+    /** What was wrong with the chain when the panel started. */
+    readonly #break: ReturnType<typeof findBreak>;
+    /** Runs work outside the transaction that is open: what follows a commit must not join it. */
     readonly #outside = AsyncLocalStorage.snapshot();
     readonly #timers: NodeJS.Timeout[] = [];
     #verifying: Promise<Verification> | null = null;
     #pruning: Promise<number> | null = null;
     readonly #closing = new AbortController();
 
-    constructor(options: AuditOptions) {
-        const { db, clock, log } = options;
+    private constructor(options: AuditOptions) {
+        const { db, log } = options;
         this.#options = options;
         this.#keys = auditKeys(options.keyring);
         const stored = readHead(options.headFile, this.#keys.head);
-        const last = db
-            .prepare<[], Head>('select id as sequence, hash from audit_entries order by id desc limit 1')
-            .get();
-        const point = db
-            .prepare<[], CheckpointRow>('select * from audit_checkpoints order by sequence desc limit 1')
-            .get();
-        const sealed =
-            point?.kind === 'sealed' ? { sequence: point.sequence, hash: point.hash } : emptyChain.head;
-        const head = last ?? sealed;
-        this.#broken = findBreak({ source: db, keys: this.#keys, stored, head });
+        const start = readChainState(db);
+        this.#break = findBreak({ source: db, keys: this.#keys, stored, head: start.head });
         this.#headFile = openHead(options.headFile, this.#keys.head);
-        if (stored.state === 'missing' && head.sequence === 0) {
-            this.#headFile.write(head);
+        if (stored.state === 'missing' && start.head.sequence === 0) {
+            this.#headFile.write(start.head);
             this.#headFile.flush();
         }
         this.#indexer = new Indexer(db, (error) =>
@@ -120,51 +98,27 @@ class Log implements Audit {
         this.#chain = new Chain({
             keys: this.#keys,
             headFile: { ...this.#headFile, write: (next) => this.#writeHead(next) },
-            clock,
-            start: {
-                head,
-                latest:
-                    db
-                        .prepare<[], { at: number }>('select at from audit_entries order by id desc limit 1')
-                        .get()?.at ?? 0,
-                checkpoint: Math.min(point?.sequence ?? 0, head.sequence)
-            },
+            clock: options.clock,
+            start,
             advanced: (next) => this.#outside(() => this.#indexer.advance(next.sequence))
         });
         this.#search = new Search(db, this.#indexer, () => this.#chain.head.sequence);
-        this.#one = db.prepare('select * from audit_entries where id = ?');
+        this.#byId = db.prepare('select * from audit_entries where id = ?');
         this.#refusals = new Refusals({
             windowMs: options.refusalWindowMs ?? 60_000,
             failed: (error) => log.error('Counted refusals could not be recorded', { error }),
-            write: (entries) =>
-                this.#outside(() =>
-                    db.write(async (tx) => {
-                        for (const { entry, count } of entries) {
-                            await this.#chain.append(tx, draftOf(entry, count));
-                        }
-                    })
-                )
+            write: (entries) => this.#outside(() => this.#writeCounted(entries))
         });
     }
 
-    async start(): Promise<void> {
-        const { log } = this.#options;
-        if (this.#broken !== null) {
-            log.error('The audit log does not go on where it ended', this.#broken);
-            await this.recordOwn({
-                action: 'break',
-                resource: 'audit',
-                resourceId: this.#broken.id,
-                after: this.#broken,
-                failed: true
-            });
-        }
-        this.#indexer.advance(this.#chain.head.sequence);
-        const failed = (error: unknown): void => log.error('Housekeeping of the audit log failed', { error });
-        this.#timers.push(
-            setInterval(() => void this.#checkpoint().catch(failed), checkpointMs).unref(),
-            setInterval(() => void this.prune().catch(failed), pruneMs).unref()
-        );
+    /**
+     * Opens the log. A break between the database and its head file becomes an entry of its own: otherwise the next write would replace the
+     * head file and with it the evidence.
+     */
+    static async open(options: AuditOptions): Promise<Audit> {
+        const audit = new Audit(options);
+        await audit.#start();
+        return audit;
     }
 
     async record(tx: Transaction, entry: AuditEntry): Promise<void> {
@@ -176,10 +130,11 @@ class Log implements Audit {
         await this.#options.db.write((tx) => this.record(tx, entry));
     }
 
-    async recordOwn({ failed = false, ...detail }: Parameters<Audit['recordOwn']>[0]): Promise<void> {
+    /** Appends an entry of the panel's own work. */
+    async recordOwn({ failed = false, ...detail }: OwnEntry): Promise<void> {
         await this.recordAlone({
             ...detail,
-            actor: nobody,
+            actor: noActor,
             outcome: failed ? 'failure' : 'success',
             status: null,
             code: failed ? 50000 : 0,
@@ -193,11 +148,8 @@ class Log implements Audit {
         return this.#refusals.add(entry);
     }
 
-    async list(
-        filter: AuditFilter,
-        page: { readonly limit: number; readonly before: number | null; readonly signal?: AbortSignal }
-    ): Promise<AuditList> {
-        const { before, limit, signal } = page;
+    /** One page of the entries that match, newest first. */
+    async list(filter: AuditFilter, { before, limit, signal }: AuditPage): Promise<AuditList> {
         const rows = await this.#search.find(filter, {
             order: 'newest',
             after: before,
@@ -215,14 +167,16 @@ class Log implements Audit {
         };
     }
 
+    /** @throws NOT_FOUND 40400 */
     get(id: number): EntryView {
-        const row = this.#one.get(id) as EntryRow | undefined;
+        const row = this.#byId.get(id) as EntryRow | undefined;
         if (row === undefined) {
             throw fail.NOT_FOUND();
         }
         return viewOf(row);
     }
 
+    /** Checks the whole chain; calls at the same time share one check. */
     verify(): Promise<Verification> {
         this.#verifying ??= this.#outside(() =>
             verifyChain({
@@ -237,6 +191,7 @@ class Log implements Audit {
         return this.#verifying;
     }
 
+    /** Every entry that exists now and matches, oldest first, read as it is consumed. */
     async *export(filter: AuditFilter, signal?: AbortSignal): AsyncGenerator<EntryView> {
         const end = this.#chain.head.sequence;
         for (let after: number | null = null; ;) {
@@ -259,6 +214,7 @@ class Log implements Audit {
         }
     }
 
+    /** Removes what is older than the retention, as also happens every hour. Returns how many entries were removed. */
     prune(): Promise<number> {
         const before = this.#options.clock.now() - this.#options.retentionDays() * 86_400_000;
         this.#pruning ??= this.#outside(() =>
@@ -286,10 +242,12 @@ class Log implements Audit {
         return this.#pruning;
     }
 
+    /** The last committed entry. */
     head(): Head {
         return this.#chain.head;
     }
 
+    /** Ends the housekeeping, and writes refusals that are only counted so far. */
     async close(): Promise<void> {
         this.#timers.forEach((timer) => clearInterval(timer));
         this.#closing.abort();
@@ -298,6 +256,34 @@ class Log implements Audit {
         await this.#checkpoint();
         await this.#indexer.close();
         this.#headFile.close();
+    }
+
+    async #start(): Promise<void> {
+        const { log } = this.#options;
+        if (this.#break !== null) {
+            log.error('The audit log does not go on where it ended', this.#break);
+            await this.recordOwn({
+                action: 'break',
+                resource: 'audit',
+                resourceId: this.#break.id,
+                after: this.#break,
+                failed: true
+            });
+        }
+        this.#indexer.advance(this.#chain.head.sequence);
+        const failed = (error: unknown): void => log.error('Housekeeping of the audit log failed', { error });
+        this.#timers.push(
+            setInterval(() => void this.#checkpoint().catch(failed), checkpointMs).unref(),
+            setInterval(() => void this.prune().catch(failed), pruneMs).unref()
+        );
+    }
+
+    async #writeCounted(entries: Parameters<RefusalsOptions['write']>[0]): Promise<void> {
+        await this.#options.db.write(async (tx) => {
+            for (const { entry, count } of entries) {
+                await this.#chain.append(tx, draftOf(entry, count));
+            }
+        });
     }
 
     async #checkpoint(): Promise<void> {
@@ -316,4 +302,20 @@ class Log implements Audit {
             });
         }
     }
+}
+
+/** Where the chain stands in the database. After a full prune the newest seal carries the head. */
+function readChainState(db: Database): ChainState {
+    const last = db
+        .prepare<[], Head & { at: number }>(
+            'select id as sequence, hash, at from audit_entries order by id desc limit 1'
+        )
+        .get();
+    const point = db
+        .prepare<[], CheckpointRow>('select * from audit_checkpoints order by sequence desc limit 1')
+        .get();
+    const sealed =
+        point?.kind === 'sealed' ? { sequence: point.sequence, hash: point.hash } : emptyChain.head;
+    const head = last === undefined ? sealed : { sequence: last.sequence, hash: last.hash };
+    return { head, latest: last?.at ?? 0, checkpoint: Math.min(point?.sequence ?? 0, head.sequence) };
 }

@@ -1,12 +1,12 @@
 /**
- * What the audit log keeps. `audit_entries` is the log itself and has no index but its number, so that the call that writes an entry pays
- * for one page. What filters need is beside it and filled in batches: `audit_facets` (one row an entry) and `audit_words` (a trigram index
- * of blocks of entries). Both can be rebuilt from the entries, and no verdict rests on them.
+ * The tables of the audit log. `audit_entries` is the log itself; its only index is its number, so that writing an entry touches one page.
+ * `audit_facets` (a row for each entry) and `audit_words` (a trigram index of blocks of entries) serve filters and are filled in batches.
+ * Both can be rebuilt from the entries, and the verification does not rely on them.
  */
 import { defineEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
-/** An entry of the chain. `id` is its place, without gaps; `at` is in milliseconds since 1970. */
+/** An entry of the chain. `id` is its number, without gaps; `at` is in milliseconds since 1970. */
 export const AuditEntryEntity = defineEntity({
     name: 'AuditEntry',
     tableName: 'audit_entries',
@@ -23,21 +23,21 @@ export const AuditEntryEntity = defineEntity({
         outcome: p.string(),
         status: p.integer().nullable(),
         code: p.integer(),
-        /** How many equal events it stands for. */
+        /** How many equal events the entry stands for. */
         count: p.integer(),
         ip: p.string().nullable(),
         userAgent: p.string().nullable(),
         requestId: p.string().nullable(),
-        /** Canonical JSON; null when the entry speaks of no change. */
+        /** Canonical JSON; null when nothing changed. */
         changes: p.text().nullable(),
         /** HMAC-SHA256 over the entry and the hash before it, hexadecimal. */
         hash: p.string(),
-        /** 1 when the clock stood before the time of an earlier entry. */
+        /** 1 when an earlier entry has a later time, since the clock was set back. */
         late: p.integer()
     })
 });
 
-/** A signed place of the chain. `regular`: the entry was there with this hash. `sealed`: the entries up to it were pruned. */
+/** A signed entry number. `regular`: the entry was there with this hash. `sealed`: the entries up to it were pruned. */
 export const AuditCheckpointEntity = defineEntity({
     name: 'AuditCheckpoint',
     tableName: 'audit_checkpoints',
@@ -52,11 +52,12 @@ export const AuditCheckpointEntity = defineEntity({
     })
 });
 
+/** The entities of the audit log. */
 export const auditEntities = [AuditEntryEntity, AuditCheckpointEntity] as const;
 
 class CreateAuditTables extends Migration {
     override up(): void {
-        // resource_id has no type on purpose: it keeps integers as integers and text as text.
+        // resource_id has no type: SQLite then keeps integers as integers and text as text.
         this.addSql(`create table audit_entries (
             id integer primary key not null,
             at integer not null,
@@ -113,4 +114,5 @@ class CreateAuditTables extends Migration {
     }
 }
 
+/** The migrations of the audit log. */
 export const auditMigrations: readonly MigrationObject[] = [{ name: '0001-audit', class: CreateAuditTables }];

@@ -1,13 +1,14 @@
-/** Refusals that are equal become two entries a minute, and those of strangers stay within a budget: the record tells of a flood and does not become one. */
+/** Bounds how many entries refusals cause: equal ones become two entries a minute, and callers who are not logged in share a budget. */
 import { callerOf } from '../../platform/caller-address.ts';
 import { Mutex } from '../../platform/mutex.ts';
 import type { AuditEntry } from '../../server/http/ports.ts';
 
-/** Entries that strangers cause in a window, the summary included. */
+/** Entries that anonymous callers may cause in a window, the summary included. */
 const anonymousEntries = 600;
-/** Different refusals of known actors that are kept apart in a window. */
+/** How many different refusals of known actors are told apart in a window. */
 const knownKeys = 5_000;
 
+/** What {@link Refusals} needs. */
 export interface RefusalsOptions {
     /** Writes entries with their counts, all or none. */
     readonly write: (
@@ -20,14 +21,15 @@ export interface RefusalsOptions {
 
 interface Repeated {
     readonly entry: AuditEntry;
-    /** How many came after the first. */
+    /** How many equal ones came after the first. */
     count: number;
 }
 
+/** Writes the first of equal refusals at once, and one entry with the count of the others when the window ends. */
 export class Refusals {
     readonly #options: RefusalsOptions;
     #seen = new Map<string, Repeated>();
-    /** What of the strangers' budget is left; one is kept for the summary. */
+    /** What is left of the budget of anonymous callers; one entry is kept for the summary. */
     #budget = anonymousEntries - 1;
     #summary: Repeated | null = null;
     #timer: NodeJS.Timeout | null = null;
@@ -37,7 +39,7 @@ export class Refusals {
         this.#options = options;
     }
 
-    /** Resolves when the entry is written, or counted for the window's end. */
+    /** Resolves when the entry is written, or is counted for the end of the window. */
     async add(entry: AuditEntry): Promise<void> {
         this.#timer ??= setTimeout(() => void this.flush(), this.#options.windowMs).unref();
         const anonymous =
@@ -59,7 +61,7 @@ export class Refusals {
         await this.#options.write([{ entry, count: 1 }]);
     }
 
-    /** Ends the window: what was counted becomes entries. Counts that cannot be written stay for the next window. */
+    /** Ends the window: writes an entry for each count. Counts that cannot be written stay for the next window. */
     flush(): Promise<void> {
         return this.#flushes.run(() => this.#flush());
     }
@@ -73,7 +75,7 @@ export class Refusals {
         if (seen.count > 0 || !anonymous) {
             seen.count += 1;
         } else if (this.#budget > 0) {
-            // The entry with its count at the window's end is paid for now.
+            // The entry with the count is charged now, although it is written at the end of the window.
             this.#budget -= 1;
             seen.count = 1;
         } else {
@@ -81,7 +83,7 @@ export class Refusals {
         }
     }
 
-    /** Nobody's in particular: one entry for all that did not fit. */
+    /** Counts a refusal in the one summary entry, which names no actor. */
     #overflow(entry: AuditEntry): void {
         this.#summary ??= {
             entry: {

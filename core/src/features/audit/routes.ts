@@ -1,4 +1,4 @@
-/** `/api/audit`: the log is read here; it is written by everything else. */
+/** `/api/audit`: lists, verifies and exports the audit log. Nothing is written here. */
 import { reply } from '@portico/sdk';
 
 import { invalid } from '../../platform/errors.ts';
@@ -14,6 +14,7 @@ import {
 } from './schema.ts';
 import type { AuditFilter } from './search/search.ts';
 
+/** The routes of the audit log. */
 export function auditRoutes(audit: Audit): Route[] {
     return [
         json({
@@ -28,7 +29,7 @@ export function auditRoutes(audit: Audit): Route[] {
                 const { limit, cursor, ...filter } = query;
                 const { entries, next, total } = await audit.list(filterOf(filter), {
                     limit,
-                    before: cursor === undefined ? null : placeOf(cursor),
+                    before: cursor === undefined ? null : idOf(cursor),
                     signal
                 });
                 return reply.list([...entries], {
@@ -76,7 +77,7 @@ export function auditRoutes(audit: Audit): Route[] {
     ];
 }
 
-/** Lines are handed over in pieces of some kilobytes: a piece for each line would cost more than the line. */
+/** The entries as lines of JSON, handed over in chunks of about 32 KiB: a chunk for each line would cost more than the line. */
 async function* linesOf(audit: Audit, filter: AuditFilter, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     let text = '';
     for await (const entry of audit.export(filter, signal)) {
@@ -109,10 +110,10 @@ function cursorOf(id: number): string {
 }
 
 /** @throws VALIDATION_FAILED 40001 */
-function placeOf(cursor: string): number {
+function idOf(cursor: string): number {
     const id = /^audit ([1-9]\d{0,14})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))?.[1];
     if (id === undefined) {
-        throw invalid({ path: 'cursor', message: 'cursor is not one that a Link header gave' });
+        throw invalid({ path: 'cursor', message: 'cursor must come from a Link header' });
     }
     return Number(id);
 }

@@ -1,8 +1,9 @@
-/** The shapes of `/api/audit`. */
+/** The schemas of `/api/audit`. */
 import { joi } from '@portico/sdk';
 
 const name = joi.string().max(128);
 
+/** What an entry must match, as query parameters. */
 export const filterSchema = {
     action: name.description('`create`, `update`, `delete`, `login`, `login_failed`, … as in the entry'),
     resource: name.description('What kind of thing was acted on, as `hosts`'),
@@ -14,18 +15,22 @@ export const filterSchema = {
     q: joi.string().max(200).description('Text that stands anywhere in the entry; ASCII letters in any case')
 };
 
+/** The query of the list. */
 export const listQuery = joi.object({
     ...filterSchema,
     limit: joi.number().integer().min(1).max(500).default(50),
     cursor: joi.string().max(64).description('As in the `Link` header of the page before')
 });
 
+/** The query of the export. */
 export const exportQuery = joi.object(filterSchema);
 
+/** The path of one entry. */
 export const idParams = joi.object({
     id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required()
 });
 
+/** An entry. */
 export const entrySchema = joi.object({
     id: joi.number().integer().required(),
     at: joi.string().isoDate().required(),
@@ -50,7 +55,7 @@ export const entrySchema = joi.object({
         .integer()
         .allow(null)
         .required()
-        .description('HTTP status of the answer; null for work that nobody called'),
+        .description('HTTP status of the answer; null for the work of the panel itself'),
     code: joi.number().integer().required(),
     count: joi.number().integer().required().description('How many equal refusals it stands for'),
     ip: joi.string().allow(null, '').required(),
@@ -66,8 +71,10 @@ export const entrySchema = joi.object({
     hash: joi.string().required().description('HMAC-SHA256 over the entry and the hash before it')
 });
 
+/** A page of entries. */
 export const entryListSchema = joi.array().items(entrySchema);
 
+/** What a verification found. */
 export const verificationSchema = joi.object({
     holds: joi.boolean().required(),
     entries: joi.number().integer().required().description('How many entries were checked'),

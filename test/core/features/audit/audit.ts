@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { type Audit, createAudit } from '../../../../core/src/features/audit/audit.ts';
+import { Audit } from '../../../../core/src/features/audit/audit.ts';
 import { auditEntities, auditMigrations } from '../../../../core/src/features/audit/entities.ts';
 import type { AuditFilter } from '../../../../core/src/features/audit/search/search.ts';
 import type { AuditEntry } from '../../../../core/src/server/http/ports.ts';
@@ -30,7 +30,7 @@ function made(n: number): AuditEntry {
     });
 }
 
-describe('createAudit', () => {
+describe('Audit', () => {
     let store: Store;
     let audit: Audit;
     let clock: HandClock;
@@ -40,7 +40,7 @@ describe('createAudit', () => {
     before(async () => {
         store = await openStore({ entities: auditEntities, migrations: auditMigrations });
         clock = handClock(start);
-        audit = await createAudit({
+        audit = await Audit.open({
             db: store.db,
             keyring: store.keyring,
             headFile: join(store.folder, 'audit.head'),
@@ -174,7 +174,7 @@ describe('createAudit', () => {
     it('finds by time also after the clock was put back', async () => {
         const other = await openStore({ entities: auditEntities, migrations: auditMigrations });
         const hand = handClock(start);
-        const log = await createAudit({
+        const log = await Audit.open({
             db: other.db,
             keyring: other.keyring,
             headFile: join(other.folder, 'audit.head'),
@@ -232,7 +232,7 @@ describe('createAudit', () => {
         expect(audit.head().sequence).to.equal(at + 1);
         await audit.close();
         const db = await store.reopen();
-        audit = await createAudit({
+        audit = await Audit.open({
             db,
             keyring: store.keyring,
             headFile: join(store.folder, 'audit.head'),

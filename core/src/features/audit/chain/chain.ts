@@ -1,4 +1,4 @@
-/** The writing end of the chain: gives each entry its place and its hash, inside the transaction of the change that it speaks of. */
+/** The writing end of the chain: gives each entry its number and its hash, in the transaction of the change that the entry records. */
 import type { Clock } from '../../../platform/clock.ts';
 import type { Transaction } from '../../../platform/database/database.ts';
 import { type Run, Writer } from '../../../platform/database/writer.ts';
@@ -6,20 +6,21 @@ import { columns, type Draft, type EntryRow, hashOf } from '../entry/row.ts';
 import { genesis, type Head, type HeadFile } from './head.ts';
 import { type AuditKeys, signCheckpoint } from './keys.ts';
 
-/** A checkpoint is signed after so many entries; a power cut takes back at most these from the head file. */
+/** A checkpoint is signed after so many entries. The head file is synced then, so a power cut sets it back by at most so many. */
 export const entriesPerCheckpoint = 100;
-/** A clock that is put back by less than this does not make entries go back in time. */
+/** When the clock is set back by less than this, entries keep the time of the one before them. */
 const smallStepMs = 10_000;
 
 const insertSql = `insert into audit_entries (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`;
 const checkpointSql =
     'insert or replace into audit_checkpoints (sequence, kind, hash, at, removed, signature) values (?, ?, ?, ?, ?, ?)';
 
-interface State {
+/** Where a chain stands. */
+export interface ChainState {
     readonly head: Head;
-    /** Time of the newest entry by its time. */
+    /** The latest time of any entry, in milliseconds since 1970. */
     readonly latest: number;
-    /** Number at the last checkpoint. */
+    /** Number of the entry at the last checkpoint. */
     readonly checkpoint: number;
 }
 
@@ -29,24 +30,26 @@ interface Statements {
     readonly last: Run;
 }
 
+/** What a chain is built from. */
 export interface ChainOptions {
     readonly keys: AuditKeys;
     readonly headFile: HeadFile;
     readonly clock: Clock;
     /** Where the chain stands in the database. */
-    readonly start: State;
+    readonly start: ChainState;
     /** Called after each commit, synchronously. */
     readonly advanced: (head: Head) => void;
 }
 
+/** Appends entries and signs checkpoints; keeps where the chain stands in memory. */
 export class Chain {
     readonly #options: ChainOptions;
     readonly #writer = new Writer();
     #statements: Statements | null = null;
-    #state: State;
-    /** What the open transaction has made of the state; write transactions run one after the other, so there is at most one. */
-    #open: { readonly tx: Transaction; state: State } | null = null;
-    /** After a commit of unknown end the database says where the chain stands. */
+    #state: ChainState;
+    /** The state inside the open transaction. Write transactions run one after the other, so there is at most one. */
+    #open: { readonly tx: Transaction; state: ChainState } | null = null;
+    /** True after a rollback: the commit may have reached the disk all the same, so the database is asked where the chain stands. */
     #unsure = false;
 
     constructor(options: ChainOptions) {
@@ -59,9 +62,10 @@ export class Chain {
         return this.#state.head;
     }
 
+    /** Adds an entry at the end of the chain. */
     async append(tx: Transaction, draft: Draft): Promise<EntryRow> {
         const statements = await this.#prepare(tx);
-        // From here on without a pause: two entries of one transaction that are written at once get two places.
+        // No await from here on: two appends at once in one transaction would get the same number.
         const open = this.#open?.tx === tx ? this.#open : this.#begin(tx, statements);
         const { head, latest, checkpoint } = open.state;
         const now = this.#options.clock.now();
@@ -85,7 +89,7 @@ export class Chain {
         return row;
     }
 
-    /** Signs where the chain stands, when that is not signed yet. */
+    /** Signs the last entry, unless it is signed already. */
     async checkpoint(tx: Transaction): Promise<void> {
         const statements = await this.#prepare(tx);
         const open = this.#open?.tx === tx ? this.#open : this.#begin(tx, statements);
@@ -115,6 +119,7 @@ export class Chain {
         );
     }
 
+    /** Whether there are entries after the last checkpoint. */
     get unsigned(): boolean {
         return this.#state.head.sequence > this.#state.checkpoint;
     }
@@ -131,7 +136,7 @@ export class Chain {
         return this.#statements;
     }
 
-    #begin(tx: Transaction, statements: Statements): { readonly tx: Transaction; state: State } {
+    #begin(tx: Transaction, statements: Statements): { readonly tx: Transaction; state: ChainState } {
         if (this.#unsure) {
             this.#resume(statements);
         }
@@ -145,7 +150,7 @@ export class Chain {
         return open;
     }
 
-    #commit(state: State): void {
+    #commit(state: ChainState): void {
         const signed = state.checkpoint > this.#state.checkpoint;
         this.#open = null;
         this.#state = state;
@@ -156,7 +161,7 @@ export class Chain {
         this.#options.advanced(state.head);
     }
 
-    /** A chain that got longer by a commit that seemed to fail is taken on; a shorter one is not: the gap is to be seen. */
+    /** Continues after entries of a commit that seemed to fail. A shorter chain is not continued: its gap must stay visible. */
     #resume(statements: Statements): void {
         const last = statements.last.get() as Head | undefined;
         if (last !== undefined && last.sequence > this.#state.head.sequence) {
@@ -178,4 +183,4 @@ function sign(statement: Run, keys: AuditKeys, head: Head, at: number): void {
 }
 
 /** The state of a chain without entries. */
-export const emptyChain: State = { head: genesis, latest: 0, checkpoint: 0 };
+export const emptyChain: ChainState = { head: genesis, latest: 0, checkpoint: 0 };

@@ -1,9 +1,9 @@
-/** What is compared when the panel starts: the end of the chain in the database with the head file beside it. */
+/** The check at start: the end of the chain in the database against the head file beside it. */
 import type { Head, StoredHead } from './head.ts';
 import { type AuditKeys, type CheckpointRow, isSigned } from './keys.ts';
 import { type AuditSource, type Break, compareHead } from './verify.ts';
 
-/** Null when the chain goes on where it ended; a crash between a commit and the file is no break. */
+/** Finds a break at the end of the chain; null when there is none. A head file that is one crash behind is no break. */
 export function findBreak({
     source,
     keys,

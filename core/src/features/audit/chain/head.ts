@@ -1,12 +1,13 @@
 /**
- * The head of the chain beside the database: how many entries there are and the hash of the last. A database file that is put back to an
- * older state, or whose last entries are cut off, no longer agrees with it.
+ * The file beside the database that keeps the head of the chain: how many entries there are and the hash of the last. It shows when the
+ * database was replaced by an older copy, or when its last entries were deleted.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { closeSync, constants, fdatasync, openSync, readFileSync, writeSync } from 'node:fs';
 
 import { canonicalJson } from './canonical.ts';
 
+/** The last entry of a chain. */
 export interface Head {
     /** Number of the last entry; 0 before the first. */
     readonly sequence: number;
@@ -17,14 +18,16 @@ export interface Head {
 /** The hash before the first entry. */
 export const genesis: Head = { sequence: 0, hash: '0'.repeat(64) };
 
+/** What the head file says: `invalid` when its HMAC is not made with our key. */
 export type StoredHead =
     | { readonly state: 'valid'; readonly head: Head }
     | { readonly state: 'missing' }
     | { readonly state: 'invalid' };
 
-/** One page of a file is written as a whole: the text has a fixed length below that. */
+/** Fixed length of the file. Less than a page of memory, so that one write replaces all of it. */
 const fileBytes = 256;
 
+/** The open head file. */
 export interface HeadFile {
     write(head: Head): void;
     /** Asks the disk to hold what was written; does not wait. */
@@ -32,6 +35,7 @@ export interface HeadFile {
     close(): void;
 }
 
+/** Reads a head file and checks its HMAC. */
 export function readHead(path: string, key: Buffer): StoredHead {
     let text: string;
     try {
@@ -64,7 +68,7 @@ export function readHead(path: string, key: Buffer): StoredHead {
     return { state: 'invalid' };
 }
 
-/** Opens the file for the process's life: an entry costs one small write, and no rename. */
+/** Opens the file for the life of the process, so that an entry costs one small write and no rename. */
 export function openHead(path: string, key: Buffer): HeadFile {
     const file = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
     let open = true;

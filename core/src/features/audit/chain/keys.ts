@@ -4,12 +4,14 @@ import { createHmac } from 'node:crypto';
 import type { Keyring } from '../../../platform/keyring.ts';
 import { canonicalJson } from './canonical.ts';
 
+/** The keys of the audit log: for hashes of entries, signatures of checkpoints and the head file. */
 export interface AuditKeys {
     readonly entries: Buffer;
     readonly checkpoints: Buffer;
     readonly head: Buffer;
 }
 
+/** A row of `audit_checkpoints`; `AuditCheckpointEntity` explains it. */
 export interface CheckpointRow {
     readonly sequence: number;
     readonly kind: 'regular' | 'sealed';
@@ -19,6 +21,7 @@ export interface CheckpointRow {
     readonly signature: string;
 }
 
+/** Derives the keys from the keyring. */
 export function auditKeys(keyring: Pick<Keyring, 'derive'>): AuditKeys {
     return {
         entries: keyring.derive('audit'),
@@ -27,10 +30,12 @@ export function auditKeys(keyring: Pick<Keyring, 'derive'>): AuditKeys {
     };
 }
 
+/** Adds the signature to a checkpoint. */
 export function signCheckpoint(key: Buffer, row: Omit<CheckpointRow, 'signature'>): CheckpointRow {
     return { ...row, signature: signatureOf(key, row) };
 }
 
+/** Whether the signature of a checkpoint is made with this key. */
 export function isSigned(key: Buffer, row: CheckpointRow): boolean {
     return signatureOf(key, row) === row.signature;
 }

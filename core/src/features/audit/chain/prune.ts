@@ -1,6 +1,6 @@
 /**
- * Removes the oldest entries in small transactions, each of which seals what it removed: the chain that is left stays provable. What does
- * not verify is never sealed: the evidence of a change outlives the retention.
+ * Removes the oldest entries in small transactions. Each transaction signs a seal for what it removed, so that the rest of the chain can
+ * still be verified. Entries that do not verify are never removed: they are the evidence of tampering.
  */
 import { setImmediate as breathe } from 'node:timers/promises';
 
@@ -15,16 +15,17 @@ import type { AuditKeys, CheckpointRow } from './keys.ts';
 /** Entries in one transaction: a few milliseconds. */
 const chunk = 250;
 
+/** What pruning needs. */
 export interface PruneOptions {
     readonly db: Database;
     readonly chain: Chain;
     readonly keys: AuditKeys;
-    /** Entries from before this time go, in milliseconds since 1970. */
+    /** Entries from before this time are removed, in milliseconds since 1970. */
     readonly before: number;
     readonly signal: AbortSignal;
 }
 
-/** Returns how many entries went. The newest entry always stays: it carries the chain on. @throws Error when the oldest entries do not verify */
+/** Returns how many entries were removed. The newest entry always stays, since the next one is hashed with it. @throws Error when the oldest entries do not verify */
 export async function pruneAudit({ db, chain, keys, before, signal }: PruneOptions): Promise<number> {
     const oldest = db.prepare<[number, number], EntryRow>(
         'select * from audit_entries where id < ? order by id limit ?'

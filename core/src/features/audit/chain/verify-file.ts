@@ -1,4 +1,4 @@
-/** Verifies the log of a panel that does not run, or beside one that does: reads the file, changes nothing. */
+/** Verifies the audit log in a database file, without changing it and whether or not the panel runs. */
 import Sqlite from 'better-sqlite3';
 
 import type { Keyring } from '../../../platform/keyring.ts';
@@ -6,7 +6,7 @@ import { readHead } from './head.ts';
 import { auditKeys } from './keys.ts';
 import { type Verification, verifyChain } from './verify.ts';
 
-/** @throws Error when the file is not a panel's database */
+/** Checks the chain in `file` against its head file. @throws Error when the file is not a panel's database */
 export async function verifyAuditFile({
     file,
     headFile,
@@ -20,7 +20,7 @@ export async function verifyAuditFile({
     try {
         db.pragma('query_only = ON');
         const keys = auditKeys(keyring);
-        // First the head, then the entries: a panel at work only makes the log longer in between.
+        // The head is read first: a running panel can only make the log longer in between.
         const head = readHead(headFile, keys.head);
         return await verifyChain({ source: db, keys, head });
     } finally {

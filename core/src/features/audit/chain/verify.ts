@@ -1,4 +1,4 @@
-/** Walks the chain from its first entry to its head and says where it breaks. Runs in chunks; also on a file, without a panel. */
+/** Checks the chain from its first entry to its head and says where it breaks. Works in chunks, on the panel or on a database file. */
 import { setImmediate as breathe } from 'node:timers/promises';
 
 import { type EntryRow, hashOf } from '../entry/row.ts';
@@ -9,10 +9,10 @@ import { type AuditKeys, type CheckpointRow, isSigned } from './keys.ts';
 /**
  * Why the chain does not hold.
  * `CHANGED`: an entry does not have the hash that its content and its place make: changed, swapped or inserted.
- * `REMOVED`: entries are missing at the beginning or in the middle. `TAIL_CUT`: the last ones are missing.
- * `ROLLED_BACK`: the whole file is older than the head file beside it. `HEAD_MISSING`, `HEAD_INVALID`: nothing says how long the chain should be.
- * `HEAD_STALE`: the head file is further behind than a crash explains, as one that was put back.
- * `CHECKPOINT_INVALID`: a signature is wrong, or the chain does not pass through a signed place. `WRONG_KEY`: nothing was made with this key.
+ * `REMOVED`: entries are missing at the start or in the middle. `TAIL_CUT`: entries are missing at the end.
+ * `ROLLED_BACK`: the whole database is older than the head file. `HEAD_MISSING`, `HEAD_INVALID`: how long the chain should be is unknown.
+ * `HEAD_STALE`: the head file is further behind than a crash explains: it was replaced by an older copy.
+ * `CHECKPOINT_INVALID`: a signature is wrong, or the chain does not pass through a signed place. `WRONG_KEY`: no entry was hashed with this key.
  */
 export type BreakReason =
     | 'CHANGED'
@@ -25,6 +25,7 @@ export type BreakReason =
     | 'CHECKPOINT_INVALID'
     | 'WRONG_KEY';
 
+/** Where and how the chain breaks. */
 export interface Break {
     /** Number of the first entry that is not as it was written. */
     readonly id: number;
@@ -32,6 +33,7 @@ export interface Break {
     readonly message: string;
 }
 
+/** What a check of the chain found. */
 export interface Verification {
     readonly holds: boolean;
     /** How many entries were checked. */
@@ -44,7 +46,7 @@ export interface Verification {
     readonly break: Break | null;
 }
 
-/** Where entries are read from: the panel's reader, or a file opened for it. */
+/** Where entries are read from: the panel's database, or a file opened for the check. */
 export interface AuditSource {
     prepare(sql: string): {
         all(...parameters: unknown[]): unknown[];
@@ -52,25 +54,26 @@ export interface AuditSource {
     };
 }
 
+/** What a check needs. */
 export interface VerifyOptions {
     readonly source: AuditSource;
     readonly keys: AuditKeys;
-    /** Where the chain must reach. */
+    /** The last entry that the chain must have. */
     readonly head: StoredHead;
     readonly signal?: AbortSignal;
 }
 
-/** Entries that are read and hashed without a pause: one or two milliseconds. */
+/** Entries that are read and hashed in one turn of the event loop: one or two milliseconds. */
 const chunk = 100;
-/** A chain of which none of so many entries fits its neighbour was made with another key. */
+/** When none of so many entries fits the one before it, the chain was made with another key. */
 const sample = 50;
 
-/** A power cut takes back what was not synced since the last checkpoint, and the entries of one transaction. */
+/** How far the head file may be behind: a power cut sets it back to the last checkpoint, and one transaction may hold many entries. */
 const mostAhead = entriesPerCheckpoint + 1_000;
 
-export async function verifyChain(options: VerifyOptions): Promise<Verification> {
-    const walk = new Walk(options);
-    return walk.run();
+/** Checks the whole chain: every hash, every gap, the end against the head, every checkpoint. */
+export function verifyChain(options: VerifyOptions): Promise<Verification> {
+    return new Walk(options).run();
 }
 
 class Walk {
@@ -125,7 +128,7 @@ class Walk {
         };
     }
 
-    /** Begins at the newest sealed place; pruning may move it forward while the walk is under way. */
+    /** Starts after the newest seal. Pruning may add a seal while the check runs. */
     #start(): void {
         const sealed = this.#source
             .prepare("select * from audit_checkpoints where kind = 'sealed' order by sequence desc limit 1")
@@ -179,7 +182,7 @@ class Walk {
         );
     }
 
-    /** Whether any of the next entries was made with our key, taking the stored hash before it as given. */
+    /** Whether any of the next entries was hashed with our key, when the stored hash before it is taken as true. */
     #fitsAnywhere(from: number): boolean {
         const rows = this.#source
             .prepare('select * from audit_entries where id >= ? order by id limit ?')
@@ -192,7 +195,7 @@ class Walk {
         );
     }
 
-    /** The panel itself found a break when it started, and wrote it down: the chain goes on, and the finding stays. */
+    /** Reports a break that the panel recorded when it started. The chain goes on behind it, and the finding stays. */
     #foundEarlier(row: EntryRow): void {
         const { after } = JSON.parse(row.changes ?? '{}') as {
             after?: { reason?: BreakReason; message?: string };
@@ -262,7 +265,7 @@ class Walk {
         }
     }
 
-    /** The stored hash at a place; entries that are pruned or were never written have that of their seal, or none. */
+    /** The stored hash of an entry. A pruned entry has the hash of its seal, if it has one. */
     #hashOf(sequence: number): string | undefined {
         if (sequence === 0) {
             return genesis.hash;
@@ -282,7 +285,7 @@ class Walk {
         );
     }
 
-    /** A row with a value of another type than we write breaks the making of its text; it is as changed as any other. */
+    /** The hash of a row; null when a value has a type that we never write, so that its text cannot be made. */
     #hash(row: EntryRow, previous: string): string | null {
         try {
             return hashOf(this.#keys.entries, row, previous);
@@ -294,7 +297,7 @@ class Walk {
         }
     }
 
-    /** The first break by its place is the one that is told. */
+    /** Keeps the break with the smallest number. */
     #found(id: number, reason: BreakReason, message: string): void {
         if (this.#break === null || id < this.#break.id) {
             this.#break = { id, reason, message };
@@ -302,7 +305,7 @@ class Walk {
     }
 }
 
-/** What it means that the chain ends at `last` while the head file knows of `head` entries. A crash between a commit and the file leaves the file behind, never ahead. */
+/** What it means that the chain ends at `last` while the head file knows `head` entries. A crash between a commit and the file leaves the file behind, never ahead. */
 export function compareHead(source: AuditSource, last: number, head: number): Break | null {
     if (last > head + mostAhead) {
         return {

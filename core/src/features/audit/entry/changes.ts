@@ -1,9 +1,9 @@
-/** What a change did, in a form that is safe to keep for years: only the fields that changed, secrets masked, depth and size bounded. */
+/** What a change did, in a form that is safe to keep for years: only the changed fields, with secrets masked and size and depth bounded. */
 import { canonicalJson } from '../chain/canonical.ts';
 import { clean } from './text.ts';
 
 const mask = '[masked]';
-/** Keys whose value is a secret, in any spelling; `keyId` and the like are names of keys, not keys. */
+/** Names of fields whose value is a secret. `keyId` and the like only name a key. */
 const secretKey =
     /pass(?:word|phrase|wd)?$|secret|tokens?$|keys?$|hash(?:es)?$|credential|totp|otp$|recovery|mac$|eab$|authorization|cookie|salt$|pin$|bearer|signature/i;
 /** Names of headers whose value is a secret: `{ name: 'Authorization', value: '…' }`. */
@@ -18,7 +18,7 @@ const longestText = 2_048;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The canonical JSON of `{ before, after }`, with `truncated` where something was left out; null when there is nothing to say. */
+/** The canonical JSON of `{ before, after }`, with `truncated` where something was left out; null when both are absent. */
 export function changesOf(before: unknown, after: unknown): string | null {
     if ((before === undefined || before === null) && (after === undefined || after === null)) {
         return null;
@@ -39,7 +39,7 @@ export function changesOf(before: unknown, after: unknown): string | null {
         : canonicalJson({ after: namesOf(plainAfter), before: namesOf(plainBefore), truncated: true });
 }
 
-/** Two objects keep the fields in which they differ, compared before the masks: a new password is a change that shows no password. */
+/** Keeps only the fields in which two objects differ. They are compared before secrets are masked, so that a new password counts as a change. */
 function reduce(before: unknown, after: unknown, budget: Budget): [unknown, unknown] {
     if (!isFields(before) || !isFields(after)) {
         return [plain(before, 0, budget), plain(after, 0, budget)];
@@ -82,7 +82,7 @@ function same(a: unknown, b: unknown, depth: number): boolean {
     );
 }
 
-/** Plain, masked, bounded data of anything. */
+/** Turns any value into plain data, with secrets masked and its size counted against the budget. */
 function plain(value: unknown, depth: number, budget: Budget): unknown {
     budget.left -= 1;
     if (budget.left < 0) {
@@ -156,7 +156,7 @@ function setPlain(
         return;
     }
     const masked = secretKey.test(key) ? hide(value) : plain(value, depth + 1, budget);
-    // Own property, whatever it is called: `__proto__` must not become the prototype.
+    // Defined, not assigned: a field named `__proto__` must not become the prototype.
     Object.defineProperty(target, clean(key, 128), {
         value: masked,
         enumerable: true,
@@ -165,7 +165,7 @@ function setPlain(
     });
 }
 
-/** That something is set may be seen (and a switch says nothing else), what it is not. */
+/** Shows whether a secret is set, not its value. A boolean is shown: it can only be a switch. */
 function hide(value: unknown): unknown {
     return value === null || value === undefined || typeof value === 'boolean' ? (value ?? null) : mask;
 }

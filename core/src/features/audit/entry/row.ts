@@ -1,4 +1,4 @@
-/** An entry as it lies in the database, what its hash is made over, and how a reader of the API sees it. */
+/** An entry in its three forms: the row of the database, the text that is hashed, and what the API shows. */
 import { createHmac } from 'node:crypto';
 
 import type { AuditEntry } from '../../../server/http/ports.ts';
@@ -28,7 +28,7 @@ export interface EntryRow {
     readonly late: number;
 }
 
-/** All of a row but its place in the chain. */
+/** A row before it has a place in the chain. */
 export type Draft = Omit<EntryRow, 'id' | 'at' | 'hash' | 'late'>;
 
 /** The columns in the order in which they are inserted. */
@@ -83,7 +83,7 @@ export interface EntryView {
 const nameLength = 128;
 const idLength = 256;
 
-/** Bounds and cleans what the entry says; secrets in its changes are masked here and nowhere later. */
+/** Turns an entry into a row: bounds and cleans its texts, and masks the secrets in its changes. No later step masks anything. */
 export function draftOf(entry: AuditEntry, count: number): Draft {
     return {
         actor_id: entry.actor.id,
@@ -104,7 +104,7 @@ export function draftOf(entry: AuditEntry, count: number): Draft {
     };
 }
 
-/** An integer written as text is the integer: a filter finds it however it was given. */
+/** A resource id as it is stored. An integer written as text becomes the integer, so that a filter finds both. */
 export function resourceIdOf(value: string | number | null): string | number | null {
     if (typeof value === 'number') {
         return Number.isSafeInteger(value) ? value : String(value);
@@ -116,7 +116,7 @@ export function resourceIdOf(value: string | number | null): string | number | n
 
 /**
  * The hash of an entry: HMAC-SHA256, hexadecimal, over the RFC 8785 text of the entry as the API shows it, without `hash` and with
- * `previous`, the hash of the entry before it. Keys stand here in canonical order; `changes` is canonical already and taken as it lies.
+ * `previous`, the hash of the entry before it. The keys below are in canonical order, and `changes` is stored as canonical text.
  */
 export function hashOf(key: Buffer, row: Omit<EntryRow, 'hash' | 'late'>, previous: string): string {
     const text =
@@ -127,6 +127,7 @@ export function hashOf(key: Buffer, row: Omit<EntryRow, 'hash' | 'late'>, previo
     return createHmac('sha256', key).update(text).digest('hex');
 }
 
+/** An entry as the API shows it. */
 export function viewOf(row: EntryRow): EntryView {
     return {
         id: row.id,
@@ -147,7 +148,7 @@ export function viewOf(row: EntryRow): EntryView {
     };
 }
 
-/** A row that somebody tampered with is still shown: the verification says what is wrong with it, not the list. */
+/** The stored changes. A list still shows a row that was tampered with; only the verification judges it. */
 function parsed(changes: string | null): Readonly<Record<string, unknown>> | null {
     if (changes === null) {
         return null;

@@ -1,4 +1,4 @@
-/** Text of strangers on its way into the record: bounded, well-formed, and without a character that moves a terminal's cursor or a reader's eye. */
+/** Makes text from outside safe to store and to show: bounded, well-formed, without characters that steer a terminal or reorder a line. */
 
 const unsafe = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 
@@ -10,6 +10,7 @@ export function clean(text: string, length: number): string {
         .replace(unsafe, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
+/** {@link clean} for text that may be missing. */
 export function cleanOrNull(text: string | null, length: number): string | null {
     return text === null ? null : clean(text, length);
 }

@@ -1,6 +1,6 @@
 /**
- * Fills what filters and the search look at, in batches after the commits: `audit_facets` one row an entry, `audit_words` one document for
- * each block of entries. Entries that are not there yet are found by reading them, so a batch may be late.
+ * Fills the search index in batches after commits: `audit_facets` with a row for each entry, `audit_words` with a document for each block of
+ * entries. The search reads entries that are not indexed yet themselves, so a batch may be late.
  */
 import type { Database } from '../../../platform/database/database.ts';
 import { Writer } from '../../../platform/database/writer.ts';
@@ -9,7 +9,7 @@ import { Writer } from '../../../platform/database/writer.ts';
 export const blockSize = 128;
 /** Entries without facets that start a batch. */
 const batchSize = 128;
-/** A block at most is completed by one transaction. */
+/** Entries of one transaction; it completes at most one block. */
 const mostAtOnce = blockSize;
 
 const facetsSql = `insert or ignore into audit_facets (id, actor_id, username, action, resource, resource_id, outcome, late)
@@ -18,6 +18,7 @@ const wordsSql = `insert into audit_words (rowid, text)
     select ?, group_concat(coalesce(username, '') || char(10) || action || char(10) || resource || char(10) || coalesce(resource_id, '') || char(10) || coalesce(ip, '')
         || char(10) || coalesce(request_id, '') || char(10) || coalesce(user_agent, '') || char(10) || coalesce(changes, ''), char(10)) from audit_entries where id > ? and id <= ?`;
 
+/** Keeps the search index of the audit log up to date. */
 export class Indexer {
     readonly #db: Database;
     readonly #failed: (error: unknown) => void;
@@ -48,7 +49,7 @@ export class Indexer {
         return this.#blocks;
     }
 
-    /** To be called when the chain got longer, outside of the transaction. */
+    /** To be called outside a transaction after the chain got longer. */
     advance(head: number): void {
         this.#head = head;
         if (this.#running === null && !this.#closed && head - this.#facets >= batchSize) {

@@ -1,6 +1,6 @@
 /**
- * Finds entries: newest first by their number, whatever the filter, at a price that does not grow with the depth of the page. What no
- * index answers is read in windows of a few thousand entries with a pause between them, so a rare match costs time and never the event loop.
+ * Finds entries in the order of their numbers. A page costs the same wherever it is in the list. What no index answers is read in windows
+ * of a few thousand entries with a pause between them, so that the search for a rare match never blocks the event loop.
  */
 import { setImmediate as breathe } from 'node:timers/promises';
 
@@ -8,21 +8,22 @@ import type { Database, Statement } from '../../../platform/database/database.ts
 import { type EntryRow, resourceIdOf } from '../entry/row.ts';
 import { blockSize, type Indexer } from './indexer.ts';
 
-/** What is looked for; every part that is there must hold. */
+/** What an entry must match; all given fields must hold. */
 export interface AuditFilter {
     readonly action?: string | undefined;
     readonly resource?: string | undefined;
     readonly resourceId?: string | undefined;
-    /** A user's name in any case; a number is a user's id. */
+    /** A user name in any case; digits are a user's id. */
     readonly actor?: string | undefined;
     readonly outcome?: 'success' | 'failure' | undefined;
     /** Milliseconds since 1970, both included. */
     readonly from?: number | undefined;
     readonly to?: number | undefined;
-    /** Text that stands anywhere in the entry; ASCII letters in any case. */
+    /** Text anywhere in the entry; ASCII letters match in any case. */
     readonly q?: string | undefined;
 }
 
+/** Which of the matching entries are wanted. */
 export interface Slice {
     readonly limit: number;
     readonly order: 'newest' | 'oldest';
@@ -42,7 +43,7 @@ interface Conditions {
     /** Conditions on the table `e`. */
     readonly direct: readonly string[];
     readonly directValues: readonly unknown[];
-    /** Columns of `audit_facets` with their values, most telling first. */
+    /** Columns of `audit_facets` with their values, the most selective first. */
     readonly facets: readonly (readonly [string, unknown])[];
     readonly times: readonly string[];
     readonly timeValues: readonly unknown[];
@@ -50,12 +51,12 @@ interface Conditions {
 
 const firstWindow = 2_000;
 const largestWindow = 4_000_000;
-/** A window that took longer is followed by a smaller one, and by a pause. */
+/** After a window that took longer, the next is smaller, and the event loop gets a turn. */
 const fastMs = 1;
-/** Blocks that are looked up together: few at first, since a common word is in each. */
+/** Blocks that are looked up at once: few at first, since a common word is in every block. */
 const firstBlocks = 2;
 const mostBlocks = 64;
-/** A word index look-up joins so many trigrams; the entries themselves decide. */
+/** How many trigrams one look-up joins. They only rule blocks out; the entries decide. */
 const mostTrigrams = 6;
 const searched = [
     'username',
@@ -68,6 +69,7 @@ const searched = [
     'changes'
 ];
 
+/** Reads entries by filter. */
 export class Search {
     readonly #db: Database;
     readonly #indexer: Indexer;
@@ -95,11 +97,12 @@ export class Search {
         this.#words = { newest: db.prepare(words('desc')), oldest: db.prepare(words('asc')) };
     }
 
-    /** The number of the oldest entry that is kept. */
+    /** The number of the oldest entry that is still there. */
     first(): number {
         return this.#first.get()?.id ?? this.#head() + 1;
     }
 
+    /** The entries that match, at most `limit`, in the order of the slice. */
     async find(filter: AuditFilter, slice: Slice): Promise<EntryRow[]> {
         const conditions = conditionsOf(filter);
         const bounds = this.#bounds(filter, slice);
@@ -131,7 +134,7 @@ export class Search {
         return rows;
     }
 
-    /** The first and last entry that can match. Entries follow one another in time unless the clock was once put back. */
+    /** The first and last entry that can match. Entries are in the order of their time, unless the clock was once set back. */
     #bounds(filter: AuditFilter, slice: Slice): { readonly low: number; readonly high: number } {
         let low = this.first();
         let high = this.#head();
@@ -212,8 +215,8 @@ export class Search {
 
     #read(window: Window, conditions: Conditions, order: Slice['order'], limit: number): EntryRow[] {
         const direction = order === 'newest' ? 'desc' : 'asc';
-        const [telling, ...others] = conditions.facets;
-        if (!window.indexed || telling === undefined) {
+        const [selective, ...others] = conditions.facets;
+        if (!window.indexed || selective === undefined) {
             const where = ['e.id between ? and ?', ...conditions.direct, ...conditions.times].join(' and ');
             return this.#all(
                 `select e.* from audit_entries e where ${where} order by e.id ${direction} limit ?`,
@@ -222,15 +225,15 @@ export class Search {
         }
         const where = [
             'f.id between ? and ?',
-            `f.${telling[0]} = ?`,
+            `f.${selective[0]} = ?`,
             ...others.map(([column]) => `+f.${column} = ?`),
             ...conditions.times
         ].join(' and ');
-        const sql = `select e.* from audit_facets f indexed by audit_facets_${telling[0]} cross join audit_entries e on e.id = f.id where ${where} order by f.id ${direction} limit ?`;
+        const sql = `select e.* from audit_facets f indexed by audit_facets_${selective[0]} cross join audit_entries e on e.id = f.id where ${where} order by f.id ${direction} limit ?`;
         return this.#all(sql, [
             window.low,
             window.high,
-            telling[1],
+            selective[1],
             ...others.map(([, value]) => value),
             ...conditions.timeValues,
             limit
@@ -279,7 +282,7 @@ function conditionsOf(filter: AuditFilter): Conditions {
                 ? []
                 : searched.map(() => `%${(filter.q ?? '').replace(/[\\%_]/g, '\\$&')}%`))
         ],
-        // With a text to look for, windows are small and the entries are read anyway.
+        // A search for text has small windows and reads the entries anyway.
         facets: filter.q === undefined ? facets : [],
         times,
         timeValues: [filter.from, filter.to].filter((value) => value !== undefined)
@@ -303,7 +306,7 @@ function* plainWindows(
     }
 }
 
-/** Every third run of three characters is enough to rule a block out; null for a text too short to have any. */
+/** The trigrams that a block must have, evenly spread over the text; null for a text of fewer than three characters. */
 function trigramsOf(text: string): string | null {
     const chars = [...text];
     if (chars.length < 3) {

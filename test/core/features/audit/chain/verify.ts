@@ -5,7 +5,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
-import { type Audit, createAudit } from '../../../../../core/src/features/audit/audit.ts';
+import { Audit } from '../../../../../core/src/features/audit/audit.ts';
 import { verifyAuditFile } from '../../../../../core/src/features/audit/chain/verify-file.ts';
 import { auditEntities, auditMigrations } from '../../../../../core/src/features/audit/entities.ts';
 import { createKeyring } from '../../../../../core/src/platform/keyring.ts';
@@ -22,7 +22,7 @@ describe('verify', () => {
 
     const headFile = (): string => join(store.folder, 'audit.head');
     const open = async (): Promise<void> => {
-        audit = await createAudit({
+        audit = await Audit.open({
             db: store.db,
             keyring: store.keyring,
             headFile: headFile(),
