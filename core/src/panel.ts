@@ -51,7 +51,7 @@ import { removePanelAddress, writePanelAddress } from './platform/panel-address.
 import { createPlugins, type PluginsOptions } from './plugins/manager/plugins.ts';
 import type { Lifecycle } from './plugins/manager/reconciler/lifecycle.ts';
 import { pluginRoutes } from './plugins/manager/routes/routes.ts';
-import { Prover } from './plugins/manager/settings/plugin-settings.ts';
+import { PluginSettings } from './plugins/manager/settings/plugin-settings.ts';
 import type { PluginHostPorts } from './plugins/runtime/ports.ts';
 import { createGateway, type Gateway } from './server/gateway/gateway.ts';
 import { unknownPath } from './server/http/answer/unknown-path.ts';
@@ -291,7 +291,7 @@ export async function createPanel({
         lifecycle: plugins.lifecycle,
         installer: plugins.installer,
         kept,
-        prover: new Prover(keyring),
+        prover: new PluginSettings(keyring),
         keyring,
         db,
         log,

@@ -26,7 +26,10 @@ import type { Database } from '../platform/database/database.ts';
 import type { Keyring } from '../platform/keyring.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Installer } from '../plugins/manager/install/installer.ts';
-import { Catalogue, type CatalogueOptions } from '../plugins/manager/settings/portable-plugins.ts';
+import {
+    PortablePlugins,
+    type PortablePluginsOptions
+} from '../plugins/manager/settings/portable-plugins.ts';
 import type { Serving } from './proxy.ts';
 
 export interface TransferParts {
@@ -171,7 +174,7 @@ function later(plugins: () => PluginCatalogue): PluginCatalogue {
 }
 
 /** What is known of plugins, and the installer, whose tasks an import waits for. */
-export interface PluginCatalogueParts extends CatalogueOptions {
+export interface PluginCatalogueParts extends PortablePluginsOptions {
     readonly installer: Pick<Installer, 'install'>;
     readonly kept: KeptPlugins;
     readonly tasks: Tasks;
@@ -185,7 +188,7 @@ export function createPluginCatalogue({
     audit,
     ...options
 }: PluginCatalogueParts): PluginCatalogue {
-    const catalogue = new Catalogue(options);
+    const catalogue = new PortablePlugins(options);
     options.lifecycle.records.inheritFrom({
         find(name, packageName) {
             const moved = kept.find(name, packageName);

@@ -11,12 +11,12 @@ import type { Keyring } from '../../platform/keyring.ts';
 import { askedOf } from '../../plugins/manager/consent/capabilities.ts';
 import { PluginData } from '../../plugins/manager/data/data-folders.ts';
 import { npmSetting } from '../../plugins/manager/install/npm-setting.ts';
-import { lackOf, restOf } from '../../plugins/manager/reconciler/desired-state.ts';
-import { type Survey, survey } from '../../plugins/manager/reconciler/inventory.ts';
+import { desiredStateOf, missingRequirement } from '../../plugins/manager/reconciler/desired-state.ts';
+import { type Inventory, takeInventory } from '../../plugins/manager/reconciler/inventory.ts';
 import { placesOf } from '../../plugins/manager/reconciler/places.ts';
 import { emptyRuntime, type PluginRecord, type Runtime } from '../../plugins/manager/records/plugin.ts';
 import { newRecord, Records } from '../../plugins/manager/records/records.ts';
-import { Prover } from '../../plugins/manager/settings/plugin-settings.ts';
+import { PluginSettings } from '../../plugins/manager/settings/plugin-settings.ts';
 import { reservedNames } from '../plugin/names.ts';
 import { hostSdk } from '../plugin/sdk.ts';
 
@@ -45,9 +45,9 @@ export interface Folder extends FolderOptions {
     readonly records: Records;
     readonly data: PluginData;
     readonly kept: KeptPlugins;
-    readonly prover: Prover;
+    readonly prover: PluginSettings;
     /** Looks at the disk anew. */
-    look(): Promise<{ readonly all: readonly Lying[]; readonly survey: Survey }>;
+    look(): Promise<{ readonly all: readonly Lying[]; readonly survey: Inventory }>;
 }
 
 /** Finishes or undoes swaps that were killed, as the next start would. */
@@ -68,11 +68,11 @@ export async function openFolder(options: FolderOptions): Promise<Folder> {
     const [records, kept, prover] = [
         await Records.open(db),
         createKeptPlugins({ db, clock, keyring }),
-        new Prover(keyring)
+        new PluginSettings(keyring)
     ];
     const look: Folder['look'] = async () => {
-        const found = await survey(registry, placesOf(config));
-        const seen = found.seen.map(({ name, found: at, plugin, obstacle }): Runtime => ({
+        const found = await takeInventory(registry, placesOf(config));
+        const seen = found.named.map(({ name, found: at, plugin, obstacle }): Runtime => ({
             ...emptyRuntime(name),
             found: at,
             plugin,
@@ -122,8 +122,8 @@ function rest({ runtime, record }: Lying, all: readonly Lying[], at: number): vo
         const there = all.find((each) => each.runtime.name === name)?.runtime ?? null;
         return there?.state === 'resolved' ? { ...there, state: 'running' } : there; // it starts first
     };
-    const known = restOf(runtime, record, other, true);
-    const lack = known?.state === 'resolved' ? lackOf(runtime, other) : null;
+    const known = desiredStateOf(runtime, record, other, true);
+    const lack = known?.state === 'resolved' ? missingRequirement(runtime, other) : null;
     const fault = known?.fault ?? lack;
     runtime.state = lack === null ? (known?.state ?? 'resolved') : 'failed';
     runtime.failure =

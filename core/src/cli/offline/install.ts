@@ -8,7 +8,7 @@ import type { Decision } from '../../plugins/manager/data/data-folders.ts';
 import { installFailed } from '../../plugins/manager/install/install-failure.ts';
 import type { PluginRecord } from '../../plugins/manager/records/plugin.ts';
 import { newRecord } from '../../plugins/manager/records/records.ts';
-import { sourceOf } from '../../plugins/manager/rollback/rollback-source.ts';
+import { chooseSource } from '../../plugins/manager/rollback/rollback-source.ts';
 import { Complaint } from '../complaint.ts';
 import type { InstallOrder, Wished } from '../plugin/plugin-admin.ts';
 import type { Folder, Lying } from './folder.ts';
@@ -127,7 +127,7 @@ async function place(
                 : (await prover.take(plugin, null, base.settings, waiting)).settings
     };
     refuseMisfit(folder, all, plugin);
-    const source = sourceOf({ data, name, plugin, entry, restoreData });
+    const source = chooseSource({ data, name, plugin, entry, restoreData });
     const next = source === null ? null : await data.next({ name, package: plugin.package }, source, entry);
     try {
         await next?.prepare(decision);

@@ -27,7 +27,7 @@ import { createSystemCall } from '../../server/http/request/system-call.ts';
 import { Complaint } from '../complaint.ts';
 import { databaseOf } from '../folder.ts';
 import { strangeMigrations } from '../migrations.ts';
-import type { PluginDesk } from '../plugin/plugin-admin.ts';
+import type { PluginAdmin } from '../plugin/plugin-admin.ts';
 import { exportOffline } from './export.ts';
 
 export interface Offline {
@@ -39,7 +39,7 @@ export interface Offline {
     /** The panel as one document. */
     exportDocument(request: ExportRequest): Promise<ExportDocument>;
     /** Its plugins, of which no code runs. */
-    plugins(): Promise<PluginDesk>;
+    plugins(): Promise<PluginAdmin>;
     /** A call of the system, on record as the console's. */
     call(): Call;
     close(): Promise<void>;

@@ -8,20 +8,20 @@ import { createFragmentStore } from '../../engine/fragments/fragments.ts';
 import type { Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import { askedOf, beyond } from '../../plugins/manager/consent/capabilities.ts';
-import { Boots } from '../../plugins/manager/reconciler/crash-loop.ts';
+import { CrashLoop } from '../../plugins/manager/reconciler/crash-loop.ts';
 import { PluginBootEntity } from '../../plugins/manager/records/entities.ts';
 import type { PluginRecord } from '../../plugins/manager/records/plugin.ts';
 import { passedOverView, viewOf } from '../../plugins/manager/routes/view.ts';
-import type { Changed, Listed, PluginDesk, ShownPlugin } from '../plugin/plugin-admin.ts';
+import type { Changed, Listed, PluginAdmin, ShownPlugin } from '../plugin/plugin-admin.ts';
 import { type Folder, type FolderOptions, type Lying, openFolder } from './folder.ts';
 import { installOffline } from './install.ts';
 
 const resource = 'plugins';
 const nextStart = 'No panel runs: this is what the next start finds';
 
-export async function openOfflinePlugins(options: FolderOptions): Promise<PluginDesk> {
+export async function openOfflinePlugins(options: FolderOptions): Promise<PluginAdmin> {
     const folder = await openFolder(options);
-    const boots = new Boots(folder.db, folder.clock);
+    const boots = new CrashLoop(folder.db, folder.clock);
     const find = async (name: string): Promise<{ readonly all: readonly Lying[]; readonly lying: Lying }> => {
         const { all } = await folder.look();
         const lying = all.find(({ runtime }) => runtime.name === name);
@@ -44,7 +44,7 @@ export async function openOfflinePlugins(options: FolderOptions): Promise<Plugin
             } = await folder.look();
             const bad = options.config.safeMode
                 ? 'because PORTICO_SAFE_MODE is set'
-                : (await boots.areBad())
+                : (await boots.isDetected())
                   ? 'because the last three starts with plugins did not become good; disable or remove the one that you suspect'
                   : null;
             const notes = [

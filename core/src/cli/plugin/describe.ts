@@ -21,7 +21,7 @@ export function failureOf({ failure }: Pick<ShownPlugin, 'failure'>): string | n
 }
 
 /** What became of it, after its name. */
-export function fateOf(
+export function describe(
     { name, version, state, enabled, failure, quarantinedAt }: ShownPlugin,
     isRunning: boolean
 ): string {

@@ -193,13 +193,13 @@ class Workshop {
             }
             await between();
             await this.#stage.show(place);
-            await plugins.survey();
+            await plugins.refreshInventory();
             for (const record of plugins.records.of(name)) {
                 // Somebody tries things out here: that counts for no quarantine.
                 await plugins.records.note(name, record.package, { failures: [], quarantinedAt: null });
             }
         });
-        await plugins.settle(name, { retry: true });
+        await plugins.reconcile(name, { retry: true });
     }
 
     /** Sets it up on an empty folder, beside what runs. */

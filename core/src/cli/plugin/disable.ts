@@ -1,7 +1,7 @@
 /** `portico plugin disable`: the way out when a plugin keeps the panel from starting. */
 import { type Command, jsonOption } from '../command.ts';
 import { plain } from '../output.ts';
-import { fateOf } from './describe.ts';
+import { describe } from './describe.ts';
 import { atDesk } from './reach.ts';
 
 export const pluginDisable: Command = {
@@ -22,7 +22,7 @@ export const pluginDisable: Command = {
             isRunning: desk.isRunning
         }));
         output.say(
-            `${name} ${plain(fateOf(plugin, isRunning))}.${message === null ? '' : ` ${plain(message)}.`}`
+            `${name} ${plain(describe(plugin, isRunning))}.${message === null ? '' : ` ${plain(message)}.`}`
         );
         output.result(plugin, null);
         return 0;

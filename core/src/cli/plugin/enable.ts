@@ -3,8 +3,8 @@ import type { Capabilities } from '../../plugins/runtime/generation.ts';
 import { type Command, type Input, jsonOption, type Option } from '../command.ts';
 import { misuse } from '../complaint.ts';
 import { plain } from '../output.ts';
-import { fateOf, hasFailed } from './describe.ts';
-import type { PluginDesk, ShownPlugin, Wished } from './plugin-admin.ts';
+import { describe, hasFailed } from './describe.ts';
+import type { PluginAdmin, ShownPlugin, Wished } from './plugin-admin.ts';
 import { atDesk } from './reach.ts';
 
 /** How somebody at the console agrees. */
@@ -54,7 +54,7 @@ export const pluginEnable: Command = {
             return { plugins: done, isRunning: desk.isRunning };
         });
         for (const plugin of shown.plugins) {
-            output.say(`${plugin.name} ${plain(fateOf(plugin, shown.isRunning))}.`);
+            output.say(`${plugin.name} ${plain(describe(plugin, shown.isRunning))}.`);
         }
         output.result(shown.plugins.at(-1), null);
         return shown.plugins.some(hasFailed) ? 1 : 0;
@@ -75,7 +75,7 @@ export async function readWish({ flag, text }: Pick<Input, 'flag' | 'text'>): Pr
 }
 
 async function enable(
-    desk: PluginDesk,
+    desk: PluginAdmin,
     plugins: readonly ShownPlugin[],
     name: string,
     wished: Wished

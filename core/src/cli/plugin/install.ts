@@ -4,7 +4,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { type Command, jsonOption } from '../command.ts';
 import { Complaint, misuse } from '../complaint.ts';
 import { plain } from '../output.ts';
-import { fateOf, hasFailed } from './describe.ts';
+import { describe, hasFailed } from './describe.ts';
 import { grantOptions, readWish } from './enable.ts';
 import type { Source } from './plugin-admin.ts';
 import { atDesk } from './reach.ts';
@@ -73,7 +73,7 @@ export const pluginInstall: Command = {
             capabilities: { missing }
         } = plugin;
         output.say(
-            `${packageName} ${version} is installed${from === null ? '' : from === version ? ' anew' : ` in the place of ${from}`}. ${name} ${plain(fateOf(plugin, isRunning))}.`
+            `${packageName} ${version} is installed${from === null ? '' : from === version ? ' anew' : ` in the place of ${from}`}. ${name} ${plain(describe(plugin, isRunning))}.`
         );
         if (settingsLeftOut !== null) {
             output.say(plain(`Its code does not take the settings that waited for it: ${settingsLeftOut}.`));

@@ -7,7 +7,7 @@ import type { Client } from '../client.ts';
 import { Complaint, Refusal } from '../complaint.ts';
 import { followTask } from '../task-follow.ts';
 import { joined } from './consent.ts';
-import type { Changed, InstallOrder, PluginDesk, ShownPlugin } from './plugin-admin.ts';
+import type { Changed, InstallOrder, PluginAdmin, ShownPlugin } from './plugin-admin.ts';
 
 /** What the task of an install answers. */
 interface Result {
@@ -21,7 +21,7 @@ const base = '/api/plugins';
 const changeMs = 200_000;
 const offersMs = 340_000;
 
-export function createPanelDesk(client: Client): PluginDesk {
+export function createPanelAdmin(client: Client): PluginAdmin {
     const get = async (name: string): Promise<ShownPlugin> =>
         (await client.call<ShownPlugin>('GET', `${base}/${encodeURIComponent(name)}`)).data;
     const put = async (name: string, body: object, query = ''): Promise<Changed> => {

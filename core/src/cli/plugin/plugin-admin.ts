@@ -54,7 +54,7 @@ export interface PluginInstalled {
     readonly settingsLeftOut: string | null;
 }
 
-export interface PluginDesk {
+export interface PluginAdmin {
     readonly isRunning: boolean;
     list(): Promise<Listed>;
     offers(): Promise<{ readonly offers: readonly Offer[]; readonly message: string | null }>;

@@ -3,7 +3,7 @@ import type { Config } from '../../platform/config.ts';
 import type { Capabilities } from '../../plugins/runtime/generation.ts';
 import { Complaint, Refusal } from '../complaint.ts';
 import { reach } from '../reach.ts';
-import type { PluginDesk } from './plugin-admin.ts';
+import type { PluginAdmin } from './plugin-admin.ts';
 
 /**
  * Works with the plugins of the panel that runs, or of the folder of one that does not.
@@ -14,12 +14,12 @@ import type { PluginDesk } from './plugin-admin.ts';
 export async function atDesk<T>(
     config: Config,
     command: string,
-    work: (desk: PluginDesk) => Promise<T>
+    work: (desk: PluginAdmin) => Promise<T>
 ): Promise<T> {
     try {
         return await reach<T>(config, {
             async online(client) {
-                const { createPanelDesk } = await import('./panel-plugins.ts');
+                const { createPanelAdmin: createPanelDesk } = await import('./panel-plugins.ts');
                 return work(createPanelDesk(client));
             },
             offline: async (offline) => work(await offline.plugins())

@@ -19,7 +19,7 @@ import {
     type KeptSettings
 } from './install/installer.ts';
 import { npmSetting } from './install/npm-setting.ts';
-import { Boots } from './reconciler/crash-loop.ts';
+import { CrashLoop } from './reconciler/crash-loop.ts';
 import { fragmentDrop } from './reconciler/fragment-drop.ts';
 import { checksOf, PluginHealth } from './reconciler/health.ts';
 import { Lifecycle, type LifecycleEvents, type LifecycleOptions } from './reconciler/lifecycle.ts';
@@ -27,7 +27,7 @@ import { placesOf } from './reconciler/places.ts';
 import { type DeclaredPermission, permissionsOf } from './records/permissions.ts';
 import { Records } from './records/records.ts';
 import { createPluginService, type PluginService } from './routes/service.ts';
-import { Prover } from './settings/plugin-settings.ts';
+import { PluginSettings } from './settings/plugin-settings.ts';
 
 export interface PluginsOptions {
     readonly config: Pick<Config, 'dataDir' | 'pluginDirs' | 'nodeModules' | 'npmRegistry' | 'safeMode'>;
@@ -49,8 +49,8 @@ export interface PluginsOptions {
     /** Settings that an import brought before their plugin. */
     readonly kept: KeptSettings;
     readonly reached?: InstallerPorts['reached'];
-    readonly changed: LifecycleEvents['changed'];
-    readonly routesChanged: LifecycleEvents['routes'];
+    readonly changed: LifecycleEvents['stateChanged'];
+    readonly routesChanged: LifecycleEvents['routesChanged'];
     readonly timing?: Partial<GenerationTiming> & {
         readonly importMs?: number;
         readonly goodMs?: number;
@@ -103,7 +103,7 @@ export async function createPlugins({
     });
     const host = createPluginHost(ports);
     const blame = new Blame();
-    const boots = new Boots(db, clock);
+    const boots = new CrashLoop(db, clock);
     const data = await PluginData.open(
         { dataDir: config.dataDir, db, clock },
         registry.lock.current().map(({ folder }) => folder)
@@ -122,9 +122,9 @@ export async function createPlugins({
         timing: generationTiming,
         forgetArea: options.forgetArea,
         events: {
-            changed: options.changed,
-            routes: options.routesChanged,
-            surveyed(known) {
+            stateChanged: options.changed,
+            routesChanged: options.routesChanged,
+            inventoryChanged(known) {
                 const gone = new Set(registered.keys());
                 for (const { name, seen } of known) {
                     gone.delete(name);
@@ -145,7 +145,7 @@ export async function createPlugins({
     let good: NodeJS.Timeout | undefined;
     let opened = false;
     const safeMode = (): string | null => safe;
-    const prover = new Prover(keyring);
+    const prover = new PluginSettings(keyring);
     const health = new PluginHealth({
         lifecycle,
         clock,
@@ -199,7 +199,7 @@ export async function createPlugins({
         if (config.safeMode) {
             safe =
                 'Safe mode: no plugin is loaded, because PORTICO_SAFE_MODE is set. Start without it to load them again';
-        } else if (await boots.tooBad()) {
+        } else if (await boots.takeDetected()) {
             safe =
                 'Safe mode: no plugin is loaded, because the last three starts with plugins did not become good. Disable the one that you suspect, and start again';
             ports.notify({
@@ -212,7 +212,7 @@ export async function createPlugins({
         if (safe !== null) {
             log.warn(safe);
         } else {
-            await boots.begin();
+            await boots.countStart();
         }
         await lifecycle.open({ safe: safe !== null });
         for (const { path, reason } of lifecycle.skipped) {
@@ -223,7 +223,7 @@ export async function createPlugins({
             good = setTimeout(
                 () =>
                     void boots
-                        .good()
+                        .forgetStarts()
                         .catch((error: unknown) => log.error('A good start could not be noted', { error })),
                 goodMs
             ).unref();
@@ -274,7 +274,7 @@ export async function createPlugins({
             if (plugin !== null && isDeparture(error)) {
                 log.warn('A plugin does not heed that a request was given up', { plugin, error });
             } else if (plugin !== null) {
-                blame.outside(() => lifecycle.crashed(plugin, error));
+                blame.outside(() => lifecycle.handleUncaught(plugin, error));
             }
             return plugin !== null;
         },
@@ -283,7 +283,7 @@ export async function createPlugins({
             health.close();
             await lifecycle.close();
             if (opened && safe === null) {
-                await boots.good();
+                await boots.forgetStarts();
             }
         }
     };

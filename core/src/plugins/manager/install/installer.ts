@@ -18,13 +18,13 @@ import type { Capabilities } from '../../runtime/generation.ts';
 import { askedOf, beyond } from '../consent/capabilities.ts';
 import { requireAuthority } from '../consent/consent.ts';
 import type { Decision } from '../data/data-folders.ts';
-import { lackOf } from '../reconciler/desired-state.ts';
+import { missingRequirement } from '../reconciler/desired-state.ts';
 import { emptyRuntime, type PluginRecord, type Runtime } from '../records/plugin.ts';
 import { newRecord } from '../records/records.ts';
-import { sourceOf } from '../rollback/rollback-source.ts';
+import { chooseSource } from '../rollback/rollback-source.ts';
 import type { MovedSettings } from '../settings/moved-settings.ts';
-import type { Prover } from '../settings/plugin-settings.ts';
-import { place, probe, swap, type SwapPhase, type SwapPorts } from '../upgrade/swap.ts';
+import type { PluginSettings } from '../settings/plugin-settings.ts';
+import { activateStopped, probe, swap, type SwapPhase, type SwapPorts } from '../upgrade/swap.ts';
 import { installFailed } from './install-failure.ts';
 
 type Values = Readonly<Record<string, unknown>>;
@@ -39,7 +39,7 @@ export interface KeptSettings {
 export interface InstallerPorts extends SwapPorts {
     readonly tasks: { start(options: TaskStart): Promise<TaskView> };
     readonly recorder: Pick<Recorder, 'record' | 'recordAlone'>;
-    readonly prover: Prover;
+    readonly prover: PluginSettings;
     readonly kept: KeptSettings;
     /** Why no plugin is loaded; null when they are. */
     safeMode(): string | null;
@@ -53,12 +53,12 @@ export interface InstallerPorts extends SwapPorts {
     reached?(plugin: string, phase: SwapPhase): void | Promise<void>;
 }
 
-export interface InstallWish {
+export interface InstallRequest {
     readonly enabled?: boolean | undefined;
     readonly grants?: Capabilities | undefined;
 }
 
-export interface ChangeWish extends InstallWish {
+export interface ChangeRequest extends InstallRequest {
     readonly version: string;
     readonly settings?: Values | undefined;
     readonly force?: boolean | undefined;
@@ -67,9 +67,9 @@ export interface ChangeWish extends InstallWish {
 
 export interface Installer {
     /** @throws FORBIDDEN, STEP_UP_REQUIRED for grants; IN_USE 40901 while another task is at work on it; NOT_READY 50300 in safe mode */
-    install(source: InstallSource, wish: InstallWish, call: Call): Promise<TaskView>;
+    install(source: InstallSource, wish: InstallRequest, call: Call): Promise<TaskView>;
     /** Another version of a plugin that is installed. @throws also DATA_AHEAD 40911, CONSENT_REQUIRED 40910 and VERSION_STALE 41200, as far as it is known already */
-    change(name: string, wish: ChangeWish, call: Call): Promise<TaskView>;
+    change(name: string, wish: ChangeRequest, call: Call): Promise<TaskView>;
     /** @throws PLUGIN_NOT_FOUND 40410, IN_USE 40901, VERSION_STALE 41200 */
     remove(
         name: string,
@@ -79,7 +79,7 @@ export interface Installer {
 }
 
 /** What one task is about. */
-interface Order {
+interface InstallOrder {
     readonly kind: 'install' | 'upgrade' | 'rollback';
     /** Null: the package tells. */
     readonly name: string | null;
@@ -88,7 +88,7 @@ interface Order {
     readonly source: InstallSource | null;
     /** The version that is there already. */
     readonly entry: LockEntry | null;
-    readonly wish: Omit<ChangeWish, 'version'>;
+    readonly wish: Omit<ChangeRequest, 'version'>;
 }
 
 const resource = 'plugins';
@@ -113,13 +113,13 @@ export function createInstaller(ports: InstallerPorts): Installer {
     const { registry, records } = lifecycle;
 
     const ready = async (): Promise<void> => {
-        await lifecycle.surveyed; // whoever comes right after the start is not sent away
+        await lifecycle.inventoryReady; // whoever comes right after the start is not sent away
         const safe = ports.safeMode();
         if (safe !== null || lifecycle.phase !== 'open') {
             throw fail.NOT_READY(null, { message: safe ?? 'The panel still looks for its plugins' });
         }
     };
-    const authorise = (actor: Caller, { grants, restoreData }: Omit<ChangeWish, 'version'>): void => {
+    const authorise = (actor: Caller, { grants, restoreData }: Omit<ChangeRequest, 'version'>): void => {
         if (grants !== undefined) {
             requireAuthority(actor, grants);
         }
@@ -131,7 +131,7 @@ export function createInstaller(ports: InstallerPorts): Installer {
     /** What an admin asked for, on top of what was decided before. */
     const decisionFor = (
         plugin: PluginPackage,
-        { enabled, grants }: InstallWish,
+        { enabled, grants }: InstallRequest,
         before: PluginRecord | null
     ): { readonly decision: Decision; readonly missing: Capabilities | null } => {
         const asked = askedOf(plugin.manifest);
@@ -193,7 +193,7 @@ export function createInstaller(ports: InstallerPorts): Installer {
 
     /** Everything after the package is there. Only inside `withPlugin`. */
     const apply = async (
-        order: Order,
+        order: InstallOrder,
         entry: LockEntry,
         found: Found,
         plugin: PluginPackage,
@@ -229,13 +229,13 @@ export function createInstaller(ports: InstallerPorts): Installer {
         const runs =
             decision.enabled &&
             record?.quarantinedAt == null &&
-            lackOf({ ...runtime, plugin }, (other) => lifecycle.runtime(other)) === null;
+            missingRequirement({ ...runtime, plugin }, (other) => lifecycle.runtime(other)) === null;
         fits(name, plugin, isUpgrade && runs);
         const before = runtime.plugin?.version ?? null;
-        const source = sourceOf({ data, name, plugin, entry, restoreData: wish.restoreData === true });
+        const source = chooseSource({ data, name, plugin, entry, restoreData: wish.restoreData === true });
         const also: Parameters<typeof swap>[3]['also'] = (tx) =>
             recorder.record(tx, {
-                ...entryOf(call, run),
+                ...auditEntryOf(call, run),
                 action: order.kind,
                 resource,
                 resourceId: name,
@@ -288,7 +288,7 @@ export function createInstaller(ports: InstallerPorts): Installer {
                     }
                 });
                 run.signal.throwIfAborted();
-                await place(ports, runtime, next, { phase, also });
+                await activateStopped(ports, runtime, next, { phase, also });
             }
         } else {
             if (wish.settings !== undefined) {
@@ -303,7 +303,7 @@ export function createInstaller(ports: InstallerPorts): Installer {
                     ? decision.settings
                     : (await prover.take(plugin, null, decision.settings, waiting)).settings;
             await lifecycle.stop(runtime, 'it is no longer to run');
-            await place(
+            await activateStopped(
                 ports,
                 runtime,
                 { found, plugin, entry, source, decision: { ...decision, settings } },
@@ -320,7 +320,7 @@ export function createInstaller(ports: InstallerPorts): Installer {
         };
     };
 
-    const work = async (order: Order, run: TaskRun, call: Call): Promise<unknown> => {
+    const work = async (order: InstallOrder, run: TaskRun, call: Call): Promise<unknown> => {
         let installed: Installed | null = null;
         let label = order.name;
         try {
@@ -354,9 +354,9 @@ export function createInstaller(ports: InstallerPorts): Installer {
             const result = await lifecycle.withPlugin(name, () =>
                 apply(order, entry, found, plugin, run, call)
             );
-            await lifecycle.survey();
-            await lifecycle.settle(name, { retry: true });
-            lifecycle.settleDependants(name);
+            await lifecycle.refreshInventory();
+            await lifecycle.reconcile(name, { retry: true });
+            lifecycle.reconcileDependants(name);
             const runtime = lifecycle.runtime(name);
             const isNew =
                 !wasThere && order.kind === 'install' && (result as { from: string | null }).from === null;
@@ -403,11 +403,11 @@ export function createInstaller(ports: InstallerPorts): Installer {
                 await registry.remove(installed.folder).catch(() => undefined); // the lock names it: it has taken over
             }
             if (label !== null) {
-                await lifecycle.settle(label); // what was stopped for it runs again
+                await lifecycle.reconcile(label); // what was stopped for it runs again
             }
             await recorder
                 .recordAlone({
-                    ...entryOf(call, run),
+                    ...auditEntryOf(call, run),
                     action: order.kind,
                     resource,
                     resourceId: label,
@@ -434,11 +434,11 @@ export function createInstaller(ports: InstallerPorts): Installer {
             await data.revert({ name, package: plugin.package });
             await db.write((tx) => records.remove(tx, { name, package: plugin.package }));
         });
-        await lifecycle.survey();
-        await lifecycle.settle(name);
+        await lifecycle.refreshInventory();
+        await lifecycle.reconcile(name);
     };
 
-    const begin = (order: Order, call: Call): Promise<TaskView> =>
+    const begin = (order: InstallOrder, call: Call): Promise<TaskView> =>
         tasks.start({
             kind: `plugin.${order.kind}`,
             title: order.title,
@@ -497,7 +497,7 @@ export function createInstaller(ports: InstallerPorts): Installer {
                 runtime.found?.lock != null &&
                 Date.parse(entry?.installedAt ?? '') < Date.parse(runtime.found.lock.installedAt);
             if (plugin !== null && entry !== null) {
-                sourceOf({ data, name, plugin, entry, restoreData: wish.restoreData === true });
+                chooseSource({ data, name, plugin, entry, restoreData: wish.restoreData === true });
                 const { missing } = decisionFor(plugin, wish, record);
                 if (missing !== null) {
                     throw fail.CONSENT_REQUIRED({ missing, version });
@@ -554,7 +554,7 @@ export function createInstaller(ports: InstallerPorts): Installer {
             runtime.interrupt?.();
             (force ? [name, ...by] : []).forEach((each) => ports.hurry(each));
             for (const other of by) {
-                await lifecycle.settle(other);
+                await lifecycle.reconcile(other);
             }
             const report = await lifecycle.withPlugin(name, async () => {
                 const released = await lifecycle.stop(runtime, 'it is uninstalled');
@@ -602,9 +602,9 @@ export function createInstaller(ports: InstallerPorts): Installer {
                 }
                 return released;
             });
-            await lifecycle.survey();
+            await lifecycle.refreshInventory();
             await registry.collect();
-            await lifecycle.settle(name);
+            await lifecycle.reconcile(name);
             const dropped = await ports.dropFragments([name, ...by]);
             const said = [
                 ...(by.length === 0 ? [] : [`Disabled what requires it: ${by.join(', ')}`]),
@@ -620,7 +620,7 @@ export function createInstaller(ports: InstallerPorts): Installer {
     };
 }
 
-function entryOf(
+function auditEntryOf(
     { actor, ip, userAgent, id }: Call,
     run: TaskRun
 ): Pick<Parameters<Recorder['recordAlone']>[0], 'actor' | 'ip' | 'userAgent' | 'requestId'> {

@@ -6,7 +6,7 @@ import { PluginBootEntity } from '../records/entities.ts';
 /** So many bad starts in a row, and the next one loads no plugin. */
 const mostBadStarts = 3;
 
-export class Boots {
+export class CrashLoop {
     readonly #db: Database;
     readonly #clock: Clock;
 
@@ -16,26 +16,26 @@ export class Boots {
     }
 
     /** Whether the starts until now were so bad that the next one is to load no plugin. */
-    async areBad(): Promise<boolean> {
+    async isDetected(): Promise<boolean> {
         return (await this.#db.read((em) => em.count(PluginBootEntity, {}))) >= mostBadStarts;
     }
 
     /** Whether the starts before this one were so bad that no plugin is to be loaded now. The next start tries again. */
-    async tooBad(): Promise<boolean> {
-        const bad = await this.areBad();
+    async takeDetected(): Promise<boolean> {
+        const bad = await this.isDetected();
         if (bad) {
-            await this.good();
+            await this.forgetStarts();
         }
         return bad;
     }
 
     /** To be called, and waited for, before the first plugin is imported. */
-    async begin(): Promise<void> {
+    async countStart(): Promise<void> {
         await this.#db.write((tx) => tx.em.insert(PluginBootEntity, { at: this.#clock.now() } as never));
     }
 
     /** All went well. */
-    async good(): Promise<void> {
+    async forgetStarts(): Promise<void> {
         await this.#db.write((tx) => tx.em.nativeDelete(PluginBootEntity, {}));
     }
 }

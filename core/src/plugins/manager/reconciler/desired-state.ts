@@ -5,18 +5,18 @@ import type { PluginFailure, PluginRecord, PluginState, Runtime } from '../recor
 type Fault = Omit<PluginFailure, 'at'>;
 
 /** A state in which nothing of a plugin runs. */
-export interface Rest {
+export interface IdleState {
     readonly state: PluginState;
     readonly fault: Fault | null;
 }
 
 /** Where it rests, and why; null when it is to run. `safe`: nothing is loaded. */
-export function restOf(
+export function desiredStateOf(
     runtime: Runtime,
     record: PluginRecord | null,
     other: (name: string) => Runtime | null,
     safe: boolean
-): Rest | null {
+): IdleState | null {
     if (runtime.plugin === null || record === null) {
         return {
             state: 'failed',
@@ -33,7 +33,7 @@ export function restOf(
     if (record.quarantinedAt !== null) {
         return { state: 'quarantined', fault: record.failure };
     }
-    const obstacle = runtime.obstacle ?? (safe ? null : lackOf(runtime, other));
+    const obstacle = runtime.obstacle ?? (safe ? null : missingRequirement(runtime, other));
     if (obstacle !== null) {
         return { state: 'failed', fault: obstacle };
     }
@@ -41,7 +41,10 @@ export function restOf(
 }
 
 /** What it requires and does not run; null when all of that runs. */
-export function lackOf({ name, plugin }: Runtime, other: (name: string) => Runtime | null): Fault | null {
+export function missingRequirement(
+    { name, plugin }: Runtime,
+    other: (name: string) => Runtime | null
+): Fault | null {
     for (const [required, range] of Object.entries(plugin?.manifest.requires ?? {})) {
         const there = other(required);
         if (there?.state !== 'running') {

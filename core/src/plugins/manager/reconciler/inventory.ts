@@ -6,7 +6,7 @@ import type { Found, Place, PluginPackage, Registry, Skipped } from '@portico/re
 import type { PluginFailure } from '../records/plugin.ts';
 
 /** A package that has a name of its own. */
-export interface Seen {
+export interface NamedPackage {
     readonly name: string;
     readonly found: Found;
     /** Null when its manifest cannot be read. */
@@ -16,12 +16,12 @@ export interface Seen {
 }
 
 /** A package whose name another one has. */
-export interface PassedOver extends Seen {
+export interface PassedOver extends NamedPackage {
     readonly obstacle: Omit<PluginFailure, 'at'>;
 }
 
-export interface Survey {
-    readonly seen: readonly Seen[];
+export interface Inventory {
+    readonly named: readonly NamedPackage[];
     /** Names, each after what it requires. */
     readonly order: readonly string[];
     readonly passedOver: readonly PassedOver[];
@@ -29,15 +29,15 @@ export interface Survey {
 }
 
 /** Looks into every place. */
-export async function survey(
+export async function takeInventory(
     registry: Pick<Registry, 'discover' | 'resolve'>,
     places: readonly Place[]
-): Promise<Survey> {
+): Promise<Inventory> {
     const { found, skipped } = await registry.discover(places);
     const { order, unresolved } = registry.resolve(
         found.flatMap(({ result }) => ('plugin' in result ? [result.plugin] : []))
     );
-    const all = found.map((each): Seen => {
+    const all = found.map((each): NamedPackage => {
         if ('fault' in each.result) {
             return {
                 name: each.lock?.name ?? basename(each.folder),
@@ -56,7 +56,7 @@ export async function survey(
         };
     });
     const taken = new Set<string>();
-    const [seen, passedOver]: [Seen[], PassedOver[]] = [[], []];
+    const [seen, passedOver]: [NamedPackage[], PassedOver[]] = [[], []];
     // A package that can be used has its name before a folder that merely is called so.
     for (const each of [
         ...all.filter(({ plugin }) => plugin !== null),
@@ -76,5 +76,5 @@ export async function survey(
             seen.push(each);
         }
     }
-    return { seen, order: order.map(({ manifest }) => manifest.name), passedOver, skipped };
+    return { named: seen, order: order.map(({ manifest }) => manifest.name), passedOver, skipped };
 }

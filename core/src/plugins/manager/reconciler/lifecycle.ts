@@ -28,18 +28,23 @@ import {
 } from '../records/plugin.ts';
 import { newRecord, type Records } from '../records/records.ts';
 import { BackgroundWork } from './background.ts';
-import { lackOf, restOf } from './desired-state.ts';
-import { type PassedOver, survey } from './inventory.ts';
+import { desiredStateOf, missingRequirement } from './desired-state.ts';
+import { type PassedOver, takeInventory } from './inventory.ts';
 import { count } from './quarantine.ts';
-import { interruptedCode, journey, prepareGeneration, type Road, Stopped } from './start.ts';
+import { interruptedCode, prepareGeneration, start, StartAborted, type StartPorts } from './start.ts';
 
 /** What others hear of. Must not throw. */
 export interface LifecycleEvents {
-    changed(plugin: string, state: PluginState, before: PluginState, failure: PluginFailure | null): void;
+    stateChanged(
+        plugin: string,
+        state: PluginState,
+        before: PluginState,
+        failure: PluginFailure | null
+    ): void;
     /** Routes came or went. */
-    routes(plugin: string): void;
+    routesChanged(plugin: string): void;
     /** What is known changed: permissions are to be declared anew. */
-    surveyed(plugins: readonly PluginRecord[]): void;
+    inventoryChanged(plugins: readonly PluginRecord[]): void;
 }
 
 export interface LifecycleOptions {
@@ -66,11 +71,11 @@ export class Lifecycle {
     readonly records: Records;
     readonly forgetArea: LifecycleOptions['forgetArea'];
     readonly #options: LifecycleOptions;
-    readonly #road: Road;
+    readonly #startPorts: StartPorts;
     readonly #runtimes = new Map<string, Runtime>();
     readonly #mutex = new KeyedMutex();
     readonly #background: BackgroundWork;
-    readonly #surveyed = Promise.withResolvers<void>();
+    readonly #inventoryReady = Promise.withResolvers<void>();
     /** Names in an order in which each comes after what it requires. */
     #order: readonly string[] = [];
     #passedOver: readonly PassedOver[] = [];
@@ -87,18 +92,18 @@ export class Lifecycle {
         this.#background = new BackgroundWork((error) =>
             options.log.error('Work on a plugin failed', { error })
         );
-        this.#road = {
+        this.#startPorts = {
             registry,
             host,
             timing,
             confine: (name, folder) => blame.confine(name, folder),
             dataDir: (found) => data.current(found),
             accepted: (found) => data.acceptedOf(found),
-            lacking: (runtime) => lackOf(runtime, (name) => this.runtime(name)),
+            lacking: (runtime) => missingRequirement(runtime, (name) => this.runtime(name)),
             record: (runtime) => this.recordOf(runtime) ?? newRecord(runtime.plugin as PluginPackage, 0),
             reached: (runtime, state) => {
                 if (this.#phase === 'closing') {
-                    throw new Stopped({
+                    throw new StartAborted({
                         stage: 'running',
                         code: 'PANEL_STOPPING',
                         message: 'The panel stops'
@@ -152,9 +157,9 @@ export class Lifecycle {
     }
 
     /** Looks at what lies on the disk, and makes records of what is new. What runs goes on as it is. */
-    async survey(): Promise<void> {
+    async refreshInventory(): Promise<void> {
         const { places, clock, events, records } = this.#options;
-        const { seen, order, passedOver, skipped } = await survey(this.registry, places);
+        const { named: seen, order, passedOver, skipped } = await takeInventory(this.registry, places);
         this.#order = order;
         this.#passedOver = passedOver;
         this.#skipped = skipped;
@@ -176,21 +181,21 @@ export class Lifecycle {
             }
         }
         this.#forget(new Set(seen.map(({ name }) => name)));
-        events.surveyed(this.runtimes().flatMap((runtime) => this.recordOf(runtime) ?? []));
+        events.inventoryChanged(this.runtimes().flatMap((runtime) => this.recordOf(runtime) ?? []));
     }
 
     /** Brings every plugin to where it should be, side by side as far as their requirements allow. `safe`: loads nothing. */
     async open({ safe }: { readonly safe: boolean }): Promise<void> {
         try {
-            await this.survey();
+            await this.refreshInventory();
             this.#phase = safe ? 'safe' : 'open';
-            const settling = Promise.all(this.runtimes().map(({ name }) => this.settle(name)));
+            const settling = Promise.all(this.runtimes().map(({ name }) => this.reconcile(name)));
             await (safe ? settling : null);
-            this.#surveyed.resolve();
+            this.#inventoryReady.resolve();
             await settling;
             await this.idle();
         } finally {
-            this.#surveyed.resolve(); // nobody waits for a disk that cannot be read
+            this.#inventoryReady.resolve(); // nobody waits for a disk that cannot be read
         }
     }
 
@@ -200,7 +205,7 @@ export class Lifecycle {
      * @param options - `retry`: also when it failed before
      * @returns what was let go of, when it was stopped; whatever fails stands on its record
      */
-    async settle(
+    async reconcile(
         name: string,
         { retry = false }: { readonly retry?: boolean } = {}
     ): Promise<ReleaseReport | null> {
@@ -214,21 +219,21 @@ export class Lifecycle {
         );
         const released = await this.withPlugin(name, async () => {
             await Promise.all(required);
-            return this.#settle(runtime, retry);
+            return this.#reconcile(runtime, retry);
         });
         if (runtime.isKnownToRun !== (runtime.state === 'running')) {
-            this.settleDependants(name);
+            this.reconcileDependants(name);
         }
         return released;
     }
 
     /** Whatever requires a plugin follows it, in the background: falls when it is gone, comes back when it runs. */
-    settleDependants(name: string): void {
+    reconcileDependants(name: string): void {
         const runtime = this.#runtimes.get(name);
         if (runtime !== undefined) {
             runtime.isKnownToRun = runtime.state === 'running';
         }
-        this.dependants(name).forEach((other) => this.#background.add(this.settle(other)));
+        this.dependants(name).forEach((other) => this.#background.add(this.reconcile(other)));
     }
 
     /** Names of those that require a plugin, directly. */
@@ -247,13 +252,13 @@ export class Lifecycle {
         Object.assign(runtime, { generation: null, health: null });
         const report = await generation.close(reason);
         runtime.released = { at: this.#options.clock.now(), report };
-        this.#options.events.routes(runtime.name);
+        this.#options.events.routesChanged(runtime.name);
         return report;
     }
 
     /** Resolves when it is known what there is. */
-    get surveyed(): Promise<void> {
-        return this.#surveyed.promise;
+    get inventoryReady(): Promise<void> {
+        return this.#inventoryReady.promise;
     }
 
     /** What was decided reaches what runs; a generation that does not take it is replaced by a new one. */
@@ -286,11 +291,11 @@ export class Lifecycle {
                 await this.stop(runtime, 'it did not take a change');
             }
         });
-        await this.settle(name, options);
+        await this.reconcile(name, options);
     }
 
     /** Another generation took its place, or none did. Only inside `withPlugin`; to be followed by `settleDependants`. */
-    replaced(
+    switchTo(
         runtime: Runtime,
         by: {
             readonly found: Found;
@@ -302,7 +307,7 @@ export class Lifecycle {
         Object.assign(runtime, by, { importFailed: false, obstacle: null, health: null });
         if (by.generation !== null) {
             this.#show(runtime, 'running', null);
-            this.#options.events.routes(runtime.name);
+            this.#options.events.routesChanged(runtime.name);
         }
     }
 
@@ -312,7 +317,7 @@ export class Lifecycle {
         definition: NonNullable<Runtime['definition']>,
         options: Pick<GenerationOptions, 'dataDir' | 'settings' | 'grants' | 'accepted'>
     ): Promise<Generation> {
-        return prepareGeneration(found, definition, options, this.#road);
+        return prepareGeneration(found, definition, options, this.#startPorts);
     }
 
     /** Imports what was found, in the plugin's name. */
@@ -340,7 +345,7 @@ export class Lifecycle {
     }
 
     /** It failed: counted, kept on its record, told. Only inside `withPlugin`, with nothing of it running. */
-    async fall(runtime: Runtime, failure: Omit<PluginFailure, 'at'>): Promise<void> {
+    async markFailed(runtime: Runtime, failure: Omit<PluginFailure, 'at'>): Promise<void> {
         const { clock, records, log } = this.#options;
         const at = clock.now();
         const record = this.recordOf(runtime);
@@ -362,7 +367,7 @@ export class Lifecycle {
     }
 
     /** An error of its own that nobody caught: it ends, and falls. */
-    crashed(name: string, error: unknown): void {
+    handleUncaught(name: string, error: unknown): void {
         const message = error instanceof Error ? error.message : String(error);
         this.#options.log.error('An error of a plugin that nobody caught', { plugin: name, error });
         this.#background.add(
@@ -370,8 +375,8 @@ export class Lifecycle {
                 const runtime = this.#runtimes.get(name);
                 if (runtime?.generation != null && this.#phase !== 'closing') {
                     await this.stop(runtime, 'it threw an error that nobody caught');
-                    await this.fall(runtime, { stage: 'running', code: 'UNCAUGHT', message });
-                    this.settleDependants(name);
+                    await this.markFailed(runtime, { stage: 'running', code: 'UNCAUGHT', message });
+                    this.reconcileDependants(name);
                 }
             })
         );
@@ -407,8 +412,8 @@ export class Lifecycle {
     }
 
     /** The one step that is missing. */
-    async #settle(runtime: Runtime, retry: boolean): Promise<ReleaseReport | null> {
-        const rest = restOf(
+    async #reconcile(runtime: Runtime, retry: boolean): Promise<ReleaseReport | null> {
+        const rest = desiredStateOf(
             runtime,
             this.recordOf(runtime),
             (name) => this.runtime(name),
@@ -419,7 +424,7 @@ export class Lifecycle {
             const report = await this.stop(runtime, rest.fault?.message ?? `it is ${rest.state}`);
             const stays = rest.state === runtime.state && isSame(rest.fault, runtime.failure);
             if (rest.state === 'failed' && rest.fault !== null && !stays) {
-                await this.fall(runtime, rest.fault);
+                await this.markFailed(runtime, rest.fault);
             } else if (!stays) {
                 this.#show(
                     runtime,
@@ -440,18 +445,18 @@ export class Lifecycle {
         const record = this.recordOf(runtime);
         await (record === null ? null : this.records.takeArea(record, this.forgetArea));
         try {
-            await journey(runtime, this.#road);
+            await start(runtime, this.#startPorts);
             if (record !== null && record.failure !== null) {
                 await this.records.note(record.name, record.package, { failure: null });
             }
-            this.#options.events.routes(runtime.name);
+            this.#options.events.routesChanged(runtime.name);
         } catch (error) {
             const fault =
-                error instanceof Stopped
+                error instanceof StartAborted
                     ? error.failure
                     : { stage: 'running' as const, code: 'INTERNAL', message: String(error) };
             if (this.#phase !== 'closing' && fault.code !== interruptedCode) {
-                await this.fall(runtime, fault);
+                await this.markFailed(runtime, fault);
             }
         }
     }
@@ -461,7 +466,7 @@ export class Lifecycle {
         runtime.state = state;
         runtime.failure = failure;
         if (before !== state) {
-            this.#options.events.changed(runtime.name, state, before, failure);
+            this.#options.events.stateChanged(runtime.name, state, before, failure);
         }
     }
 

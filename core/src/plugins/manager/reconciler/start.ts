@@ -15,7 +15,7 @@ import type { PluginFailure, PluginRecord, PluginState, Runtime } from '../recor
 type Found = NonNullable<Runtime['found']>;
 
 /** What a journey needs. */
-export interface Road {
+export interface StartPorts {
     readonly registry: Pick<Registry, 'load'>;
     readonly host: Pick<PluginHost, 'prepare'>;
     readonly timing: Partial<GenerationTiming>;
@@ -36,7 +36,7 @@ export interface Road {
 export const interruptedCode = 'INTERRUPTED';
 
 /** The end of a journey before its time. */
-export class Stopped extends Error {
+export class StartAborted extends Error {
     readonly failure: Omit<PluginFailure, 'at'>;
 
     constructor(failure: Omit<PluginFailure, 'at'>, options: { readonly cause?: unknown } = {}) {
@@ -46,13 +46,13 @@ export class Stopped extends Error {
 }
 
 /** @throws Stopped; what was made until then is let go of */
-export async function journey(runtime: Runtime, road: Road): Promise<void> {
+export async function start(runtime: Runtime, road: StartPorts): Promise<void> {
     const began = performance.now();
     const { promise: interrupted, reject: interrupt } = Promise.withResolvers<never>();
     interrupted.catch(() => undefined);
     const unwanted = new AbortController();
     runtime.interrupt = () => {
-        const reason = new Stopped({
+        const reason = new StartAborted({
             stage: 'running',
             code: interruptedCode,
             message: 'It is no longer to run'
@@ -61,30 +61,30 @@ export async function journey(runtime: Runtime, road: Road): Promise<void> {
         unwanted.abort(reason);
     };
     try {
-        const found = resolved(runtime, road);
-        const definition = await loaded(runtime, found, road);
-        const generation = await mounted(runtime, found, definition, unwanted.signal, road);
-        await running(runtime, generation, interrupted, road);
+        const found = resolve(runtime, road);
+        const definition = await load(runtime, found, road);
+        const generation = await mount(runtime, found, definition, unwanted.signal, road);
+        await run(runtime, generation, interrupted, road);
         runtime.bootMs = Math.round(performance.now() - began);
     } catch (error) {
         const { generation } = runtime;
         runtime.generation = null;
         await generation?.close('it could not be started');
         throw unwanted.signal.aborted
-            ? (unwanted.signal.reason as Stopped)
-            : error instanceof Stopped
+            ? (unwanted.signal.reason as StartAborted)
+            : error instanceof StartAborted
               ? error
-              : new Stopped(failureOf(error), { cause: error });
+              : new StartAborted(failureOf(error), { cause: error });
     } finally {
         runtime.interrupt = null;
     }
 }
 
 /** It fits this panel, and what it requires runs. */
-function resolved(runtime: Runtime, { lacking, reached }: Road): Found {
+function resolve(runtime: Runtime, { lacking, reached }: StartPorts): Found {
     const obstacle = runtime.obstacle ?? lacking(runtime);
     if (obstacle !== null || runtime.found === null) {
-        throw new Stopped(
+        throw new StartAborted(
             obstacle ?? {
                 stage: 'discovered',
                 code: 'PACKAGE_MISSING',
@@ -97,10 +97,10 @@ function resolved(runtime: Runtime, { lacking, reached }: Road): Found {
 }
 
 /** Its code is imported: once in a process, unless that failed. */
-async function loaded(
+async function load(
     runtime: Runtime,
     found: Found,
-    { registry, confine, reached }: Road
+    { registry, confine, reached }: StartPorts
 ): Promise<PluginDefinition> {
     if (runtime.definition === null) {
         const loading = await confine(runtime.name, found.folder).enter(() =>
@@ -108,7 +108,7 @@ async function loaded(
         );
         runtime.importFailed = 'failure' in loading;
         if ('failure' in loading) {
-            throw new Stopped(loading.failure);
+            throw new StartAborted(loading.failure);
         }
         runtime.definition = loading.definition;
     }
@@ -117,12 +117,12 @@ async function loaded(
 }
 
 /** Its settings hold, its data is migrated, and `setup` has registered everything, behind a closed gate. */
-async function mounted(
+async function mount(
     runtime: Runtime,
     found: Found,
     definition: PluginDefinition,
     signal: AbortSignal,
-    road: Road
+    road: StartPorts
 ): Promise<Generation> {
     runtime.generation = await prepareGeneration(
         found,
@@ -141,11 +141,11 @@ async function mounted(
 }
 
 /** Its work has begun; then the gate opens. */
-async function running(
+async function run(
     runtime: Runtime,
     generation: Generation,
     interrupted: Promise<never>,
-    { reached }: Road
+    { reached }: StartPorts
 ): Promise<void> {
     await Promise.race([generation.start(), interrupted]);
     await generation.mount();
@@ -157,7 +157,7 @@ export function prepareGeneration(
     found: Found,
     definition: PluginDefinition,
     options: Pick<GenerationOptions, 'dataDir' | 'settings' | 'grants' | 'accepted' | 'signal'>,
-    { host, timing, confine }: Pick<Road, 'host' | 'timing' | 'confine'>
+    { host, timing, confine }: Pick<StartPorts, 'host' | 'timing' | 'confine'>
 ): Promise<Generation> {
     if ('fault' in found.result) {
         return Promise.reject(

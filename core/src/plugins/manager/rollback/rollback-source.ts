@@ -5,7 +5,7 @@ import { fail } from '../../../platform/errors.ts';
 import type { PluginData } from '../data/data-folders.ts';
 import type { PluginDataRow } from '../records/entities.ts';
 
-export interface WayBack {
+export interface SourceChoice {
     readonly data: Pick<PluginData, 'rowOf' | 'earlierOf' | 'migrationsOf'>;
     readonly name: string;
     readonly plugin: PluginPackage;
@@ -20,7 +20,7 @@ export interface WayBack {
  *
  * @throws DATA_AHEAD 40911
  */
-export function sourceOf({ data, name, plugin, entry, restoreData }: WayBack): PluginDataRow | null {
+export function chooseSource({ data, name, plugin, entry, restoreData }: SourceChoice): PluginDataRow | null {
     const owner = { name, package: plugin.package };
     const now = data.rowOf(owner);
     const then = data.earlierOf(owner, entry.folder);

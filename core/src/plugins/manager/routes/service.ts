@@ -16,13 +16,13 @@ import type { PluginHealth } from '../reconciler/health.ts';
 import type { Lifecycle } from '../reconciler/lifecycle.ts';
 import { adopt } from '../records/adopt.ts';
 import type { PluginRecord, Runtime } from '../records/plugin.ts';
-import type { Prover } from '../settings/plugin-settings.ts';
+import type { PluginSettings } from '../settings/plugin-settings.ts';
 import type { PluginDetail, PluginUpdate, PluginView } from './schema.ts';
 import { detailOf, passedOverView, type Viewed, viewOf } from './view.ts';
 
 export interface PluginServiceOptions {
     readonly lifecycle: Lifecycle;
-    readonly prover: Prover;
+    readonly prover: PluginSettings;
     readonly db: Database;
     readonly clock: Clock;
     /** Why no plugin is loaded; null when they are. */
@@ -72,7 +72,7 @@ export function createPluginService({
     let newest: ReadonlyMap<string, string> = new Map();
 
     const known = async (name: string): Promise<Runtime> => {
-        await lifecycle.surveyed;
+        await lifecycle.inventoryReady;
         const runtime = lifecycle.runtime(name);
         if (runtime === null) {
             throw fail.PLUGIN_NOT_FOUND({ plugin: name });
@@ -217,7 +217,7 @@ export function createPluginService({
 
     return {
         async list() {
-            await lifecycle.surveyed;
+            await lifecycle.inventoryReady;
             const rows = [
                 ...lifecycle.runtimes().map((runtime) => viewOf(viewed(runtime))),
                 ...lifecycle.passedOver.map((each) => passedOverView(each, clock.now()))
@@ -236,7 +236,7 @@ export function createPluginService({
             });
         },
         async offers(signal) {
-            await lifecycle.surveyed;
+            await lifecycle.inventoryReady;
             const installed = lifecycle
                 .runtimes()
                 .flatMap(({ plugin }) =>
@@ -333,7 +333,7 @@ export function createPluginService({
                 (change.force === true ? [name, ...by] : []).forEach((each) => options.hurry(each));
             }
             for (const other of by) {
-                await lifecycle.settle(other);
+                await lifecycle.reconcile(other);
             }
             if (change.adopt === true) {
                 await options.dataMoved();

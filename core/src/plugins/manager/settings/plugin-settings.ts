@@ -16,7 +16,7 @@ import { joinMoved, type MovedSettings, sealMoved } from './moved-settings.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 
-export class Prover {
+export class PluginSettings {
     readonly #keyring: Pick<Keyring, 'seal' | 'open'>;
 
     constructor(keyring: Pick<Keyring, 'seal' | 'open'>) {

@@ -17,10 +17,10 @@ import {
     splitMoved,
     withPresent
 } from './moved-settings.ts';
-import type { Prover } from './plugin-settings.ts';
+import type { PluginSettings } from './plugin-settings.ts';
 
 /** A plugin as a document has it. */
-export interface Moved extends MovedSettings {
+export interface PortablePlugin extends MovedSettings {
     readonly name: string;
     readonly package: string;
     readonly version: string;
@@ -28,7 +28,7 @@ export interface Moved extends MovedSettings {
 }
 
 /** One that has a record here. */
-export interface KnownHere extends Moved {
+export interface KnownPlugin extends PortablePlugin {
     /** Its package is there, and has the name. */
     readonly isInstalled: boolean;
     /** Somebody decided something about it: what merely lies there is no part of a panel. */
@@ -41,30 +41,30 @@ export interface KnownHere extends Moved {
     readonly revision: number;
 }
 
-export interface CatalogueOptions {
+export interface PortablePluginsOptions {
     readonly lifecycle: Lifecycle;
-    readonly prover: Prover;
+    readonly prover: PluginSettings;
     readonly keyring: Pick<Keyring, 'seal' | 'open'>;
     readonly db: Database;
     readonly log: Logger;
 }
 
-export class Catalogue {
-    readonly #options: CatalogueOptions;
+export class PortablePlugins {
+    readonly #options: PortablePluginsOptions;
     /** Records before they were stored, until what runs has followed. */
     readonly #before = new Map<string, PluginRecord>();
 
-    constructor(options: CatalogueOptions) {
+    constructor(options: PortablePluginsOptions) {
         this.#options = options;
     }
 
     /** Resolves when it is known what there is. */
     ready(): Promise<void> {
-        return this.#options.lifecycle.surveyed;
+        return this.#options.lifecycle.inventoryReady;
     }
 
     /** One for each name. */
-    list(): readonly KnownHere[] {
+    list(): readonly KnownPlugin[] {
         const { lifecycle, keyring } = this.#options;
         return lifecycle.runtimes().flatMap((runtime) => {
             const record = lifecycle.recordOf(runtime);
@@ -73,7 +73,7 @@ export class Catalogue {
     }
 
     /** A package under a name, also when another one has the name now. */
-    find(name: string, packageName: string): KnownHere | null {
+    find(name: string, packageName: string): KnownPlugin | null {
         const { lifecycle, keyring } = this.#options;
         const record = lifecycle.records.get(name, packageName);
         return record === null ? null : knownOf(record, lifecycle.runtime(name), keyring);
@@ -86,9 +86,9 @@ export class Catalogue {
      * @returns the settings as they would be stored, and what is wrong with them
      */
     async prove(
-        moved: Moved,
+        moved: PortablePlugin,
         keeps: boolean
-    ): Promise<{ readonly plugin: Moved; readonly faults: readonly string[] }> {
+    ): Promise<{ readonly plugin: PortablePlugin; readonly faults: readonly string[] }> {
         const here = this.find(moved.name, moved.package);
         const whole = here !== null && keeps ? { ...moved, ...withPresent(moved, here) } : moved;
         const { prover, lifecycle } = this.#options;
@@ -110,7 +110,7 @@ export class Catalogue {
     }
 
     /** Stores settings, and whether it is enabled. @throws VERSION_STALE when somebody changed the record since */
-    async store(tx: Transaction, moved: Moved, revision: number): Promise<void> {
+    async store(tx: Transaction, moved: PortablePlugin, revision: number): Promise<void> {
         const {
             lifecycle: { records },
             keyring
@@ -152,7 +152,7 @@ export class Catalogue {
     }
 
     /** Settings that waited for a package, as its record keeps them; null when they have no form. */
-    sealed(moved: Moved): PluginRecord['settings'] | null {
+    sealed(moved: PortablePlugin): PluginRecord['settings'] | null {
         try {
             return sealMoved(moved, moved, this.#options.keyring);
         } catch (error) {
@@ -220,7 +220,7 @@ export class Catalogue {
 export function knownFromRecords(
     records: readonly PluginRecord[],
     keyring: Pick<Keyring, 'open'>
-): readonly KnownHere[] {
+): readonly KnownPlugin[] {
     const byName = new Map<string, PluginRecord>();
     for (const record of records) {
         const other = byName.get(record.name);
@@ -231,7 +231,7 @@ export function knownFromRecords(
     return [...byName.values()].map((record) => knownOf(record, null, keyring));
 }
 
-function knownOf(record: PluginRecord, runtime: Runtime | null, keyring: Pick<Keyring, 'open'>): KnownHere {
+function knownOf(record: PluginRecord, runtime: Runtime | null, keyring: Pick<Keyring, 'open'>): KnownPlugin {
     const present = runtime?.plugin?.package === record.package ? runtime.plugin : null;
     const { version, manifest } = present ?? record.seen;
     const asked = askedOf(manifest);

@@ -111,7 +111,7 @@ export async function swap(
 }
 
 /** Another version of a plugin that does not run: its data are copied, so that going back finds them as they were. */
-export async function place(
+export async function activateStopped(
     ports: SwapPorts,
     runtime: Runtime,
     next: Omit<NextCode, 'definition'>,
@@ -134,13 +134,13 @@ export async function place(
         throw error;
     }
     await phase('committed');
-    ports.lifecycle.replaced(runtime, {
+    ports.lifecycle.switchTo(runtime, {
         found: next.found,
         plugin: next.plugin,
         definition: null,
         generation: null
     });
-    await settleCommit(ports, runtime, data, next, also);
+    await finishCommit(ports, runtime, data, next, also);
 }
 
 /** Migrates a copy of the data, sets up and asks every health check, and starts nothing. A check that fails under the old one too keeps nobody out. */
@@ -224,13 +224,13 @@ async function replace(
         throw error;
     }
     await phase('committed');
-    lifecycle.replaced(runtime, {
+    lifecycle.switchTo(runtime, {
         found: next.found,
         plugin: next.plugin,
         definition: next.definition,
         generation
     });
-    await settleCommit(ports, runtime, data, next, also);
+    await finishCommit(ports, runtime, data, next, also);
 }
 
 async function begin(
@@ -264,7 +264,7 @@ async function begin(
 }
 
 /** The lock has decided. What cannot be written now is written by the next start. */
-async function settleCommit(
+async function finishCommit(
     { lifecycle, db, clock, log }: SwapPorts,
     runtime: Runtime,
     data: NextData | null,
@@ -308,7 +308,7 @@ async function restart(
         });
         await generation.start();
         await generation.mount();
-        lifecycle.replaced(runtime, { ...old, generation });
+        lifecycle.switchTo(runtime, { ...old, generation });
     } catch (error) {
         log.error('The version that ran before a swap does not start again', { plugin: runtime.name, error });
         await generation?.close('it could not be started again');
@@ -320,7 +320,7 @@ async function restart(
                       'START_FAILED',
                       error instanceof Error ? error.message : String(error)
                   );
-        await lifecycle.fall(runtime, { stage: fault.stage, code: fault.code, message: fault.message });
+        await lifecycle.markFailed(runtime, { stage: fault.stage, code: fault.code, message: fault.message });
     }
 }
 
