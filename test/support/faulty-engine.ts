@@ -5,7 +5,7 @@ import {
     type EngineDriver,
     type EngineProcess,
     EngineRejected,
-    type EngineState,
+    type ProcessState,
     EngineUnavailable,
     type EngineUpstream
 } from '../../core/src/engine/port.ts';
@@ -54,7 +54,7 @@ class InMemoryEngine implements FaultyEngine {
     readonly #lines: string[] = [];
     readonly #waiting = new Set<() => void>();
     #rule: (config: EngineConfig) => string | null = () => null;
-    #state: EngineState = 'stopped';
+    #state: ProcessState = 'stopped';
     #message: string | null = null;
     #running: EngineConfig | null = null;
     #last: EngineConfig | null = null;
@@ -255,7 +255,7 @@ class InMemoryEngine implements FaultyEngine {
         this.say('{"level":"info","msg":"load complete"}');
     }
 
-    #become(state: EngineState, message: string | null): void {
+    #become(state: ProcessState, message: string | null): void {
         this.#state = state;
         this.#message = message;
         this.#startedAt = state === 'running' ? new Date() : null;

@@ -3,7 +3,7 @@ import { adaptCaddyfile } from '../engine/caddy/adapt.ts';
 import { findBinary } from '../engine/caddy/binary.ts';
 import { createCaddyDriver } from '../engine/caddy/caddy.ts';
 import { createEngine } from '../engine/engine.ts';
-import { translated } from '../engine/errors.ts';
+import { translateErrors } from '../engine/errors.ts';
 import { type EngineFolders, engineHome } from '../engine/files/home.ts';
 import type { EngineConfig, EngineDriver } from '../engine/port.ts';
 import { unsupportedPlaceholders } from '../engine/render/placeholder.ts';
@@ -212,7 +212,7 @@ export function createServing({
             if (binary === null) {
                 throw fail.TOOL_MISSING({ tool: 'caddy', install: 'apt-get install caddy' });
             }
-            return translated(() => adaptCaddyfile(home(), binary, caddyfile, signal));
+            return translateErrors(() => adaptCaddyfile(home(), binary, caddyfile, signal));
         }
     };
 }

@@ -6,7 +6,7 @@ import { fail } from '../platform/errors.ts';
 import type { Change, Draft, HostRow, HostState, Outcome } from './change.ts';
 import { type Control, createControl } from './control/control.ts';
 import { findDrift } from './control/drift.ts';
-import { translated } from './errors.ts';
+import { translateErrors } from './errors.ts';
 import {
     createFragments,
     createFragmentStore,
@@ -32,12 +32,12 @@ import type {
     RestoreResult
 } from './service.ts';
 import type { Site } from './site.ts';
-import { Sketch } from './sync/draft-overlay.ts';
+import { DraftOverlay } from './sync/draft-overlay.ts';
 import { projected } from './sync/engine-context.ts';
-import { Keeper } from './sync/engine-state.ts';
-import type { ApplyPorts, Waiter } from './sync/ports.ts';
+import { EngineState } from './sync/engine-state.ts';
+import type { SyncPorts, Waiter } from './sync/ports.ts';
 import { type ApplyQueue, createApplyQueue } from './sync/queue.ts';
-import { applyBatch } from './sync/sync.ts';
+import { syncBatch } from './sync/sync-batch.ts';
 import { advancedOf } from './wire/mask.ts';
 
 /** The engine service. Nothing happens before `boot`. */
@@ -48,7 +48,7 @@ const reloadWindowMs = 1000;
 class ProxyEngine implements EngineService {
     readonly #options: EngineOptions;
     readonly #revisions: Revisions;
-    readonly #keeper: Keeper;
+    readonly #state: EngineState;
     readonly #queue: ApplyQueue<Waiter>;
     readonly #control: Control;
     readonly fragments: Fragments;
@@ -59,31 +59,31 @@ class ProxyEngine implements EngineService {
         this.#options = options;
         this.#revisions = createRevisions(options.db, options.sealer);
         const store = createFragmentStore(options.db, options.sealer);
-        const keeper = new Keeper(options, this.#revisions, store);
+        const keeper = new EngineState(options, this.#revisions, store);
         this.fragments = createFragments(this, store, () => options.places?.() ?? []);
-        const ports: ApplyPorts = {
+        const ports: SyncPorts = {
             db: options.db,
             hosts: options.hosts,
             rows: () => keeper.rows,
-            serving: () => keeper.works.serving,
+            served: () => keeper.context.served,
             mode: () => keeper.mode(),
             provable: () => keeper.provable(),
             pems: keeper.pems,
-            record: (tx, batch) => keeper.record(tx, batch),
+            record: (tx, batch) => keeper.recordBatch(tx, batch),
             revisionOf: (batch) => keeper.revisionOf(batch),
-            attempted: (attempt) => keeper.attempted(attempt),
+            attempted: (attempt) => keeper.recordAttempt(attempt),
             committed: (event) => options.hooks?.applied?.(event),
             windowMs: options.windowMs ?? reloadWindowMs
         };
-        this.#keeper = keeper;
-        this.#queue = createApplyQueue((batch: readonly Waiter[]) => applyBatch(ports, batch));
-        this.#control = createControl(options, keeper, (work) => this.#alone(work));
+        this.#state = keeper;
+        this.#queue = createApplyQueue((batch: readonly Waiter[]) => syncBatch(ports, batch));
+        this.#control = createControl(options, keeper, (work) => this.#exclusive(work));
     }
 
     async boot(): Promise<void> {
-        await this.#keeper.load();
-        await this.#alone(() => this.#keeper.settle(true));
-        this.#options.driver.onChange((process) => this.#changed(process));
+        await this.#state.load();
+        await this.#exclusive(() => this.#state.reconcile(true));
+        this.#options.driver.onChange((process) => this.#processChanged(process));
     }
 
     async close(): Promise<void> {
@@ -94,7 +94,7 @@ class ProxyEngine implements EngineService {
 
     change<T>(change: Change<T>): Promise<{ readonly value: T; readonly outcome: Outcome }> {
         return new Promise((resolve, reject) => {
-            if (this.#closed || !this.#keeper.ready) {
+            if (this.#closed || !this.#state.ready) {
                 reject(fail.NOT_READY());
                 return;
             }
@@ -108,17 +108,17 @@ class ProxyEngine implements EngineService {
     }
 
     async tryChange(change: Pick<Change<never>, 'plan'>): Promise<{ readonly reloaded: boolean }> {
-        const { config, reloaded } = await this.#alone(() => this.#tried(change));
+        const { config, reloaded } = await this.#exclusive(() => this.#tryStaged(change));
         // A proof takes a process and up to a second: nobody waits for it in line.
         if (config !== null) {
-            await translated(() => this.#options.driver.validate(config));
+            await translateErrors(() => this.#options.driver.validate(config));
         }
 
         return { reloaded };
     }
 
     draft(): Draft {
-        return this.#keeper.rows;
+        return this.#state.rows;
     }
 
     process(): EngineProcess {
@@ -126,19 +126,19 @@ class ProxyEngine implements EngineService {
     }
 
     pending(): ReadonlySet<number> {
-        return new Set([...this.#keeper.behind.keys(), ...this.#keeper.refused.keys()]);
+        return new Set([...this.#state.behind.keys(), ...this.#state.refused.keys()]);
     }
 
     stateOf(row: HostRow): HostState {
-        return this.#keeper.stateOf(row);
+        return this.#state.stateOf(row);
     }
 
     preview(site: Site): EngineConfig {
-        return explain(site, this.#keeper.works.context);
+        return explain(site, this.#state.context.compileContext);
     }
 
     upstreams(): Promise<readonly EngineUpstream[]> {
-        return translated(() => this.#options.driver.upstreams());
+        return translateErrors(() => this.#options.driver.upstreams());
     }
 
     start(call: Call): Promise<Reply<ControlResult>> {
@@ -162,7 +162,7 @@ class ProxyEngine implements EngineService {
     }
 
     async catchUp(): Promise<void> {
-        await this.#alone(() => this.#keeper.settle(true));
+        await this.#exclusive(() => this.#state.reconcile(true));
     }
 
     async status(): Promise<EngineStatus> {
@@ -179,9 +179,9 @@ class ProxyEngine implements EngineService {
             lastApply,
             memory: { revision, applied, wanted },
             refused,
-            trouble,
-            works
-        } = this.#keeper;
+            problem: trouble,
+            context: works
+        } = this.#state;
         return {
             state,
             running: state === 'running',
@@ -195,28 +195,28 @@ class ProxyEngine implements EngineService {
             message: state === 'running' ? trouble : (message ?? trouble),
             wanted,
             autoReload: settings.autoReload(),
-            configuration: { wanted: works.serving.projection.configHash(), running },
+            configuration: { wanted: works.served.projection.configHash(), running },
             revision,
             appliedRevision: applied,
             pending: revision - applied,
-            pendingHosts: this.#keeper.behind.size,
+            pendingHosts: this.#state.behind.size,
             refused: [...refused].map(([id, text]) => ({ id, message: text })),
             lastApply,
-            loads: works.serving.loads
+            loads: works.served.loads
         };
     }
 
     configNow(): Promise<EngineConfig | null> {
-        return translated(() => this.#options.driver.config());
+        return translateErrors(() => this.#options.driver.config());
     }
 
     desired(): EngineConfig {
-        return this.#keeper.works.serving.projection.config();
+        return this.#state.context.served.projection.config();
     }
 
     drift(): Promise<Drift> {
-        const { serving, table } = this.#keeper.works;
-        return translated(() => findDrift(this.#options.driver, serving, table));
+        const { served: serving, table } = this.#state.context;
+        return translateErrors(() => findDrift(this.#options.driver, serving, table));
     }
 
     revisions(page: { readonly before: number | null; readonly limit: number }): {
@@ -227,7 +227,7 @@ class ProxyEngine implements EngineService {
     }
 
     revision(number: number): RevisionDetail {
-        if (!this.#keeper.ready) {
+        if (!this.#state.ready) {
             throw fail.NOT_READY();
         }
 
@@ -236,8 +236,8 @@ class ProxyEngine implements EngineService {
             throw fail.NOT_FOUND();
         }
 
-        const hosts = new Map(this.#keeper.rows.hosts);
-        for (const [id, { row }] of this.#revisions.undo(number, this.#keeper.memory.revision)) {
+        const hosts = new Map(this.#state.rows.hosts);
+        for (const [id, { row }] of this.#revisions.undo(number, this.#state.memory.revision)) {
             if (row === null) {
                 hosts.delete(id);
             } else {
@@ -257,7 +257,7 @@ class ProxyEngine implements EngineService {
         const { settings, clock, vet } = this.#options;
         const target = this.revision(number);
         const versions = new Map(
-            [...this.#revisions.undo(number, this.#keeper.memory.revision)].map(([id, { version }]) => [
+            [...this.#revisions.undo(number, this.#state.memory.revision)].map(([id, { version }]) => [
                 id,
                 version
             ])
@@ -276,7 +276,8 @@ class ProxyEngine implements EngineService {
                     target,
                     versions,
                     draft,
-                    lastVersion: (id) => (draft instanceof Sketch ? draft.gone.get(id) : undefined),
+                    lastVersion: (id) =>
+                        draft instanceof DraftOverlay ? draft.deletedVersions.get(id) : undefined,
                     call,
                     settings,
                     now: clock.now(),
@@ -320,28 +321,28 @@ class ProxyEngine implements EngineService {
     }
 
     advanced(): ReadonlySet<string> {
-        const served = [...this.#keeper.behind.values()].filter((row) => row !== null);
+        const served = [...this.#state.behind.values()].filter((row) => row !== null);
         return new Set([
-            ...advancedOf([...this.#keeper.rows.hosts.values(), ...served].map((row) => row.site)),
-            ...fragmentHandlers(this.#keeper.rows.settings).map((handler) => canonicalJson(handler))
+            ...advancedOf([...this.#state.rows.hosts.values(), ...served].map((row) => row.site)),
+            ...fragmentHandlers(this.#state.rows.settings).map((handler) => canonicalJson(handler))
         ]);
     }
 
-    #alone<T>(work: () => Promise<T>): Promise<T> {
+    #exclusive<T>(work: () => Promise<T>): Promise<T> {
         return this.#closed ? Promise.reject(fail.NOT_READY()) : this.#queue.alone(work);
     }
 
     /** Lays a change over what is wanted, looks, and takes it away again. */
-    async #tried(
+    async #tryStaged(
         change: Pick<Change<never>, 'plan'>
     ): Promise<{ readonly config: EngineConfig | null; readonly reloaded: boolean }> {
-        this.#keeper.mode();
+        this.#state.mode();
         const {
             pems,
             rows,
-            works: { serving }
-        } = this.#keeper;
-        const sketch = new Sketch(rows);
+            context: { served: serving }
+        } = this.#state;
+        const sketch = new DraftOverlay(rows);
         const plan = change.plan(sketch);
         sketch.apply(plan);
         for (const { id, pem } of plan.certificates ?? []) {
@@ -353,7 +354,7 @@ class ProxyEngine implements EngineService {
         const staged = serving.stage(projected(plan, sketch.settings));
         try {
             return {
-                config: this.#keeper.provable() ? await serving.proof() : null,
+                config: this.#state.provable() ? await serving.proof() : null,
                 reloaded: serving.needsReload
             };
         } finally {
@@ -362,7 +363,7 @@ class ProxyEngine implements EngineService {
         }
     }
 
-    #changed(process: EngineProcess): void {
+    #processChanged(process: EngineProcess): void {
         if (process.state === 'failing') {
             this.#options.hooks?.failed?.({
                 result: 'failed',
@@ -375,7 +376,7 @@ class ProxyEngine implements EngineService {
             this.#queue
                 .alone(() => {
                     this.#checking = false;
-                    return this.#keeper.recheck();
+                    return this.#state.recheck();
                 })
                 .catch((error: unknown) =>
                     this.#options.log.error('The engine could not be checked after it came back', { error })

@@ -3,7 +3,7 @@ import { fail } from '../platform/errors.ts';
 import { EngineRejected, EngineUnavailable } from './port.ts';
 
 /** 42200 for a refusal, 50301 for silence, each with the engine's words; anything else as it is. */
-export const translate = (error: unknown): unknown => {
+export const translateError = (error: unknown): unknown => {
     if (error instanceof EngineRejected) {
         return fail.ENGINE_REJECTED({ engine: error.message }, { cause: error });
     }
@@ -14,10 +14,10 @@ export const translate = (error: unknown): unknown => {
 };
 
 /** Runs work with the engine. @throws ENGINE_REJECTED 42200, ENGINE_UNAVAILABLE 50301 */
-export const translated = async <T>(work: () => Promise<T>): Promise<T> => {
+export const translateErrors = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
         return await work();
     } catch (error) {
-        throw translate(error);
+        throw translateError(error);
     }
 };

@@ -23,7 +23,7 @@ export interface EngineVersion {
     readonly patch: number;
 }
 
-export type EngineState =
+export type ProcessState =
     /** The binary is not installed. */
     | 'missing'
     /** By wish: it runs only after `start`. */
@@ -33,7 +33,7 @@ export type EngineState =
     | 'failing';
 
 export interface EngineProcess {
-    readonly state: EngineState;
+    readonly state: ProcessState;
     readonly version: EngineVersion | null;
     readonly pid: number | null;
     /** When the running process began; null unless running. */

@@ -9,7 +9,7 @@ import type { CertificateStore, Engine, HostRow, HostStore, SettingsSource } fro
 import type { Difference } from './control/differences.ts';
 import type { EngineFolders } from './files/home.ts';
 import type { Fragments } from './fragments/fragments.ts';
-import type { EngineConfig, EngineDriver, EngineState } from './port.ts';
+import type { EngineConfig, EngineDriver, ProcessState } from './port.ts';
 import type { RevisionDetail, RevisionSummary, Sealer } from './revisions/revisions.ts';
 
 /** What was last tried on the engine. */
@@ -24,7 +24,7 @@ export interface LastApply {
 }
 
 export interface EngineStatus {
-    readonly state: EngineState;
+    readonly state: ProcessState;
     readonly running: boolean;
     readonly version: string | null;
     readonly pid: number | null;
@@ -53,7 +53,7 @@ export interface EngineStatus {
 export interface ControlResult {
     /** False: it was so already. */
     readonly changed: boolean;
-    readonly state: EngineState;
+    readonly state: ProcessState;
     readonly pending: number;
     /** Why some rows are still not served; null when all are. */
     readonly error: string | null;

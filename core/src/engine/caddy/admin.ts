@@ -27,7 +27,7 @@ const answerLimit = 256 * 1024 * 1024;
  * @throws EngineRejected with the engine's own message for any status that is not 2xx
  * @throws EngineUnavailable when there is no answer in time
  */
-export const askAdmin = async (folders: EngineFolders, asked: AdminRequest): Promise<string> => {
+export const requestAdmin = async (folders: EngineFolders, asked: AdminRequest): Promise<string> => {
     const answer = await exchange(folders, asked);
     if (answer.status < 200 || answer.status > 299) {
         throw new EngineRejected(messageOf(answer.text) || `the engine answered ${answer.status}`);

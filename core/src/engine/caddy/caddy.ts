@@ -8,13 +8,13 @@ import {
     type EngineDriver,
     type EngineProcess,
     EngineRejected,
-    type EngineState,
+    type ProcessState,
     EngineUnavailable,
     type EngineUpstream
 } from '../port.ts';
-import { askAdmin, parseUpstreams, pingAdmin } from './admin.ts';
+import { requestAdmin, parseUpstreams, pingAdmin } from './admin.ts';
 import { createInstance, type EngineInstance } from './instance.ts';
-import { keepWhen, parseConfig, readLast } from './last-config.ts';
+import { saveWhenLoaded, parseConfig, readLastConfig } from './last-config.ts';
 import { type Listener, listenersOf, probeListeners } from './listeners.ts';
 import { readLog } from './log.ts';
 import { capOutput, startConfig, startOf } from './process.ts';
@@ -47,7 +47,7 @@ class CaddyDriver implements EngineDriver {
     readonly #closing = new AbortController();
     readonly #listeners = new Set<(process: EngineProcess) => void>();
     #folders: EngineFolders | null = null;
-    #state: EngineState = 'stopped';
+    #state: ProcessState = 'stopped';
     #message: string | null = null;
     #base: EngineConfig | null = null;
     /** What it was last given and took; null: unknown. */
@@ -66,13 +66,13 @@ class CaddyDriver implements EngineDriver {
             timing: this.#timing,
             log: options.log,
             signal: this.#closing.signal,
-            ended: () => this.#supervisor.look()
+            ended: () => this.#supervisor.checkNow()
         });
         this.#message = this.#instance.missing();
         this.#state = this.#message === null ? 'stopped' : 'missing';
         this.#supervisor = createSupervisor(this.#timing, {
             // While something is done to it, whoever does it learns of its death.
-            alive: () => this.#process.busy || this.#instance.runs(),
+            isAlive: () => this.#process.busy || this.#instance.runs(),
             answers: async () =>
                 this.#process.busy ||
                 (await pingAdmin(this.#home(), this.#timing.pingMs)) ||
@@ -109,11 +109,11 @@ class CaddyDriver implements EngineDriver {
                 return false;
             }
 
-            this.#supervisor.want();
+            this.#supervisor.expectRunning();
             try {
                 prepareHome(this.#home());
-                this.#last ??= readLast(this.#home());
-                return (await this.#bringUp([this.#last, base])).how === 'started';
+                this.#last ??= readLastConfig(this.#home());
+                return (await this.#startWithConfig([this.#last, base])).how === 'started';
             } catch (error) {
                 this.#fail(messageOf(error));
                 throw new EngineUnavailable(messageOf(error), { cause: error });
@@ -123,10 +123,10 @@ class CaddyDriver implements EngineDriver {
 
     stop(): Promise<boolean> {
         // The supervisor lets go first, so that a stop that waits in the queue is not raced by a restart.
-        this.#supervisor.rest();
-        this.#giveUp();
+        this.#supervisor.pause();
+        this.#abortLoads();
         return this.#process.run(async () => {
-            this.#supervisor.rest();
+            this.#supervisor.pause();
             const ran = await this.#instance.stop();
             const missing = this.#instance.missing();
             this.#listening = [];
@@ -144,18 +144,18 @@ class CaddyDriver implements EngineDriver {
                 throw new EngineUnavailable(this.#message ?? 'the engine is stopped');
             }
 
-            if (this.#supervisor.suspected() || !this.#instance.runs()) {
-                await this.#revive(config, signal);
+            if (this.#supervisor.isSuspected() || !this.#instance.runs()) {
+                await this.#restartWith(config, signal);
                 return;
             }
 
             try {
-                await this.#give(config, signal);
+                await this.#loadConfig(config, signal);
                 this.#succeed();
             } catch (error) {
                 signal.throwIfAborted();
                 if (error instanceof EngineRejected && startedPartly.test(error.message)) {
-                    await this.#renew(error);
+                    await this.#restartPrevious(error);
                 } else if (error instanceof EngineUnavailable) {
                     // Nobody knows which configuration it has now: the supervisor replaces it, with the last good one.
                     this.#supervisor.suspect(error.message);
@@ -204,7 +204,7 @@ class CaddyDriver implements EngineDriver {
     async close(): Promise<void> {
         this.#supervisor.close();
         this.#closing.abort();
-        this.#giveUp();
+        this.#abortLoads();
         this.#listeners.clear();
         await Promise.all([this.#process.idle(), this.#checks.idle()]);
     }
@@ -213,14 +213,14 @@ class CaddyDriver implements EngineDriver {
      * Finds the engine or starts it, and sees that it has a configuration: the one it runs, or the first candidate that it takes.
      * When it takes none it is left running, empty, so that a better one can be loaded.
      */
-    async #bringUp(
+    async #startWithConfig(
         candidates: readonly (EngineConfig | null)[]
     ): Promise<{ readonly how: 'found' | 'started'; readonly refusal: EngineRejected | null }> {
-        const how = await this.#instance.raise();
+        const how = await this.#instance.ensureRunning();
         if (how === 'found') {
             const running = await this.#running();
             if (running !== null) {
-                this.#took(running);
+                this.#remember(running);
                 this.#succeed();
                 return { how, refusal: null };
             }
@@ -229,7 +229,7 @@ class CaddyDriver implements EngineDriver {
         let refusal: EngineRejected | null = null;
         for (const candidate of candidates.filter((config) => config !== null)) {
             try {
-                await this.#give(candidate);
+                await this.#loadConfig(candidate);
                 this.#succeed();
                 return { how, refusal };
             } catch (error) {
@@ -243,7 +243,7 @@ class CaddyDriver implements EngineDriver {
                 });
                 if (startedPartly.test(error.message)) {
                     await this.#end();
-                    await this.#instance.raise();
+                    await this.#instance.ensureRunning();
                 }
             }
         }
@@ -252,7 +252,7 @@ class CaddyDriver implements EngineDriver {
     }
 
     /** One load, after a look whether its new addresses are free: a load that fails at binding is not undone by the engine. */
-    async #give(config: EngineConfig, signal?: AbortSignal): Promise<void> {
+    async #loadConfig(config: EngineConfig, signal?: AbortSignal): Promise<void> {
         const problems = await probeListeners(listenersOf(config), {
             pid: this.#instance.identity()?.pid ?? null,
             listeners: this.#listening
@@ -264,7 +264,7 @@ class CaddyDriver implements EngineDriver {
         const text = JSON.stringify(config);
         let taken = false;
         try {
-            await keepWhen(this.#home(), text, async () => {
+            await saveWhenLoaded(this.#home(), text, async () => {
                 await this.#ask('POST', '/load', this.#timing.loadMs, text, signal);
                 taken = true;
             });
@@ -278,7 +278,7 @@ class CaddyDriver implements EngineDriver {
             });
         }
 
-        this.#took(config);
+        this.#remember(config);
     }
 
     /** Null when it runs only what it was started with. */
@@ -291,7 +291,7 @@ class CaddyDriver implements EngineDriver {
         return this.#state === 'stopped' || this.#state === 'missing';
     }
 
-    #took(config: EngineConfig): void {
+    #remember(config: EngineConfig): void {
         this.#last = config;
         this.#listening = listenersOf(config);
     }
@@ -302,13 +302,13 @@ class CaddyDriver implements EngineDriver {
     }
 
     /** After a load that failed half-way: a new process with the previous configuration, since the old one may serve a mixture. */
-    async #renew(cause: EngineRejected): Promise<void> {
+    async #restartPrevious(cause: EngineRejected): Promise<void> {
         this.#options.log.warn('Engine refused a listener; it is restarted with the configuration before', {
             reason: cause.message
         });
         try {
             await this.#end();
-            await this.#bringUp([this.#last, this.#base]);
+            await this.#startWithConfig([this.#last, this.#base]);
         } catch (error) {
             this.#fail(messageOf(error));
             throw new EngineUnavailable(
@@ -319,12 +319,12 @@ class CaddyDriver implements EngineDriver {
     }
 
     /** A load while the process is down: the new configuration may be just what lets it live. */
-    async #revive(config: EngineConfig, signal: AbortSignal): Promise<void> {
+    async #restartWith(config: EngineConfig, signal: AbortSignal): Promise<void> {
         try {
             await this.#end();
-            const { how, refusal } = await this.#bringUp([config, this.#last, this.#base]);
+            const { how, refusal } = await this.#startWithConfig([config, this.#last, this.#base]);
             if (how === 'found') {
-                await this.#give(config, signal);
+                await this.#loadConfig(config, signal);
             }
 
             if (refusal !== null) {
@@ -347,11 +347,11 @@ class CaddyDriver implements EngineDriver {
 
         try {
             prepareHome(this.#home());
-            if (this.#supervisor.suspected() || !this.#instance.runs()) {
+            if (this.#supervisor.isSuspected() || !this.#instance.runs()) {
                 await this.#end();
             }
 
-            await this.#bringUp([this.#last, this.#base]);
+            await this.#startWithConfig([this.#last, this.#base]);
         } catch (error) {
             this.#fail(messageOf(error));
         }
@@ -369,7 +369,7 @@ class CaddyDriver implements EngineDriver {
         this.#supervisor.retry();
     }
 
-    #become(state: EngineState, message: string | null): void {
+    #become(state: ProcessState, message: string | null): void {
         const changed = state !== this.#state || message !== this.#message;
         this.#state = state;
         this.#message = message;
@@ -400,7 +400,7 @@ class CaddyDriver implements EngineDriver {
         body?: string,
         signal?: AbortSignal
     ): Promise<string> {
-        return askAdmin(this.#home(), {
+        return requestAdmin(this.#home(), {
             method,
             path,
             timeoutMs,
@@ -410,7 +410,7 @@ class CaddyDriver implements EngineDriver {
     }
 
     /** Whoever stops a hanging engine does not wait for the loads before it. */
-    #giveUp(): void {
+    #abortLoads(): void {
         this.#asking.abort(new EngineUnavailable('the engine was stopped before it took the configuration'));
         this.#asking = new AbortController();
     }

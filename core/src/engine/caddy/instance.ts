@@ -42,7 +42,7 @@ export interface EngineInstance {
     /** @throws EngineUnavailable when it is missing */
     binary(): string;
     /** Finds a running engine that answers, or starts one without a configuration. @throws EngineUnavailable */
-    raise(): Promise<'found' | 'started'>;
+    ensureRunning(): Promise<'found' | 'started'>;
     /** Ends what does not answer or must not go on serving. */
     end(): Promise<void>;
     /** Ends it by wish; false: there was none. */
@@ -103,7 +103,7 @@ class Instance implements EngineInstance {
         return binary;
     }
 
-    async raise(): Promise<'found' | 'started'> {
+    async ensureRunning(): Promise<'found' | 'started'> {
         if (await this.#adopt()) {
             return 'found';
         }
@@ -124,7 +124,7 @@ class Instance implements EngineInstance {
             }
         });
         const end = performance.now() + this.#options.timing.startMs;
-        while (!(await this.#take())) {
+        while (!(await this.#claim())) {
             if (locked && (await this.#adopt())) {
                 return 'found';
             }
@@ -163,7 +163,7 @@ class Instance implements EngineInstance {
     /** Takes over an engine that runs already; one that does not answer, or is another user's, is ended. */
     async #adopt(): Promise<boolean> {
         const end = performance.now() + adoptionMs;
-        while (!(await this.#take())) {
+        while (!(await this.#claim())) {
             const found = findEngine(this.#options.home());
             if (found === null) {
                 return false;
@@ -186,7 +186,7 @@ class Instance implements EngineInstance {
     }
 
     /** Makes the engine that runs now ours, if it answers. Whoever started it: another driver may have been faster. */
-    async #take(): Promise<boolean> {
+    async #claim(): Promise<boolean> {
         const folders = this.#options.home();
         const found = findEngine(folders);
         if (found?.current !== true || !(await pingAdmin(folders, this.#options.timing.pingMs))) {

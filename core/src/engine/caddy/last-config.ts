@@ -16,7 +16,7 @@ export const parseConfig = (text: string): EngineConfig | null => {
  * The configuration that the engine last took, or null: none yet, cut by a power failure, or of a data folder that lay elsewhere, whose
  * engine would listen where nobody looks for it.
  */
-export const readLast = (folders: EngineFolders): EngineConfig | null => {
+export const readLastConfig = (folders: EngineFolders): EngineConfig | null => {
     try {
         const last = parseConfig(readFileSync(folders.lastFile, 'utf8'));
         const { listen } = last?.['admin'] as { readonly listen?: unknown };
@@ -27,7 +27,7 @@ export const readLast = (folders: EngineFolders): EngineConfig | null => {
 };
 
 /** Writes while `load` works, and makes it the last configuration if `load` succeeds. @throws what `load` throws, or what the disk says */
-export const keepWhen = async (
+export const saveWhenLoaded = async (
     folders: EngineFolders,
     text: string,
     load: () => Promise<unknown>

@@ -13,7 +13,7 @@ export interface SupervisorTiming {
 
 /** What the supervisor looks at and does. `recover` ends in `watch` or `retry`, through the driver. */
 export interface Supervised {
-    alive(): boolean;
+    isAlive(): boolean;
     answers(): Promise<boolean>;
     failed(reason: string): void;
     recover(): Promise<void>;
@@ -23,18 +23,18 @@ export interface Supervised {
 
 export interface Supervisor {
     /** It is wished to run, but does not yet: from now on a failure is tried again. */
-    want(): void;
+    expectRunning(): void;
     /** The engine runs: look after it from now on. */
     watch(): void;
     /** The engine failed: try again after the next wait. Does nothing while resting. */
     retry(): void;
     /** The engine may not be trusted any more: fail it, and do not let it go on. */
     suspect(reason: string): void;
-    suspected(): boolean;
+    isSuspected(): boolean;
     /** Something happened to the process: look now. */
-    look(): void;
+    checkNow(): void;
     /** Stopped by wish: leave it alone. */
-    rest(): void;
+    pause(): void;
     close(): void;
 }
 
@@ -68,7 +68,7 @@ export const createSupervisor = (timing: SupervisorTiming, supervised: Supervise
     const look = async (): Promise<void> => {
         const mine = round;
         const now = performance.now();
-        if (!supervised.alive()) {
+        if (!supervised.isAlive()) {
             supervised.failed("the engine's process ended unexpectedly");
             return;
         }
@@ -96,7 +96,7 @@ export const createSupervisor = (timing: SupervisorTiming, supervised: Supervise
     };
 
     return {
-        want() {
+        expectRunning() {
             if (mode === 'resting') {
                 mode = 'retrying';
             }
@@ -130,13 +130,13 @@ export const createSupervisor = (timing: SupervisorTiming, supervised: Supervise
             suspected = true;
             supervised.failed(reason);
         },
-        suspected: () => suspected,
-        look() {
+        isSuspected: () => suspected,
+        checkNow() {
             if (mode === 'watching') {
                 plan(0, look);
             }
         },
-        rest() {
+        pause() {
             if (mode !== 'closed') {
                 mode = 'resting';
                 round += 1;

@@ -3,10 +3,10 @@ import { type Reply, reply } from '@portico/sdk';
 
 import type { Call } from '../../platform/call.ts';
 import { fail } from '../../platform/errors.ts';
-import { translate, translated } from '../errors.ts';
+import { translateError, translateErrors } from '../errors.ts';
 import { EngineRejected } from '../port.ts';
 import type { ControlResult, EngineOptions } from '../service.ts';
-import type { Keeper } from '../sync/engine-state.ts';
+import type { EngineState } from '../sync/engine-state.ts';
 
 /** The part of the service that controls the process. */
 export interface Control {
@@ -20,7 +20,7 @@ export interface Control {
 /** @param alone - runs work in the apply queue */
 export const createControl = (
     options: EngineOptions,
-    keeper: Keeper,
+    keeper: EngineState,
     alone: <T>(work: () => Promise<T>) => Promise<T>
 ): Control => {
     const { driver, db } = options;
@@ -59,7 +59,7 @@ export const createControl = (
             changed,
             state: driver.process().state,
             pending: caughtUp ? 0 : revision - applied,
-            error: caughtUp ? null : (refused ?? keeper.trouble)
+            error: caughtUp ? null : (refused ?? keeper.problem)
         };
         return db.write(async (tx) => {
             await keeper.remember(tx, caughtUp);
@@ -75,18 +75,18 @@ export const createControl = (
 
     const raise = async (was: string): Promise<void> => {
         const before = keeper.memory.wanted;
-        keeper.wish('running');
-        await keeper.settle(false);
+        keeper.setWanted('running');
+        await keeper.reconcile(false);
         const { state, message } = driver.process();
         if (state !== 'running') {
             await backTo(before);
-            throw fail.ENGINE_UNAVAILABLE({ engine: message ?? keeper.trouble ?? `the engine is ${was}` });
+            throw fail.ENGINE_UNAVAILABLE({ engine: message ?? keeper.problem ?? `the engine is ${was}` });
         }
     };
 
     /** What failed leaves no wish behind. */
     const backTo = async (wanted: 'running' | 'stopped'): Promise<void> => {
-        keeper.wish(wanted);
+        keeper.setWanted(wanted);
         if (wanted === 'stopped') {
             await driver.stop();
         }
@@ -104,7 +104,7 @@ export const createControl = (
     return {
         start: (call) =>
             alone(() =>
-                translated(async () => {
+                translateErrors(async () => {
                     mustExist();
                     const was = driver.process().state;
                     const { wanted } = keeper.memory;
@@ -132,11 +132,11 @@ export const createControl = (
             const stopped = driver.stop();
             stopped.catch(() => undefined);
             return alone(() =>
-                translated(async () => {
+                translateErrors(async () => {
                     const { wanted } = keeper.memory;
                     await stopped;
-                    keeper.wish('stopped');
-                    keeper.works.serving.doubt();
+                    keeper.setWanted('stopped');
+                    keeper.context.served.invalidate();
                     const changed = was === 'running' || was === 'failing' || wanted === 'running';
                     try {
                         return await record(
@@ -146,8 +146,8 @@ export const createControl = (
                             changed ? 'The engine is stopped' : 'The engine is stopped already'
                         );
                     } catch (error) {
-                        keeper.wish(wanted);
-                        await keeper.settle(true);
+                        keeper.setWanted(wanted);
+                        await keeper.reconcile(true);
                         throw error;
                     }
                 })
@@ -156,7 +156,7 @@ export const createControl = (
 
         restart: (call) =>
             alone(() =>
-                translated(async () => {
+                translateErrors(async () => {
                     mustExist();
                     const was = driver.process().state;
                     const { wanted } = keeper.memory;
@@ -168,19 +168,19 @@ export const createControl = (
 
         reload: (call) =>
             alone(() =>
-                translated(async () => {
+                translateErrors(async () => {
                     mustRun();
-                    const { works } = keeper;
+                    const { context: works } = keeper;
                     const readmitted = works.readmit(keeper.rows);
                     try {
-                        await keeper.bring(true);
+                        await keeper.sync(true);
                     } catch (error) {
                         readmitted.undo();
                         if (error instanceof EngineRejected) {
                             keeper.refuse(error.message);
                         }
 
-                        throw translate(error);
+                        throw translateError(error);
                     }
 
                     works.excluded.clear();
@@ -190,9 +190,9 @@ export const createControl = (
 
         overwriteDrift: (call) =>
             alone(() =>
-                translated(async () => {
+                translateErrors(async () => {
                     mustRun();
-                    const changed = await keeper.works.serving.repair({ reload: true });
+                    const changed = await keeper.context.served.repair({ reload: true });
                     return record(call, 'overwrite', changed, 'The engine runs again what it was given');
                 })
             )

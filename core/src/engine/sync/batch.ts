@@ -5,20 +5,20 @@
 import { isFailure } from '@portico/sdk';
 
 import type { Author, Outcome, Plan } from '../change.ts';
-import { translate } from '../errors.ts';
+import { translateError } from '../errors.ts';
 import { EngineRejected, EngineUnavailable } from '../port.ts';
 import type { HostDelta } from '../revisions/revisions.ts';
-import { type Rows, Sketch } from './draft-overlay.ts';
+import { type Rows, DraftOverlay } from './draft-overlay.ts';
 import { projected } from './engine-context.ts';
-import type { ApplyPorts, Batch, Waiter } from './ports.ts';
+import type { SyncPorts, Batch, Waiter } from './ports.ts';
 import type { Serving, Staged } from './served-state.ts';
 
 /** Milliseconds until the engine may be asked to load again. */
-export const waitOf = (ports: ApplyPorts): number =>
-    ports.serving().loadedAt + ports.windowMs - performance.now();
+export const waitOf = (ports: SyncPorts): number =>
+    ports.served().loadedAt + ports.windowMs - performance.now();
 
 /** Takes one batch through. */
-export const createBatch = (ports: ApplyPorts): BatchRun => new BatchRun(ports);
+export const createBatch = (ports: SyncPorts): BatchRun => new BatchRun(ports);
 
 interface Step {
     readonly waiter: Waiter;
@@ -33,21 +33,21 @@ interface Refusal {
 }
 
 class BatchRun {
-    readonly #ports: ApplyPorts;
-    readonly #serving: Serving;
-    readonly #sketch: Sketch;
-    readonly #settled = new Set<Waiter>();
+    readonly #ports: SyncPorts;
+    readonly #served: Serving;
+    readonly #draft: DraftOverlay;
+    readonly #answered = new Set<Waiter>();
     #steps: Step[] = [];
     #refused: Refusal[] = [];
     #left: readonly Waiter[] = [];
     /** The engine may have more than the steps that are still staged. */
-    #brought = false;
+    #engineTouched = false;
     #reloaded = false;
 
-    constructor(ports: ApplyPorts) {
+    constructor(ports: SyncPorts) {
         this.#ports = ports;
-        this.#serving = ports.serving();
-        this.#sketch = new Sketch(ports.rows());
+        this.#served = ports.served();
+        this.#draft = new DraftOverlay(ports.rows());
     }
 
     /** What must wait for the next load. */
@@ -55,15 +55,15 @@ class BatchRun {
         return this.#left;
     }
 
-    async settle(waiters: readonly Waiter[]): Promise<void> {
+    async run(waiters: readonly Waiter[]): Promise<void> {
         const mode = this.#ports.mode();
         this.#left = this.#stageUntil(waiters, mode === 'live' && waitOf(this.#ports) > 0);
         const taken = waiters.slice(0, waiters.length - this.#left.length);
         if (mode === 'live') {
-            await this.#serve(taken);
+            await this.#syncStaged(taken);
         } else {
             await this.#prove(taken);
-            this.#reloaded = this.#serving.needsReload;
+            this.#reloaded = this.#served.needsReload;
         }
 
         await this.#commit(mode === 'live');
@@ -75,16 +75,16 @@ class BatchRun {
         this.#unstage(0);
         if (error instanceof EngineUnavailable) {
             // Nobody knows what it has, and it does not say: whoever speaks with it next has to look.
-            this.#serving.doubt();
-        } else if (this.#brought) {
-            await this.#bringBack();
+            this.#served.invalidate();
+        } else if (this.#engineTouched) {
+            await this.#revert();
         }
 
         this.#refuse();
-        const cause = translate(error);
+        const cause = translateError(error);
         for (const waiter of waiters) {
-            if (!this.#settled.has(waiter) && !this.#left.includes(waiter)) {
-                this.#settled.add(waiter);
+            if (!this.#answered.has(waiter) && !this.#left.includes(waiter)) {
+                this.#answered.add(waiter);
                 waiter.reject(cause);
             }
         }
@@ -92,13 +92,13 @@ class BatchRun {
 
     /** Plans in order. Inside the window it stops before the first change that needs a load. */
     #stageUntil(waiters: readonly Waiter[], closed: boolean): readonly Waiter[] {
-        if (closed && this.#serving.needsReload) {
+        if (closed && this.#served.needsReload) {
             return waiters;
         }
 
         for (const [index, waiter] of waiters.entries()) {
             this.#stage(waiter);
-            if (closed && this.#serving.needsReload) {
+            if (closed && this.#served.needsReload) {
                 this.#unstage(this.#steps.length - 1);
                 return waiters.slice(index);
             }
@@ -108,10 +108,10 @@ class BatchRun {
     }
 
     #stage(waiter: Waiter): void {
-        const mark = this.#sketch.mark();
+        const mark = this.#draft.mark();
         try {
-            const plan = waiter.change.plan(this.#sketch);
-            this.#sketch.apply(plan);
+            const plan = waiter.change.plan(this.#draft);
+            this.#draft.apply(plan);
             for (const { id, pem } of plan.certificates ?? []) {
                 if (pem !== undefined) {
                     this.#ports.pems.set(id, pem);
@@ -121,11 +121,11 @@ class BatchRun {
             this.#steps.push({
                 waiter,
                 plan,
-                staged: this.#serving.stage(projected(plan, this.#sketch.settings)),
+                staged: this.#served.stage(projected(plan, this.#draft.settings)),
                 mark
             });
         } catch (error) {
-            this.#sketch.back(mark);
+            this.#draft.rollBack(mark);
             this.#refused.push({ waiter, error });
         }
     }
@@ -134,18 +134,18 @@ class BatchRun {
         while (this.#steps.length > length) {
             const step = this.#steps.pop();
             step?.staged.undo();
-            this.#sketch.back(step?.mark ?? 0);
+            this.#draft.rollBack(step?.mark ?? 0);
         }
     }
 
     /** Brings what is staged to the engine; finds and drops what it refuses. */
-    async #serve(waiters: readonly Waiter[]): Promise<void> {
+    async #syncStaged(waiters: readonly Waiter[]): Promise<void> {
         if (this.#steps.length === 0) {
             return;
         }
 
         try {
-            await this.#bring();
+            await this.#sync();
             return;
         } catch (error) {
             if (!(error instanceof EngineRejected)) {
@@ -154,19 +154,19 @@ class BatchRun {
 
             this.#restart();
             if (waiters.length === 1) {
-                this.#refused = waiters.map((waiter) => ({ waiter, error: translate(error) }));
+                this.#refused = waiters.map((waiter) => ({ waiter, error: translateError(error) }));
                 return;
             }
         }
 
         // Proving costs no connection; a load that succeeds half-way to the answer would.
-        await this.#halve(waiters, () => this.#serving.prove());
+        await this.#halve(waiters, () => this.#served.prove());
         if (this.#steps.length === 0) {
             return;
         }
 
         try {
-            await this.#bring();
+            await this.#sync();
         } catch (error) {
             if (!(error instanceof EngineRejected)) {
                 throw error;
@@ -174,38 +174,38 @@ class BatchRun {
 
             // What only a real load finds out (an address in use, for one) has to be looked for with real loads.
             this.#restart();
-            await this.#halve(waiters, () => this.#bring());
+            await this.#halve(waiters, () => this.#sync());
         }
     }
 
     /** As `#serve` for changes that wait: what the engine is known to refuse is refused at once. Without a verdict the load will tell. */
     async #prove(waiters: readonly Waiter[]): Promise<void> {
-        if (this.#steps.length === 0 || !this.#serving.needsReload || !this.#ports.provable()) {
+        if (this.#steps.length === 0 || !this.#served.needsReload || !this.#ports.provable()) {
             return;
         }
 
         try {
-            await this.#serving.prove();
+            await this.#served.prove();
         } catch (error) {
             if (!(error instanceof EngineRejected)) {
                 return;
             }
 
             this.#restart();
-            if (await this.#refusesAnyway()) {
+            if (await this.#refusesPending()) {
                 this.#stageUntil(waiters, false);
                 return;
             }
 
-            await this.#halve(waiters, () => this.#serving.prove());
+            await this.#halve(waiters, () => this.#served.prove());
         }
     }
 
     /** Whether what waits already is refused: then no change at hand is to blame. */
-    async #refusesAnyway(): Promise<boolean> {
+    async #refusesPending(): Promise<boolean> {
         return (
-            this.#serving.behind &&
-            (await this.#serving.prove().then(
+            this.#served.behind &&
+            (await this.#served.prove().then(
                 () => false,
                 () => true
             ))
@@ -230,7 +230,7 @@ class BatchRun {
             this.#unstage(steps);
             this.#refused.length = refused;
             if (waiters.length === 1) {
-                this.#refused.push(...waiters.map((waiter) => ({ waiter, error: translate(error) })));
+                this.#refused.push(...waiters.map((waiter) => ({ waiter, error: translateError(error) })));
                 return;
             }
 
@@ -240,18 +240,18 @@ class BatchRun {
         }
     }
 
-    async #bring(): Promise<void> {
+    async #sync(): Promise<void> {
         const began = performance.now();
         const changes = this.#steps.length;
         try {
-            this.#brought = true;
-            const reloaded = await this.#serving.bring();
+            this.#engineTouched = true;
+            const reloaded = await this.#served.sync();
             this.#reloaded ||= reloaded;
             this.#ports.attempted({ changes, reloaded, durationMs: performance.now() - began, error: null });
         } catch (error) {
             this.#ports.attempted({
                 changes,
-                reloaded: this.#serving.needsReload,
+                reloaded: this.#served.needsReload,
                 durationMs: performance.now() - began,
                 error: error as Error
             });
@@ -272,7 +272,7 @@ class BatchRun {
             this.#unstage(0);
             this.#stageUntil(others, false);
             if (applied) {
-                await this.#bring();
+                await this.#sync();
             }
         }
     }
@@ -284,8 +284,8 @@ class BatchRun {
         const batch: Batch = {
             applied,
             reloaded,
-            sketch: this.#sketch,
-            ...deltasOf(rows(), this.#sketch, this.#steps),
+            draft: this.#draft,
+            ...deltasOf(rows(), this.#draft, this.#steps),
             by: authorsOf(this.#steps)
         };
         const outcome: Outcome = { revision: this.#ports.revisionOf(batch), applied, reloaded };
@@ -306,7 +306,7 @@ class BatchRun {
 
                 const settle = await this.#ports.record(tx, batch);
                 tx.afterCommit(() => {
-                    rows().advance(this.#sketch);
+                    rows().advance(this.#draft);
                     settle();
                 });
             });
@@ -320,21 +320,21 @@ class BatchRun {
         }
 
         for (const [index, { waiter }] of this.#steps.entries()) {
-            this.#settled.add(waiter);
+            this.#answered.add(waiter);
             waiter.resolve({ value: values[index], outcome });
         }
 
         this.#steps = [];
-        this.#brought = false;
+        this.#engineTouched = false;
         this.#ports.committed({ ...outcome, hosts: batch.deltas.map(({ id }) => id) });
         return null;
     }
 
-    async #bringBack(): Promise<void> {
+    async #revert(): Promise<void> {
         try {
-            await this.#serving.bring();
+            await this.#served.sync();
         } catch (error) {
-            this.#serving.doubt();
+            this.#served.invalidate();
             this.#ports.attempted({ changes: 0, reloaded: true, durationMs: 0, error: error as Error });
         }
     }
@@ -346,8 +346,8 @@ class BatchRun {
 
     #refuse(): void {
         for (const { waiter, error } of this.#refused) {
-            if (!this.#settled.has(waiter)) {
-                this.#settled.add(waiter);
+            if (!this.#answered.has(waiter)) {
+                this.#answered.add(waiter);
                 waiter.reject(error);
             }
         }
@@ -356,7 +356,7 @@ class BatchRun {
 
 const deltasOf = (
     rows: Rows,
-    sketch: Sketch,
+    sketch: DraftOverlay,
     steps: readonly Step[]
 ): { readonly deltas: readonly HostDelta[]; readonly beyondHosts: boolean } => ({
     deltas: [...sketch.hosts.changes()]

@@ -100,7 +100,7 @@ export class Rows implements Draft {
     readonly #names = new Map<string, number>();
     readonly #certificates = new Map<number, SiteCertificate>();
     /** The last version of hosts that are gone: one that comes back goes on from there. */
-    readonly #gone = new Map<number, number>();
+    readonly #deletedVersions = new Map<number, number>();
     #settings: EngineSettings;
     #lastHostId: number;
 
@@ -137,8 +137,8 @@ export class Rows implements Draft {
         return this.#certificates;
     }
 
-    get gone(): ReadonlyMap<number, number> {
-        return this.#gone;
+    get deletedVersions(): ReadonlyMap<number, number> {
+        return this.#deletedVersions;
     }
 
     get settings(): EngineSettings {
@@ -159,12 +159,12 @@ export class Rows implements Draft {
     }
 
     /** Makes what a draft says the committed state. The draft is used up. */
-    advance(draft: Sketch): void {
+    advance(draft: DraftOverlay): void {
         for (const [map, changes] of [
             [this.#hosts, draft.hosts.changes()],
             [this.#names, draft.names.changes()],
             [this.#certificates, draft.certificates.changes()],
-            [this.#gone, draft.gone.changes()]
+            [this.#deletedVersions, draft.deletedVersions.changes()]
         ] as const) {
             merge(map as Map<unknown, unknown>, changes);
         }
@@ -175,11 +175,11 @@ export class Rows implements Draft {
 }
 
 /** What is laid over the rows while changes are tried. */
-export class Sketch implements Draft {
+export class DraftOverlay implements Draft {
     readonly hosts: OverlayMap<number, HostRow>;
     readonly names: OverlayMap<string, number>;
     readonly certificates: OverlayMap<number, SiteCertificate>;
-    readonly gone: OverlayMap<number, number>;
+    readonly deletedVersions: OverlayMap<number, number>;
     readonly #undo: (() => void)[] = [];
     #settings: EngineSettings;
     #lastHostId: number;
@@ -188,7 +188,7 @@ export class Sketch implements Draft {
         this.hosts = new OverlayMap(rows.hosts, this.#undo);
         this.names = new OverlayMap(rows.names, this.#undo);
         this.certificates = new OverlayMap(rows.certificates, this.#undo);
-        this.gone = new OverlayMap(rows.gone, this.#undo);
+        this.deletedVersions = new OverlayMap(rows.deletedVersions, this.#undo);
         this.#settings = rows.settings;
         this.#lastHostId = rows.lastHostId;
     }
@@ -216,7 +216,7 @@ export class Sketch implements Draft {
     }
 
     /** Takes back everything since the mark. */
-    back(mark: number): void {
+    rollBack(mark: number): void {
         while (this.#undo.length > mark) {
             this.#undo.pop()?.();
         }
@@ -269,7 +269,7 @@ export class Sketch implements Draft {
         if (row === null) {
             this.hosts.put(id, undefined);
             if (before !== undefined) {
-                this.gone.put(id, before.version);
+                this.deletedVersions.put(id, before.version);
             }
 
             return;

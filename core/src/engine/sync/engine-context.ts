@@ -14,29 +14,29 @@ import { isolate } from './isolate.ts';
 import { createServing, type Serving, type Staged } from './served-state.ts';
 
 /** What the engine serves where it is not what the rows say. */
-export interface Waiting {
+export interface ServedRows {
     /** Rows as they are served; null: no such host is. */
     readonly hosts: ReadonlyMap<number, HostRow | null>;
     /** Settings as they are served. */
     readonly settings: EngineSettings;
 }
 
-export interface Works {
-    readonly context: CompileContext;
-    readonly serving: Serving;
+export interface EngineContext {
+    readonly compileContext: CompileContext;
+    readonly served: Serving;
     readonly table: SiteTable;
     /** The engine's version that all this is for. */
     readonly version: string | null;
     /** Sites that are left out because the engine refuses them, and what it says. */
     readonly excluded: Map<number, string>;
     /** Lays what is served. Once, and first. */
-    stageServed(rows: Rows, waiting: Waiting): void;
+    stageServed(rows: Rows, waiting: ServedRows): void;
     /** Lays what waits over it. */
-    stageWaiting(rows: Rows, waiting: Waiting): Staged;
+    stagePending(rows: Rows, waiting: ServedRows): Staged;
     /** Puts sites that were left out back in. */
     readmit(rows: Rows): Staged;
     /** Brings what is wanted, without the sites that the engine refuses if that helps. @throws EngineRejected when it does not; EngineUnavailable */
-    bringWhatGoes(sites: () => Iterable<HostRow>): Promise<boolean>;
+    syncAcceptable(sites: () => Iterable<HostRow>): Promise<boolean>;
 }
 
 /** Stands for the engine's folders where it cannot have any (its user is missing): nothing is ever written there. */
@@ -59,13 +59,13 @@ const nowhere: EngineFolders = {
 };
 
 /** @param home - null: the engine has no place on this machine yet */
-export const createWorks = (
+export const createEngineContext = (
     options: EngineOptions,
     home: EngineFolders | null,
     version: EngineVersion | null,
     settings: EngineSettings,
     pems: ReadonlyMap<number, CertificatePem>
-): Works => {
+): EngineContext => {
     const folders = home ?? nowhere;
     const context: CompileContext = {
         settings,
@@ -83,8 +83,8 @@ export const createWorks = (
     });
     const excluded = new Map<number, string>();
     return {
-        context,
-        serving,
+        compileContext: context,
+        served: serving,
         table,
         version: version?.text ?? null,
         excluded,
@@ -99,7 +99,7 @@ export const createWorks = (
                 }))
             });
         },
-        stageWaiting(rows, waiting) {
+        stagePending(rows, waiting) {
             return serving.stage({
                 sites: [...waiting.hosts.keys()].map((id) => ({
                     id,
@@ -112,9 +112,9 @@ export const createWorks = (
             const sites = [...excluded.keys()].map((id) => ({ id, site: rows.hosts.get(id)?.site ?? null }));
             return serving.stage({ sites });
         },
-        async bringWhatGoes(sites) {
+        async syncAcceptable(sites) {
             try {
-                return await serving.bring();
+                return await serving.sync();
             } catch (error) {
                 const refused =
                     error instanceof EngineRejected
@@ -131,7 +131,7 @@ export const createWorks = (
                     excluded.set(id, message);
                 }
 
-                return serving.bring();
+                return serving.sync();
             }
         }
     };

@@ -11,17 +11,17 @@ import { canonicalJson, hashOf } from '../render/canonical.ts';
 import type { EngineMemory, Revisions } from '../revisions/revisions.ts';
 import type { EngineOptions, LastApply } from '../service.ts';
 import { Rows } from './draft-overlay.ts';
-import { createWorks, type Waiting, type Works, writeCopies } from './engine-context.ts';
+import { createEngineContext, type ServedRows, type EngineContext, writeCopies } from './engine-context.ts';
 import type { Attempt, Batch } from './ports.ts';
 
 /** Everything in here runs inside the apply queue, but for what only looks. */
-export class Keeper {
+export class EngineState {
     readonly pems = new Map<number, CertificatePem>();
     readonly #options: EngineOptions;
     readonly #revisions: Revisions;
     readonly #fragments: Pick<FragmentStore, 'load'>;
     /** Rows as the engine serves them, where they are not the rows of now; null: it serves no such host. */
-    readonly #served = new Map<number, HostRow | null>();
+    readonly #behind = new Map<number, HostRow | null>();
     /** What the engine said of hosts that wait. */
     readonly #refused = new Map<number, string>();
     #rows = new Rows(
@@ -31,10 +31,10 @@ export class Keeper {
         0
     );
     #memory: EngineMemory = { wanted: 'running', revision: 0, applied: 0, lastHostId: 0, settings: null };
-    #works: Works | null = null;
+    #context: EngineContext | null = null;
     #lastApply: LastApply | null = null;
     /** Why the engine does not serve the rows although nothing waits by wish. */
-    #trouble: string | null = null;
+    #problem: string | null = null;
     /** What the engine said of what waits. */
     #refusal: string | null = null;
 
@@ -54,16 +54,16 @@ export class Keeper {
 
     /** Whether rows and engine have met: nothing can be changed before. */
     get ready(): boolean {
-        return this.#works !== null;
+        return this.#context !== null;
     }
 
     /** @throws NOT_READY 50300 before `settle` */
-    get works(): Works {
-        if (this.#works === null) {
+    get context(): EngineContext {
+        if (this.#context === null) {
             throw fail.NOT_READY();
         }
 
-        return this.#works;
+        return this.#context;
     }
 
     get lastApply(): LastApply | null {
@@ -71,17 +71,17 @@ export class Keeper {
     }
 
     /** What is wrong, although the process runs; null when nothing is. */
-    get trouble(): string | null {
-        return this.#trouble ?? this.#refusal;
+    get problem(): string | null {
+        return this.#problem ?? this.#refusal;
     }
 
     /** Hosts that are not served as their row says. */
     get behind(): ReadonlyMap<number, HostRow | null> {
-        return this.#served;
+        return this.#behind;
     }
 
     get refused(): ReadonlyMap<number, string> {
-        return new Map([...this.#refused, ...(this.#works?.excluded ?? [])]);
+        return new Map([...this.#refused, ...(this.#context?.excluded ?? [])]);
     }
 
     /** Reads rows and memory; nothing is asked of the engine. */
@@ -94,7 +94,7 @@ export class Keeper {
             canonicalJson(memory.settings) === canonicalJson(now) ? { ...memory, settings: now } : memory;
         const { applied, revision } = memory;
         for (const [id, { row }] of applied < revision ? this.#revisions.undo(applied, revision) : []) {
-            this.#served.set(id, row);
+            this.#behind.set(id, row);
         }
     }
 
@@ -119,22 +119,22 @@ export class Keeper {
     /** Whether a configuration can be proven without the running engine: not without its version, which decides how it is written. */
     provable(): boolean {
         return (
-            this.#works !== null &&
-            this.#works.version !== null &&
+            this.#context !== null &&
+            this.#context.version !== null &&
             this.#options.driver.process().state !== 'missing'
         );
     }
 
     stateOf(row: HostRow): HostState {
         const { id, enabled } = row.site;
-        const refused = this.#refused.get(id) ?? this.#works?.excluded.get(id);
+        const refused = this.#refused.get(id) ?? this.#context?.excluded.get(id);
         if (refused !== undefined) {
             return { state: 'error', message: refused };
         }
 
         const { state, message } = this.#options.driver.process();
         const resting = state === 'missing' || this.#memory.wanted === 'stopped';
-        if (this.#served.has(id) || (enabled && resting)) {
+        if (this.#behind.has(id) || (enabled && resting)) {
             return {
                 state: 'pending',
                 message:
@@ -151,12 +151,12 @@ export class Keeper {
         }
 
         const trouble =
-            state === 'running' ? this.#trouble : (message ?? this.#trouble ?? 'The engine does not answer');
+            state === 'running' ? this.#problem : (message ?? this.#problem ?? 'The engine does not answer');
         return trouble === null ? { state: 'applied', message: null } : { state: 'error', message: trouble };
     }
 
     /** Changes what is wished; written down by `remember`. */
-    wish(wanted: EngineMemory['wanted']): void {
+    setWanted(wanted: EngineMemory['wanted']): void {
         this.#memory = { ...this.#memory, wanted };
     }
 
@@ -164,48 +164,48 @@ export class Keeper {
      * Brings engine and rows together as far as they can be. The engine's troubles do not make it throw: they are `trouble`.
      * @param hold - leaves what waits waiting, if auto-reload is off
      */
-    async settle(hold: boolean): Promise<void> {
-        this.#trouble = null;
+    async reconcile(hold: boolean): Promise<void> {
+        this.#problem = null;
         this.#refusal = null;
         const home = this.#home();
-        const up = home !== null && this.#memory.wanted === 'running' && (await this.#raise(home));
+        const up = home !== null && this.#memory.wanted === 'running' && (await this.#startProcess(home));
         const version = this.#options.driver.process().version;
-        const waiting: Waiting = {
-            hosts: this.#served,
+        const waiting: ServedRows = {
+            hosts: this.#behind,
             settings: this.#memory.settings ?? this.#rows.settings
         };
-        const works = createWorks(this.#options, home, version, waiting.settings, this.pems);
-        this.#works = works;
+        const works = createEngineContext(this.#options, home, version, waiting.settings, this.pems);
+        this.#context = works;
         works.stageServed(this.#rows, waiting);
         if (!up) {
             // As if it were served, so that changes are told apart by what they add; the next `bring` looks in any case.
-            works.serving.projection.loaded();
-            works.stageWaiting(this.#rows, waiting);
+            works.served.projection.loaded();
+            works.stagePending(this.#rows, waiting);
             return;
         }
 
         if (hold && !this.#options.settings.autoReload()) {
-            await this.#orTrouble(() => this.#bringServed());
-            works.stageWaiting(this.#rows, waiting);
+            await this.#captureProblem(() => this.#syncServed());
+            works.stagePending(this.#rows, waiting);
             return;
         }
 
-        const staged = works.stageWaiting(this.#rows, waiting);
-        const waits = this.#served.size > 0 || waiting.settings !== this.#rows.settings;
+        const staged = works.stagePending(this.#rows, waiting);
+        const waits = this.#behind.size > 0 || waiting.settings !== this.#rows.settings;
         try {
-            await (waits ? this.bring(false) : this.#bringServed());
-            await this.#catchUp();
+            await (waits ? this.sync(false) : this.#syncServed());
+            await this.#recordCaughtUp();
         } catch (error) {
             if (waits && error instanceof EngineRejected) {
                 // What waits is refused: the last good state serves on.
                 staged.undo();
-                await this.#orTrouble(() => this.#bringServed());
-                works.stageWaiting(this.#rows, waiting);
+                await this.#captureProblem(() => this.#syncServed());
+                works.stagePending(this.#rows, waiting);
                 this.refuse(error.message);
                 return;
             }
 
-            this.#troubled(error);
+            this.#reportProblem(error);
         }
     }
 
@@ -218,31 +218,31 @@ export class Keeper {
         }
 
         if (
-            this.#works === null ||
-            this.#works.serving.loaded === null ||
-            this.#trouble !== null ||
-            this.#works.version !== (version?.text ?? null)
+            this.#context === null ||
+            this.#context.served.loaded === null ||
+            this.#problem !== null ||
+            this.#context.version !== (version?.text ?? null)
         ) {
-            await this.settle(true);
+            await this.reconcile(true);
             return;
         }
 
-        const { serving } = this.#works;
-        await this.#orTrouble(async () => {
+        const { served: serving } = this.#context;
+        await this.#captureProblem(async () => {
             await serving.repair();
         });
     }
 
     /** Brings everything that is wanted, and keeps how that went. @throws EngineRejected, EngineUnavailable */
-    async bring(reload: boolean): Promise<void> {
+    async sync(reload: boolean): Promise<void> {
         const began = performance.now();
-        const { serving } = this.works;
+        const { served: serving } = this.context;
         const changes = this.#memory.revision - this.#memory.applied;
         try {
-            const reloaded = await serving.bring({ reload });
-            this.attempted({ changes, reloaded, durationMs: performance.now() - began, error: null });
+            const reloaded = await serving.sync({ reload });
+            this.recordAttempt({ changes, reloaded, durationMs: performance.now() - began, error: null });
         } catch (error) {
-            this.attempted({
+            this.recordAttempt({
                 changes,
                 reloaded: true,
                 durationMs: performance.now() - began,
@@ -255,12 +255,12 @@ export class Keeper {
     /** Says of everything that waits that the engine refused it. */
     refuse(message: string): void {
         this.#refusal = message;
-        for (const id of this.#served.keys()) {
+        for (const id of this.#behind.keys()) {
             this.#refused.set(id, message);
         }
     }
 
-    attempted({ changes, reloaded, durationMs, error }: Attempt): void {
+    recordAttempt({ changes, reloaded, durationMs, error }: Attempt): void {
         const result = error === null ? 'applied' : error instanceof EngineRejected ? 'rejected' : 'failed';
         this.#lastApply = {
             at: new Date(this.#options.clock.now()),
@@ -271,7 +271,7 @@ export class Keeper {
             message: error?.message ?? null
         };
         if (result === 'applied') {
-            this.#trouble = null;
+            this.#problem = null;
             this.#refusal = null;
         } else {
             this.#options.log.warn('The engine did not take a change', { result, engine: error?.message });
@@ -285,10 +285,10 @@ export class Keeper {
     }
 
     /** Writes the revision of a batch and how far the engine is; returns what is to be done in memory once that is durable. */
-    async record(tx: Transaction, batch: Batch): Promise<() => void> {
+    async recordBatch(tx: Transaction, batch: Batch): Promise<() => void> {
         const number = this.revisionOf(batch);
-        const { applied, reloaded, deltas, by, sketch } = batch;
-        const { projection } = this.works.serving;
+        const { applied, reloaded, deltas, by, draft: sketch } = batch;
+        const { projection } = this.context.served;
         if (makesRevision(batch)) {
             const hash = hashOf([projection.configHash(), projection.tableHash()]);
             await this.#revisions.append(tx, {
@@ -319,15 +319,15 @@ export class Keeper {
         return () => {
             this.#memory = next;
             for (const { id, before } of deltas) {
-                this.#works?.excluded.delete(id);
+                this.#context?.excluded.delete(id);
                 this.#refused.delete(id);
-                if (!applied && !this.#served.has(id)) {
-                    this.#served.set(id, before);
+                if (!applied && !this.#behind.has(id)) {
+                    this.#behind.set(id, before);
                 }
             }
 
             if (applied) {
-                this.#served.clear();
+                this.#behind.clear();
                 this.#refused.clear();
             }
         };
@@ -346,13 +346,13 @@ export class Keeper {
         await this.#revisions.remember(tx, next);
         tx.afterCommit(() => {
             this.#memory = next;
-            this.#served.clear();
+            this.#behind.clear();
             this.#refused.clear();
         });
     }
 
     async #markServed(tx: Transaction, upTo: number, except: ReadonlySet<number>): Promise<void> {
-        const ids = [...this.#served.keys()].filter((id) => this.#rows.hosts.has(id) && !except.has(id));
+        const ids = [...this.#behind.keys()].filter((id) => this.#rows.hosts.has(id) && !except.has(id));
         if (ids.length > 0) {
             await this.#options.hosts.markApplied(tx, ids);
         }
@@ -378,29 +378,29 @@ export class Keeper {
         }
     }
 
-    async #catchUp(): Promise<void> {
+    async #recordCaughtUp(): Promise<void> {
         const { applied, revision, settings } = this.#memory;
         if (applied < revision || settings !== this.#rows.settings) {
             await this.#options.db.write((tx) => this.remember(tx, true));
         }
     }
 
-    #bringServed(): Promise<boolean> {
-        const { works } = this;
-        return works.bringWhatGoes(() =>
-            [...this.#rows.hosts.values()].map((row) => this.#served.get(row.site.id) ?? row)
+    #syncServed(): Promise<boolean> {
+        const { context: works } = this;
+        return works.syncAcceptable(() =>
+            [...this.#rows.hosts.values()].map((row) => this.#behind.get(row.site.id) ?? row)
         );
     }
 
     /** @returns whether the engine runs */
-    async #raise(home: EngineFolders): Promise<boolean> {
+    async #startProcess(home: EngineFolders): Promise<boolean> {
         try {
             prepareHome(home);
             await writeCopies(this.#options, home, this.#rows);
             await this.#options.driver.start(startConfig(home));
             return true;
         } catch (error) {
-            this.#troubled(error);
+            this.#reportProblem(error);
             return false;
         }
     }
@@ -409,27 +409,27 @@ export class Keeper {
         try {
             return this.#options.home();
         } catch (error) {
-            this.#troubled(error);
+            this.#reportProblem(error);
             return null;
         }
     }
 
-    async #orTrouble(work: () => Promise<unknown>): Promise<void> {
+    async #captureProblem(work: () => Promise<unknown>): Promise<void> {
         try {
             await work();
-            this.#trouble = null;
+            this.#problem = null;
         } catch (error) {
-            this.#troubled(error);
+            this.#reportProblem(error);
         }
     }
 
-    #troubled(error: unknown): void {
-        this.#trouble = (error as Error).message;
-        this.#works?.serving.doubt();
+    #reportProblem(error: unknown): void {
+        this.#problem = (error as Error).message;
+        this.#context?.served.invalidate();
         this.#options.log.error('The engine and the rows could not be brought together', { error });
         this.#options.hooks?.failed?.({
             result: error instanceof EngineRejected ? 'rejected' : 'failed',
-            message: this.#trouble
+            message: this.#problem
         });
     }
 }

@@ -2,7 +2,7 @@
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import type { Author, CertificatePem, Change, HostStore, Outcome } from '../change.ts';
 import type { HostDelta } from '../revisions/revisions.ts';
-import type { Rows, Sketch } from './draft-overlay.ts';
+import type { Rows, DraftOverlay } from './draft-overlay.ts';
 import type { Serving } from './served-state.ts';
 
 /** A change in line, and whoever waits for it. */
@@ -19,15 +19,15 @@ export interface Batch {
     readonly deltas: readonly HostDelta[];
     /** Settings or certificates are part of it. */
     readonly beyondHosts: boolean;
-    readonly sketch: Sketch;
+    readonly draft: DraftOverlay;
     readonly by: readonly Author[];
 }
 
-export interface ApplyPorts {
+export interface SyncPorts {
     readonly db: Database;
     readonly hosts: HostStore;
     readonly rows: () => Rows;
-    readonly serving: () => Serving;
+    readonly served: () => Serving;
     /** Whether changes reach the engine now, wait, or cannot be taken. @throws ENGINE_UNAVAILABLE */
     readonly mode: () => 'live' | 'deferred';
     /** Whether a configuration that waits can be proven. */

@@ -40,13 +40,13 @@ export interface Serving {
     /** Another number whenever something was, or may have been, brought to the engine in between. */
     readonly generation: number;
     /** Says that nobody knows what the engine has: the next `bring` looks. */
-    doubt(): void;
+    invalidate(): void;
     /**
      * Makes the engine serve what is wanted.
      * @returns whether it had to load a configuration
      * @throws EngineRejected the engine goes on as before; EngineUnavailable; what the file system says
      */
-    bring(how?: { readonly reload: boolean }): Promise<boolean>;
+    sync(how?: { readonly reload: boolean }): Promise<boolean>;
     /**
      * Makes the engine serve again what it was given last, whatever waits: after it was changed by others, or came back.
      * @returns whether anything had to be repaired
@@ -82,7 +82,7 @@ class EngineServing implements Serving {
     #loadedAt = Number.NEGATIVE_INFINITY;
     #loads = 0;
     #generation = 0;
-    #doubted = true;
+    #invalid = true;
 
     constructor(options: ServingOptions) {
         this.#options = options;
@@ -127,11 +127,11 @@ class EngineServing implements Serving {
             id,
             certificate: this.#certificates.get(id) ?? null
         }));
-        this.#certify(change.certificates ?? []);
+        this.#stageCertificates(change.certificates ?? []);
         return {
             undo: () => {
                 step.undo();
-                this.#certify(before.toReversed());
+                this.#stageCertificates(before.toReversed());
                 for (const { name, from, to } of step.table.toReversed()) {
                     this.#move({ name, from: to, to: from });
                 }
@@ -139,14 +139,14 @@ class EngineServing implements Serving {
         };
     }
 
-    doubt(): void {
-        this.#doubted = true;
+    invalidate(): void {
+        this.#invalid = true;
     }
 
-    async bring(how = { reload: false }): Promise<boolean> {
+    async sync(how = { reload: false }): Promise<boolean> {
         this.#generation += 1;
         try {
-            return await this.#bring(how.reload, this.#doubted);
+            return await this.#syncOnce(how.reload, this.#invalid);
         } finally {
             this.#generation += 1;
         }
@@ -154,21 +154,21 @@ class EngineServing implements Serving {
 
     async repair(how = { reload: false }): Promise<boolean> {
         if (this.#loaded === null) {
-            return this.bring(how);
+            return this.sync(how);
         }
 
         const { driver, table } = this.#options;
         this.#generation += 1;
-        this.#doubted = true;
+        this.#invalid = true;
         try {
             const differs = how.reload || hashOf(await driver.config()) !== this.#loadedHash;
             if (differs) {
                 await this.#writeCopies(true);
-                await this.#give(this.#loaded);
+                await this.#loadConfig(this.#loaded);
             }
 
             const moved = await table.reconcile(this.servedTable());
-            this.#doubted = false;
+            this.#invalid = false;
             return differs || moved.length > 0;
         } finally {
             this.#generation += 1;
@@ -204,10 +204,10 @@ class EngineServing implements Serving {
         return served;
     }
 
-    async #bring(reload: boolean, doubted: boolean): Promise<boolean> {
+    async #syncOnce(reload: boolean, doubted: boolean): Promise<boolean> {
         const { driver, table } = this.#options;
         // Whatever fails on the way leaves an engine of which less is known than before.
-        this.#doubted = true;
+        this.#invalid = true;
         let reloaded = false;
         try {
             if (doubted || reload || this.projection.needsReload) {
@@ -218,11 +218,11 @@ class EngineServing implements Serving {
             }
         } catch (error) {
             // A refusal is a known state: the one before.
-            this.#doubted = doubted || !(error instanceof EngineRejected);
+            this.#invalid = doubted || !(error instanceof EngineRejected);
             throw error;
         }
 
-        if (reloaded && this.#leadsElsewhere()) {
+        if (reloaded && this.#changesProfile()) {
             await wait(drainMs);
         }
 
@@ -237,7 +237,7 @@ class EngineServing implements Serving {
             await this.#options.copies.keep(this.#certificates.values());
         }
 
-        this.#doubted = false;
+        this.#invalid = false;
         return reloaded;
     }
 
@@ -249,7 +249,7 @@ class EngineServing implements Serving {
         const hash = projection.configHash();
         const needed = !adopted && (always || doubted || hash !== this.#loadedHash);
         if (needed) {
-            await this.#give(config);
+            await this.#loadConfig(config);
         }
 
         projection.loaded();
@@ -258,14 +258,14 @@ class EngineServing implements Serving {
         return needed;
     }
 
-    async #give(config: EngineConfig): Promise<void> {
+    async #loadConfig(config: EngineConfig): Promise<void> {
         await this.#options.driver.load(config);
         this.#loads += 1;
         this.#loadedAt = performance.now();
     }
 
     /** Whether a name that is served moves to a profile that the configuration before may not have. */
-    #leadsElsewhere(): boolean {
+    #changesProfile(): boolean {
         for (const { from, to } of this.#moves.values()) {
             if (from !== null && to !== null && parseEntry(from)?.profile !== parseEntry(to)?.profile) {
                 return true;
@@ -279,7 +279,7 @@ class EngineServing implements Serving {
         return this.#options.copies.write(this.#certificates.values(), this.#options.pem, all);
     }
 
-    #certify(
+    #stageCertificates(
         changes: readonly { readonly id: number; readonly certificate: SiteCertificate | null }[]
     ): void {
         for (const { id, certificate } of changes) {

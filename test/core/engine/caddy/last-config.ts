@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { readLast } from '../../../../core/src/engine/caddy/last-config.ts';
+import { readLastConfig } from '../../../../core/src/engine/caddy/last-config.ts';
 import { adminConfig, type EngineFolders, engineHome } from '../../../../core/src/engine/files/home.ts';
 
 export const lab = Lab.script();
@@ -32,19 +32,19 @@ describe('readLast', () => {
 
     it("gives what these folders' engine last took, and nothing that was cut or is no configuration", () => {
         const folders = homeOf('data');
-        expect(readLast(folders)).to.be.null();
+        expect(readLastConfig(folders)).to.be.null();
         const config = { admin: adminConfig(folders), apps: {} };
         keep(folders, JSON.stringify(config));
-        expect(readLast(folders)).to.equal(config);
+        expect(readLastConfig(folders)).to.equal(config);
         for (const text of ['', '{"admin":{', 'null', '[]', '{}', '{"admin":null}']) {
             keep(folders, text);
-            expect(readLast(folders), text).to.be.null();
+            expect(readLastConfig(folders), text).to.be.null();
         }
     });
 
     it("leaves what came with a copy of another data folder, whose engine would listen at the other's socket", () => {
         const [former, copy] = [homeOf('former'), homeOf('copy')];
         keep(copy, JSON.stringify({ admin: adminConfig(former), apps: {} }));
-        expect(readLast(copy)).to.be.null();
+        expect(readLastConfig(copy)).to.be.null();
     });
 });

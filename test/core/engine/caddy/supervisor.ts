@@ -36,7 +36,7 @@ describe('createSupervisor', { timeout: 20_000 }, () => {
             pings: 0
         };
         const supervised: Supervised = {
-            alive: () => state.alive,
+            isAlive: () => state.alive,
             answers: async () => {
                 state.pings += 1;
                 return state.answers;
@@ -64,7 +64,7 @@ describe('createSupervisor', { timeout: 20_000 }, () => {
 
     it('restarts what died, and goes on watching', async () => {
         const { state, supervisor } = scene();
-        supervisor.want();
+        supervisor.expectRunning();
         supervisor.watch();
         for (const deaths of [1, 2, 3]) {
             state.alive = false;
@@ -72,12 +72,12 @@ describe('createSupervisor', { timeout: 20_000 }, () => {
         }
 
         expect(state.failures).to.equal(Array<string>(3).fill("the engine's process ended unexpectedly"));
-        expect(supervisor.suspected()).to.be.false();
+        expect(supervisor.isSuspected()).to.be.false();
     });
 
     it('suspects what misses several pings, not what misses fewer', async () => {
         const { state, supervisor } = scene();
-        supervisor.want();
+        supervisor.expectRunning();
         supervisor.watch();
         await until(() => state.pings > 0, 'ping');
         state.answers = false;
@@ -91,12 +91,12 @@ describe('createSupervisor', { timeout: 20_000 }, () => {
         state.recovers = false;
         await until(() => state.attempts.length > 0, 'attempt');
         expect(state.failures).to.equal(['the engine does not answer']);
-        expect(supervisor.suspected()).to.be.true();
+        expect(supervisor.isSuspected()).to.be.true();
     });
 
     it('waits longer and longer up to a cap, never less than three quarters of it', async () => {
         const { state, supervisor } = scene();
-        supervisor.want();
+        supervisor.expectRunning();
         state.recovers = false;
         const begin = performance.now();
         supervisor.retry();
@@ -109,7 +109,7 @@ describe('createSupervisor', { timeout: 20_000 }, () => {
 
     it('begins with the short wait again after a stable time', async () => {
         const { state, supervisor } = scene({ backoffMs: 20, backoffCapMs: 100_000, stableMs: 100 });
-        supervisor.want();
+        supervisor.expectRunning();
         state.recovers = false;
         supervisor.retry();
         await until(() => state.attempts.length === 5, 'attempts');
@@ -126,26 +126,26 @@ describe('createSupervisor', { timeout: 20_000 }, () => {
 
     it('leaves alone what was stopped by wish, and does nothing once closed', async () => {
         const { state, supervisor } = scene();
-        supervisor.want();
+        supervisor.expectRunning();
         supervisor.watch();
-        supervisor.rest();
+        supervisor.pause();
         state.alive = false;
-        supervisor.look();
+        supervisor.checkNow();
         supervisor.retry();
         supervisor.watch();
 
         const closed = scene();
-        closed.supervisor.want();
+        closed.supervisor.expectRunning();
         closed.supervisor.watch();
         closed.supervisor.close();
         closed.state.alive = false;
-        closed.supervisor.want();
+        closed.supervisor.expectRunning();
         closed.supervisor.watch();
         closed.supervisor.retry();
 
         // A third one, which does act, shows that there was time enough.
         const other = scene({ backoffMs: 50 });
-        other.supervisor.want();
+        other.supervisor.expectRunning();
         other.supervisor.retry();
         await until(() => other.state.attempts.length === 1, 'the other one acts');
         expect([state.failures, state.attempts, closed.state.failures, closed.state.attempts]).to.equal([

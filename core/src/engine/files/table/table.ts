@@ -123,7 +123,7 @@ class FolderTable implements SiteTable {
                 await setImmediate();
             }
 
-            this.#settle(folderOf(name), to);
+            this.#enforce(folderOf(name), to);
         }
 
         return moves;
@@ -179,12 +179,12 @@ class FolderTable implements SiteTable {
                 throw error;
             }
 
-            this.#settle(folder, to);
+            this.#enforce(folder, to);
         }
     }
 
     /** Whatever is there: afterwards there is `to`, and nothing else. The entry comes first, so the name is never without one in between. */
-    #settle(folder: string, to: string | null): void {
+    #enforce(folder: string, to: string | null): void {
         const path = join(this.#root, folder);
         if (to === null) {
             rmSync(path, { recursive: true, force: true });

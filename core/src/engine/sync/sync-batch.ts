@@ -1,19 +1,19 @@
 /** The apply queue's work: one batch of changes, and then those that may not be loaded yet. */
 import { createBatch, waitOf } from './batch.ts';
-import type { ApplyPorts, Waiter } from './ports.ts';
+import type { SyncPorts, Waiter } from './ports.ts';
 
 /** Settles a batch. Never throws: each waiter learns its own fate. @returns the changes that must wait for the next load, and until when */
-export const applyBatch = async (
-    ports: ApplyPorts,
+export const syncBatch = async (
+    ports: SyncPorts,
     waiters: readonly Waiter[]
 ): Promise<{ readonly left: readonly Waiter[]; readonly wait: Promise<void> | null }> => {
     const run = createBatch(ports);
     try {
-        await run.settle(waiters);
+        await run.run(waiters);
     } catch (error) {
         await run.abandon(error, waiters).catch((cause: unknown) => {
             // A defect; nobody may wait for ever because of it.
-            ports.serving().doubt();
+            ports.served().invalidate();
             for (const waiter of waiters) {
                 waiter.reject(cause);
             }
