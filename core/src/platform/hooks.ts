@@ -45,10 +45,14 @@ export interface HookTiming {
     readonly restoreSeconds?: number;
 }
 
-export function createCoreHooks(log: Logger, timing: HookTiming = {}): CoreHooks {
-    const host = createHookHost(({ plugin, version, hook, error, milliseconds }) =>
+/** Publishes the core's hooks. */
+export function createCoreHooks(
+    log: Logger,
+    timing: HookTiming = {},
+    host: HookHost = createHookHost(({ plugin, version, hook, error, milliseconds }) =>
         log.warn('A tap failed', { plugin, version, hook, error, milliseconds })
-    );
+    )
+): CoreHooks {
     return {
         host,
         hostBeforeSave: host.define('host.beforeSave', 'waterfall'),

@@ -7,6 +7,7 @@ import { Grants } from '@portico/sdk/host';
 
 import { openPluginDatabase } from '../../../core/src/plugins/runtime/database.ts';
 import { createFiles } from '../../../core/src/plugins/runtime/files/files.ts';
+import { machinePrograms } from '../../../core/src/plugins/runtime/programs/machine.ts';
 import { Programs } from '../../../core/src/plugins/runtime/programs/programs.ts';
 import definition from '../../../extensions/filemanager/src/index.ts';
 import {
@@ -102,11 +103,18 @@ export class Harness {
             entities: definition.entities,
             migrations: definition.migrations
         });
-        const programs = new Programs({ grants, scope, folder: data, used: () => undefined });
+        const programs = new Programs({
+            grants,
+            scope,
+            machine: machinePrograms,
+            folder: data,
+            used: () => undefined
+        });
         const local = {
             db,
             fetch: globalThis.fetch,
-            files: (root: string) => createFiles(root, { grants, scope, own: data, forbidden: () => [] }),
+            files: (root: string) =>
+                createFiles(root, { grants, scope, own: data, machine: '', forbidden: () => [] }),
             dial: () => {
                 throw new Error('not here');
             },

@@ -4,8 +4,9 @@ import { hash } from 'node:crypto';
 import type { Caller } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { fail } from '../../platform/errors.ts';
+import { requireAccess } from '../../server/http/access.ts';
 import type { Authenticator, Origin } from '../../server/http/ports.ts';
-import { effectOf, type Route } from '../../server/http/route.ts';
+import type { Route } from '../../server/http/route.ts';
 import type { SecondFactors } from './login/second-factor.ts';
 import type { Account, Accounts, AuthSettings } from './ports.ts';
 import { type ApiToken, type ApiTokens, tokenPrefix } from './tokens/api-tokens.ts';
@@ -238,15 +239,7 @@ export class PanelAuthenticator implements Authenticator {
         ) {
             throw fail.TOTP_SETUP_REQUIRED();
         }
-        if (route.sessionOnly === true && caller.tokenId !== null) {
-            throw fail.FORBIDDEN({ permission: 'session' }, { message: 'An API token cannot do this' });
-        }
-        if (route.access !== 'authenticated' && !caller.can(route.access)) {
-            throw fail.FORBIDDEN({ permission: route.access });
-        }
-        if (caller.role === 'viewer' && route.ownAccount !== true && effectOf(route) !== 'read') {
-            throw fail.FORBIDDEN({ permission: route.access }, { message: 'The role viewer only reads' });
-        }
+        requireAccess(caller, route);
     }
 
     #recheck(userId: number): void {

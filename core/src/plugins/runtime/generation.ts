@@ -1,10 +1,18 @@
 /** One generation of one plugin: what it is made of, and what can be asked of it. */
 import type { Manifest, PluginPackage } from '@portico/registry';
 import type { Health, PluginDefinition } from '@portico/sdk';
-import type { DefinitionDocument, GenerationDocument, Guest, HostDoors, Release } from '@portico/sdk/host';
+import type {
+    DefinitionDocument,
+    GenerationDocument,
+    Guest,
+    HostDoors,
+    LocalDoors,
+    Release
+} from '@portico/sdk/host';
 
 import type { HttpServer } from '../../server/http/server.ts';
 import type { Confine } from './isolation/error-owner.ts';
+import type { Contracts } from './partners/contracts.ts';
 
 export type Capabilities = NonNullable<Manifest['capabilities']>;
 
@@ -22,8 +30,8 @@ export interface GenerationOptions {
     grants(): Capabilities;
     /** Called before the first change that it accepts once it is mounted, and again until it succeeds: its data is then more than what it began with. */
     readonly accepted?: () => Promise<void>;
-    /** Where the plugin's code runs: takes the host's doors, gives the guest. Default: in this thread. */
-    readonly realm?: (doors: HostDoors) => Guest | Promise<Guest>;
+    /** Where the plugin's code runs. Default: in this thread, called directly. */
+    readonly realm?: GuestRuntime;
     /** Around every call of the plugin's code, and of the panel's by it; default: nothing. */
     readonly confine?: Confine;
     /** Aborts when it is no longer wanted: a `setup` that hangs is not waited for. */
@@ -32,6 +40,19 @@ export interface GenerationOptions {
     readonly timing?: Partial<GenerationTiming>;
 }
 
+/** The two sides that a plugin's code calls: what crosses to the panel, and what works where the code runs. */
+export interface GuestSides {
+    readonly doors: HostDoors;
+    readonly local: LocalDoors;
+}
+
+/** Makes the guest of a generation. `inThread` makes one in this thread, with the given sides. */
+export type GuestRuntime = (
+    sides: GuestSides,
+    inThread: (sides: GuestSides) => Guest
+) => Guest | Promise<Guest>;
+
+/** Milliseconds that a plugin may take. */
 export interface GenerationTiming {
     readonly setupMs: number;
     readonly startMs: number;
@@ -96,6 +117,8 @@ export interface PluginHost {
      * @throws Error with `stage` and `code`: SETTINGS_REQUIRED, SETTINGS_INVALID, MIGRATION_FAILED, SETUP_FAILED, SETUP_TIMEOUT, REGISTRATION_INVALID
      */
     prepare(options: GenerationOptions): Promise<Generation>;
+    /** The contracts of what runs. */
+    readonly contracts: Contracts;
     /** Settings that are kept, as anybody may read them: secrets are `{ set: true }`. */
     view(settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
     /** Turns what a killed panel left in the journal into entries of the audit log. Once, at boot. */

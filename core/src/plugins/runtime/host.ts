@@ -33,6 +33,7 @@ import {
     GenerationFault,
     type GenerationOptions,
     type GenerationTiming,
+    type GuestSides,
     type HealthReport,
     type PluginHost,
     type Refusal,
@@ -44,7 +45,8 @@ import { Leftovers } from './isolation/leak-detector.ts';
 import { Network } from './network.ts';
 import { Contracts } from './partners/contracts.ts';
 import { providerOf } from './partners/provider.ts';
-import type { PluginHostPorts } from './ports.ts';
+import type { MachinePorts, PluginHostPorts } from './ports.ts';
+import { machinePrograms } from './programs/machine.ts';
 import { Programs } from './programs/programs.ts';
 import { createJournal, type Journal } from './records/journal.ts';
 import { Uses } from './records/usage-log.ts';
@@ -52,8 +54,9 @@ import { assetRoutes } from './routes/assets.ts';
 import { createPages } from './routes/pages.ts';
 import { routesOf } from './routes/routes.ts';
 import { PluginTickets } from './routes/tickets.ts';
-import { Schedules } from './schedules.ts';
+import { Schedules, systemAlarm } from './schedules.ts';
 
+const thisMachine: MachinePorts = { programs: machinePrograms, alarm: systemAlarm, root: '' };
 const usual: GenerationTiming = { setupMs: 10_000, startMs: 30_000, stopMs: 8_000, healthMs: 5_000 };
 
 export function createPluginHost(ports: PluginHostPorts): PluginHost {
@@ -61,6 +64,7 @@ export function createPluginHost(ports: PluginHostPorts): PluginHost {
     const contracts = new Contracts((plugin) => ports.gateway.gate(plugin));
     return {
         prepare: (options) => Building.prepare({ ports, journal, contracts }, options),
+        contracts,
         view: viewSettings,
         recover: () => journal.recover()
     };
@@ -118,6 +122,7 @@ class Building implements Generation {
 
     private constructor(shared: Shared, options: GenerationOptions) {
         const { ports } = shared;
+        const { machine = thisMachine } = ports;
         const { manifest, version } = options.plugin;
         this.name = manifest.name;
         this.version = version;
@@ -132,7 +137,8 @@ class Building implements Generation {
             clock: ports.clock,
             db: ports.db,
             log: this.#log(),
-            signal: this.#ending.signal
+            signal: this.#ending.signal,
+            alarm: machine.alarm
         });
         this.#tickets = new PluginTickets(ports.clock, (caller) => ports.renew(caller));
         this.#leftovers = new Leftovers(ports.http.checkReturns);
@@ -145,6 +151,7 @@ class Building implements Generation {
         const local = { grants: this.#grants, scope: this.#localScope, forbidden: () => ports.forbidden() };
         this.#programs = new Programs({
             ...local,
+            machine: machine.programs,
             folder: options.dataDir,
             used: (file, args, user) => this.#uses.exec(file, args, user)
         });
@@ -404,32 +411,32 @@ class Building implements Generation {
             collectFragments: () => this.#fragments.collect(),
             runHook: async (name, payload) => this.#publishers.get(name)?.run(payload as never)
         });
-        const doors = confinedDoors(ownDoors, confine);
-        if (this.#options.realm !== undefined) {
-            return this.#options.realm(doors);
-        }
-        return confinedGuest(
-            createGuest({
-                name: this.name,
-                version: plugin.version,
-                dataDir,
-                definition,
-                checkReturns: ports.http.checkReturns,
-                doors,
-                local: createLocalDoors({
-                    ...confine,
-                    grants: this.#grants,
-                    scope: this.#localScope,
+        const local = createLocalDoors({
+            ...confine,
+            grants: this.#grants,
+            scope: this.#localScope,
+            dataDir,
+            machine: ports.machine?.root ?? '',
+            network: this.#network,
+            programs: this.#programs,
+            forbidden: () => ports.forbidden(),
+            database: () => this.#database,
+            write: (work) => this.#write(work)
+        });
+        const inThread = (sides: GuestSides): Guest =>
+            confinedGuest(
+                createGuest({
+                    name: this.name,
+                    version: plugin.version,
                     dataDir,
-                    network: this.#network,
-                    programs: this.#programs,
-                    forbidden: () => ports.forbidden(),
-                    database: () => this.#database,
-                    write: (work) => this.#write(work)
-                })
-            }),
-            confine
-        );
+                    definition,
+                    checkReturns: ports.http.checkReturns,
+                    ...sides
+                }),
+                confine
+            );
+        const { realm = (sides: GuestSides) => inThread(sides) } = this.#options;
+        return realm({ doors: confinedDoors(ownDoors, confine), local }, inThread);
     }
 
     /** Both ways in which it is known what is the plugin's: to blame it, and to clean up behind it. */

@@ -163,6 +163,11 @@ export class Network {
 
     /** What to connect with instead, or why not. */
     #judge(options: NetConnectOpts): NetConnectOpts | Error {
+        const granted = this.#grant(options);
+        return granted instanceof Error ? granted : (this.#options.network.redirect?.(options) ?? granted);
+    }
+
+    #grant(options: NetConnectOpts): NetConnectOpts | Error {
         const { grants, network } = this.#options;
         if ('path' in options && typeof options.path === 'string') {
             const path = real(options.path);

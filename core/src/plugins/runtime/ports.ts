@@ -1,4 +1,6 @@
 /** What the host side of plugins asks of the rest of the panel. `panel.ts` hands it over; nothing here knows who implements it. */
+import type { NetConnectOpts } from 'node:net';
+
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
 import type { Certificate, Host, Reply, UpstreamState } from '@portico/sdk';
 import type { HookHost } from '@portico/sdk/host';
@@ -16,6 +18,8 @@ import type { Parking } from '../../server/gateway/gateway.ts';
 import type { HttpPorts } from '../../server/http/ports.ts';
 import type { HttpServer } from '../../server/http/server.ts';
 import type { FragmentsPort } from './fragments.ts';
+import type { ProgramsPort } from './programs/machine.ts';
+import type { Alarm } from './schedules.ts';
 
 /** The gateway, as plugins need it. */
 export interface PluginGateway {
@@ -61,8 +65,20 @@ export interface NetworkPort {
     forbids(address: string, allow: readonly string[]): string | null;
     /** Whether an address lies in one of these ranges. */
     within(address: string, ranges: readonly string[]): boolean;
+    /** Where a socket that is granted leads instead, or why nowhere. Without it, sockets lead where they say. */
+    redirect?(target: NetConnectOpts): NetConnectOpts | Error;
 }
 
+/** The machine below the plugins. */
+export interface MachinePorts {
+    readonly programs: ProgramsPort;
+    /** What schedules wait with. */
+    readonly alarm: Alarm;
+    /** Folder that stands for the root of the file system; empty for the root itself. */
+    readonly root: string;
+}
+
+/** What the generations of all plugins need. */
 export interface PluginHostPorts {
     readonly gateway: PluginGateway;
     /** Of every server: identity, record, idempotency. */
@@ -84,6 +100,8 @@ export interface PluginHostPorts {
     readonly hosts: HostsPort;
     readonly certificates: CertificatesPort;
     readonly network: NetworkPort;
+    /** Default: the machine that the panel runs on. */
+    readonly machine?: MachinePorts;
     readonly fragments: FragmentsPort;
     /** Folders and sockets that are in no grant, whatever it says: the panel's data folder, the engine's home and socket. Absolute. */
     forbidden(): readonly string[];

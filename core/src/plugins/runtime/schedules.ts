@@ -15,14 +15,23 @@ export interface DueRun {
     readonly signal: AbortSignal;
 }
 
+/** Calls `ring` once, in about so many milliseconds. Returns how to stop that. */
+export type Alarm = (milliseconds: number, ring: () => void) => () => void;
+
+/** A timer of this process, which does not keep it alive. */
+export const systemAlarm: Alarm = (milliseconds, ring) => {
+    const timer = setTimeout(ring, milliseconds).unref();
+    return () => clearTimeout(timer);
+};
+
+/** What the schedules of one generation need. */
 export interface SchedulesOptions {
     readonly plugin: string;
     readonly clock: Clock;
     readonly db: Database;
     readonly log: Logger;
     readonly signal: AbortSignal;
-    /** How often the clock is looked at while nothing is due soon; default 30 s. */
-    readonly lookMs?: number;
+    readonly alarm: Alarm;
 }
 
 interface Entry {
@@ -35,10 +44,12 @@ interface Entry {
     due: Date | null;
     running: Promise<void> | null;
     queued: Date | null;
-    timer: NodeJS.Timeout | null;
+    silence: () => void;
     looked: number;
 }
 
+/** How often the clock is looked at while nothing is due soon. */
+const lookMs = 30_000;
 /** A clock that was turned by more than this has jumped. */
 const jumpMs = 5 * 60_000;
 const shortestSeconds = 1;
@@ -67,7 +78,7 @@ export class Schedules {
             due: next(new Date(now)),
             running: null,
             queued: null,
-            timer: null,
+            silence: () => undefined,
             looked: now
         };
         this.#entries.set(name, entry);
@@ -100,7 +111,7 @@ export class Schedules {
         const entry = this.#entries.get(name);
         if (entry !== undefined) {
             this.#entries.delete(name);
-            clearTimeout(entry.timer ?? undefined);
+            entry.silence();
             entry.queued = null;
             entry.ending.abort(new Error('The schedule ended'));
             await (this.#within.getStore() === entry ? null : entry.running);
@@ -121,12 +132,9 @@ export class Schedules {
         }
         const now = this.#options.clock.now();
         entry.looked = now;
-        const look = this.#options.lookMs ?? 30_000;
-        entry.timer = setTimeout(
-            () => this.#look(entry),
-            Math.max(0, Math.min(entry.due.getTime() - now, look))
+        entry.silence = this.#options.alarm(Math.max(0, Math.min(entry.due.getTime() - now, lookMs)), () =>
+            this.#look(entry)
         );
-        entry.timer.unref();
     }
 
     /** A timer counts its own time: only the clock says whether something is due. */

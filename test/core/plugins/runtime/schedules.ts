@@ -8,7 +8,7 @@ import type { EntitySchema } from '@mikro-orm/core';
 
 import { type Database, openDatabase } from '../../../../core/src/platform/database/database.ts';
 import { pluginHostEntities, pluginHostMigrations } from '../../../../core/src/plugins/runtime/entities.ts';
-import { Schedules } from '../../../../core/src/plugins/runtime/schedules.ts';
+import { Schedules, systemAlarm } from '../../../../core/src/plugins/runtime/schedules.ts';
 import { createTestPorts, type TestPorts } from '../../../support/http-ports.ts';
 import { until } from '../../../support/real-engine.ts';
 
@@ -31,7 +31,7 @@ const schedules = (): Schedules =>
         db,
         log: ports.log,
         signal: ending.signal,
-        lookMs: 5
+        alarm: (milliseconds, ring) => systemAlarm(Math.min(milliseconds, 5), ring)
     });
 const kept = async (): Promise<readonly string[]> =>
     (await db.read((em) => em.execute<{ name: string }[]>('select name from plugin_schedules'))).map(

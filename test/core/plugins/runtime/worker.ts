@@ -81,7 +81,7 @@ describe('createLink', () => {
         });
         await threaded.run(probe, {
             ...options,
-            realm(doors: HostDoors) {
+            realm({ doors }: { readonly doors: HostDoors }) {
                 link = createLink<Guest>(worker as never, doors);
                 return link.remote;
             }

@@ -10,6 +10,8 @@ export interface LocalDoorsOptions {
     readonly grants: Grants;
     readonly scope: Scope;
     readonly dataDir: string;
+    /** Folder that stands for the root of the machine; empty for the machine itself. */
+    readonly machine: string;
     readonly network: Network;
     readonly programs: Programs;
     forbidden(): readonly string[];
@@ -27,6 +29,7 @@ export function createLocalDoors({
     grants,
     scope,
     dataDir,
+    machine,
     network,
     programs,
     enter,
@@ -42,7 +45,7 @@ export function createLocalDoors({
         fetch: (input, init) => leave(() => network.fetch(input, init)),
         dial: (target) => leave(() => network.dial(target)),
         files: (root) =>
-            createFiles(root, { grants, scope, own: dataDir, forbidden: () => options.forbidden() }),
+            createFiles(root, { grants, scope, own: dataDir, machine, forbidden: () => options.forbidden() }),
         exec: (file, args, given) => leave(() => programs.exec(file, args, given)),
         spawn: (file, args, given) => leave(() => programs.spawn(file, args, given)),
         async release(): Promise<Release> {

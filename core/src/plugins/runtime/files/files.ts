@@ -57,6 +57,8 @@ export interface FilesOptions {
     readonly scope: Scope;
     /** The plugin's own folder, which needs no grant. */
     readonly own: string;
+    /** Folder that stands for the root of the machine; empty for the machine itself. */
+    readonly machine: string;
     /** Folders that no grant opens. */
     forbidden(): readonly string[];
 }
@@ -283,8 +285,9 @@ class Rooted implements Files {
     }
 
     async #openRoot(): Promise<FileHandle> {
-        const { grants, own } = this.#options;
-        const real = await realpath(this.#root).catch((error: unknown) => {
+        const { grants, own, machine } = this.#options;
+        const place = within(this.#root, own) ? this.#root : machine + this.#root;
+        const real = await realpath(place).catch((error: unknown) => {
             throw failureOf(error, this.#root);
         });
         const isOwn = within(real, await realpath(own).catch(() => own));
@@ -301,8 +304,10 @@ class Rooted implements Files {
     }
 
     async #granted(real: string): Promise<boolean> {
-        for (const folder of this.#options.grants.list('files')) {
-            if (folder === '*' || within(real, await realpath(folder).catch(() => folder))) {
+        const { grants, machine } = this.#options;
+        for (const folder of grants.list('files')) {
+            const place = machine + folder;
+            if (folder === '*' || within(real, await realpath(place).catch(() => place))) {
                 return !(await this.#limits()).forbidden.some((forbidden) => within(real, forbidden));
             }
         }

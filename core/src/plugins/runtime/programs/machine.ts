@@ -1,0 +1,187 @@
+/** Programs of this machine: found on a fixed path, started without a shell in an environment made from scratch, ended with all their descendants. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { Readable, type Writable } from 'node:stream';
+
+import { errors, type Exit, type SpawnOptions } from '@portico/sdk';
+import { boundaryErrors } from '@portico/sdk/host';
+
+import { findAccount, type MachineAccount } from './machine-accounts.ts';
+import { withLimits } from './options.ts';
+import { findProgram, fixedPath } from './path.ts';
+import { marker, ProcessGroup } from './process-group.ts';
+import { Terminal, terminalTools } from './terminal.ts';
+
+/** A program to start. The plugin's grants were looked at before. */
+export interface ProgramCommand {
+    readonly plugin: string;
+    readonly file: string;
+    readonly args: readonly string[];
+    readonly options: SpawnOptions;
+    /** Where it runs unless the options say otherwise, and its home. Absolute. */
+    readonly folder: string;
+}
+
+/** A program that was started, with all its descendants. */
+export interface RunningProgram {
+    readonly pid: number;
+    readonly stdin: Writable;
+    readonly stdout: Readable;
+    readonly stderr: Readable;
+    /** How the program itself ended. */
+    readonly exited: Promise<Pick<Exit, 'code' | 'signal'>>;
+    signal(name: NodeJS.Signals): void;
+    /** @throws TypeError when it has no terminal */
+    resize(columns: number, rows: number): void;
+    /** Ends the program and its descendants. What they wrote can still be read. @throws Error that names what does not end */
+    kill(): Promise<void>;
+    /** Ends everything, and closes its streams. */
+    discard(): Promise<void>;
+    /** Resolves when the program has ended and its output is closed: with false when a descendant still runs. */
+    settled(): Promise<boolean>;
+}
+
+/** Where programs come from. */
+export interface ProgramsPort {
+    /** @throws TOOL_MISSING 50302 when the machine has no such program; NOT_FOUND 40400 without the account or folder */
+    start(command: ProgramCommand): Promise<RunningProgram>;
+}
+
+type StartedChild = ChildProcess & { readonly pid: number };
+
+/** The programs of this machine. */
+export const machinePrograms: ProgramsPort = {
+    async start({ plugin, file, args, options, folder }) {
+        const account = options.user === undefined ? null : await accountOf(options.user, plugin);
+        const path = await findProgram(file);
+        if (path === null) {
+            throw errors.toolMissing(file, `install ${file.split('/').at(-1)}`);
+        }
+        const limited = await withLimits(path, args, options.limits ?? {});
+        const tools = options.pty === undefined ? null : await terminalTools();
+        const mark = randomUUID();
+        options.signal?.throwIfAborted();
+        // From here to the start of the program nothing waits: see the terminal.
+        const terminal =
+            tools === null || options.pty === undefined ? null : new Terminal(tools, options.pty, account);
+        const command = terminal?.command(limited.path, limited.args) ?? limited;
+        const child = spawn(command.path, command.args, {
+            cwd: options.cwd ?? folder,
+            env: {
+                ...(terminal === null ? {} : { TERM: 'xterm-256color' }),
+                ...(process.env['TZ'] === undefined ? {} : { TZ: process.env['TZ'] }),
+                ...options.env,
+                PATH: fixedPath,
+                HOME: options.env?.['HOME'] ?? account?.home ?? folder,
+                LANG: options.env?.['LANG'] ?? 'C.UTF-8',
+                [marker]: mark
+            },
+            detached: true,
+            shell: false,
+            stdio: terminal?.stdio ?? ['pipe', 'pipe', 'pipe'],
+            ...(account === null ? {} : { uid: account.uid, gid: account.gid })
+        });
+        terminal?.handOver();
+        child.stdin?.on('error', () => undefined);
+        const failed = once(child, 'error').then(([error]) => error as NodeJS.ErrnoException);
+        if (child.pid === undefined) {
+            const error = await failed;
+            await terminal?.close();
+            throw error.code === 'ENOENT'
+                ? errors.notFound(`There is no folder ${options.cwd ?? folder}`)
+                : error;
+        }
+        failed.catch(() => undefined);
+        return new MachineProgram(child as StartedChild, terminal, mark);
+    }
+};
+
+class MachineProgram implements RunningProgram {
+    readonly pid: number;
+    readonly stdin: Writable;
+    readonly stdout: Readable;
+    readonly stderr: Readable;
+    readonly exited: Promise<Pick<Exit, 'code' | 'signal'>>;
+    readonly #terminal: Terminal | null;
+    readonly #group: ProcessGroup;
+    readonly #closed: Promise<unknown>;
+    #hasEnded = false;
+    #ending: Promise<void> | null = null;
+
+    constructor(child: StartedChild, terminal: Terminal | null, mark: string) {
+        this.pid = child.pid;
+        this.stdin = terminal?.input ?? (child.stdin as Writable);
+        this.stdout = terminal?.output ?? (child.stdout as Readable);
+        this.stderr = child.stderr ?? Readable.from([]);
+        this.#terminal = terminal;
+        this.#group = new ProcessGroup(child, mark);
+        this.exited = new Promise((resolve) => {
+            child.once('exit', (code, signal) => {
+                this.#hasEnded = true;
+                resolve({ code, signal });
+            });
+        });
+        this.#closed = Promise.all([once(child, 'close'), terminal?.closed]);
+    }
+
+    signal(name: NodeJS.Signals): void {
+        this.#group.signal(name);
+    }
+
+    resize(columns: number, rows: number): void {
+        if (this.#terminal === null) {
+            throw new TypeError('Only a terminal has a size');
+        }
+        if (!this.#hasEnded) {
+            this.#terminal.resize({ columns, rows });
+        }
+    }
+
+    kill(): Promise<void> {
+        const terminal = this.#terminal;
+        return (this.#ending ??= this.#group
+            .end(terminal === null ? 'SIGTERM' : 'SIGHUP')
+            .finally(() => terminal?.hangUp()));
+    }
+
+    async discard(): Promise<void> {
+        try {
+            await this.kill();
+            await this.exited;
+        } finally {
+            await this.#terminal?.close();
+            this.stdout.destroy();
+            this.stderr.destroy();
+        }
+    }
+
+    async settled(): Promise<boolean> {
+        await this.exited;
+        // In a terminal nothing outlives the program; elsewhere a descendant is the plugin's until the plugin ends.
+        const isOver =
+            this.#terminal !== null || this.#ending !== null
+                ? await this.kill().then(() => true)
+                : !(await this.#group.left());
+        await this.#closed;
+        return isOver;
+    }
+}
+
+/** The account that a program is to run as; null when that is the panel's own. */
+async function accountOf(user: string, plugin: string): Promise<MachineAccount | null> {
+    const account = await findAccount(user);
+    if (account === null) {
+        throw errors.notFound(`This machine has no account ${user}`);
+    }
+    if (process.getuid?.() === account.uid) {
+        return null;
+    }
+    if (process.getuid?.() !== 0) {
+        throw boundaryErrors.CAPABILITY_MISSING(
+            { plugin, capability: `users: ${user}` },
+            { message: `Only a panel that runs as root can run programs as ${user}` }
+        );
+    }
+    return account;
+}
