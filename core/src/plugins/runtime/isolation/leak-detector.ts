@@ -218,14 +218,15 @@ function callerOf(stack: string): string | null {
     const frames = framesOf(stack);
     const first = frames.findIndex(
         (frame) =>
-            !/node:(?:internal\/(?:async_hooks|timers|fs\/watchers)|timers|fs)|host\/leftovers\./.test(frame)
+            !frame.includes(import.meta.url) &&
+            !/node:(?:internal\/(?:async_hooks|timers|fs\/watchers)|timers|fs)/.test(frame)
     );
     const frame = frames[first];
     return frame === undefined || frame.includes('node:') ? null : placeIn(frame);
 }
 
 function placeOf(stack: string): string {
-    const frame = framesOf(stack).find((each) => !/node:|host\/leftovers\./.test(each));
+    const frame = framesOf(stack).find((each) => !each.includes('node:') && !each.includes(import.meta.url));
     return frame === undefined ? 'an unknown place' : placeIn(frame);
 }
 

@@ -76,7 +76,7 @@ describe('what a plugin leaves behind past its context', () => {
         ]);
         expect(
             leaked.every(
-                ({ name, error }) => /plugins\/leftovers\.ts:\d+$/.test(name) && /ended/.test(error)
+                ({ name, error }) => /isolation\/leak-detector\.ts:\d+$/.test(name) && /ended/.test(error)
             ),
             JSON.stringify(leaked)
         ).to.be.true();
