@@ -154,7 +154,7 @@ export function engineRoutes(engine: EngineService): Route[] {
                 return reply.list(page.map(summaryView), {
                     total,
                     next: rows.length > limit ? cursorOf(page.at(-1)?.number ?? 0) : null
-                }) as never;
+                });
             }
         }),
         json({
@@ -166,7 +166,7 @@ export function engineRoutes(engine: EngineService): Route[] {
             description: masking,
             validate: { params: revisionParams },
             returns: revisionSchema,
-            handler: ({ params, actor }) => revisionView(engine.revision(params.n), actor) as never
+            handler: ({ params, actor }) => revisionView(engine.revision(params.n), actor)
         }),
         json({
             method: 'POST',

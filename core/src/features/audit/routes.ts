@@ -35,7 +35,7 @@ export function auditRoutes(audit: Audit): Route[] {
                 return reply.list([...entries], {
                     next: next === null ? null : cursorOf(next),
                     ...(total === undefined ? {} : { total })
-                }) as never;
+                });
             }
         }),
         json({
@@ -72,7 +72,7 @@ export function auditRoutes(audit: Audit): Route[] {
             summary: 'Read one audit entry',
             validate: { params: idParams },
             returns: entrySchema,
-            handler: ({ params }) => audit.get(params.id) as never
+            handler: ({ params }) => audit.get(params.id)
         })
     ];
 }

@@ -66,7 +66,7 @@ function entrance({ login: service }: Auth): Route[] {
             },
             validate: { payload: credentials },
             returns: login,
-            handler: async (call) => (await service.login(call, call.payload)) as never
+            handler: async (call) => await service.login(call, call.payload)
         }),
         json({
             method: 'POST',
@@ -96,7 +96,7 @@ function ownAccount(auth: Auth): Route[] {
             access: 'authenticated',
             whileLocked: always,
             returns: me,
-            handler: (call) => auth.me(call) as never
+            handler: (call) => auth.me(call)
         }),
         json({
             ...own,
@@ -200,7 +200,7 @@ function sessions(auth: Auth): Route[] {
             id: 'auth.sessions.list',
             summary: "List one's sessions",
             returns: joi.array().items(session),
-            handler: (call) => auth.listSessions(call) as never
+            handler: (call) => auth.listSessions(call)
         }),
         json({
             ...own,
@@ -237,7 +237,7 @@ function tokens(auth: Auth): Route[] {
             id: 'auth.tokens.list',
             summary: "List one's API tokens",
             returns: joi.array().items(tokenView),
-            handler: ({ actor }) => apiTokens.list(actor.id ?? 0) as never
+            handler: ({ actor }) => apiTokens.list(actor.id ?? 0)
         }),
         json({
             ...own,
@@ -251,7 +251,7 @@ function tokens(auth: Auth): Route[] {
             secret: true,
             validate: { payload: newToken },
             returns: createdToken,
-            handler: async (call) => (await apiTokens.create(call, call.actor.id ?? 0, call.payload)) as never
+            handler: async (call) => await apiTokens.create(call, call.actor.id ?? 0, call.payload)
         }),
         json({
             ...own,
@@ -270,7 +270,7 @@ function tokens(auth: Auth): Route[] {
             returns: createdToken,
             handler: async (call) => {
                 const { username, ...input } = call.payload;
-                return (await auth.createToken(call, username, input)) as never;
+                return await auth.createToken(call, username, input);
             }
         }),
         json({
@@ -281,7 +281,7 @@ function tokens(auth: Auth): Route[] {
             summary: "Read one of one's API tokens",
             validate: { params: idParams },
             returns: tokenView,
-            handler: ({ actor, params }) => apiTokens.get(actor.id ?? 0, params.id) as never
+            handler: ({ actor, params }) => apiTokens.get(actor.id ?? 0, params.id)
         }),
         json({
             ...own,

@@ -25,7 +25,7 @@ export function certificateRoutes(certificates: Certificates): Route[] {
             access: 'certificates:read',
             summary: 'List certificates',
             returns: joi.array().items(certificateView),
-            handler: async () => reply.list(await certificates.list()) as never
+            handler: async () => reply.list(await certificates.list())
         }),
         json({
             method: 'POST',
@@ -39,7 +39,7 @@ export function certificateRoutes(certificates: Certificates): Route[] {
             validate: { payload: certificateCreate },
             returns: joi.alternatives(certificateView, taskAnswer),
             answers: [201, 202],
-            handler: (request) => certificates.create(request.payload, request) as never
+            handler: (request) => certificates.create(request.payload, request)
         }),
         json({
             method: 'GET',
@@ -49,7 +49,7 @@ export function certificateRoutes(certificates: Certificates): Route[] {
             summary: 'Read a certificate',
             validate: { params: certificateParams },
             returns: certificateView,
-            handler: async ({ params }) => reply.with(await certificates.get(params.id), {}) as never
+            handler: async ({ params }) => reply.with(await certificates.get(params.id), {})
         }),
         json({
             method: 'PUT',
@@ -62,7 +62,7 @@ export function certificateRoutes(certificates: Certificates): Route[] {
                 'A certificate that hosts use is served anew by the time of the answer, and must still cover all their names',
             validate: { params: certificateParams, payload: certificateUpdate },
             returns: certificateView,
-            handler: (request) => certificates.update(request.params.id, request.payload, request) as never
+            handler: (request) => certificates.update(request.params.id, request.payload, request)
         }),
         json({
             method: 'POST',
@@ -75,7 +75,7 @@ export function certificateRoutes(certificates: Certificates): Route[] {
             validate: { params: certificateParams },
             returns: taskAnswer,
             answers: [202],
-            handler: (request) => certificates.renew(request.params.id, request) as never
+            handler: (request) => certificates.renew(request.params.id, request)
         }),
         json({
             method: 'DELETE',

@@ -26,7 +26,7 @@ export function dnsProviderRoutes(providers: DnsProviders): Route[] {
             access: 'dns:read',
             summary: 'List DNS providers',
             returns: joi.array().items(providerView),
-            handler: () => reply.list(providers.list()) as never
+            handler: () => reply.list(providers.list())
         }),
         json({
             method: 'POST',
@@ -37,7 +37,7 @@ export function dnsProviderRoutes(providers: DnsProviders): Route[] {
             summary: 'Add a DNS provider',
             validate: { payload: providerCreate },
             returns: providerView,
-            handler: (request) => providers.create(request.payload, request) as never
+            handler: (request) => providers.create(request.payload, request)
         }),
         json({
             method: 'GET',
@@ -48,7 +48,7 @@ export function dnsProviderRoutes(providers: DnsProviders): Route[] {
             description:
                 '`rfc2136` needs no other program. The others are those that the command `lego` knows; without it the message says how to get it',
             returns: joi.array().items(typeView),
-            handler: () => providers.types() as never
+            handler: () => providers.types()
         }),
         json({
             method: 'GET',
@@ -58,7 +58,7 @@ export function dnsProviderRoutes(providers: DnsProviders): Route[] {
             summary: 'Read a DNS provider',
             validate: { params: providerParams },
             returns: providerView,
-            handler: ({ params }) => reply.with(providers.get(params.id), {}) as never
+            handler: ({ params }) => reply.with(providers.get(params.id), {})
         }),
         json({
             method: 'PUT',
@@ -69,7 +69,7 @@ export function dnsProviderRoutes(providers: DnsProviders): Route[] {
             summary: 'Change a DNS provider',
             validate: { params: providerParams, payload: providerUpdate },
             returns: providerView,
-            handler: (request) => providers.update(request.params.id, request.payload, request) as never
+            handler: (request) => providers.update(request.params.id, request.payload, request)
         }),
         json({
             method: 'DELETE',
@@ -93,7 +93,7 @@ export function dnsProviderRoutes(providers: DnsProviders): Route[] {
             validate: { params: providerParams, payload: providerTest },
             returns: testView,
             timeoutSeconds: testSeconds,
-            handler: (request) => providers.test(request.params.id, request.payload.domain, request) as never
+            handler: (request) => providers.test(request.params.id, request.payload.domain, request)
         })
     ];
 }

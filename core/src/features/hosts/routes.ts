@@ -40,7 +40,7 @@ export function hostRoutes(hosts: Hosts): Route[] {
                 'All hosts, or a page of them with `limit`. The ETag changes with any host and any state',
             validate: { query: hostQuery },
             returns: joi.array().items(hostView),
-            handler: ({ query }) => prepared(hosts.page(query)) as never
+            handler: ({ query }) => prepared(hosts.page(query))
         }),
         json({
             method: 'POST',
@@ -79,8 +79,8 @@ export function hostRoutes(hosts: Hosts): Route[] {
             description:
                 'All or nothing, in one apply. Answers the hosts as they are now, null after a removal',
             validate: { payload: hostBatch },
-            returns: joi.array().items(hostView).allow(null) as never,
-            handler: (request) => hosts.batch(request.payload, request) as never
+            returns: joi.array().items(hostView).allow(null),
+            handler: (request) => hosts.batch(request.payload, request)
         }),
         json({
             method: 'GET',
@@ -146,7 +146,7 @@ export function hostRoutes(hosts: Hosts): Route[] {
             summary: 'Try a host from its name to its upstream',
             validate: { params: hostParams },
             returns: joi.array().items(checkItem),
-            handler: async (request) => reply.list(await hosts.check(request.params.id, request)) as never
+            handler: async (request) => reply.list(await hosts.check(request.params.id, request))
         }),
         json({
             method: 'POST',

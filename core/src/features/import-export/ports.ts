@@ -1,11 +1,16 @@
 /** What import and export need of other features. Implemented elsewhere, handed over by the composition root. */
-import type { AuditDetail, ExportItem, Outcome, TaskView } from '@portico/sdk';
+import type { AuditDetail, ExportItem, Outcome, TaskView as BareTaskView } from '@portico/sdk';
 
 import type { Call } from '../../platform/call.ts';
 import type { Transaction } from '../../platform/database/database.ts';
 
-export type { TaskView } from '@portico/sdk';
 export type { Recorder } from '../../server/http/ports.ts';
+
+/** A task as the API shows it. */
+export interface TaskView extends BareTaskView {
+    readonly title: string;
+    readonly version: number;
+}
 
 /** Long work. Implemented by `tasks/`. */
 export interface Tasks {

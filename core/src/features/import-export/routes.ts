@@ -22,7 +22,7 @@ export function importExportRoutes(service: ImportExport): Route[] {
             timeoutSeconds,
             description: 'One document with every section that the caller may read',
             returns: documentView,
-            handler: (request) => service.export({}, request) as never
+            handler: (request) => service.export({}, request)
         }),
         json({
             method: 'POST',
@@ -38,7 +38,7 @@ export function importExportRoutes(service: ImportExport): Route[] {
                 "One document. With a passphrase (and a fresh session) password hashes, keys and all other secrets are in it, and the plugins' own data, sealed under a key that argon2id makes of the passphrase; the whole document is bound to them, so that it cannot be changed any more",
             validate: { payload: exportBody },
             returns: documentView,
-            handler: (request) => service.export(request.payload, request) as never
+            handler: (request) => service.export(request.payload, request)
         }),
         json({
             method: 'POST',
@@ -63,14 +63,12 @@ export function importExportRoutes(service: ImportExport): Route[] {
             description:
                 'With `dryRun` it answers 200 and the exact plan. Otherwise (with a fresh session, and the write permission of each section) 202 and a task whose result is the plan as it was done: all of it, or nothing. What plugins take back and what is installed follows then, and is told in `plugins`',
             validate: { payload: importBody },
-            returns: importAnswer as never,
+            returns: importAnswer,
             async handler(request) {
                 const { dryRun, ...rest } = request.payload;
-                return (
-                    dryRun
-                        ? await service.plan({ ...rest, dryRun }, request)
-                        : reply.accepted(await service.import({ ...rest, dryRun }, request))
-                ) as never;
+                return dryRun
+                    ? await service.plan({ ...rest, dryRun }, request)
+                    : reply.accepted(await service.import({ ...rest, dryRun }, request));
             }
         })
     ];

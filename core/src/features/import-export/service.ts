@@ -62,7 +62,7 @@ export interface ImportRequest {
 
 export interface ImportExport {
     /** @throws VALIDATION_FAILED, FORBIDDEN; STEP_UP_REQUIRED with a passphrase; PLUGIN_FAILED when it is to be complete and is not */
-    export(request: ExportRequest, call: Call): Promise<ExportDocument>;
+    export(request: ExportRequest, call: Call): Promise<ExportDocument & { readonly generator: string }>;
     /** What an import would do. @throws what the import would throw */
     plan(request: ImportRequest, call: Call): Promise<ImportResult>;
     /** @throws BAD_REQUEST, VALIDATION_FAILED, FORBIDDEN, STEP_UP_REQUIRED, IN_USE, before anything is begun */

@@ -27,7 +27,7 @@ export function notificationRoutes({
             access: 'settings:read',
             summary: 'List notification channels',
             returns: joi.array().items(channelView),
-            handler: () => reply.list(channels.list()) as never
+            handler: () => reply.list(channels.list())
         }),
         json({
             method: 'POST',
@@ -95,7 +95,7 @@ export function notificationRoutes({
             description: 'What waits, and the last 200 that ended',
             validate: { params: channelParams, query: deliveryQuery },
             returns: joi.array().items(deliveryView),
-            handler: ({ params, query }) => deliveries.list(params.id, query) as never
+            handler: ({ params, query }) => deliveries.list(params.id, query)
         }),
         json({
             method: 'POST',

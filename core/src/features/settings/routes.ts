@@ -12,7 +12,7 @@ export function settingsRoutes(settings: Settings): Route[] {
             access: 'settings:read',
             summary: 'List all settings',
             returns: settingsView,
-            handler: () => settings.list() as never
+            handler: () => settings.list()
         }),
         json({
             method: 'PUT',
@@ -25,7 +25,7 @@ export function settingsRoutes(settings: Settings): Route[] {
                 'A body of `{ key: value }`; null puts a setting back to its default. What the engine is configured by is stored only if the engine takes it',
             validate: { payload: settingsBody },
             returns: settingsView,
-            handler: (request) => settings.update(request.payload, request) as never
+            handler: (request) => settings.update(request.payload, request)
         }),
         json({
             method: 'POST',
@@ -36,7 +36,7 @@ export function settingsRoutes(settings: Settings): Route[] {
             description:
                 "Looks at the machine's own network interfaces and stores a public address of each family where there is one; private ones are listed as candidates only. Nobody outside is asked",
             returns: detectedView,
-            handler: (request) => settings.detect(request) as never
+            handler: (request) => settings.detect(request)
         }),
         json({
             method: 'GET',
@@ -46,7 +46,7 @@ export function settingsRoutes(settings: Settings): Route[] {
             summary: 'Read one setting',
             validate: { params: keyParams },
             returns: settingView,
-            handler: ({ params }) => settings.read(params.key) as never
+            handler: ({ params }) => settings.read(params.key)
         }),
         json({
             method: 'PUT',
@@ -63,7 +63,7 @@ export function settingsRoutes(settings: Settings): Route[] {
                     request.payload.value,
                     request,
                     request.payload.version
-                ) as never
+                )
         })
     ];
 }

@@ -25,7 +25,7 @@ export function taskRoutes(tasks: Tasks): Route[] {
                 });
                 return reply.list(page.tasks, {
                     next: page.next === null ? null : cursorOf(page.next)
-                }) as never;
+                });
             }
         }),
         json({

@@ -35,7 +35,7 @@ export function userRoutes({ users, roles, permissions }: UserRoutesDependencies
             summary: 'List users',
             validate: { query: userQuery },
             returns: joi.array().items(user),
-            handler: async ({ query }) => (await users.list(query)) as never
+            handler: async ({ query }) => await users.list(query)
         }),
         json({
             method: 'POST',
@@ -72,7 +72,7 @@ export function userRoutes({ users, roles, permissions }: UserRoutesDependencies
             access: 'users:read',
             summary: 'List roles',
             returns: joi.array().items(roleView),
-            handler: () => roles.list() as never
+            handler: () => roles.list()
         }),
         json({
             method: 'POST',
@@ -84,7 +84,7 @@ export function userRoutes({ users, roles, permissions }: UserRoutesDependencies
             sessionOnly: true,
             validate: { payload: newRole },
             returns: roleView,
-            handler: async (call) => (await roles.create(call, call.payload.name, call.payload)) as never
+            handler: async (call) => await roles.create(call, call.payload.name, call.payload)
         }),
         json({
             method: 'GET',
@@ -94,7 +94,7 @@ export function userRoutes({ users, roles, permissions }: UserRoutesDependencies
             summary: 'Read a role',
             validate: { params: roleName },
             returns: roleView,
-            handler: ({ params }) => roles.get(params.name) as never
+            handler: ({ params }) => roles.get(params.name)
         }),
         json({
             method: 'PUT',
@@ -106,7 +106,7 @@ export function userRoutes({ users, roles, permissions }: UserRoutesDependencies
             sessionOnly: true,
             validate: { params: roleName, payload: changedRole },
             returns: roleView,
-            handler: async (call) => (await roles.update(call, call.params.name, call.payload)) as never
+            handler: async (call) => await roles.update(call, call.params.name, call.payload)
         }),
         json({
             method: 'DELETE',

@@ -1,26 +1,45 @@
-/** A route of the core: one of the SDK's six doors, with what only the core may ask for. */
+/** Declares the routes of the core: one function for each kind of route, with what only the core may ask for. */
 import type {
     AnySchema,
+    Awaitable,
+    Bytes,
     Described,
     Download,
     DownloadRoute,
     Effect,
     HttpRoute,
     JsonRoute,
+    Reply,
     Request,
+    Socket,
     SocketRoute,
+    StreamEvent,
     StreamRoute,
-    UploadRoute
+    UploadRoute,
+    Value
 } from '@portico/sdk';
 
 import type { Call, Caller } from '../../platform/call.ts';
 import type { Reason } from '../../platform/errors.ts';
+import type { Prepared } from './answer/prepared.ts';
 
-/** What a core handler gets: the SDK's request, which is also the call that services take. */
+/** What a handler of the core gets beside the SDK's request. The two together are also the call that services take. */
 export type CoreRequest = Call & {
     /** The bearer token as it was sent; only login and refresh look at it. */
     readonly bearer: string | null;
 };
+
+/** A request whose input was checked, but whose input types are not known: what the server hands to a handler. */
+export type RouteRequest = Request & CoreRequest;
+
+/** What the request of an upload has beside its address. */
+export interface UploadBody {
+    readonly body: Bytes;
+    /** The media type, without parameters, in lower case. */
+    readonly type: string;
+    /** `Content-Length` in bytes; null when the client did not say. */
+    readonly length: number | null;
+}
 
 /** What only the core's own routes declare. */
 export interface CoreOnly {
@@ -38,24 +57,23 @@ export interface CoreOnly {
     readonly bytes?: { readonly types: readonly string[]; readonly maxBytes: number };
     /** Whether assistants may be offered it; default true. */
     readonly tool?: boolean;
-    /** The caller comes from a ticket in the path parameter `param`; nobody else is let in. */
+    /** The caller comes from a ticket in the path parameter `param`; no other credential is accepted. */
     readonly ticketed?: {
         readonly param: string;
         take(ticket: string): Promise<{ readonly caller: Caller; readonly data: unknown }>;
     };
-    /** Judges the input where the host cannot, before an Idempotency-Key is claimed. @throws VALIDATION_FAILED */
-    readonly prepare?: (request: RouteRequest) => Promise<void>;
+    /** Checks the input where the host cannot, before an Idempotency-Key is claimed. @throws VALIDATION_FAILED */
+    prepare?(request: RouteRequest): Promise<void>;
 }
 
-type JsonOf<P, Q, B, R> = JsonRoute<P, Q, B, R, CoreRequest> & CoreOnly;
 type Any = AnySchema | undefined;
 
-/** A declared route of any door, on its way to a server. */
+/** A declared route of any kind, on its way to a server. */
 export type Route = Described &
     CoreOnly &
     Partial<
         Pick<
-            JsonOf<Any, Any, Any, Any>,
+            JsonRoute<Any, Any, Any, Any, CoreRequest>,
             'effect' | 'timeoutSeconds' | 'maxBytes' | 'audit' | 'secret' | 'returns' | 'validate'
         >
     > &
@@ -63,27 +81,33 @@ export type Route = Described &
         | {
               readonly kind: 'json';
               readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-              readonly handler: Handler;
+              handler(request: RouteRequest): unknown;
           }
-        | { readonly kind: 'stream'; readonly method: 'GET' | 'POST'; readonly handler: Handler }
+        | {
+              readonly kind: 'stream';
+              readonly method: 'GET' | 'POST';
+              handler(
+                  request: RouteRequest & { readonly lastEventId: string | null }
+              ): Awaitable<AsyncIterable<StreamEvent>>;
+          }
         | {
               readonly kind: 'upload';
               readonly method: 'POST' | 'PUT';
               readonly accepts: readonly string[];
               readonly maxBytes: number;
-              readonly handler: Handler;
+              handler(request: RouteRequest & UploadBody): unknown;
           }
         | {
               readonly kind: 'download';
               readonly method: 'GET';
-              readonly handler: (request: RouteRequest) => Download | Promise<Download>;
+              handler(request: RouteRequest): Awaitable<Download>;
           }
         | {
               readonly kind: 'socket';
               readonly method: 'GET';
               readonly protocols: readonly string[];
               readonly maxMessageBytes: number;
-              readonly handler: (socket: never, request: RouteRequest) => Promise<void>;
+              handler(socket: Socket, request: RouteRequest): Promise<void>;
           }
         | {
               readonly kind: 'http';
@@ -91,11 +115,32 @@ export type Route = Described &
               readonly method: '*';
               readonly raw: string;
               readonly maxBytes: number;
-              readonly handler: (request: globalThis.Request, call: RouteRequest) => unknown;
+              handler(
+                  request: globalThis.Request,
+                  call: Omit<RouteRequest, 'payload' | 'headers'>
+              ): Awaitable<globalThis.Response>;
           }
     );
-export type RouteRequest = Request<never, never, never> & CoreRequest;
-type Handler = (request: never) => unknown;
+
+/** What a handler may answer so that its JSON is a `T`: a date becomes an ISO 8601 string, arrays and objects may be read-only. */
+export type Answer<T> = unknown extends T
+    ? unknown
+    : T extends string
+      ? T | (string extends T ? Date : never)
+      : T extends readonly (infer Item)[]
+        ? readonly Answer<Item>[]
+        : T extends object
+          ? { readonly [K in keyof T]: Answer<T[K]> }
+          : T;
+
+type AnswerOf<R> = R extends AnySchema ? Answer<Value<R>> : unknown;
+
+type CoreJsonRoute<P, Q, B, R> = Omit<JsonRoute<P, Q, B, R, CoreRequest>, 'handler'> &
+    CoreOnly & {
+        handler(
+            request: Parameters<JsonRoute<P, Q, B, R, CoreRequest>['handler']>[0]
+        ): Awaitable<AnswerOf<R> | Reply<AnswerOf<R>> | Prepared>;
+    };
 
 /** Declares a JSON route; the types of its input and answer follow from its schemas. */
 export function json<
@@ -103,15 +148,15 @@ export function json<
     Q extends Any = undefined,
     B extends Any = undefined,
     R extends Any = undefined
->(route: JsonOf<P, Q, B, R>): Route {
-    return { ...route, kind: 'json' } as unknown as Route;
+>(route: CoreJsonRoute<P, Q, B, R>): Route {
+    return { ...route, kind: 'json' };
 }
 
 /** Declares an event stream. */
 export function stream<P extends Any = undefined, Q extends Any = undefined, B extends Any = undefined>(
     route: StreamRoute<P, Q, B, CoreRequest> & CoreOnly
 ): Route {
-    return { ...route, method: route.method ?? 'GET', effect: 'read', kind: 'stream' } as unknown as Route;
+    return { ...route, method: route.method ?? 'GET', effect: 'read', kind: 'stream' };
 }
 
 /** Declares a WebSocket. */
@@ -125,21 +170,21 @@ export function socket<P extends Any = undefined, Q extends Any = undefined>(
         protocols: route.protocols ?? [],
         maxMessageBytes: route.maxMessageBytes ?? 1024 * 1024,
         kind: 'socket'
-    } as unknown as Route;
+    };
 }
 
 /** Declares an upload. */
 export function upload<P extends Any = undefined, Q extends Any = undefined, R extends Any = undefined>(
     route: UploadRoute<P, Q, R, CoreRequest> & CoreOnly
 ): Route {
-    return { ...route, kind: 'upload' } as unknown as Route;
+    return { ...route, kind: 'upload' };
 }
 
 /** Declares a download. */
 export function download<P extends Any = undefined, Q extends Any = undefined>(
     route: DownloadRoute<P, Q, CoreRequest> & CoreOnly
 ): Route {
-    return { ...route, method: 'GET', effect: 'read', kind: 'download' } as unknown as Route;
+    return { ...route, method: 'GET', effect: 'read', kind: 'download' };
 }
 
 /** Declares a route of a foreign protocol. */
@@ -153,10 +198,10 @@ export function http<P extends Any = undefined, Q extends Any = undefined>(
             ? 'read'
             : 'write',
         kind: 'http'
-    } as unknown as Route;
+    };
 }
 
-/** What a route does to the world: its own word, or what its method says. */
+/** Tells what a route does to the world: what it declares, or else what its method means. */
 export function effectOf(route: Route): Effect {
     if (route.effect !== undefined) {
         return route.effect;

@@ -1,7 +1,8 @@
 /** `/api/plugins`: what is there, what is decided about it, and what the registry offers. */
-import { joi, reply } from '@portico/sdk';
+import { joi, type Reply, reply } from '@portico/sdk';
 
 import { taskView } from '../../../features/tasks/schema.ts';
+import type { TaskView } from '../../../features/tasks/task.ts';
 import type { Call } from '../../../platform/call.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
 import { json, type Route } from '../../../server/http/route.ts';
@@ -33,7 +34,7 @@ const archives = { types: ['application/gzip', 'application/octet-stream'], maxB
 export function pluginRoutes(plugins: PluginService, installer: Installer): Route[] {
     type Change = { readonly params: { readonly name: string }; readonly payload: PluginUpdate } & Call;
     /** The version that is there, sent back, is no wish. */
-    const changeVersion = (request: Change): Promise<unknown> | null => {
+    const changeVersion = (request: Change): Promise<Reply<TaskView>> | null => {
         const { version, enabled, grants, settings, force, restoreData, adopt } = request.payload;
         if (version === undefined || version === plugins.versionOf(request.params.name)) {
             return null;
@@ -65,7 +66,7 @@ export function pluginRoutes(plugins: PluginService, installer: Installer): Rout
             validate: { query: pluginQuery },
             returns: joi.array().items(joi.alternatives(pluginView, offerView)),
             handler: ({ query, signal }) =>
-                (query.available === 'true' ? plugins.offers(signal) : plugins.list()) as never
+                query.available === 'true' ? plugins.offers(signal) : plugins.list()
         }),
         json({
             method: 'GET',
@@ -77,7 +78,7 @@ export function pluginRoutes(plugins: PluginService, installer: Installer): Rout
             timeoutSeconds: 30,
             validate: { params: pluginParams },
             returns: pluginDetail,
-            handler: ({ params }) => plugins.get(params.name) as never
+            handler: ({ params }) => plugins.get(params.name)
         }),
         json({
             method: 'PUT',
@@ -102,10 +103,12 @@ export function pluginRoutes(plugins: PluginService, installer: Installer): Rout
             returns: joi.alternatives(pluginDetail, taskView),
             handler(request) {
                 request.audit({ resourceId: request.params.name });
-                return (changeVersion(request) ??
+                return (
+                    changeVersion(request) ??
                     plugins.update(request.params.name, request.payload, request, {
                         cascade: request.query.cascade === 'true'
-                    })) as never;
+                    })
+                );
             }
         }),
         json({
@@ -172,7 +175,7 @@ export function pluginRoutes(plugins: PluginService, installer: Installer): Rout
                         force: request.query.force === 'true'
                     },
                     request
-                ) as never;
+                );
             }
         })
     ];

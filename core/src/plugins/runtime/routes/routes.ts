@@ -165,7 +165,7 @@ function handlersOf(id: string, host: RouteHost, route: () => Route) {
 
     /** Runs something for as long as a request lasts; afterwards its actor is nobody. */
     const begin = (request: RouteRequest): { readonly call: HttpCall; readonly asker: Asker } => {
-        const call = request as unknown as HttpCall;
+        const call = request as HttpCall;
         return {
             call,
             asker: handles.begin({

@@ -1,4 +1,4 @@
-/** A list whose text is ready, or that the client has already: the way of the hot lists, past entities and serialisation. */
+/** Lists whose JSON is ready, or which the client has already. The lists that are read most use them, to save entities and serialisation. */
 
 /** One page as text with the tag of its content. */
 export interface PreparedList {
@@ -10,16 +10,19 @@ export interface PreparedList {
     json(): string;
 }
 
-/** Answers with a prepared list. */
-export function prepared(list: PreparedList): {
+/** The answer that carries a prepared list. */
+export interface Prepared {
     readonly '~portico': 'prepared';
     readonly list: PreparedList;
-} {
+}
+
+/** Answers with a prepared list. */
+export function prepared(list: PreparedList): Prepared {
     return { '~portico': 'prepared', list };
 }
 
 /** Tells a prepared list from other answers. */
-export function isPrepared(value: unknown): value is { readonly list: PreparedList } {
+export function isPrepared(value: unknown): value is Prepared {
     return (
         typeof value === 'object' &&
         value !== null &&

@@ -7,7 +7,7 @@ import type { Caller, Done } from '../../../platform/call.ts';
 import type { Transaction } from '../../../platform/database/database.ts';
 import { wireOf } from '../answer/envelope.ts';
 import type { AuditEntry, HttpPorts, KeyInUse } from '../ports.ts';
-import { type CoreRequest, effectOf, type Route } from '../route.ts';
+import { effectOf, type Route, type RouteRequest } from '../route.ts';
 
 const hiddenHeaders = new Set([
     'authorization',
@@ -37,7 +37,7 @@ export interface HttpCallInput {
     readonly ending: AbortSignal;
 }
 
-export class HttpCall {
+export class HttpCall implements RouteRequest {
     readonly id: string;
     readonly actor: Caller;
     readonly ip: string;
@@ -152,11 +152,6 @@ export class HttpCall {
             requestId: this.id
         };
     }
-}
-
-/** Handlers see only what their types say; the class carries the same members. */
-export function coreRequest(call: HttpCall): CoreRequest {
-    return call as unknown as CoreRequest;
 }
 
 function resourceOf(url: string): string {

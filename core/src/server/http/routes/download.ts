@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
 import type { Download } from '@portico/sdk';
 
-import { coreRequest, type HttpCall } from '../request/http-call.ts';
+import type { HttpCall } from '../request/http-call.ts';
 import { readAddress } from '../request/input.ts';
 import type { Route } from '../route.ts';
 
@@ -19,7 +19,7 @@ export async function answerDownload(
     h: ResponseToolkit
 ): Promise<Lifecycle.ReturnValue> {
     readAddress(route, call, request);
-    const file = await route.handler(coreRequest(call) as never);
+    const file = await route.handler(call);
     const {
         range: asked,
         'if-range': ifRange,

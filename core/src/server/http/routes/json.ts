@@ -10,7 +10,7 @@ import { envelope, failureEnvelope, jsonType, type Wire, wireOf } from '../answe
 import { isPrepared, type PreparedList } from '../answer/prepared.ts';
 import { isSerialised } from '../answer/serialised.ts';
 import type { HttpPorts, KeptReply } from '../ports.ts';
-import { coreRequest, type HttpCall } from '../request/http-call.ts';
+import type { HttpCall } from '../request/http-call.ts';
 import { readAddress, readBody } from '../request/input.ts';
 import { effectOf, type Route } from '../route.ts';
 
@@ -29,7 +29,7 @@ export async function answerJson(
     if (route.method !== 'GET') {
         readBody(route, call, request);
         if (call.idempotencyKey !== null) {
-            await route.prepare?.(call as never);
+            await route.prepare?.(call);
         }
         const replay = await claimKey(route, call, request, ports);
         if (replay !== null) {
@@ -39,7 +39,7 @@ export async function answerJson(
     const url = request.raw.req.url ?? request.path;
     let answer: unknown;
     try {
-        answer = await route.handler(coreRequest(call) as never);
+        answer = await route.handler(call);
     } catch (error) {
         await keepFailure(call, error);
         throw error;

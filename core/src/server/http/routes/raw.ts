@@ -6,7 +6,7 @@ import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
 
 import { fail } from '../../../platform/errors.ts';
 import type { HttpPorts } from '../ports.ts';
-import { coreRequest, type HttpCall } from '../request/http-call.ts';
+import type { HttpCall } from '../request/http-call.ts';
 import { readAddress } from '../request/input.ts';
 import { effectOf, type Route } from '../route.ts';
 import { limited } from './upload.ts';
@@ -48,7 +48,7 @@ export async function answerHttp(
               }
             : {})
     });
-    const answer = (await route.handler(asked, coreRequest(call) as never)) as globalThis.Response;
+    const answer = await route.handler(asked, call);
     if (effectOf(route) !== 'read' && hasBody && !call.completed) {
         await ports.recorder.recordAlone(call.entry(answer.status, 0));
     }

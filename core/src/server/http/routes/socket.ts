@@ -11,7 +11,7 @@ import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 
 import { fail } from '../../../platform/errors.ts';
 import type { HttpPorts } from '../ports.ts';
-import { coreRequest, type HttpCall } from '../request/http-call.ts';
+import type { HttpCall } from '../request/http-call.ts';
 import { readAddress } from '../request/input.ts';
 import type { RequestState } from '../request/state.ts';
 import { ticketOf } from '../request/ticket.ts';
@@ -151,7 +151,7 @@ async function serve(peer: WebSocket, route: SocketRoute, call: HttpCall, ports:
     });
     call.live(controller.signal);
     try {
-        await route.handler(plainSocket(peer) as never, coreRequest(call) as never);
+        await route.handler(plainSocket(peer), call);
         closePeer(peer, 1000, '');
     } catch (error) {
         ports.log.error('A WebSocket failed', { requestId: call.id, error });

@@ -5,7 +5,7 @@ import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
 import { isFailure, type StreamEvent } from '@portico/sdk';
 
 import type { HttpPorts } from '../ports.ts';
-import { coreRequest, type HttpCall } from '../request/http-call.ts';
+import type { HttpCall } from '../request/http-call.ts';
 import { readAddress, readBody } from '../request/input.ts';
 import type { Route } from '../route.ts';
 
@@ -26,7 +26,7 @@ export async function answerStream(
     if (route.method === 'POST') {
         readBody(route, call, request);
     }
-    const events = (await route.handler(coreRequest(call) as never)) as AsyncIterable<StreamEvent>;
+    const events = await route.handler(call);
     const body = Readable.from(chunks(events, call, ports), { objectMode: false, highWaterMark: 1 });
     call.signal.addEventListener('abort', () => body.destroy(), { once: true });
     return h.response(body).type('text/event-stream; charset=utf-8').header('x-accel-buffering', 'no');

@@ -3,10 +3,12 @@ import { Readable, Transform } from 'node:stream';
 
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
 
+import type { Bytes } from '@portico/sdk';
+
 import { fail } from '../../../platform/errors.ts';
 import { jsonType, wireOf } from '../answer/envelope.ts';
 import type { HttpPorts } from '../ports.ts';
-import { coreRequest, type HttpCall } from '../request/http-call.ts';
+import type { HttpCall } from '../request/http-call.ts';
 import { readAddress } from '../request/input.ts';
 import type { Route } from '../route.ts';
 
@@ -32,11 +34,11 @@ export async function answerUpload(
     const body = limited(request.payload as Readable, route.maxBytes);
     try {
         const answer = await route.handler(
-            Object.assign(coreRequest(call), {
-                body: Readable.toWeb(body),
+            Object.assign(call, {
+                body: Readable.toWeb(body) as Bytes,
                 type,
                 length: length === undefined ? null : Number(length)
-            }) as never
+            })
         );
         const wire = wireOf(answer, request.raw.req.url ?? request.path);
         if (!call.completed) {
