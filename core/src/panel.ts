@@ -25,7 +25,7 @@ import { notificationRoutes } from './features/notifications/routes.ts';
 import { settingsRoutes } from './features/settings/routes.ts';
 import { createSettings } from './features/settings/settings.ts';
 import { taskRoutes } from './features/tasks/routes.ts';
-import { createTasks } from './features/tasks/tasks.ts';
+import { Tasks } from './features/tasks/tasks.ts';
 import { Accounts } from './features/users/accounts/accounts.ts';
 import { Console } from './features/users/console.ts';
 import { createPasswords } from './features/users/passwords/passwords.ts';
@@ -154,7 +154,7 @@ export async function createPanel({
         raised: hooks.notificationRaised
     });
     sendAlerts(hooks, notifications);
-    const tasks = await createTasks({ db, log, clock });
+    const tasks = await Tasks.open({ db, log, clock });
 
     // Accounts and how they get in.
     const permissions = createPermissions();

@@ -9,7 +9,7 @@ import type { PluginDefinition } from '@portico/sdk';
 
 import { networkPort } from '../../core/src/composition/plugin-ports.ts';
 import { taskEntities, taskMigrations } from '../../core/src/features/tasks/entities.ts';
-import { createTasks, type Tasks } from '../../core/src/features/tasks/tasks.ts';
+import { Tasks } from '../../core/src/features/tasks/tasks.ts';
 import type { Caller } from '../../core/src/platform/call.ts';
 import type { Clock } from '../../core/src/platform/clock.ts';
 import { openDatabase } from '../../core/src/platform/database/database.ts';
@@ -121,7 +121,7 @@ export async function createPluginRig({
         migrations: [...taskMigrations, ...pluginHostMigrations]
     });
     const hooks = createCoreHooks(http.log);
-    const tasks = await createTasks({ db, log: http.log, clock });
+    const tasks = await Tasks.open({ db, log: http.log, clock });
     const core = createHttpServer({
         name: 'core',
         prefix: '',

@@ -1,4 +1,4 @@
-/** What is kept of tasks: one row for each, with its log. */
+/** The table of tasks: a row for each, with its log. */
 import { defineEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
@@ -12,7 +12,7 @@ export const TaskEntity = defineEntity({
         title: p.string(),
         state: p.string(),
         progress: p.float().nullable(),
-        /** What the route that started it asks for: log and result are for those who have it. */
+        /** The permission of the route that started it, which log and result need. */
         access: p.string(),
         /** Who started it, as `Caller.key`. */
         starter: p.string(),
@@ -29,6 +29,7 @@ export const TaskEntity = defineEntity({
     })
 });
 
+/** The entities of tasks. */
 export const taskEntities = [TaskEntity] as const;
 
 class CreateTaskTable extends Migration {
@@ -52,4 +53,5 @@ class CreateTaskTable extends Migration {
     }
 }
 
+/** The migrations of tasks. */
 export const taskMigrations: readonly MigrationObject[] = [{ name: '0001-tasks', class: CreateTaskTable }];

@@ -1,4 +1,4 @@
-/** `/api/tasks`: everybody who is logged in may ask; who sees what is decided for each task. */
+/** `/api/tasks`: every account may call it; {@link Tasks} decides for each task who sees it. */
 import { reply } from '@portico/sdk';
 
 import { invalid } from '../../platform/errors.ts';
@@ -6,6 +6,7 @@ import { json, type Route, stream } from '../../server/http/route.ts';
 import { taskList, taskParams, taskQuery, taskView } from './schema.ts';
 import type { Tasks } from './tasks.ts';
 
+/** The routes of tasks. */
 export function taskRoutes(tasks: Tasks): Route[] {
     return [
         json({
@@ -21,7 +22,7 @@ export function taskRoutes(tasks: Tasks): Route[] {
                 const { limit, cursor, ...filter } = query;
                 const page = tasks.list(actor, filter, {
                     limit,
-                    before: cursor === undefined ? null : placeOf(cursor)
+                    before: cursor === undefined ? null : idOf(cursor)
                 });
                 return reply.list(page.tasks, {
                     next: page.next === null ? null : cursorOf(page.next)
@@ -74,10 +75,10 @@ function cursorOf(id: number): string {
 }
 
 /** @throws VALIDATION_FAILED 40001 */
-function placeOf(cursor: string): number {
+function idOf(cursor: string): number {
     const id = /^task ([1-9]\d{0,14})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))?.[1];
     if (id === undefined) {
-        throw invalid({ path: 'cursor', message: 'cursor is not one that a Link header gave' });
+        throw invalid({ path: 'cursor', message: 'cursor must come from a Link header' });
     }
     return Number(id);
 }

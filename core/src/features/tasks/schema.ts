@@ -1,12 +1,14 @@
-/** The shapes of `/api/tasks`. */
+/** The schemas of `/api/tasks`. */
 import { joi } from '@portico/sdk';
 
 const states = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 
+/** The path of one task. */
 export const taskParams = joi.object({
     id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required()
 });
 
+/** The query of the list. */
 export const taskQuery = joi.object({
     state: joi.string().valid(...states),
     kind: joi.string().max(128),
@@ -14,6 +16,7 @@ export const taskQuery = joi.object({
     cursor: joi.string().max(64).description('As in the `Link` header of the page before')
 });
 
+/** A task. */
 export const taskView = joi.object({
     id: joi.number().integer().required(),
     kind: joi.string().required(),
@@ -35,4 +38,5 @@ export const taskView = joi.object({
     version: joi.number().integer().required()
 });
 
+/** A page of tasks. */
 export const taskList = joi.array().items(taskView);

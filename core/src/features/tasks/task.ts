@@ -1,19 +1,20 @@
-/** One task: its state as it is known in memory while it is queued or runs, and how it is shown to whom. */
+/** One task: its row, what each caller may see of it, and its state in memory until it is over. */
 import type { TaskView as BareView } from '@portico/sdk';
 
 import type { Caller } from '../../platform/call.ts';
-import { TaskLog } from './task-log.ts';
+import { TaskLog } from './log.ts';
 
+/** Where a task is in its life. */
 export type TaskState = BareView['state'];
 
 /** A task as the API shows it. */
 export interface TaskView extends BareView {
     readonly title: string;
-    /** Counts up with each change of the state. */
+    /** Increases with each change of the state. */
     readonly version: number;
 }
 
-/** A failure as it is kept. */
+/** Why a task failed, as it is stored. */
 export interface TaskError {
     readonly code: number;
     readonly reason: string;
@@ -21,7 +22,15 @@ export interface TaskError {
     readonly data: unknown;
 }
 
-/** A task's fields, as they lie in the database. */
+/** The error of a task that ended because the panel did. */
+export const interrupted: TaskError = {
+    code: 50300,
+    reason: 'INTERRUPTED',
+    message: 'The panel stopped while the task was running; what it had done until then may have stayed done',
+    data: null
+};
+
+/** A row of `tasks`, without its log. */
 export interface TaskRow {
     readonly id: number;
     readonly kind: string;
@@ -38,18 +47,19 @@ export interface TaskRow {
     readonly version: number;
 }
 
-/** Whether the caller has what the route that started the task asks for. */
+/** Whether the caller has the permission of the route that started the task. */
 export function mayRead(task: Pick<TaskRow, 'access' | 'starter'>, caller: Caller): boolean {
     return task.access === 'authenticated'
         ? isStarter(task, caller) || caller.kind === 'system'
         : caller.can(task.access);
 }
 
+/** Whether the caller started the task. */
 export function isStarter(task: Pick<TaskRow, 'starter'>, caller: Caller): boolean {
     return task.starter === caller.key;
 }
 
-/** Result and error are for those who have the permission of the route that started it, the starter included. */
+/** A task as the API shows it to a caller. Only callers with the permission of the route that started it see its result and its error. */
 export function viewOf(row: TaskRow, caller: Caller): TaskView {
     const open = mayRead(row, caller);
     return {
@@ -70,14 +80,17 @@ function timeOf(milliseconds: number | null): string | null {
     return milliseconds === null ? null : new Date(milliseconds).toISOString();
 }
 
-export const isOver = (state: TaskState): boolean => state !== 'queued' && state !== 'running';
+/** Whether a task in this state has ended. */
+export function isOver(state: TaskState): boolean {
+    return state !== 'queued' && state !== 'running';
+}
 
 /** A task that is not over yet. */
 export class LiveTask {
     readonly log = new TaskLog();
     readonly controller = new AbortController();
     readonly lockKey: string | null;
-    /** Somebody asked it to end. */
+    /** A caller asked it to end. */
     cancelled = false;
     #row: TaskRow;
     #revision = 0;
@@ -94,32 +107,34 @@ export class LiveTask {
         return this.#row;
     }
 
-    /** Counts up with whatever a reader can see. */
+    /** Increases with each change that a reader can see. */
     get revision(): number {
         return this.#revision;
     }
 
-    /** It ended, or its end is being written. */
+    /** Whether it ended, or its end is being written. */
     get ending(): boolean {
         return this.#ending;
     }
 
-    /** True for the first who ends it. */
+    /** Marks it as ending. Returns true for the first call only. */
     end(): boolean {
         const first = !this.#ending;
         this.#ending = true;
         return first;
     }
 
-    /** Something is in memory only. */
+    /** Whether a change is only in memory. */
     get unsaved(): boolean {
         return this.#saved !== this.#revision;
     }
 
+    /** Notes that everything up to this revision is in the database. */
     saved(revision: number): void {
         this.#saved = revision;
     }
 
+    /** Changes fields of the row, and wakes the readers. */
     update(fields: Partial<TaskRow>): void {
         const version =
             fields.state === undefined || fields.state === this.#row.state
@@ -129,12 +144,13 @@ export class LiveTask {
         this.#changed();
     }
 
+    /** Adds text to the log, and wakes the readers. */
     say(text: string): void {
         this.log.add(text);
         this.#changed();
     }
 
-    /** Resolves when there is more to see than at `revision`, or the signal aborts. */
+    /** Resolves when there is a newer revision than this one, or the signal aborts. */
     async after(revision: number, signal: AbortSignal): Promise<void> {
         if (this.#revision !== revision || signal.aborted) {
             return;

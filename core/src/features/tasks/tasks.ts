@@ -1,87 +1,60 @@
-/** Long work: started by a call, seen and cancelled by others, and never lost: what a restart cut is failed and says so. */
+/** Long work that a call starts and others follow and cancel. A task that a restart interrupted is marked as failed. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { type AuditDetail, isFailure, reply, type StreamEvent } from '@portico/sdk';
+import { type AuditDetail, reply, type StreamEvent } from '@portico/sdk';
 
 import type { Call, Caller } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { Database, Statement, Transaction } from '../../platform/database/database.ts';
+import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Logger } from '../../platform/log.ts';
-import { TaskEntity } from './entities.ts';
+import { followTask, replayTask } from './events.ts';
+import { type Ending, errorOf, rowOf } from './outcome.ts';
+import { type TaskFilter, type TaskPage, TaskStore } from './store.ts';
 import {
+    interrupted,
     isOver,
     isStarter,
     LiveTask,
     mayRead,
-    type TaskError,
     type TaskRow,
-    type TaskState,
     type TaskView,
     viewOf
 } from './task.ts';
-import { followTask, replayTask } from './task-events.ts';
-import { taskLogOf } from './task-log.ts';
 
-/** What a task's work is handed. */
+/** What the work of a task gets. */
 export interface TaskRun {
     readonly id: number;
     readonly actor: Caller;
-    /** Aborts when somebody cancels the task or the panel stops; the work is then to end soon, by throwing. */
+    /** Aborts when a caller cancels the task or the panel stops. The work must then end soon, by throwing. */
     readonly signal: AbortSignal;
     /** 0 to 1, or null when unknown; the text becomes a line of the log. */
     progress(fraction: number | null, text?: string): void;
     log(text: string): void;
 }
 
+/** A task to be started. */
 export interface TaskStart {
     /** What kind of work, as `certificate.issue`. */
     readonly kind: string;
-    /** For people; default: the kind. */
+    /** What users read; default: the kind. */
     readonly title?: string;
-    /** The permission that the route that starts it asks for, or `'authenticated'`. */
+    /** The permission of the route that starts it, or `'authenticated'`. */
     readonly access: string;
-    /** Who asks; the task is put on record with it. */
+    /** The call that starts it; its audit entry is written with the task. */
     readonly call: Call;
-    /** Only one task at a time has this key. */
+    /** Only one task at a time can have this key. */
     readonly key?: string;
-    /** What the call's audit entry says. */
+    /** Details for the audit entry of the call. */
     readonly audit?: AuditDetail;
-    /** Writes what belongs to its beginning, in the transaction that makes it durable; what it throws, `start` throws. */
+    /** Writes more in the transaction that makes the task durable. `start` throws what it throws. */
     readonly also?: (tx: Transaction) => Promise<void>;
-    /** What it returns is the task's result: plain data, at most 1 MiB as JSON. */
+    /** Returns the result of the task: plain data, at most 1 MiB as JSON. */
     work(run: TaskRun): Promise<unknown>;
 }
 
-export interface TaskFilter {
-    readonly state?: TaskState | undefined;
-    readonly kind?: string | undefined;
-}
-
-export interface Tasks {
-    /** Resolves when the task is durable, not when it is done. @throws IN_USE 40901 while another task has the key; NOT_READY 50300 while the panel stops */
-    start(options: TaskStart): Promise<TaskView>;
-    /** Newest first: those that the caller started, and those whose permission the caller has. */
-    list(
-        caller: Caller,
-        filter: TaskFilter,
-        page: { readonly limit: number; readonly before: number | null }
-    ): { readonly tasks: TaskView[]; readonly next: number | null };
-    /** @throws NOT_FOUND 40400, also for tasks that are none of the caller's business */
-    get(id: number, caller: Caller): TaskView;
-    /** Asks it to end and waits a little; one that is over stays as it is. @throws NOT_FOUND 40400 */
-    cancel(id: number, call: Call): Promise<TaskView>;
-    /** `progress`, `log` (for those who may read it) and at last `end`. `from`: the number after the last line that the reader has. @throws NOT_FOUND 40400 */
-    events(
-        id: number,
-        caller: Caller,
-        options: { readonly from?: number; readonly signal: AbortSignal }
-    ): AsyncGenerator<StreamEvent>;
-    /** Aborts what runs, waits for it, and marks what does not end as cut. */
-    close(): Promise<void>;
-}
-
+/** What {@link Tasks} needs. */
 export interface TasksOptions {
     readonly db: Database;
     readonly log: Logger;
@@ -90,61 +63,44 @@ export interface TasksOptions {
     readonly timing?: { readonly saveMs?: number; readonly closeMs?: number; readonly cancelMs?: number };
 }
 
-/** More wait in the queue. */
+/** More tasks than these wait in the queue. */
 const runningAtOnce = 4;
-const keptTasks = 1_000;
-const mostResultBytes = 1024 * 1024;
-const columns =
-    'id, kind, title, state, progress, access, starter, created_at, started_at, finished_at, result, error, version';
-const emptyLog = '{"first":0,"lines":[]}';
-const cut: TaskError = {
-    code: 50300,
-    reason: 'INTERRUPTED',
-    message:
-        'The panel stopped while the task was under way; what it had done until then may have stayed done',
-    data: null
-};
 
-/** Finds what a restart cut, and marks it as failed. */
-export async function createTasks(options: TasksOptions): Promise<Tasks> {
-    const { db, clock, log } = options;
-    const { affectedRows } = await db.write((tx) =>
-        tx.em.execute<{ affectedRows: number }>(
-            "update tasks set state = 'failed', error = ?, finished_at = ?, version = version + 1 where state in ('queued', 'running')",
-            [JSON.stringify(cut), clock.now()],
-            'run'
-        )
-    );
-    if (affectedRows > 0) {
-        log.warn('Tasks were cut by the end of the panel', { tasks: affectedRows });
-    }
-    return new Service(options);
-}
-
-class Service implements Tasks {
+/** Runs long work in the background, a few tasks at a time, and shows it to the callers who may see it. */
+export class Tasks {
     readonly #options: TasksOptions;
+    readonly #store: TaskStore;
+    /** Runs work outside the transaction and the request that are open. */
     readonly #outside = AsyncLocalStorage.snapshot();
     readonly #live = new Map<number, LiveTask>();
+    /** The task that has a key; null while it is being written. */
     readonly #keys = new Map<string, number | null>();
     readonly #queue: (() => void)[] = [];
-    readonly #works = new Set<Promise<void>>();
-    readonly #one: Statement<[number], TaskRow & { readonly log: string }>;
-    readonly #page: Statement<[number, string | null, string | null, string, string, number], TaskRow>;
-    readonly #accesses: Statement<[], { access: string }>;
+    readonly #runs = new Set<Promise<void>>();
     #saver: NodeJS.Timeout | null = null;
     #running = 0;
     #closed = false;
 
-    constructor(options: TasksOptions) {
-        const { db } = options;
+    private constructor(options: TasksOptions, store: TaskStore) {
         this.#options = options;
-        this.#one = db.prepare(`select ${columns}, log from tasks where id = ?`);
-        this.#page = db.prepare(
-            `select ${columns} from tasks where id < ? and kind = coalesce(?, kind) and state = coalesce(?, state) and (starter = ? or access in (select value from json_each(?))) order by id desc limit ?`
-        );
-        this.#accesses = db.prepare('select distinct access from tasks');
+        this.#store = store;
     }
 
+    /** Opens the tasks of a database. Tasks that the end of the panel interrupted are marked as failed. */
+    static async open(options: TasksOptions): Promise<Tasks> {
+        const store = new TaskStore(options.db, options.clock);
+        const count = await store.failInterrupted();
+        if (count > 0) {
+            options.log.warn('The end of the panel interrupted tasks', { tasks: count });
+        }
+        return new Tasks(options, store);
+    }
+
+    /**
+     * Resolves when the task is durable, not when it is done.
+     *
+     * @throws IN_USE 40901 while another task has the key, NOT_READY 50300 while the panel stops
+     */
     async start(options: TaskStart): Promise<TaskView> {
         const { call, key = null, kind, access, title = kind } = options;
         if (this.#closed) {
@@ -158,7 +114,16 @@ class Service implements Tasks {
             this.#keys.set(key, null);
         }
         try {
-            const row = await this.#insert({ kind, title, access, starter: call.actor.key }, options);
+            const row = await this.#store.insert(
+                { kind, title, access, starter: call.actor.key },
+                async (tx, inserted) => {
+                    await options.also?.(tx);
+                    await call.complete(tx, {
+                        ...options.audit,
+                        reply: reply.accepted(viewOf(inserted, call.actor))
+                    });
+                }
+            );
             const task = new LiveTask(row, key);
             this.#live.set(row.id, task);
             if (key !== null) {
@@ -173,23 +138,26 @@ class Service implements Tasks {
         }
     }
 
+    /** Newest first: the tasks that the caller started, and those whose permission the caller has. */
     list(
         caller: Caller,
-        { state, kind }: TaskFilter,
-        { limit, before }: { readonly limit: number; readonly before: number | null }
+        filter: TaskFilter,
+        { limit, before }: TaskPage
     ): { readonly tasks: TaskView[]; readonly next: number | null } {
         const rows =
-            state !== undefined && !isOver(state)
-                ? this.#unfinished(caller, state, kind, before)
-                : this.#rows(caller, state, kind, before, limit + 1);
+            filter.state !== undefined && !isOver(filter.state)
+                ? this.#unfinished(caller, filter, before)
+                : this.#store.list(caller, filter, { limit: limit + 1, before });
         const tasks = rows.slice(0, limit).map((row) => viewOf(this.#live.get(row.id)?.row ?? row, caller));
         return { tasks, next: rows.length > limit ? (tasks.at(-1)?.id ?? null) : null };
     }
 
+    /** @throws NOT_FOUND 40400, also for a task that the caller may not see */
     get(id: number, caller: Caller): TaskView {
         return viewOf(this.#find(id, caller), caller);
     }
 
+    /** Asks a task to end, and waits a little for it. A task that is over stays as it is. @throws NOT_FOUND 40400 */
     async cancel(id: number, call: Call): Promise<TaskView> {
         const { kind } = this.#find(id, call.actor);
         await this.#options.db.write((tx) =>
@@ -208,11 +176,17 @@ class Service implements Tasks {
             if (task.row.state === 'queued') {
                 await this.#finish(task, { state: 'cancelled' });
             }
-            await this.#settled(task, this.#options.timing?.cancelMs ?? 2_000);
+            await this.#ended(task, this.#options.timing?.cancelMs ?? 2_000);
         }
         return this.get(id, call.actor);
     }
 
+    /**
+     * The events of a task: `progress`, `log` (for callers who may read it) and at last `end`.
+     *
+     * @param options - `from`: the number after the last line of the log that the reader has
+     * @throws NOT_FOUND 40400
+     */
     events(
         id: number,
         caller: Caller,
@@ -221,10 +195,11 @@ class Service implements Tasks {
         const row = this.#find(id, caller);
         const task = this.#live.get(id);
         return task === undefined
-            ? replayTask(row, taskLogOf(this.#one.get(id)?.log ?? emptyLog), caller, from)
+            ? replayTask(row, this.#store.logOf(id), caller, from)
             : followTask(task, caller, from, signal);
     }
 
+    /** Aborts the running tasks, waits for them, and marks those that do not end as interrupted. */
     async close(): Promise<void> {
         this.#closed = true;
         clearTimeout(this.#saver ?? undefined);
@@ -234,23 +209,18 @@ class Service implements Tasks {
         }
         const late = new AbortController();
         await Promise.race([
-            Promise.allSettled(this.#works),
+            Promise.allSettled(this.#runs),
             wait(this.#options.timing?.closeMs ?? 5_000, undefined, { signal: late.signal }).catch(
                 () => undefined
             )
         ]);
         late.abort();
         for (const task of [...this.#live.values()]) {
-            await this.#finish(task, { state: 'failed', error: cut });
+            await this.#finish(task, { state: 'failed', error: interrupted });
         }
     }
 
-    #unfinished(
-        caller: Caller,
-        state: TaskState,
-        kind: string | undefined,
-        before: number | null
-    ): TaskRow[] {
+    #unfinished(caller: Caller, { state, kind }: TaskFilter, before: number | null): TaskRow[] {
         return [...this.#live.values()]
             .map(({ row }) => row)
             .reverse()
@@ -263,76 +233,12 @@ class Service implements Tasks {
             );
     }
 
-    #rows(
-        caller: Caller,
-        state: TaskState | undefined,
-        kind: string | undefined,
-        before: number | null,
-        limit: number
-    ): TaskRow[] {
-        const open = this.#accesses
-            .all()
-            .map(({ access }) => access)
-            .filter((access) => mayRead({ access, starter: '' }, caller));
-        return this.#page.all(
-            before ?? Number.MAX_SAFE_INTEGER,
-            kind ?? null,
-            state ?? null,
-            caller.key,
-            JSON.stringify(open),
-            limit
-        );
-    }
-
     #find(id: number, caller: Caller): TaskRow {
-        const row = this.#live.get(id)?.row ?? this.#one.get(id);
+        const row = this.#live.get(id)?.row ?? this.#store.find(id);
         if (row === undefined || !(isStarter(row, caller) || mayRead(row, caller))) {
             throw fail.NOT_FOUND();
         }
         return row;
-    }
-
-    #insert(
-        fields: Pick<TaskRow, 'kind' | 'title' | 'access' | 'starter'>,
-        { call, audit, also }: TaskStart
-    ): Promise<TaskRow> {
-        const now = this.#options.clock.now();
-        return this.#options.db.write(async (tx) => {
-            const id = Number(
-                await tx.em.insert(TaskEntity, {
-                    ...fields,
-                    state: 'queued',
-                    progress: null,
-                    createdAt: now,
-                    startedAt: null,
-                    finishedAt: null,
-                    result: null,
-                    error: null,
-                    log: emptyLog,
-                    version: 1
-                } as never)
-            );
-            const row: TaskRow = {
-                ...fields,
-                id,
-                state: 'queued',
-                progress: null,
-                created_at: now,
-                started_at: null,
-                finished_at: null,
-                result: null,
-                error: null,
-                version: 1
-            };
-            await tx.em.execute(
-                'delete from tasks where finished_at is not null and id <= (select id from tasks order by id desc limit 1 offset ?)',
-                [keptTasks],
-                'run'
-            );
-            await also?.(tx);
-            await call.complete(tx, { ...audit, reply: reply.accepted(viewOf(row, call.actor)) });
-            return row;
-        });
     }
 
     #next(): void {
@@ -352,12 +258,12 @@ class Service implements Tasks {
         this.#running += 1;
         task.update({ state: 'running', started_at: this.#options.clock.now() });
         this.#save();
-        const work = this.#run(task, options).finally(() => {
+        const run = this.#run(task, options).finally(() => {
             this.#running -= 1;
-            this.#works.delete(work);
+            this.#runs.delete(run);
             this.#next();
         });
-        this.#works.add(work);
+        this.#runs.add(run);
     }
 
     async #run(task: LiveTask, options: TaskStart): Promise<void> {
@@ -380,7 +286,10 @@ class Service implements Tasks {
         } catch (error) {
             ending = task.cancelled
                 ? { state: 'cancelled' }
-                : { state: 'failed', error: signal.aborted ? cut : this.#errorOf(task, error) };
+                : {
+                      state: 'failed',
+                      error: signal.aborted ? interrupted : errorOf(task, error, this.#options.log)
+                  };
         }
         await this.#finish(task, ending);
     }
@@ -404,87 +313,37 @@ class Service implements Tasks {
         }
     }
 
-    #errorOf(task: LiveTask, error: unknown): TaskError {
-        if (isFailure(error)) {
-            const { code, reason, message, data } = error;
-            return { code, reason, message, data };
-        }
-        this.#options.log.error('A task failed', { task: task.row.id, kind: task.row.kind, error });
-        return {
-            code: 50000,
-            reason: 'INTERNAL',
-            message: `Something went wrong; the log has it under the task ${task.row.id}`,
-            data: null
-        };
-    }
-
-    /** The first ending counts. It is durable before readers see it, unless it cannot be written. */
+    /** Ends a task once; later calls do nothing. The end is durable before readers see it, unless it cannot be written. */
     async #finish(task: LiveTask, ending: Ending): Promise<void> {
-        const { id, kind, started_at: startedAt } = task.row;
         if (!task.end()) {
             return;
         }
-        const result = ending.state === 'succeeded' ? this.#resultOf(task, ending.result) : null;
-        const error = ending.state === 'failed' ? JSON.stringify(ending.error) : null;
-        const fields = {
-            state: ending.state,
-            finished_at: this.#options.clock.now(),
-            result,
-            error,
-            ...(ending.state === 'succeeded' ? { progress: 1 } : {})
-        };
+        const { id, kind } = task.row;
+        const finishedAt = this.#options.clock.now();
+        const end = { ...rowOf(ending, task, this.#options.log), finished_at: finishedAt };
         try {
-            await this.#options.db.write((tx) =>
-                tx.em.nativeUpdate(
-                    TaskEntity,
-                    { id },
-                    {
-                        state: fields.state,
-                        progress: fields.progress ?? task.row.progress,
-                        startedAt,
-                        finishedAt: fields.finished_at,
-                        result,
-                        error,
-                        log: JSON.stringify(task.log),
-                        version: task.row.version + 1
-                    }
-                )
-            );
-        } catch (failure) {
+            await this.#store.finish(task, end);
+        } catch (error) {
             this.#options.log.error(
-                'The end of a task could not be written; after a restart it will count as cut',
-                { task: id, kind, error: failure }
+                'The end of a task could not be written; after a restart it counts as interrupted',
+                { task: id, kind, error }
             );
         }
-        task.update(fields);
+        task.update(end);
         this.#live.delete(id);
         if (task.lockKey !== null) {
             this.#keys.delete(task.lockKey);
         }
     }
 
-    #resultOf(task: LiveTask, result: unknown): string | null {
-        try {
-            const text = JSON.stringify(result ?? null);
-            if (Buffer.byteLength(text) <= mostResultBytes) {
-                return text;
-            }
-            task.say('The result is larger than 1 MiB and was not kept');
-        } catch (error) {
-            task.say('The result is not plain data and was not kept');
-            this.#options.log.error('The result of a task is not plain data', { task: task.row.id, error });
-        }
-        return null;
-    }
-
-    async #settled(task: LiveTask, ms: number): Promise<void> {
+    async #ended(task: LiveTask, ms: number): Promise<void> {
         const signal = AbortSignal.timeout(ms);
         while (!isOver(task.row.state) && !signal.aborted) {
             await task.after(task.revision, signal);
         }
     }
 
-    /** What runs is written now and then, so that a crash leaves most of its log. */
+    /** Plans a save of the running tasks, so that a crash loses little of their logs. */
     #save(): void {
         if (this.#saver !== null || this.#closed) {
             return;
@@ -501,25 +360,8 @@ class Service implements Tasks {
 
     async #saveAll(): Promise<void> {
         const unsaved = [...this.#live.values()].filter((task) => task.unsaved);
-        if (unsaved.length === 0) {
-            return;
+        if (unsaved.length > 0) {
+            await this.#store.save(unsaved);
         }
-        await this.#options.db.write(async (tx) => {
-            for (const task of unsaved.filter(({ ending }) => !ending)) {
-                const { id, state, progress, started_at: startedAt, version } = task.row;
-                const { revision } = task;
-                await tx.em.nativeUpdate(
-                    TaskEntity,
-                    { id, finishedAt: null },
-                    { state, progress, startedAt, version, log: JSON.stringify(task.log) }
-                );
-                tx.afterCommit(() => task.saved(revision));
-            }
-        });
     }
 }
-
-type Ending =
-    | { readonly state: 'succeeded'; readonly result: unknown }
-    | { readonly state: 'failed'; readonly error: TaskError }
-    | { readonly state: 'cancelled' };

@@ -3,12 +3,7 @@ import * as Lab from '@hapi/lab';
 import type { StreamEvent } from '@portico/sdk';
 
 import { taskEntities, taskMigrations } from '../../../../core/src/features/tasks/entities.ts';
-import {
-    createTasks,
-    type TaskRun,
-    type Tasks,
-    type TaskStart
-} from '../../../../core/src/features/tasks/tasks.ts';
+import { type TaskRun, Tasks, type TaskStart } from '../../../../core/src/features/tasks/tasks.ts';
 import type { Caller } from '../../../../core/src/platform/call.ts';
 import { fail } from '../../../../core/src/platform/errors.ts';
 import { callOf, handClock, openStore, person, type Store } from '../../../support/store.ts';
@@ -43,7 +38,7 @@ function work(): {
     return made;
 }
 
-describe('createTasks', () => {
+describe('Tasks', () => {
     let store: Store;
     let tasks: Tasks;
     const admin = person('admin', ['certificates:write']);
@@ -53,7 +48,7 @@ describe('createTasks', () => {
     const timing = { saveMs: 10, closeMs: 200, cancelMs: 200 };
 
     const open = async (): Promise<void> => {
-        tasks = await createTasks({ db: store.db, log: store.log, clock: handClock(), timing });
+        tasks = await Tasks.open({ db: store.db, log: store.log, clock: handClock(), timing });
     };
     const start = (
         more: Partial<TaskStart> & Pick<TaskStart, 'work'>,

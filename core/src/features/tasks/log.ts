@@ -1,4 +1,4 @@
-/** What a task says while it works: the last lines, each with its number, so that a reader can go on where it was. */
+/** The log of a task: its last lines, each with a number, so that a reader can continue after the last line that it has. */
 
 const mostLines = 1_000;
 const mostCharacters = 128 * 1024;
@@ -7,6 +7,7 @@ const longestLine = 4_096;
 const terminal =
     /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-_])|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
+/** Keeps the last lines, at most 1,000 and at most 128 KiB. */
 export class TaskLog {
     #lines: string[] = [];
     #first: number;
@@ -19,7 +20,7 @@ export class TaskLog {
         this.#characters = lines.reduce((sum, line) => sum + line.length, 0);
     }
 
-    /** Text of several lines becomes as many; sequences for a terminal are left out. The oldest lines go when there are too many. */
+    /** Adds the lines of a text without terminal sequences. The oldest lines are dropped when there are too many. */
     add(text: string): void {
         for (const line of text
             .slice(0, mostCharacters)
@@ -55,7 +56,7 @@ export class TaskLog {
     }
 }
 
-/** Reads what `JSON.stringify` wrote of a log. */
+/** Reads a log that `JSON.stringify` wrote. */
 export function taskLogOf(text: string): TaskLog {
     const { first, lines } = JSON.parse(text) as ReturnType<TaskLog['toJSON']>;
     return new TaskLog(first, lines);

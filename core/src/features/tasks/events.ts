@@ -1,11 +1,11 @@
-/** A task as an event stream: its progress, its log for those who may read it, and its end. */
+/** A task as an event stream: its progress, its log for callers who may read it, and its end. */
 import type { StreamEvent } from '@portico/sdk';
 
 import type { Caller } from '../../platform/call.ts';
+import type { TaskLog } from './log.ts';
 import { isOver, type LiveTask, mayRead, type TaskRow, viewOf } from './task.ts';
-import type { TaskLog } from './task-log.ts';
 
-/** A task that is over, told again. */
+/** The events of a task that is over. */
 export async function* replayTask(
     row: TaskRow,
     log: TaskLog,
@@ -19,7 +19,7 @@ export async function* replayTask(
     yield { event: 'end', data: viewOf(row, caller) };
 }
 
-/** A task as it goes, at the reader's pace: who is slow sees the newest progress, and of the log what is still kept. */
+/** The events of a running task. A slow reader gets the newest progress, and the lines of the log that are still kept. */
 export async function* followTask(
     task: LiveTask,
     caller: Caller,
