@@ -164,7 +164,11 @@ export default typescript.config(
             '@typescript-eslint/no-unused-vars': ['error', UNUSED],
             '@typescript-eslint/naming-convention': [
                 'error',
-                { selector: 'variable', modifiers: ['const', 'global'], format: ['camelCase', 'PascalCase'] },
+                {
+                    selector: 'variable',
+                    modifiers: ['const', 'global'],
+                    format: ['camelCase', 'StrictPascalCase']
+                },
                 { selector: 'interface', format: ['PascalCase'], custom: { regex: '^I[A-Z]', match: false } }
             ],
             '@typescript-eslint/ban-ts-comment': [

@@ -16,77 +16,137 @@ const plants: [what: string, file: string, code: string, rules: string[]][] = [
     [
         'a shell from exec',
         source,
-        "import { exec } from 'node:child_process';\nexport const e = exec;\n",
+        "import { exec } from 'node:child_process';\n/** Planted. */\nexport const e = exec;\n",
         ['no-restricted-imports']
     ],
     [
         'child_process without its prefix',
         source,
-        "import { spawn } from 'child_process';\nexport const s = spawn;\n",
+        "import { spawn } from 'child_process';\n/** Planted. */\nexport const s = spawn;\n",
         ['no-restricted-imports']
     ],
-    ['a shell from an option', source, 'export const options = { shell: true };\n', ['no-restricted-syntax']],
+    [
+        'a shell from an option',
+        source,
+        '/** Planted. */\nexport const options = { shell: true };\n',
+        ['no-restricted-syntax']
+    ],
     [
         'a shell from an option that is computed',
         source,
-        'export const options = (shell: boolean): object => ({ shell });\n',
+        '/** Planted. */\nexport const options = (shell: boolean): object => ({ shell });\n',
         ['no-restricted-syntax']
     ],
     [
         'an unguarded request',
         source,
-        "export const answer = (): Promise<unknown> => fetch('http://10.0.0.1');\n",
+        "/** Planted. */\nexport const answer = (): Promise<unknown> => fetch('http://10.0.0.1');\n",
         ['no-restricted-globals']
     ],
     [
         'a connection past the guarded client',
         source,
-        "import { connect } from 'node:net';\nexport const c = connect;\n",
+        "import { connect } from 'node:net';\n/** Planted. */\nexport const c = connect;\n",
         ['no-restricted-imports']
     ],
     [
         'a request past the guarded client',
         source,
-        "import { request } from 'node:https';\nexport const r = request;\n",
+        "import { request } from 'node:https';\n/** Planted. */\nexport const r = request;\n",
         ['no-restricted-imports']
     ],
     [
         'a whole network module',
         source,
-        "import * as http from 'node:http';\nexport const r = http;\n",
+        "import * as http from 'node:http';\n/** Planted. */\nexport const r = http;\n",
         ['no-restricted-imports']
     ],
     ['a word on the console', source, "console.log('here');\n", ['no-console']],
     [
-        'a promise that nobody waits for',
+        'a promise that no code waits for',
         source,
-        "export function start(): void {\n    Promise.reject(new Error('lost'));\n}\n",
+        "/** Planted. */\nexport function start(): void {\n    Promise.reject(new Error('lost'));\n}\n",
         ['@typescript-eslint/no-floating-promises']
     ],
     [
         'a disabled rule without a reason',
         source,
         "// eslint-disable-next-line no-console\nconsole.log('here');\n",
-        ['portico/explained']
+        ['portico/explained-disable']
     ],
     [
         'a disabled rule that disables nothing',
         source,
-        '// eslint-disable-next-line no-console -- nothing to see\nexport const a = 1;\n',
+        '// eslint-disable-next-line no-console -- nothing to see\n/** Planted. */\nexport const a = 1;\n',
         ['unused']
     ],
-    ['any', source, 'export const a: any = 1;\n', ['@typescript-eslint/no-explicit-any']],
+    ['any', source, '/** Planted. */\nexport const a: any = 1;\n', ['@typescript-eslint/no-explicit-any']],
     [
         'an ignored type error',
         source,
-        '// @ts-ignore\nexport const a: string = 1;\n',
+        '// @ts-ignore\n/** Planted. */\nexport const a: string = 1;\n',
         ['@typescript-eslint/ban-ts-comment']
     ],
     [
         'an interface with a prefix',
         source,
-        'export interface IHost { id: number }\n',
+        '/** Planted. */\nexport interface IHost { id: number }\n',
         ['@typescript-eslint/naming-convention']
+    ],
+    ['an export without a comment', source, 'export const a = 1;\n', ['portico/documented-export']],
+    [
+        'a cast without a reason',
+        source,
+        '/** Planted. */\nexport const a = 1 as unknown as string;\n',
+        ['portico/explained-cast']
+    ],
+    [
+        'a word that the glossary replaces',
+        source,
+        '/** Planted. */\nexport class EngineKeeper {}\n',
+        ['portico/glossary']
+    ],
+    [
+        'a member with such a word',
+        source,
+        '/** Planted. */\nexport interface Plugins { settlePlugin(): void }\n',
+        ['portico/glossary']
+    ],
+    [
+        'a comment that hides who acts',
+        source,
+        '/** For whoever asks. */\nexport const a = 1;\n',
+        ['portico/glossary']
+    ],
+    [
+        'a message that hides who acts',
+        source,
+        "/** Planted. */\nexport const a = 'Somebody holds the lock';\n",
+        ['portico/glossary']
+    ],
+    [
+        'a constant in capitals',
+        source,
+        '/** Planted. */\nexport const LIMIT = 1;\n',
+        ['@typescript-eslint/naming-convention']
+    ],
+    [
+        'a function that fits no screen',
+        source,
+        `/** Planted. */\nexport function tell(): void {\n${'    void 0;\n'.repeat(80)}}\n`,
+        ['max-lines-per-function']
+    ],
+    [
+        'two imports of one module',
+        source,
+        "import type { Stats } from 'node:fs';\nimport { statSync } from 'node:fs';\n/** Planted. */\nexport const a = (path: string): Stats => statSync(path);\n",
+        ['no-duplicate-imports']
+    ],
+    [
+        'imports in another order',
+        source,
+        "import type { Logger } from './log.ts';\nimport type { Stats } from 'node:fs';\n\n/** Planted. */\nexport type Both = Logger | Stats;\n",
+        ['simple-import-sort/imports']
     ],
     [
         'a test that hides the others',
@@ -104,6 +164,16 @@ const plants: [what: string, file: string, code: string, rules: string[]][] = [
 
 const fine: [what: string, file: string, code: string][] = [
     [
+        'a cast with its reason',
+        source,
+        '// The parser has checked the form.\n/** Planted. */\nexport const a = 1 as unknown as string; // checked by the parser\n'
+    ],
+    [
+        'a word that only contains a refused one',
+        source,
+        '/** Planted: settled, outdoor, frameworks. */\nexport const outdoorFrameworks = 1;\n'
+    ],
+    [
         'a program with a list of arguments',
         source,
         "import { spawn } from 'node:child_process';\nspawn('caddy', ['run'], { shell: false });\n"
@@ -113,11 +183,15 @@ const fine: [what: string, file: string, code: string][] = [
         source,
         "// eslint-disable-next-line no-console -- the log is not open yet\nconsole.log('here');\n"
     ],
-    ['a server', source, "import { createServer } from 'node:http';\nexport const s = createServer;\n"],
+    [
+        'a server',
+        source,
+        "import { createServer } from 'node:http';\n/** Planted. */\nexport const s = createServer;\n"
+    ],
     [
         'a connection of the guarded client',
         'core/src/platform/outbound/dial.ts',
-        "import { connect } from 'node:net';\nexport const c = connect;\n"
+        "import { connect } from 'node:net';\n/** Planted. */\nexport const c = connect;\n"
     ],
     ['the console in the command line', 'core/src/main.ts', "console.log('here');\n"]
 ];

@@ -28,8 +28,12 @@ const explainedCast = {
         }
     },
     create: (context) => {
+        const isReason = ({ type, value }) => type === 'Line' || !value.startsWith('*');
         const commented = new Set(
-            context.sourceCode.getAllComments().flatMap(({ loc }) => [loc.start.line, loc.end.line])
+            context.sourceCode
+                .getAllComments()
+                .filter(isReason)
+                .flatMap(({ loc }) => [loc.start.line, loc.end.line])
         );
         const statementOf = (node) =>
             /(Statement|Declaration|Definition)$/.test(node.type) ? node : statementOf(node.parent);
