@@ -1,7 +1,7 @@
 /** What an admin sets. */
 import { type Context, joi, type Value } from '@portico/sdk';
 
-import { isZone } from './schedule.ts';
+import { isZone } from './schedule/schedule.ts';
 
 /** The settings; their descriptions are the documentation. */
 export const settings = joi.object({

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
 import type { Machine } from '../../../extensions/cronjob/src/machine.ts';
-import { createCronjob } from '../../../extensions/cronjob/src/plugin.ts';
+import { createCronjob } from '../../../extensions/cronjob/src/index.ts';
 import type { Manifest } from '../../../registry/src/manifest.ts';
 import { type Asked, createPluginRig, type PluginRig } from '../../support/plugin-host.ts';
 

@@ -1,12 +1,12 @@
 /** Runs: how they ended, what they print, and stopping one. */
 import { type Actor, errors, joi, type Reply, reply, type StreamEvent } from '@portico/sdk';
 
-import { type KeptOutput, type OutputPart, partAt, textOf } from '../output.ts';
-import type { Runs } from '../runs.ts';
+import { type KeptOutput, type OutputPart, partAt, textOf } from '../runs/output.ts';
+import type { Runs } from '../runs/runs.ts';
 import type { Ctx } from '../settings.ts';
-import { findRuns, OutputEntity, RunEntity, type RunRow } from '../store.ts';
-import type { Tasks } from '../tasks.ts';
-import { runSchema, type RunView, runView, seesAll, wholeRunSchema, type WholeRunView } from '../views.ts';
+import { findRuns, OutputEntity, RunEntity, type RunRow } from '../entities.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+import { runSchema, type RunView, runView, seesAll, wholeRunSchema, type WholeRunView } from './views.ts';
 import { idOf, idParams, pageOf, paging } from './paging.ts';
 
 const filters = {

@@ -1,12 +1,12 @@
 /** Tasks, and running one now. */
 import { type Actor, joi, reply } from '@portico/sdk';
 
-import { changedTask, newTask, type TaskInput } from '../input.ts';
-import type { Runs } from '../runs.ts';
+import { changedTask, newTask, type TaskInput } from '../tasks/input.ts';
+import type { Runs } from '../runs/runs.ts';
 import type { Ctx } from '../settings.ts';
-import type { TaskRow } from '../store.ts';
-import type { Seen, Tasks } from '../tasks.ts';
-import { seesAll, taskSchema, type TaskView, taskView, wholeRunSchema } from '../views.ts';
+import type { TaskRow } from '../entities.ts';
+import type { Seen, Tasks } from '../tasks/tasks.ts';
+import { seesAll, taskSchema, type TaskView, taskView, wholeRunSchema } from './views.ts';
 import { idOf, idParams, pageOf, paging } from './paging.ts';
 import { startedRun } from './runs.ts';
 

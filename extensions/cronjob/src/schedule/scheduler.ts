@@ -3,13 +3,13 @@ import type { Notification } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { Alarm } from './alarm.ts';
-import type { Machine } from './machine.ts';
-import { overdueNotice } from './notices.ts';
-import type { Runs, Wanted } from './runs.ts';
+import type { Machine } from '../machine.ts';
+import { overdueNotice } from '../runs/notifications.ts';
+import type { Runs, Wanted } from '../runs/runs.ts';
 import { parseSchedule, type Schedule } from './schedule.ts';
-import type { Ctx } from './settings.ts';
-import { findRuns, findTasks, type RunRow, TaskEntity, type TaskRow } from './store.ts';
-import type { Turns } from './turns.ts';
+import type { Ctx } from '../settings.ts';
+import { findRuns, findTasks, type RunRow, TaskEntity, type TaskRow } from '../entities.ts';
+import type { Turns } from '../mutex.ts';
 
 /** What is later than this was missed. */
 const graceMs = 60_000;

@@ -1,10 +1,10 @@
 /** After a kill: processes that are left are ended, and runs that were cut are written down as that. */
 import { type Ending, markName } from './execution.ts';
-import { endMarked } from './machine.ts';
+import { endMarked } from '../machine.ts';
 import type { Runs } from './runs.ts';
 import { removeScript } from './script.ts';
-import type { Ctx } from './settings.ts';
-import { findRuns, RunEntity } from './store.ts';
+import type { Ctx } from '../settings.ts';
+import { findRuns, RunEntity } from '../entities.ts';
 
 const cut: Ending = {
     state: 'failed',

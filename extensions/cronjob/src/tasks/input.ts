@@ -1,10 +1,10 @@
 /** What people write about a task, and what is wrong with it beyond its shape. */
 import { errors, joi } from '@portico/sdk';
 
-import { type Accounts, runsAsOthers } from './account.ts';
-import { isZone, parseSchedule } from './schedule.ts';
-import { interpreterOf } from './script.ts';
-import type { Missed, NotifyOn, Overlap } from './store.ts';
+import { type Accounts, runsAsOthers } from '../runs/accounts.ts';
+import { isZone, parseSchedule } from '../schedule/schedule.ts';
+import { interpreterOf } from '../runs/script.ts';
+import type { Missed, NotifyOn, Overlap } from '../entities.ts';
 
 /** Stands for a value that is kept and never shown. */
 export interface Mask {

@@ -1,7 +1,7 @@
 /** Accounts of the machine, as its own name service knows them. */
 import { homedir, userInfo } from 'node:os';
 
-import type { Ctx } from './settings.ts';
+import type { Ctx } from '../settings.ts';
 
 /** Whom a task runs as. */
 export interface Account {

@@ -1,7 +1,7 @@
 /** What people are told, and when. Never what a task runs or prints: a channel may lead anywhere. */
 import type { Notification } from '@portico/sdk';
 
-import type { RunRow, TaskRow } from './store.ts';
+import type { RunRow, TaskRow } from '../entities.ts';
 
 /** What one finished run means to people; null for nothing. `wasFailing` is how the task stood before it. */
 export function noticeOf(task: TaskRow, run: RunRow, wasFailing: boolean): Notification | null {

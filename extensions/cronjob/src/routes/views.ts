@@ -1,7 +1,7 @@
 /** Tasks and runs as the API shows them. */
 import { type Actor, joi, type Value } from '@portico/sdk';
 
-import type { NotifyOn, Overlap, RunRow, TaskRow } from './store.ts';
+import type { NotifyOn, Overlap, RunRow, TaskRow } from '../entities.ts';
 
 const time = () => joi.string().isoDate();
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Harness, until } from './harness.ts';
+import { Harness, until } from '../harness.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

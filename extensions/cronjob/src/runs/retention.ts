@@ -1,7 +1,7 @@
 /** Runs that are kept: not more than so many of each task, and not longer than so many days. */
 import type { EntityManager } from '@portico/sdk/db';
 
-import type { Ctx } from './settings.ts';
+import type { Ctx } from '../settings.ts';
 
 const dayMs = 86_400_000;
 /** Removed in one write. */

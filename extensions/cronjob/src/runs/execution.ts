@@ -4,11 +4,11 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 import { type Bytes, type Child, errors, isFailure } from '@portico/sdk';
 
-import { type Account, type Accounts, runsAsOthers } from './account.ts';
-import { failures } from './failures.ts';
+import { type Account, type Accounts, runsAsOthers } from './accounts.ts';
+import { failures } from '../errors.ts';
 import type { Output } from './output.ts';
 import { interpreterOf, type PlacedScript, placeScript } from './script.ts';
-import type { Ctx } from './settings.ts';
+import type { Ctx } from '../settings.ts';
 
 /** What is to be run. */
 export interface Job {

@@ -4,13 +4,13 @@ import { randomUUID } from 'node:crypto';
 import { errors, type Notification } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
-import type { Accounts } from './account.ts';
+import type { Accounts } from './accounts.ts';
 import { type Ending, execute } from './execution.ts';
-import { failures } from './failures.ts';
-import { inTimeNotice, noticeOf } from './notices.ts';
+import { failures } from '../errors.ts';
+import { inTimeNotice, noticeOf } from './notifications.ts';
 import { Output } from './output.ts';
 import { prune } from './retention.ts';
-import type { Ctx } from './settings.ts';
+import type { Ctx } from '../settings.ts';
 import {
     findRuns,
     findTasks,
@@ -19,8 +19,8 @@ import {
     type RunRow,
     type TaskRow,
     type Trigger
-} from './store.ts';
-import type { Turns } from './turns.ts';
+} from '../entities.ts';
+import type { Turns } from '../mutex.ts';
 
 export interface RunsOptions {
     readonly ctx: Ctx;

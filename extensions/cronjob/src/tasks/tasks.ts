@@ -2,15 +2,15 @@
 import { errors } from '@portico/sdk';
 import { type EntityManager, raw } from '@portico/sdk/db';
 
-import type { Accounts } from './account.ts';
+import type { Accounts } from '../runs/accounts.ts';
 import { checkDraft, type Draft, draftOf, type TaskInput } from './input.ts';
-import type { Machine } from './machine.ts';
-import type { Planner } from './planner.ts';
-import type { Runs } from './runs.ts';
-import { machineZone } from './schedule.ts';
-import type { Ctx } from './settings.ts';
-import { findRuns, findTasks, type RunRow, TaskEntity, type TaskRow } from './store.ts';
-import type { Turns } from './turns.ts';
+import type { Machine } from '../machine.ts';
+import type { Planner } from '../schedule/scheduler.ts';
+import type { Runs } from '../runs/runs.ts';
+import { machineZone } from '../schedule/schedule.ts';
+import type { Ctx } from '../settings.ts';
+import { findRuns, findTasks, type RunRow, TaskEntity, type TaskRow } from '../entities.ts';
+import type { Turns } from '../mutex.ts';
 
 export interface TasksOptions {
     readonly ctx: Ctx;

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Output, partAt, textOf } from '../../../extensions/cronjob/src/output.ts';
-import { Harness, until } from './harness.ts';
+import { Output, partAt, textOf } from '../../../../extensions/cronjob/src/runs/output.ts';
+import { Harness, until } from '../harness.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { isZone, parseSchedule } from '../../../extensions/cronjob/src/schedule.ts';
+import { isZone, parseSchedule } from '../../../../extensions/cronjob/src/schedule/schedule.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 
 import { type Files, isFailure } from '@portico/sdk';
 
-import type { Account } from './account.ts';
-import type { Ctx } from './settings.ts';
+import type { Account } from './accounts.ts';
+import type { Ctx } from '../settings.ts';
 
 /** The program that a script asks for. */
 export interface Interpreter {

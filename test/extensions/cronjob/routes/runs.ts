@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { itUnless } from '../../support/skip.ts';
-import { Harness, lives, notRoot, processesWith, until } from './harness.ts';
+import { itUnless } from '../../../support/skip.ts';
+import { Harness, lives, notRoot, processesWith, until } from '../harness.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

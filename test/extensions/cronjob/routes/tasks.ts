@@ -1,9 +1,9 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { entriesOf } from '../../support/plugin-host.ts';
-import { itUnless } from '../../support/skip.ts';
-import { Harness, notRoot } from './harness.ts';
+import { entriesOf } from '../../../support/plugin-host.ts';
+import { itUnless } from '../../../support/skip.ts';
+import { Harness, notRoot } from '../harness.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
