@@ -1,17 +1,22 @@
-/** What the plugin keeps in its own database. Times are milliseconds since 1970. */
+/** The tables of the plugin's own database. Times are milliseconds since 1970. */
 import type { Migration } from '@portico/sdk';
-import { defineEntity, type EntityManager, type InferEntity, p } from '@portico/sdk/db';
+import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 
+/** What happens to a run that is due while an earlier run of its task is not over. */
 export type Overlap = 'skip' | 'queue' | 'allow';
+/** What happens to due times that passed while nothing could run. */
 export type Missed = 'skip' | 'run-once';
+/** Which ends of runs send a notification. */
 export type NotifyOn = 'never' | 'failure' | 'change' | 'always';
+/** What asked for a run. */
 export type Trigger = 'schedule' | 'manual' | 'retry' | 'missed';
+/** Where a run stands; `queued` and `running` are the states that are not final. */
 export type RunState = 'queued' | 'running' | 'succeeded' | 'failed' | 'timeout' | 'stopped' | 'skipped';
 
-/** A row as it is read: an empty column is null, and nothing is undefined. */
+/** A row as it is read: an empty column is null, never undefined. */
 type Row<E> = { -readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
 
-/** A task as people wrote it, and where it stands in time. */
+/** A task as it was written, and when it is due. */
 export const TaskEntity = defineEntity({
     name: 'CronjobTask',
     tableName: 'tasks',
@@ -28,7 +33,7 @@ export const TaskEntity = defineEntity({
         cwd: p.string().nullable(),
         /** JSON object of names and values, sealed as one text. */
         env: p.text().nullable(),
-        /** JSON array: what may be said of `env` without opening it. */
+        /** JSON array: the names in `env`, which may be shown without opening it. */
         envNames: p.text(),
         timeoutSeconds: p.integer().nullable(),
         overlap: p.string().$type<Overlap>(),
@@ -42,23 +47,25 @@ export const TaskEntity = defineEntity({
         updatedAt: p.integer(),
         /** The next time by the clock; null while disabled, and of `@reboot`. */
         dueAt: p.integer().nullable(),
-        /** The boot that `@reboot` has seen. */
+        /** The boot of the machine for which `@reboot` has run. */
         boot: p.string().nullable(),
         retryAt: p.integer().nullable(),
-        /** Which try that will be; the first retry is 2. */
+        /** Number of the next attempt; the first retry is 2. */
         retryAttempt: p.integer(),
-        /** Since when a success is waited for. */
+        /** Since when a success is awaited. */
         awaitedSince: p.integer(),
-        /** When it will be overdue; null when nobody waits, or it is already. */
+        /** When a success will be overdue; null without `deadManSeconds`, and while it is overdue already. */
         deadAt: p.integer().nullable(),
-        /** Since when it is overdue, which was told. */
+        /** Since when a success is overdue; the notification of that was sent. */
         overdueSince: p.integer().nullable(),
-        /** The last run that was not retried failed. */
+        /** Whether the last run that was not retried failed. */
         failing: p.boolean()
     }
 });
+/** A row of `tasks`. */
 export type TaskRow = Row<InferEntity<typeof TaskEntity>>;
 
+/** One run of a task. */
 export const RunEntity = defineEntity({
     name: 'CronjobRun',
     tableName: 'runs',
@@ -79,15 +86,16 @@ export const RunEntity = defineEntity({
         signal: p.string().nullable(),
         reason: p.string().nullable(),
         message: p.string().nullable(),
-        /** Value of the variable by which the processes of this run are known. */
+        /** Value of the environment variable by which the processes of this run are found. */
         mark: p.string(),
-        /** The private file of its script, while there is one. */
+        /** Path of the script's private file, while it exists. */
         scratch: p.string().nullable()
     }
 });
+/** A row of `runs`. */
 export type RunRow = Row<InferEntity<typeof RunEntity>>;
 
-/** What a run printed: its beginning, and its end where something between was left out. */
+/** What a run printed: the beginning in `head`, the end in `tail`; what lay between may have been left out. */
 export const OutputEntity = defineEntity({
     name: 'CronjobOutput',
     tableName: 'outputs',
@@ -95,43 +103,15 @@ export const OutputEntity = defineEntity({
         runId: p.integer().primary(),
         head: p.text(),
         tail: p.text(),
-        /** Bytes in all. */
+        /** Bytes that were printed in all. */
         total: p.integer()
     }
 });
 
-interface Search {
-    readonly limit?: number;
-    /** Default: by ascending ids. */
-    readonly newestFirst?: boolean;
-}
-
-/** Tasks that fit a condition; in a write, what is changed of them is kept. */
-export async function findTasks(
-    em: EntityManager,
-    where: object,
-    { limit, newestFirst = false }: Search = {}
-): Promise<TaskRow[]> {
-    return (await em.find(TaskEntity, where, {
-        orderBy: { id: newestFirst ? 'desc' : 'asc' },
-        ...(limit === undefined ? {} : { limit })
-    })) as unknown as TaskRow[];
-}
-
-/** Runs that fit a condition; in a write, what is changed of them is kept. */
-export async function findRuns(
-    em: EntityManager,
-    where: object,
-    { limit, newestFirst = false }: Search = {}
-): Promise<RunRow[]> {
-    return (await em.find(RunEntity, where, {
-        orderBy: { id: newestFirst ? 'desc' : 'asc' },
-        ...(limit === undefined ? {} : { limit })
-    })) as unknown as RunRow[];
-}
-
+/** The entities of the plugin. */
 export const entities = [TaskEntity, RunEntity, OutputEntity];
 
+/** The migrations of the plugin, in order. A migration that was released never changes. */
 export const migrations: readonly Migration[] = [
     {
         name: '0001-tasks-runs-outputs',

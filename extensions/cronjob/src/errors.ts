@@ -1,7 +1,8 @@
-/** The ways in which only this plugin fails. */
+/** The errors that only this plugin has. */
 import { defineErrors } from '@portico/sdk';
 
-export const failures = defineErrors({
-    NOT_ROOT: { code: 40350, message: 'Only a panel that runs as root runs tasks as {user}' },
-    ENDING: { code: 50350, message: 'The plugin is ending: nothing is started any more' }
+/** The plugin's own error table. */
+export const pluginErrors = defineErrors({
+    NOT_ROOT: { code: 40350, message: 'Only a panel that runs as root can run tasks as {user}' },
+    ENDING: { code: 50350, message: 'The plugin is stopping and starts no more runs' }
 });

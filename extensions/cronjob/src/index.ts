@@ -1,76 +1,42 @@
-/** The plugin, on a machine that tests may replace. */
-import { definePlugin, type Health, type PluginDefinition } from '@portico/sdk';
+/** Runs commands and scripts by the clock. */
+import { definePlugin, type PluginDefinition } from '@portico/sdk';
 
-import { Accounts } from './runs/accounts.ts';
-import { type Machine, machine as real } from './machine.ts';
-import { Planner } from './schedule/scheduler.ts';
-import { recover } from './runs/recovery.ts';
-import { sweep } from './runs/retention.ts';
-import { runRoutes } from './routes/runs.ts';
-import { taskRoutes } from './routes/tasks.ts';
-import { Runs } from './runs/runs.ts';
-import { type Ctx, settings } from './settings.ts';
-import { entities, findTasks, migrations, TaskEntity } from './entities.ts';
-import { Tasks } from './tasks/tasks.ts';
-import { Turns } from './mutex.ts';
+import { entities, migrations } from './entities.ts';
+import { registerHealthChecks } from './health.ts';
+import { type Machine, realMachine } from './machine.ts';
+import { registerRunRoutes } from './routes/runs.ts';
+import { registerTaskRoutes } from './routes/tasks.ts';
+import { recoverRuns } from './runs/recovery.ts';
+import { removeExpiredRuns } from './runs/retention.ts';
+import { createServices } from './services.ts';
+import { settings } from './settings.ts';
 
-/** Makes the definition. */
-export function createCronjob(machine: Machine = real): PluginDefinition {
+/** Defines the plugin on a machine; tests pass one whose clock they set. */
+export function defineCronjob(machine: Machine): PluginDefinition {
     return definePlugin({
         settings,
         entities,
         migrations,
         setup(ctx) {
-            const turns = new Turns();
-            const accounts = new Accounts(ctx);
-            const runs = new Runs({ ctx, accounts, turns, now: machine.now, changed: () => planner.look() });
-            const planner = new Planner({ ctx, machine, turns, runs });
-            const tasks = new Tasks({ ctx, machine, turns, accounts, runs, planner });
-            taskRoutes(ctx, tasks, runs);
-            runRoutes(ctx, tasks, runs);
-            ctx.health('tasks', () => health(ctx));
+            const services = createServices(ctx, machine);
+            const { runs, scheduler } = services;
+            registerTaskRoutes(ctx, services);
+            registerRunRoutes(ctx, services);
+            registerHealthChecks(ctx);
             ctx.onStart(async () => {
-                await recover(ctx, runs, machine.now());
-                await planner.begin();
+                await recoverRuns(ctx, machine.now());
+                await scheduler.start();
                 await ctx.schedule('retention', { everySeconds: 600 }, ({ signal }) =>
-                    sweep(ctx, machine.now(), signal)
+                    removeExpiredRuns(ctx, machine.now(), signal)
                 );
             });
             ctx.onStop(async () => {
-                planner.close();
+                scheduler.close();
                 await runs.close();
             });
         }
     });
 }
 
-async function health(ctx: Ctx): Promise<Health> {
-    const [all, overdue, undue] = await ctx.db.read(
-        async (em) =>
-            [
-                await em.count(TaskEntity, { enabled: true }),
-                await findTasks(em, { overdueSince: { $ne: null } }, { limit: 10 }),
-                await findTasks(em, { enabled: true, dueAt: null })
-            ] as const
-    );
-    const never = undue.filter(({ schedule }) => schedule.toLowerCase() !== '@reboot').slice(0, 10);
-    if (never.length > 0) {
-        return {
-            state: 'degraded',
-            evidence: `These are never due: ${never.map(({ name }) => name).join(', ')}`,
-            remedy: {
-                text: 'Give them a schedule and a time zone that this machine knows',
-                route: '/api/plugins/cronjob/tasks'
-            }
-        };
-    }
-    return overdue.length === 0
-        ? { state: 'ok', evidence: `${all} tasks are enabled` }
-        : {
-              state: 'degraded',
-              evidence: `These have not succeeded in time: ${overdue.map(({ name }) => name).join(', ')}`,
-              remedy: { text: 'See how their last runs ended', route: '/api/plugins/cronjob/runs' }
-          };
-}
-
-export default createCronjob();
+/** The plugin on the machine that it runs on. */
+export default defineCronjob(realMachine);

@@ -1,19 +1,21 @@
-/** What the plugin knows of the machine by itself: its clock, its boots and its processes. Tests turn the clock. */
+/** What the plugin reads from the machine by itself: the clock, the boot id and the list of processes. */
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 
+/** The clock and the boots of a machine. Tests use a double whose clock they set. */
 export interface Machine {
     /** Milliseconds since 1970. */
     readonly now: () => number;
-    /** How often the clock is looked at while nothing is due. */
-    readonly lookMs: number;
-    /** A text of its own for each boot; null where the machine has none. */
+    /** How often the clock is read while nothing is due, in milliseconds. */
+    readonly pollMs: number;
+    /** The id of the current boot; null where the machine has none. */
     readonly boot: () => Promise<string | null>;
 }
 
-export const machine: Machine = {
+/** The machine that the panel runs on. */
+export const realMachine: Machine = {
     now: () => Date.now(),
-    lookMs: 20_000,
+    pollMs: 20_000,
     boot: () =>
         readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
             (text) => text.trim(),
@@ -22,23 +24,26 @@ export const machine: Machine = {
 };
 
 const graceMs = 2_000;
-const pollMs = 20;
+const processPollMs = 20;
 
-/** Ends every process that was started with a variable of such a value. The environment that a process began with cannot be changed by it. Gives how many there were. */
-export async function endMarked(name: string, values: ReadonlySet<string>): Promise<number> {
-    const first = await marked(name, values);
+/**
+ * Ends every process that was started with the environment variable `name` set to one of the values: SIGTERM first, SIGKILL after 2 seconds.
+ * A process cannot change the environment that the kernel shows of its start. Resolves with how many processes were found.
+ */
+export async function endProcessesWith(name: string, values: ReadonlySet<string>): Promise<number> {
+    const first = await processesWith(name, values);
     first.forEach((pid) => signal(pid, 'SIGTERM'));
     const end = performance.now() + graceMs;
     let left = first;
     while (left.length > 0 && performance.now() < end) {
-        await wait(pollMs);
-        left = await marked(name, values);
+        await wait(processPollMs);
+        left = await processesWith(name, values);
     }
     left.forEach((pid) => signal(pid, 'SIGKILL'));
     return first.length;
 }
 
-async function marked(name: string, values: ReadonlySet<string>): Promise<number[]> {
+async function processesWith(name: string, values: ReadonlySet<string>): Promise<number[]> {
     if (values.size === 0) {
         return [];
     }

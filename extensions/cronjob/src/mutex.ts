@@ -1,11 +1,13 @@
-/** One after the other: what decides about runs sees the decision before it. */
-export class Turns {
-    #tail: Promise<unknown> = Promise.resolve();
+/** A lock for asynchronous work within one process. */
 
-    /** Does work when everything before it is done. Never call it within a turn. */
-    take<T>(work: () => Promise<T>): Promise<T> {
-        const turn = this.#tail.then(work);
-        this.#tail = turn.catch(() => undefined);
-        return turn;
+/** Runs work one at a time, in the order in which it was asked for. Work must not call `run` of its own mutex and wait for it. */
+export class Mutex {
+    #last: Promise<unknown> = Promise.resolve();
+
+    /** Runs the work when all earlier work has ended, also when that failed. Settles as the work does. */
+    run<T>(work: () => Promise<T>): Promise<T> {
+        const result = this.#last.then(work);
+        this.#last = result.catch(() => undefined);
+        return result;
     }
 }

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
 import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
+import { defineCronjob } from '../../../extensions/cronjob/src/index.ts';
 import type { Machine } from '../../../extensions/cronjob/src/machine.ts';
-import { createCronjob } from '../../../extensions/cronjob/src/index.ts';
 import type { Manifest } from '../../../registry/src/manifest.ts';
 import { type Asked, createPluginRig, type PluginRig } from '../../support/plugin-host.ts';
 
@@ -53,10 +53,10 @@ export class Harness {
     async begin(settings: object = {}): Promise<void> {
         const machine: Machine = {
             now: () => this.#clock.now(),
-            lookMs: this.at === null ? 20_000 : 20,
+            pollMs: this.at === null ? 20_000 : 20,
             boot: async () => this.boot
         };
-        this.generation = await this.rig.run(createCronjob(machine), {
+        this.generation = await this.rig.run(defineCronjob(machine), {
             name: 'cronjob',
             manifest,
             capabilities: manifest.capabilities ?? {},

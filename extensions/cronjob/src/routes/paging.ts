@@ -1,27 +1,30 @@
-/** Cursors of lists: the id that the page before ended with, which stays right while rows come and go. */
+/** Pages of lists. A cursor is the last id of the page before, which stays valid while rows are added and removed. */
 import { errors, joi } from '@portico/sdk';
 
+/** Path parameters of one resource. */
 export const idParams = joi.object({ id: joi.number().integer().min(1).required() });
 
-/** What pages a list. */
-export const paging = (usual: number) => ({
-    limit: joi.number().integer().min(1).max(500).default(usual),
-    cursor: joi.string().max(100)
-});
+/** Query parameters of a list. */
+export function paging(defaultLimit: number) {
+    return {
+        limit: joi.number().integer().min(1).max(500).default(defaultLimit),
+        cursor: joi.string().max(100)
+    };
+}
 
-/** @throws VALIDATION_FAILED 40001 for what no list gave */
+/** The id in a cursor; null without one. @throws VALIDATION_FAILED 40001 for a cursor that no list gave */
 export function idOf(cursor: string | undefined): number | null {
     if (cursor === undefined) {
         return null;
     }
     const [, id] = /^id:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
     if (id === undefined) {
-        throw errors.invalid([{ path: 'cursor', message: 'cursor is none that a list gave' }]);
+        throw errors.invalid([{ path: 'cursor', message: 'cursor was not given by a list' }]);
     }
     return Number(id);
 }
 
-/** The first `limit` of the rows, and where the next page begins when there are more. */
+/** The first `limit` rows, and the cursor of the next page; null when there are no more rows. */
 export function pageOf<T>(
     rows: readonly T[],
     limit: number,

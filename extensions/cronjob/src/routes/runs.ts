@@ -1,13 +1,22 @@
-/** Runs: how they ended, what they print, and stopping one. */
+/** Routes of runs: their history, their output, and stopping one. */
 import { type Actor, errors, joi, type Reply, reply, type StreamEvent } from '@portico/sdk';
 
+import { OutputEntity, RunEntity, type RunRow } from '../entities.ts';
+import { findRuns } from '../queries.ts';
 import { type KeptOutput, type OutputPart, partAt, textOf } from '../runs/output.ts';
 import type { Runs } from '../runs/runs.ts';
+import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
-import { findRuns, OutputEntity, RunEntity, type RunRow } from '../entities.ts';
 import type { Tasks } from '../tasks/tasks.ts';
-import { runSchema, type RunView, runView, seesAll, wholeRunSchema, type WholeRunView } from './views.ts';
 import { idOf, idParams, pageOf, paging } from './paging.ts';
+import {
+    canSeeOutput,
+    runSchema,
+    type RunView,
+    runView,
+    wholeRunSchema,
+    type WholeRunView
+} from './views.ts';
 
 const filters = {
     ...paging(50),
@@ -16,16 +25,23 @@ const filters = {
     from: joi.string().isoDate(),
     to: joi.string().isoDate()
 };
-type Filters = {
+interface Filters {
     readonly limit: number;
     readonly cursor?: string | undefined;
     readonly state?: string | undefined;
     readonly trigger?: string | undefined;
     readonly from?: string | undefined;
     readonly to?: string | undefined;
-};
+}
 
-export function runRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
+/** Registers the routes below `/runs`, and the runs of one task. */
+export function registerRunRoutes(ctx: Ctx, { runs, tasks }: Services): void {
+    registerHistory(ctx, tasks);
+    registerRun(ctx, runs);
+    registerOutputStream(ctx, runs);
+}
+
+function registerHistory(ctx: Ctx, tasks: Tasks): void {
     ctx.route({
         method: 'GET',
         path: '/tasks/{id}/runs',
@@ -34,10 +50,10 @@ export function runRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
         summary: 'Runs of a task',
         returns: joi.array().items(runSchema),
         validate: { params: idParams, query: joi.object(filters) },
-        description: 'Newest first; `from` and `to` bound when they were made.',
+        description: 'Newest first; `from` and `to` bound when they were created.',
         async handler({ params, query, actor }) {
             await tasks.get(params.id);
-            return list(ctx, query as Filters, params.id, actor);
+            return list(ctx, query, params.id, actor);
         }
     });
     ctx.route({
@@ -47,11 +63,13 @@ export function runRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
         access: 'read',
         summary: 'Runs of all tasks',
         returns: joi.array().items(runSchema),
-        description: 'Newest first; `from` and `to` bound when they were made.',
+        description: 'Newest first; `from` and `to` bound when they were created.',
         validate: { query: joi.object({ ...filters, taskId: joi.number().integer().min(1) }) },
-        handler: ({ query, actor }) =>
-            list(ctx, query as Filters, (query as { taskId?: number }).taskId ?? null, actor)
+        handler: ({ query, actor }) => list(ctx, query, query.taskId ?? null, actor)
     });
+}
+
+function registerRun(ctx: Ctx, runs: Runs): void {
     ctx.route({
         method: 'GET',
         path: '/runs/{id}',
@@ -60,7 +78,7 @@ export function runRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
         summary: 'One run',
         returns: wholeRunSchema,
         validate: { params: idParams },
-        handler: async ({ params, actor }) => whole(ctx, runs, await findRun(ctx, params.id), actor)
+        handler: async ({ params, actor }) => wholeView(ctx, runs, await getRun(ctx, params.id), actor)
     });
     ctx.route({
         method: 'DELETE',
@@ -72,13 +90,16 @@ export function runRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
         audit: { action: 'stop', resource: 'run' },
         validate: { params: idParams },
         description:
-            'Its processes are asked to end, and made to after 2 seconds; the answer is the run after that. One that is over stays as it is.',
+            'Its processes are asked to end, and killed after 2 seconds; the answer is the run after that. A finished run stays as it is.',
         async handler({ params, actor, audit }) {
             audit({ resourceId: params.id });
             await runs.stop(params.id);
-            return whole(ctx, runs, await findRun(ctx, params.id), actor);
+            return wholeView(ctx, runs, await getRun(ctx, params.id), actor);
         }
     });
+}
+
+function registerOutputStream(ctx: Ctx, runs: Runs): void {
     ctx.stream({
         path: '/runs/{id}/output',
         id: 'output',
@@ -88,27 +109,21 @@ export function runRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
         description:
             'Events `output` with `{ text }`, whose id is how many bytes came so far; `{ leftOut }` says how many bytes were not kept before it. At the end `end` with the run. `Last-Event-ID` continues.',
         async handler({ params, lastEventId, signal, actor }) {
-            await findRun(ctx, params.id);
-            return watch(
-                ctx,
-                runs,
-                params.id,
-                lastEventId !== null && /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : 0,
-                signal,
-                actor
-            );
+            await getRun(ctx, params.id);
+            const offset = lastEventId !== null && /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : 0;
+            return watch(ctx, runs, params.id, offset, signal, actor);
         }
     });
 }
 
-/** 202 with a run that was just made. */
-export async function startedRun(
+/** Answers 202 with a run that was just created. */
+export async function acceptedRun(
     ctx: Ctx,
     runs: Runs,
     run: RunRow,
     actor: Actor
 ): Promise<Reply<WholeRunView>> {
-    return reply.accepted(await whole(ctx, runs, run, actor), {
+    return reply.accepted(await wholeView(ctx, runs, run, actor), {
         headers: { location: `/api/plugins/${ctx.name}/runs/${run.id}` },
         version: run.version
     });
@@ -141,12 +156,13 @@ async function list(
     }));
     const page = pageOf(rows, limit, ({ id }) => id);
     return reply.list(
-        page.rows.map((run) => runView(run, seesAll(actor))),
+        page.rows.map((run) => runView(run, canSeeOutput(actor))),
         { total, next: page.next }
     );
 }
 
-async function findRun(ctx: Ctx, id: number): Promise<RunRow> {
+/** @throws NOT_FOUND 40400 */
+async function getRun(ctx: Ctx, id: number): Promise<RunRow> {
     const [run] = await ctx.db.read((em) => findRuns(em, { id }));
     if (run === undefined) {
         throw errors.notFound('There is no run of that id');
@@ -154,20 +170,23 @@ async function findRun(ctx: Ctx, id: number): Promise<RunRow> {
     return run;
 }
 
-async function whole(ctx: Ctx, runs: Runs, run: RunRow, actor: Actor): Promise<WholeRunView> {
-    if (!seesAll(actor)) {
+/** A run with its output, for an actor who may see that. */
+async function wholeView(ctx: Ctx, runs: Runs, run: RunRow, actor: Actor): Promise<WholeRunView> {
+    if (!canSeeOutput(actor)) {
         return runView(run, false);
     }
-    const { text, truncated } = textOf(runs.outputOf(run.id)?.kept() ?? (await kept(ctx, run.id)));
+    const { text, truncated } = textOf(runs.outputOf(run.id)?.kept() ?? (await storedOutput(ctx, run.id)));
     return { ...runView(run, true), output: text, truncated };
 }
 
-async function kept(ctx: Ctx, runId: number): Promise<KeptOutput> {
+/** The output in the database; empty for a run that printed nothing. */
+async function storedOutput(ctx: Ctx, runId: number): Promise<KeptOutput> {
     return (
         (await ctx.db.read((em) => em.findOne(OutputEntity, { runId }))) ?? { head: '', tail: '', total: 0 }
     );
 }
 
+/** Yields the events of a run's output from `offset` on, until the run has ended or `signal` aborts. */
 async function* watch(
     ctx: Ctx,
     runs: Runs,
@@ -177,28 +196,32 @@ async function* watch(
     actor: Actor
 ): AsyncGenerator<StreamEvent> {
     let at = offset;
-    const left = new Promise<void>((resolve) =>
+    const aborted = new Promise<void>((resolve) =>
         signal.addEventListener('abort', () => resolve(), { once: true })
     );
     for (;;) {
-        // Asked for before the look: what happens in between is not missed. A run that waits has no output yet, and that of one which is over is in the database.
-        const { moved } = runs;
-        const run = await findRun(ctx, id);
+        // Taken before the run is read, so that no change in between is missed.
+        const { change } = runs;
+        const run = await getRun(ctx, id);
         const output = runs.outputOf(id);
         if (output !== null) {
             for await (const part of output.from(at, signal)) {
                 at = part.end;
-                yield event(part);
+                yield outputEvent(part);
             }
         } else if (run.finishedAt === null) {
-            await Promise.race([moved, left]);
+            await Promise.race([change, aborted]);
         } else {
-            const rest = await kept(ctx, id);
-            for (let part = partAt(rest, at); part !== null; part = partAt(rest, at)) {
+            const stored = await storedOutput(ctx, id);
+            for (let part = partAt(stored, at); part !== null; part = partAt(stored, at)) {
                 at = part.end;
-                yield event(part);
+                yield outputEvent(part);
             }
-            yield { event: 'end', id: String(Math.max(at, rest.total)), data: runView(run, seesAll(actor)) };
+            yield {
+                event: 'end',
+                id: String(Math.max(at, stored.total)),
+                data: runView(run, canSeeOutput(actor))
+            };
             return;
         }
         if (signal.aborted) {
@@ -207,6 +230,6 @@ async function* watch(
     }
 }
 
-function event({ text, end, leftOut }: OutputPart): StreamEvent {
+function outputEvent({ text, end, leftOut }: OutputPart): StreamEvent {
     return { event: 'output', id: String(end), data: leftOut > 0 ? { text, leftOut } : { text } };
 }

@@ -1,17 +1,25 @@
-/** Tasks, and running one now. */
+/** Routes of tasks, and of running one by hand. */
 import { type Actor, joi, reply } from '@portico/sdk';
 
-import { changedTask, newTask, type TaskInput } from '../tasks/input.ts';
-import type { Runs } from '../runs/runs.ts';
-import type { Ctx } from '../settings.ts';
 import type { TaskRow } from '../entities.ts';
-import type { Seen, Tasks } from '../tasks/tasks.ts';
-import { seesAll, taskSchema, type TaskView, taskView, wholeRunSchema } from './views.ts';
+import type { Runs } from '../runs/runs.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
+import { changedTask, newTask, type TaskInput } from '../tasks/input.ts';
+import type { Tasks, TaskWithRun } from '../tasks/tasks.ts';
 import { idOf, idParams, pageOf, paging } from './paging.ts';
-import { startedRun } from './runs.ts';
+import { acceptedRun } from './runs.ts';
+import { canSeeOutput, taskSchema, type TaskView, taskView, wholeRunSchema } from './views.ts';
 
-export function taskRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
-    const view = ({ task, lastRun }: Seen, actor: Actor): TaskView => taskView(task, lastRun, seesAll(actor));
+/** Registers the routes below `/tasks`, except the runs of a task. */
+export function registerTaskRoutes(ctx: Ctx, { tasks, runs }: Services): void {
+    registerReads(ctx, tasks);
+    registerCreation(ctx, tasks);
+    registerChanges(ctx, tasks);
+    registerRunNow(ctx, runs);
+}
+
+function registerReads(ctx: Ctx, tasks: Tasks): void {
     ctx.route({
         method: 'GET',
         path: '/tasks',
@@ -30,24 +38,9 @@ export function taskRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
             });
             const page = pageOf(rows, query.limit, ({ task }) => task.id);
             return reply.list(
-                page.rows.map((seen) => view(seen, actor)),
+                page.rows.map((found) => viewOf(found, actor)),
                 { total, next: page.next }
             );
-        }
-    });
-    ctx.route({
-        method: 'POST',
-        path: '/tasks',
-        id: 'createTask',
-        access: 'write',
-        summary: 'Make a task',
-        returns: taskSchema,
-        audit: { action: 'create', resource: 'task' },
-        validate: { payload: newTask },
-        async handler({ payload, actor, audit }) {
-            const seen = await tasks.create(payload as TaskInput);
-            audit({ resourceId: seen.task.id, after: record(seen.task) });
-            return reply.created(`/api/plugins/${ctx.name}/tasks/${seen.task.id}`, view(seen, actor));
         }
     });
     ctx.route({
@@ -58,8 +51,29 @@ export function taskRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
         summary: 'One task',
         returns: taskSchema,
         validate: { params: idParams },
-        handler: async ({ params, actor }) => view(await tasks.get(params.id), actor)
+        handler: async ({ params, actor }) => viewOf(await tasks.get(params.id), actor)
     });
+}
+
+function registerCreation(ctx: Ctx, tasks: Tasks): void {
+    ctx.route({
+        method: 'POST',
+        path: '/tasks',
+        id: 'createTask',
+        access: 'write',
+        summary: 'Make a task',
+        returns: taskSchema,
+        audit: { action: 'create', resource: 'task' },
+        validate: { payload: newTask },
+        async handler({ payload, actor, audit }) {
+            const found = await tasks.create(payload as TaskInput);
+            audit({ resourceId: found.task.id, after: auditRecord(found.task) });
+            return reply.created(`/api/plugins/${ctx.name}/tasks/${found.task.id}`, viewOf(found, actor));
+        }
+    });
+}
+
+function registerChanges(ctx: Ctx, tasks: Tasks): void {
     ctx.route({
         method: 'PUT',
         path: '/tasks/{id}',
@@ -70,12 +84,12 @@ export function taskRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
         audit: { action: 'update', resource: 'task' },
         validate: { params: idParams, payload: changedTask },
         description:
-            'What is not sent stays; null goes back to the default. What runs goes on as it was begun.',
+            'What is not sent stays; null goes back to the default. What runs goes on as it was started.',
         async handler({ params, payload, actor, ifMatch, audit }) {
             audit({ resourceId: params.id });
             const { before, after } = await tasks.update(params.id, payload as TaskInput, ifMatch);
-            audit({ before: record(before.task), after: record(after.task, before.task) });
-            return view(after, actor);
+            audit({ before: auditRecord(before.task), after: auditRecord(after.task, before.task) });
+            return viewOf(after, actor);
         }
     });
     ctx.route({
@@ -90,10 +104,13 @@ export function taskRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
         description: 'What runs of it is ended, and its runs go with it.',
         async handler({ params, ifMatch, audit }) {
             const { task } = await tasks.remove(params.id, ifMatch);
-            audit({ resourceId: params.id, before: record(task) });
+            audit({ resourceId: params.id, before: auditRecord(task) });
             return null;
         }
     });
+}
+
+function registerRunNow(ctx: Ctx, runs: Runs): void {
     ctx.route({
         method: 'POST',
         path: '/tasks/{id}/run',
@@ -109,13 +126,17 @@ export function taskRoutes(ctx: Ctx, tasks: Tasks, runs: Runs): void {
             audit({ resourceId: params.id });
             const run = await runs.start(params.id);
             audit({ after: { run: run.id, state: run.state } });
-            return startedRun(ctx, runs, run, actor);
+            return acceptedRun(ctx, runs, run, actor);
         }
     });
 }
 
-/** A task for the audit log, which people read who may not see what tasks run: that is only said to have changed. */
-function record(task: TaskRow, before?: TaskRow): object {
+function viewOf({ task, lastRun }: TaskWithRun, actor: Actor): TaskView {
+    return taskView(task, lastRun, canSeeOutput(actor));
+}
+
+/** A task for the audit log. Some of its readers may not see what tasks run, so the record only says whether that changed. */
+function auditRecord(task: TaskRow, before?: TaskRow): object {
     const {
         name,
         schedule,

@@ -1,4 +1,4 @@
-/** Tasks and runs as the API shows them. */
+/** Tasks and runs as the API answers them. */
 import { type Actor, joi, type Value } from '@portico/sdk';
 
 import type { NotifyOn, Overlap, RunRow, TaskRow } from '../entities.ts';
@@ -35,9 +35,12 @@ export const wholeRunSchema = joi.object({
     output: joi.string().allow('').description('Only with the permission `output`'),
     truncated: joi.boolean().description('Some of the output was left out; only with the permission `output`')
 });
+/** A run as the API answers it. */
 export type RunView = Value<typeof runSchema>;
+/** One run with its output. */
 export type WholeRunView = Value<typeof wholeRunSchema>;
 
+/** A task as the API answers it. */
 export const taskSchema = joi.object({
     id: joi.number().integer().required(),
     version: joi.number().integer().required(),
@@ -76,13 +79,16 @@ export const taskSchema = joi.object({
     createdAt: time().required(),
     updatedAt: time().required()
 });
+/** A task as the API answers it. */
 export type TaskView = Value<typeof taskSchema>;
 
-/** Who may see what tasks run and print. */
-export const seesAll = (actor: Actor): boolean => actor.can('output');
+/** Tells whether the actor may see what tasks run and print. */
+export function canSeeOutput(actor: Actor): boolean {
+    return actor.can('output');
+}
 
-/** A run. `seesAll`: with what may tell of the task's command. */
-export function runView(run: RunRow, seesAll: boolean): RunView {
+/** The answer for a run. `withOutput`: with `message`, which may show parts of the command. */
+export function runView(run: RunRow, withOutput: boolean): RunView {
     const { id, version, taskId, trigger, state, attempt, times, exitCode, signal, reason, message } = run;
     return {
         id,
@@ -99,12 +105,12 @@ export function runView(run: RunRow, seesAll: boolean): RunView {
         exitCode,
         signal,
         reason,
-        ...(seesAll ? { message } : {})
+        ...(withOutput ? { message } : {})
     };
 }
 
-/** A task. `seesAll`: with what it runs. */
-export function taskView(task: TaskRow, lastRun: RunRow | null, seesAll: boolean): TaskView {
+/** The answer for a task. `withOutput`: with command, script and the names in `env`. */
+export function taskView(task: TaskRow, lastRun: RunRow | null, withOutput: boolean): TaskView {
     const {
         id,
         version,
@@ -127,7 +133,7 @@ export function taskView(task: TaskRow, lastRun: RunRow | null, seesAll: boolean
         name,
         schedule,
         timezone,
-        ...(seesAll
+        ...(withOutput
             ? {
                   command: task.command === null ? null : (JSON.parse(task.command) as string[]),
                   script: task.script,
@@ -147,7 +153,7 @@ export function taskView(task: TaskRow, lastRun: RunRow | null, seesAll: boolean
         nextRunAt: iso(task.dueAt),
         retryAt: iso(task.retryAt),
         overdueSince: iso(task.overdueSince),
-        lastRun: lastRun === null ? null : runView(lastRun, seesAll),
+        lastRun: lastRun === null ? null : runView(lastRun, withOutput),
         createdAt: new Date(task.createdAt).toISOString(),
         updatedAt: new Date(task.updatedAt).toISOString()
     };

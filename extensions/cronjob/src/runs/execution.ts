@@ -1,16 +1,17 @@
-/** One run of one program, from its account and its file to its exit code. */
+/** Executes one run: finds the account, places the script, runs the program and reports how it ended. */
 import { stat } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { type Bytes, type Child, errors, isFailure } from '@portico/sdk';
+import { type Child, errors, type Exit, isFailure } from '@portico/sdk';
 
-import { type Account, type Accounts, runsAsOthers } from './accounts.ts';
-import { failures } from '../errors.ts';
-import type { Output } from './output.ts';
-import { interpreterOf, type PlacedScript, placeScript } from './script.ts';
+import { pluginErrors } from '../errors.ts';
 import type { Ctx } from '../settings.ts';
+import { type Account, type Accounts, canRunAsOthers } from './accounts.ts';
+import type { Output } from './output.ts';
+import { OutputReader } from './output-reader.ts';
+import { interpreterOf, type PlacedScript, placeScript } from './script.ts';
 
-/** What is to be run. */
+/** What one run executes. */
 export interface Job {
     readonly runId: number;
     readonly taskId: number;
@@ -18,51 +19,54 @@ export interface Job {
     readonly script: string | null;
     readonly user: string | null;
     readonly cwd: string | null;
-    /** Sealed. */
+    /** JSON object of names and values, sealed. */
     readonly env: string | null;
     readonly timeoutSeconds: number | null;
+    /** Value of {@link markVariable} in this run's processes. */
     readonly mark: string;
 }
 
-/** How it ended. */
-export interface Ending {
+/** How a run ended. */
+export interface RunResult {
     readonly state: 'succeeded' | 'failed' | 'timeout' | 'stopped';
     readonly exitCode: number | null;
-    /** The signal that ended it. */
+    /** Name of the signal that ended it. */
     readonly signal: string | null;
     readonly reason: string | null;
     readonly message: string | null;
 }
 
-/** Name of the variable by which the processes of a run are found again after the panel was killed. */
-export const markName = 'CRONJOB_MARK';
+/** Environment variable by which the processes of a run are found after the panel was killed. */
+export const markVariable = 'CRONJOB_MARK';
 
-/** How long pipes may stay open when everybody who wrote into them has ended. */
+/** How long the output pipes may stay open after all processes of the run have ended. */
 const pipeGraceMs = 2_000;
 
+/** What an execution needs beside its job. */
 export interface ExecutionOptions {
     readonly ctx: Ctx;
     readonly accounts: Accounts;
     readonly output: Output;
-    /** Ends the run with all of its processes. */
+    /** Its abort ends the run with all of its processes. */
     readonly signal: AbortSignal;
-    /** Hears the path of a script's file before there is one. */
-    placed(path: string): Promise<void>;
+    /** Is called with the path of the script's file before the file is created. */
+    onScriptPath(path: string): Promise<void>;
 }
 
-/** Runs it. Whatever goes wrong is an ending, too: nothing is thrown. */
-export async function execute(job: Job, options: ExecutionOptions): Promise<Ending> {
+/** Executes a job. Never throws: a failure to begin is a result too. */
+export async function execute(job: Job, options: ExecutionOptions): Promise<RunResult> {
     let script: PlacedScript | null = null;
     try {
-        const account = await accountOf(job.user, options.accounts);
+        const account = await findAccount(job.user, options.accounts);
         options.signal.throwIfAborted();
         if (job.script !== null) {
-            script = await placeScript(options.ctx, job.script, account, options.placed);
+            script = await placeScript(options.ctx, job.script, account, options.onScriptPath);
         }
-        const { file, args } = programOf(job, script);
-        return await run(job, file, args, account, options);
+        return await run(job, programOf(job, script), account, options);
     } catch (error) {
-        return options.signal.aborted ? { ...nothing, state: 'stopped' } : failed(error, options.ctx, job);
+        return options.signal.aborted
+            ? { ...emptyResult, state: 'stopped' }
+            : failureResult(error, options.ctx, job);
     } finally {
         await script?.remove().catch((error: unknown) =>
             options.ctx.log.warn('The file of a script could not be removed', {
@@ -73,23 +77,25 @@ export async function execute(job: Job, options: ExecutionOptions): Promise<Endi
     }
 }
 
-const nothing = { exitCode: null, signal: null, reason: null, message: null } as const;
+interface Program {
+    readonly file: string;
+    readonly args: readonly string[];
+}
 
-async function accountOf(user: string | null, accounts: Accounts): Promise<Account> {
+const emptyResult = { exitCode: null, signal: null, reason: null, message: null } as const;
+
+async function findAccount(user: string | null, accounts: Accounts): Promise<Account> {
     const account = await accounts.find(user);
     if (account === null) {
         throw errors.notFound(`This machine has no account ${user ?? ''}`);
     }
-    if (!account.own && !runsAsOthers()) {
-        throw failures.NOT_ROOT({ user: account.name });
+    if (!account.own && !canRunAsOthers()) {
+        throw pluginErrors.NOT_ROOT({ user: account.name });
     }
     return account;
 }
 
-function programOf(
-    { command, script: text }: Job,
-    script: PlacedScript | null
-): { readonly file: string; readonly args: readonly string[] } {
+function programOf({ command, script: text }: Job, script: PlacedScript | null): Program {
     if (text !== null && script !== null) {
         const { file, args } = interpreterOf(text);
         return { file, args: [...args, script.path] };
@@ -100,15 +106,32 @@ function programOf(
 
 async function run(
     job: Job,
-    file: string,
-    args: readonly string[],
+    program: Program,
     account: Account,
     { ctx, output, signal }: ExecutionOptions
-): Promise<Ending> {
+): Promise<RunResult> {
+    const child = await spawn(ctx, job, program, account, signal);
+    const readers = [new OutputReader(child.stdout, output), new OutputReader(child.stderr, output)];
+    child.stdin.close().catch(() => undefined);
+    const exit = await child.exited;
+    // Read before the clean-up: a stop that is asked for after the program has ended did not stop it.
+    const stopped = signal.aborted;
+    const leftover = await endRemaining(child);
+    await closeReaders(readers);
+    return resultOf(job, exit, stopped, leftover);
+}
+
+async function spawn(
+    ctx: Ctx,
+    job: Job,
+    { file, args }: Program,
+    account: Account,
+    signal: AbortSignal
+): Promise<Child> {
     const env =
         job.env === null ? {} : (JSON.parse(await ctx.secrets.open(job.env)) as Record<string, string>);
-    const child = await ctx.spawn(file, args, {
-        cwd: job.cwd ?? (await homeOf(account)),
+    return ctx.spawn(file, args, {
+        cwd: job.cwd ?? (await findHome(account)),
         env: {
             HOME: account.home,
             USER: account.name,
@@ -117,54 +140,47 @@ async function run(
             CRONJOB_TASK: String(job.taskId),
             CRONJOB_RUN: String(job.runId),
             ...env,
-            [markName]: job.mark
+            [markVariable]: job.mark
         },
         signal,
         ...(job.user === null ? {} : { user: job.user }),
         ...(job.timeoutSeconds === null ? {} : { timeoutSeconds: job.timeoutSeconds })
     });
-    const pumps = [pump(child.stdout, output), pump(child.stderr, output)];
-    child.stdin.close().catch(() => undefined);
-    const exit = await child.exited;
-    // What is asked of a program that has ended already did not stop it.
-    const stopped = signal.aborted;
-    const stuck = await ended(child);
-    const read = new AbortController();
-    await Promise.race([
-        Promise.all(pumps.map(({ done }) => done)),
-        wait(pipeGraceMs, undefined, { ref: false, signal: read.signal }).catch(() => undefined)
-    ]);
-    read.abort();
-    await Promise.all(pumps.map(({ stop }) => stop()));
-    const how = {
+}
+
+/** `leftover` says which processes could not be ended, and is null when all were. */
+function resultOf(job: Job, exit: Exit, stopped: boolean, leftover: string | null): RunResult {
+    const common = {
         exitCode: exit.code,
         signal: exit.signal,
-        reason: stuck === null ? null : 'DOES_NOT_END',
-        message: stuck
+        reason: leftover === null ? null : 'DOES_NOT_END',
+        message: leftover
     };
     if (exit.timedOut) {
         return {
-            ...how,
+            ...common,
             state: 'timeout',
-            reason: how.reason ?? 'TIMEOUT',
+            reason: common.reason ?? 'TIMEOUT',
             message:
-                stuck ??
-                `It took longer than ${job.timeoutSeconds ?? 0} s, and was ended with everything that it had started`
+                leftover ??
+                `It took longer than ${job.timeoutSeconds ?? 0} s, and was ended with all processes that it had started`
         };
     }
     if (stopped) {
-        return { ...how, state: 'stopped' };
+        return { ...common, state: 'stopped' };
     }
-    const state = exit.code === 0 ? 'succeeded' : 'failed';
+    if (exit.code === 0) {
+        return { ...common, state: 'succeeded' };
+    }
     return {
-        ...how,
-        state,
-        reason: how.reason ?? (state === 'succeeded' ? null : exit.code === null ? 'SIGNAL' : 'EXIT_CODE')
+        ...common,
+        state: 'failed',
+        reason: common.reason ?? (exit.code === null ? 'SIGNAL' : 'EXIT_CODE')
     };
 }
 
-/** Ends what the program left behind; what cannot be ended is said. */
-async function ended(child: Child): Promise<string | null> {
+/** Ends the processes that the program left behind. Resolves with a message when some cannot be ended. */
+async function endRemaining(child: Child): Promise<string | null> {
     try {
         await child[Symbol.asyncDispose]();
         return null;
@@ -173,48 +189,37 @@ async function ended(child: Child): Promise<string | null> {
     }
 }
 
-/** Accounts of services often name a home that is not there. */
-async function homeOf({ home }: Account): Promise<string> {
-    const there = await stat(home).then(
+/** The home of the account, or `/` where it does not exist, as with many service accounts. */
+async function findHome({ home }: Account): Promise<string> {
+    const isFolder = await stat(home).then(
         (found) => found.isDirectory(),
         () => false
     );
-    return there ? home : '/';
+    return isFolder ? home : '/';
 }
 
-function pump(stream: Bytes, output: Output): { readonly done: Promise<void>; stop(): Promise<void> } {
-    const reader = stream.getReader();
-    const decoder = new TextDecoder();
-    const done = (async () => {
-        try {
-            for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-                output.add(decoder.decode(chunk.value, { stream: true }));
-            }
-        } catch {
-            // The pipe broke: nothing comes any more.
-        }
-        output.add(decoder.decode());
-    })();
-    return {
-        done,
-        async stop() {
-            await reader.cancel().catch(() => undefined);
-            await done;
-        }
-    };
+/** Waits until the pipes have ended, but not longer than {@link pipeGraceMs}, and closes them. */
+async function closeReaders(readers: readonly OutputReader[]): Promise<void> {
+    const ended = new AbortController();
+    await Promise.race([
+        Promise.all(readers.map(({ done }) => done)),
+        wait(pipeGraceMs, undefined, { ref: false, signal: ended.signal }).catch(() => undefined)
+    ]);
+    ended.abort();
+    await Promise.all(readers.map((reader) => reader.close()));
 }
 
-function failed(error: unknown, ctx: Ctx, { runId }: Job): Ending {
+function failureResult(error: unknown, ctx: Ctx, { runId }: Job): RunResult {
     if (isFailure(error)) {
-        return { ...nothing, state: 'failed', reason: error.reason, message: error.message };
+        return { ...emptyResult, state: 'failed', reason: error.reason, message: error.message };
     }
     const { code, message } = error as NodeJS.ErrnoException;
     if (typeof code === 'string') {
-        return { ...nothing, state: 'failed', reason: code, message: `The system refused: ${message}` };
+        return { ...emptyResult, state: 'failed', reason: code, message: `The system refused: ${message}` };
     }
     ctx.log.error('A run could not be started', { run: runId, error: String(error) });
     return {
-        ...nothing,
+        ...emptyResult,
         state: 'failed',
         reason: 'INTERNAL',
         message: 'It could not be started; the log says why'

@@ -1,10 +1,23 @@
-/** What people are told, and when. Never what a task runs or prints: a channel may lead anywhere. */
+/** The texts of notifications. They never contain what a task runs or prints, because a channel may lead anywhere. */
 import type { Notification } from '@portico/sdk';
 
 import type { RunRow, TaskRow } from '../entities.ts';
+import type { Ctx } from '../settings.ts';
 
-/** What one finished run means to people; null for nothing. `wasFailing` is how the task stood before it. */
-export function noticeOf(task: TaskRow, run: RunRow, wasFailing: boolean): Notification | null {
+/** Sends notifications. A failure is only logged: it is not the task's fault. */
+export async function sendNotifications(ctx: Ctx, notifications: readonly Notification[]): Promise<void> {
+    for (const notification of notifications) {
+        await ctx.notify(notification).catch((error: unknown) =>
+            ctx.log.warn('A notification could not be sent', {
+                event: notification.event,
+                error: String(error)
+            })
+        );
+    }
+}
+
+/** The notification of a finished run by the task's `notifyOn`; null for none. `wasFailing` is the task's state before the run. */
+export function notificationOf(task: TaskRow, run: RunRow, wasFailing: boolean): Notification | null {
     const { name, notifyOn } = task;
     const succeeded = run.state === 'succeeded';
     const wanted =
@@ -19,7 +32,7 @@ export function noticeOf(task: TaskRow, run: RunRow, wasFailing: boolean): Notif
             event: 'task-failed',
             severity: 'error',
             title: `The task ${name} failed`,
-            text: `Run ${run.id}${run.attempt > 1 ? `, try ${run.attempt},` : ''} ${howOf(run)}.`
+            text: `Run ${run.id}${run.attempt > 1 ? `, try ${run.attempt},` : ''} ${describeEnd(run)}.`
         };
     }
     return wasFailing
@@ -27,18 +40,18 @@ export function noticeOf(task: TaskRow, run: RunRow, wasFailing: boolean): Notif
               event: 'task-recovered',
               severity: 'info',
               title: `The task ${name} succeeds again`,
-              text: `Run ${run.id} ${howOf(run)}.`
+              text: `Run ${run.id} ${describeEnd(run)}.`
           }
         : {
               event: 'task-succeeded',
               severity: 'info',
               title: `The task ${name} succeeded`,
-              text: `Run ${run.id} ${howOf(run)}.`
+              text: `Run ${run.id} ${describeEnd(run)}.`
           };
 }
 
-/** The dead man's alert. */
-export function overdueNotice({ name, deadManSeconds, awaitedSince }: TaskRow): Notification {
+/** The notification that no run succeeded within `deadManSeconds`. */
+export function overdueNotification({ name, deadManSeconds, awaitedSince }: TaskRow): Notification {
     return {
         event: 'task-overdue',
         severity: 'error',
@@ -47,17 +60,17 @@ export function overdueNotice({ name, deadManSeconds, awaitedSince }: TaskRow): 
     };
 }
 
-/** Its end. */
-export function inTimeNotice({ name }: TaskRow, run: RunRow): Notification {
+/** The notification that an overdue task has succeeded. */
+export function recoveredNotification({ name }: TaskRow, run: RunRow): Notification {
     return {
         event: 'task-recovered',
         severity: 'info',
         title: `The overdue task ${name} succeeded`,
-        text: `Run ${run.id} ${howOf(run)}.`
+        text: `Run ${run.id} ${describeEnd(run)}.`
     };
 }
 
-function howOf({ state, exitCode, signal, reason, startedAt, finishedAt }: RunRow): string {
+function describeEnd({ state, exitCode, signal, reason, startedAt, finishedAt }: RunRow): string {
     const seconds =
         startedAt === null || finishedAt === null
             ? ''

@@ -1,26 +1,26 @@
-/** What a run prints: kept up to a limit, its beginning and its end, and read by whoever watches. */
+/** What a run prints: its beginning and its end, up to a limit, for readers that follow it. */
 
-/** Output as it is kept. */
+/** Output as it is stored. */
 export interface KeptOutput {
     readonly head: string;
     readonly tail: string;
-    /** Bytes printed in all. */
+    /** Bytes that were printed in all. */
     readonly total: number;
 }
 
 /** A part of the output. Offsets count bytes from the first one printed. */
 export interface OutputPart {
     readonly text: string;
-    /** Offset behind the part. */
+    /** Offset of the first byte after the part. */
     readonly end: number;
-    /** Bytes before it that were not kept. */
+    /** Bytes before it that were dropped. */
     readonly leftOut: number;
 }
 
-/** At most this many bytes are one part. */
-const partBytes = 64 * 1024;
+/** Bytes of one part at most. */
+const maxPartBytes = 64 * 1024;
 
-/** Output that grows. Nobody has to read it, and whoever reads slowly misses what is dropped meanwhile. */
+/** The output of an active run. It never waits for its readers: a slow one misses what is dropped meanwhile. */
 export class Output {
     readonly #headLimit: number;
     readonly #tailLimit: number;
@@ -33,11 +33,13 @@ export class Output {
     #closed = false;
     #changed = Promise.withResolvers<void>();
 
+    /** `limit`: bytes that are kept; a quarter of them from the beginning. */
     constructor(limit: number) {
         this.#headLimit = Math.floor(limit / 4);
         this.#tailLimit = limit - this.#headLimit;
     }
 
+    /** Bytes that were printed so far. */
     get total(): number {
         return this.#total;
     }
@@ -62,50 +64,51 @@ export class Output {
         this.#notify();
     }
 
-    /** Nothing comes any more. */
+    /** Ends the output: readers end too. */
     close(): void {
         this.#closed = true;
         this.#notify();
     }
 
+    /** The output so far, as it is stored. */
     kept(): KeptOutput {
-        const { head, tail, total } = this.#bytes();
+        const { head, tail, total } = this.#compact();
         return { head: head.toString('utf8'), tail: tail.toString('utf8'), total };
     }
 
-    /** Everything from an offset on, as it comes, to the end of the run. */
+    /** Yields everything from an offset on, as it is printed, until the run or `signal` ends. */
     async *from(offset: number, signal: AbortSignal): AsyncGenerator<OutputPart> {
         let at = offset;
-        const left = Promise.withResolvers<void>();
-        const leave = (): void => left.resolve();
-        signal.addEventListener('abort', leave, { once: true });
+        const aborted = Promise.withResolvers<void>();
+        const onAbort = (): void => aborted.resolve();
+        signal.addEventListener('abort', onAbort, { once: true });
         try {
             while (!signal.aborted) {
                 const changed = this.#changed.promise;
-                const part = nextPart(this.#bytes(), at);
+                const part = nextPart(this.#compact(), at);
                 if (part !== null) {
                     at = part.end;
                     yield part;
                 } else if (this.#closed) {
                     return;
                 } else {
-                    await Promise.race([changed, left.promise]);
+                    await Promise.race([changed, aborted.promise]);
                 }
             }
         } finally {
-            signal.removeEventListener('abort', leave);
+            signal.removeEventListener('abort', onAbort);
         }
     }
 
     #trim(): void {
-        // Half as much again before anything is moved: a program that prints byte by byte costs no copy for each of them.
+        // The tail may grow by half before it is copied, so that a program that prints single bytes does not cost a copy for each.
         if (this.#tailBytes > this.#tailLimit * 1.5 || this.#tail.length > 4_096) {
-            this.#bytes();
+            this.#compact();
         }
     }
 
-    /** Joins what came in pieces, and drops what is too much. */
-    #bytes(): KeptBytes {
+    /** Joins the chunks, and drops what is over the limit. */
+    #compact(): KeptBytes {
         const head = this.#head.length === 1 ? (this.#head[0] as Buffer) : Buffer.concat(this.#head);
         let tail = this.#tail.length === 1 ? (this.#tail[0] as Buffer) : Buffer.concat(this.#tail);
         if (tail.length > this.#tailLimit) {
@@ -130,7 +133,7 @@ interface KeptBytes {
     readonly total: number;
 }
 
-/** The next part of kept output from an offset on; null when there is none. */
+/** The next part of stored output from an offset on; null at the end. */
 export function partAt({ head, tail, total }: KeptOutput, offset: number): OutputPart | null {
     return nextPart({ head: Buffer.from(head), tail: Buffer.from(tail), total }, offset);
 }
@@ -142,11 +145,11 @@ function nextPart({ head: first, tail: last, total }: KeptBytes, offset: number)
     }
     if (offset < first.length) {
         const start = nextCharacter(first, Math.max(0, offset));
-        const bytes = first.subarray(start, start + wholeCharacters(first.subarray(start), partBytes));
+        const bytes = first.subarray(start, start + wholeCharacters(first.subarray(start), maxPartBytes));
         return { text: bytes.toString('utf8'), end: start + bytes.length, leftOut: 0 };
     }
     const start = nextCharacter(last, Math.max(0, offset - tailStart));
-    const bytes = last.subarray(start, start + wholeCharacters(last.subarray(start), partBytes));
+    const bytes = last.subarray(start, start + wholeCharacters(last.subarray(start), maxPartBytes));
     return bytes.length === 0
         ? null
         : {
@@ -156,7 +159,7 @@ function nextPart({ head: first, tail: last, total }: KeptBytes, offset: number)
           };
 }
 
-/** The output as one text; what was left out is said in a line of its own. */
+/** The output as one text; a line in brackets says how many bytes were left out. */
 export function textOf({ head, tail, total }: KeptOutput): {
     readonly text: string;
     readonly truncated: boolean;
@@ -179,7 +182,7 @@ function nextCharacter(bytes: Buffer, from: number): number {
     return at;
 }
 
-/** How many of the first `limit` bytes are whole characters. */
+/** How many of the first `limit` bytes form whole characters. */
 function wholeCharacters(bytes: Buffer, limit: number): number {
     if (bytes.length <= limit) {
         return bytes.length;

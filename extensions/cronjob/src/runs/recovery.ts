@@ -1,26 +1,28 @@
-/** After a kill: processes that are left are ended, and runs that were cut are written down as that. */
-import { type Ending, markName } from './execution.ts';
-import { endMarked } from '../machine.ts';
-import type { Runs } from './runs.ts';
-import { removeScript } from './script.ts';
+/** Cleans up after the panel was killed: ends processes that are left, and records runs that were cut off. */
+import { RunEntity } from '../entities.ts';
+import { endProcessesWith } from '../machine.ts';
+import { findRuns } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
-import { findRuns, RunEntity } from '../entities.ts';
+import { markVariable, type RunResult } from './execution.ts';
+import { sendNotifications } from './notifications.ts';
+import { recordOutcome } from './outcome.ts';
+import { removeScript } from './script.ts';
 
-const cut: Ending = {
+const cutOff: RunResult = {
     state: 'failed',
     exitCode: null,
     signal: null,
     reason: 'PANEL_DIED',
-    message: 'The panel ended without a word while it ran'
+    message: 'The panel was killed while it ran'
 };
 
-/** Once, before anything is started. */
-export async function recover(ctx: Ctx, runs: Runs, now: number): Promise<void> {
-    const left = await ctx.db.read((em) => findRuns(em, { state: { $in: ['running', 'queued'] } }));
-    const running = left.filter(({ state }) => state === 'running');
-    const ended = await endMarked(markName, new Set(running.map(({ mark }) => mark)));
+/** Ends and records what an earlier, killed panel left. Call it once, before the first run of a generation. */
+export async function recoverRuns(ctx: Ctx, now: number): Promise<void> {
+    const unfinished = await ctx.db.read((em) => findRuns(em, { state: { $in: ['running', 'queued'] } }));
+    const running = unfinished.filter(({ state }) => state === 'running');
+    const ended = await endProcessesWith(markVariable, new Set(running.map(({ mark }) => mark)));
     if (running.length > 0) {
-        ctx.log.warn('Runs were cut by the end of the panel', {
+        ctx.log.warn('The panel was killed while these runs were running', {
             runs: running.map(({ id }) => id),
             processes: ended
         });
@@ -35,23 +37,23 @@ export async function recover(ctx: Ctx, runs: Runs, now: number): Promise<void> 
             );
         }
     }
-    const notices = await ctx.db.write(async (em) => {
+    const notifications = await ctx.db.write(async (em) => {
         await em.nativeUpdate(
             RunEntity,
             { state: 'queued' },
             {
                 state: 'skipped',
                 reason: 'PANEL_DIED',
-                message: 'The panel ended before it began',
+                message: 'The panel was killed before it began',
                 finishedAt: now,
                 version: 2
             }
         );
-        const told = [];
+        const sent = [];
         for (const { id } of running) {
-            told.push(...(await runs.settle(em, id, cut, true)));
+            sent.push(...(await recordOutcome(em, id, { result: cutOff, mayRetry: true, now })));
         }
-        return told;
+        return sent;
     });
-    void runs.tell(notices);
+    void sendNotifications(ctx, notifications);
 }

@@ -1,14 +1,14 @@
-/** Runs that are kept: not more than so many of each task, and not longer than so many days. */
+/** Removes finished runs by the settings `runsKept` and `daysKept`. */
 import type { EntityManager } from '@portico/sdk/db';
 
 import type { Ctx } from '../settings.ts';
 
 const dayMs = 86_400_000;
-/** Removed in one write. */
-const batch = 1_000;
+/** Runs that one write removes at most. */
+const batchSize = 1_000;
 
-/** Removes runs that are too many or too old, of one task or of all; gives how many. */
-export async function prune(
+/** Removes finished runs of one task, or of all tasks for null, that are too many or too old: 1,000 at most. Resolves with how many were removed. */
+export async function removeSomeExpiredRuns(
     em: EntityManager,
     { runsKept, daysKept }: Ctx['settings'],
     now: number,
@@ -17,16 +17,16 @@ export async function prune(
     const { affectedRows } = await em.execute<{ affectedRows: number }>(
         `delete from runs where id in (
         select id from (select id, created_at, row_number() over (partition by task_id order by id desc) as place from runs where state not in ('queued', 'running') and task_id = coalesce(?, task_id))
-        where place > ? or created_at < ? limit ${batch})`,
+        where place > ? or created_at < ? limit ${batchSize})`,
         [taskId, runsKept, now - daysKept * dayMs],
         'run'
     );
     return affectedRows;
 }
 
-/** Removes them all, in as many writes as it takes: for tasks that no run ends of any more. */
-export async function sweep(ctx: Ctx, now: number, signal: AbortSignal): Promise<void> {
-    for (let removed = batch; removed >= batch && !signal.aborted;) {
-        removed = await ctx.db.write((em) => prune(em, ctx.settings, now, null));
+/** Removes all runs that are too many or too old, also of tasks that no longer run. */
+export async function removeExpiredRuns(ctx: Ctx, now: number, signal: AbortSignal): Promise<void> {
+    for (let removed = batchSize; removed >= batchSize && !signal.aborted;) {
+        removed = await ctx.db.write((em) => removeSomeExpiredRuns(em, ctx.settings, now, null));
     }
 }

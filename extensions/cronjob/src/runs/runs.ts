@@ -1,119 +1,106 @@
-/** Runs: admitted by the overlap policy, executed, ended, retried and written down. Decisions are made in turns; programs run beside each other. */
+/** All runs: starts them as the overlap policy allows, ends them, and records how they ended. Decisions are made one at a time, under the mutex; programs run side by side. */
 import { randomUUID } from 'node:crypto';
 
-import { errors, type Notification } from '@portico/sdk';
+import { errors } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
-import type { Accounts } from './accounts.ts';
-import { type Ending, execute } from './execution.ts';
-import { failures } from '../errors.ts';
-import { inTimeNotice, noticeOf } from './notifications.ts';
-import { Output } from './output.ts';
-import { prune } from './retention.ts';
+import { OutputEntity, RunEntity, type RunRow, type TaskRow } from '../entities.ts';
+import { pluginErrors } from '../errors.ts';
+import type { Mutex } from '../mutex.ts';
+import { findRuns, findTasks } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
-import {
-    findRuns,
-    findTasks,
-    OutputEntity,
-    RunEntity,
-    type RunRow,
-    type TaskRow,
-    type Trigger
-} from '../entities.ts';
-import type { Turns } from '../mutex.ts';
+import type { Accounts } from './accounts.ts';
+import { type Admission, decideAdmission, type Load, type RunRequest } from './admission.ts';
+import { execute, type RunResult } from './execution.ts';
+import { sendNotifications } from './notifications.ts';
+import { recordOutcome, stopReason } from './outcome.ts';
+import { Output } from './output.ts';
+import { removeSomeExpiredRuns } from './retention.ts';
 
+/** What the runs need. */
 export interface RunsOptions {
     readonly ctx: Ctx;
     readonly accounts: Accounts;
-    readonly turns: Turns;
+    readonly mutex: Mutex;
     now(): number;
-    /** When something is due has changed. */
-    changed(): void;
+    /** Is called when the time of the next due task may have changed. */
+    onScheduleChange(): void;
 }
 
-interface Active {
+/** A run with its task. */
+export interface StartedRun {
+    readonly task: TaskRow;
+    readonly run: RunRow;
+}
+
+interface ActiveRun {
     readonly taskId: number;
     readonly output: Output;
     readonly stopping: AbortController;
     readonly done: Promise<void>;
-    /** False when somebody disabled the task or stopped the run meanwhile. */
-    retry: boolean;
-    flushed: number;
+    /** Whether a failure may be retried; false after the task was disabled or the run was stopped. */
+    mayRetry: boolean;
+    /** Bytes of output that are in the database. */
+    savedBytes: number;
 }
 
-/** Why a run is asked for. */
-export interface Wanted {
-    readonly trigger: Trigger;
-    readonly dueAt: number | null;
-    /** 1 for the first try. */
-    readonly attempt: number;
-}
+/** How often the output of active runs is saved. */
+const saveMs = 5_000;
+/** Waiting runs that are considered when a run has ended. */
+const maxConsidered = 500;
 
-interface Verdict {
-    readonly state: 'running' | 'queued' | 'skipped';
-    readonly reason: string | null;
-    readonly message: string | null;
-}
-
-const flushMs = 5_000;
-const longestBackoffMs = 24 * 60 * 60_000;
-/** Runs by hand that wait for one to end, of one task. */
-const mostQueued = 20;
-/** Waiting runs that are looked at when one has ended. */
-const mostLooked = 500;
-/** Reason of the abort that somebody asked for. */
-const byHand = 'STOPPED';
-/** Reason of the abort by the end of the generation. */
-const byEnd = 'PLUGIN_STOPPED';
-
+/** All runs of the plugin. */
 export class Runs {
     readonly #options: RunsOptions;
-    readonly #active = new Map<number, Active>();
-    /** Who waits for a run to begin or to end. */
-    #moved = Promise.withResolvers<void>();
-    #flushing: NodeJS.Timeout | null = null;
-    #ending = false;
+    readonly #active = new Map<number, ActiveRun>();
+    /** Resolves at the next start or end of a run, and is then replaced. */
+    #change = Promise.withResolvers<void>();
+    #saving: NodeJS.Timeout | null = null;
+    #closing = false;
 
     constructor(options: RunsOptions) {
         this.#options = options;
     }
 
-    /** The output of a run that is under way. */
+    /** The output of an active run; null when the run does not run now. */
     outputOf(runId: number): Output | null {
         return this.#active.get(runId)?.output ?? null;
     }
 
-    /** Resolves when some run has begun or ended. */
-    get moved(): Promise<void> {
-        return this.#moved.promise;
+    /** Resolves at the next start or end of any run. */
+    get change(): Promise<void> {
+        return this.#change.promise;
     }
 
-    /** Writes a run down, in the state that the policy gives it. In a turn and in a write; call `launch` once that is durable. */
-    async admit(em: EntityManager, task: TaskRow, wanted: Wanted): Promise<RunRow> {
-        if (this.#ending) {
-            throw failures.ENDING();
+    /**
+     * Records a run in the state that the overlap policy gives it. Call it under the mutex and in a write, and `launch` once the write is durable.
+     *
+     * @throws ENDING 50350 when the generation ends
+     */
+    async admit(em: EntityManager, task: TaskRow, request: RunRequest): Promise<RunRow> {
+        if (this.#closing) {
+            throw pluginErrors.ENDING();
         }
         const now = this.#options.now();
-        const verdict = await this.#verdict(em, task, wanted);
-        if (verdict.state === 'skipped' && wanted.trigger === 'schedule') {
-            // A long run of a task that is due each second is one line of the history, and not thousands.
-            const [last] = await findRuns(em, { taskId: task.id }, { newestFirst: true, limit: 1 });
-            if (last?.state === 'skipped' && last.trigger === 'schedule' && last.reason === verdict.reason) {
-                Object.assign(last, { times: last.times + 1, finishedAt: now, version: last.version + 1 });
-                return last;
-            }
+        const admission = decideAdmission(task, request, await this.#load(em, task.id));
+        const repeated = await findRepeatedSkip(em, task.id, request, admission);
+        if (repeated !== null) {
+            Object.assign(repeated, {
+                times: repeated.times + 1,
+                finishedAt: now,
+                version: repeated.version + 1
+            });
+            return repeated;
         }
-        const startedAt = verdict.state === 'running' ? now : null;
-        const finishedAt = verdict.state === 'skipped' ? now : null;
         const id = await em.insert(RunEntity, {
-            ...wanted,
-            ...verdict,
+            ...request,
+            ...admission,
             taskId: task.id,
             version: 1,
             times: 1,
             createdAt: now,
-            startedAt,
-            finishedAt,
+            startedAt: admission.state === 'running' ? now : null,
+            finishedAt: admission.state === 'skipped' ? now : null,
             exitCode: null,
             signal: null,
             mark: randomUUID(),
@@ -123,8 +110,8 @@ export class Runs {
         return run as RunRow;
     }
 
-    /** Starts a run that was admitted. */
-    launch(task: TaskRow, run: RunRow): void {
+    /** Starts a run that was admitted as `running`; others wait or were skipped. */
+    launch({ task, run }: StartedRun): void {
         if (run.state !== 'running') {
             return;
         }
@@ -132,34 +119,34 @@ export class Runs {
         const stopping = new AbortController();
         const { promise: started, resolve: start } = Promise.withResolvers<void>();
         const done = started.then(() => this.#run(task, run, output, stopping.signal));
-        this.#active.set(run.id, { taskId: task.id, output, stopping, done, retry: true, flushed: 0 });
-        this.#flushing ??= setInterval(() => void this.#flush(), flushMs).unref();
+        this.#active.set(run.id, { taskId: task.id, output, stopping, done, mayRetry: true, savedBytes: 0 });
+        this.#saving ??= setInterval(() => void this.#save(), saveMs).unref();
         start();
-        this.#move();
+        this.#signalChange();
     }
 
-    /** A run by hand. @throws NOT_FOUND 40400 */
+    /** Asks for a run by hand. @throws NOT_FOUND 40400 */
     async start(taskId: number): Promise<RunRow> {
-        return this.#options.turns.take(async () => {
-            const { task, run } = await this.#options.ctx.db.write(async (em) => {
-                const [found] = await findTasks(em, { id: taskId });
-                if (found === undefined) {
+        return this.#options.mutex.run(async () => {
+            const started = await this.#options.ctx.db.write(async (em) => {
+                const [task] = await findTasks(em, { id: taskId });
+                if (task === undefined) {
                     throw errors.notFound('There is no task of that id');
                 }
                 return {
-                    task: found,
-                    run: await this.admit(em, found, { trigger: 'manual', dueAt: null, attempt: 1 })
+                    task,
+                    run: await this.admit(em, task, { trigger: 'manual', dueAt: null, attempt: 1 })
                 };
             });
-            this.launch(task, run);
-            return run;
+            this.launch(started);
+            return started.run;
         });
     }
 
-    /** Ends a run with all of its processes, and waits for that; one that is over stays as it is. @throws NOT_FOUND 40400 */
+    /** Ends a run with all of its processes, and waits until they have ended. A finished run stays as it is. @throws NOT_FOUND 40400 */
     async stop(runId: number): Promise<void> {
-        const { ctx, turns } = this.#options;
-        await turns.take(() =>
+        const { ctx, mutex } = this.#options;
+        await mutex.run(() =>
             ctx.db.write(async (em) => {
                 const [run] = await findRuns(em, { id: runId });
                 if (run === undefined) {
@@ -168,142 +155,80 @@ export class Runs {
                 if (run.state === 'queued') {
                     Object.assign(run, {
                         state: 'stopped',
-                        reason: byHand,
+                        reason: stopReason.caller,
                         finishedAt: this.#options.now(),
                         version: run.version + 1
                     });
                 }
             })
         );
-        this.#move();
+        this.#signalChange();
         const active = this.#active.get(runId);
         if (active !== undefined) {
-            active.retry = false;
-            active.stopping.abort(byHand);
+            active.mayRetry = false;
+            active.stopping.abort(stopReason.caller);
             await active.done;
         }
     }
 
-    /** A task was disabled: what runs goes on, and is not tried again. */
-    forgo(taskId: number): void {
-        this.#of(taskId).forEach((active) => {
-            active.retry = false;
+    /** Lets the active runs of a task go on, but never retries them. For a task that was disabled. */
+    cancelRetries(taskId: number): void {
+        this.#activeOf(taskId).forEach((active) => {
+            active.mayRetry = false;
         });
     }
 
-    /** Ends all runs of a task that goes. */
+    /** Ends all active runs of a task that was removed, and waits for that. */
     async stopAll(taskId: number): Promise<void> {
-        this.forgo(taskId);
-        const active = this.#of(taskId);
-        active.forEach(({ stopping }) => stopping.abort(byHand));
+        this.cancelRetries(taskId);
+        const active = this.#activeOf(taskId);
+        active.forEach(({ stopping }) => stopping.abort(stopReason.caller));
         await Promise.all(active.map(({ done }) => done));
     }
 
-    /** Ends every run: the generation ends. Afterwards nothing is started. */
+    /** Ends all runs and waits for that, because the generation ends. No run starts afterwards. */
     async close(): Promise<void> {
-        this.#ending = true;
+        this.#closing = true;
         const active = [...this.#active.values()];
-        active.forEach(({ stopping }) => stopping.abort(byEnd));
+        active.forEach(({ stopping }) => stopping.abort(stopReason.shutdown));
         await Promise.all(active.map(({ done }) => done));
-        clearInterval(this.#flushing ?? undefined);
-        this.#flushing = null;
-        await this.#options.turns.take(() =>
+        this.#stopSavingWhenIdle();
+        await this.#options.mutex.run(() =>
             this.#options.ctx.db.write(async (em) => {
                 await em.nativeUpdate(
                     RunEntity,
                     { state: 'queued' },
-                    { state: 'stopped', reason: byEnd, finishedAt: this.#options.now(), version: 2 }
+                    {
+                        state: 'stopped',
+                        reason: stopReason.shutdown,
+                        finishedAt: this.#options.now(),
+                        version: 2
+                    }
                 );
             })
         );
     }
 
-    /** Writes down how a run ended, and what that means to its task. In a turn and in a write; the notices are for afterwards. */
-    async settle(
-        em: EntityManager,
-        runId: number,
-        ending: Ending,
-        retry: boolean
-    ): Promise<readonly Notification[]> {
-        const [run] = await findRuns(em, { id: runId });
-        const [task] = run === undefined ? [] : await findTasks(em, { id: run.taskId });
-        if (run === undefined || task === undefined) {
-            return [];
-        }
-        const now = this.#options.now();
-        Object.assign(run, ending, { finishedAt: now, scratch: null, version: run.version + 1 });
-        const { failing, overdueSince } = task;
-        if (ending.state === 'succeeded') {
-            Object.assign(task, {
-                failing: false,
-                awaitedSince: now,
-                overdueSince: null,
-                retryAt: null,
-                deadAt: task.enabled && task.deadManSeconds !== null ? now + task.deadManSeconds * 1000 : null
-            });
-            return [
-                overdueSince !== null ? inTimeNotice(task, run) : null,
-                overdueSince !== null && failing ? null : noticeOf(task, run, failing)
-            ].filter((notice) => notice !== null);
-        }
-        if (ending.state === 'stopped' && ending.reason !== byEnd) {
-            return [];
-        }
-        if (retry && run.attempt <= task.retries) {
-            task.retryAt =
-                now + Math.min(longestBackoffMs, task.backoffSeconds * 1000 * 2 ** (run.attempt - 1));
-            task.retryAttempt = run.attempt + 1;
-            return [];
-        }
-        task.failing = true;
-        const notice = noticeOf(task, run, failing);
-        return notice === null ? [] : [notice];
-    }
-
-    /** Tells people. A channel that fails is not the task's fault. */
-    async tell(notices: readonly Notification[]): Promise<void> {
-        for (const notice of notices) {
-            await this.#options.ctx.notify(notice).catch((error: unknown) =>
-                this.#options.ctx.log.warn('Nobody could be told', {
-                    event: notice.event,
-                    error: String(error)
-                })
-            );
-        }
-    }
-
-    #move(): void {
-        const { resolve } = this.#moved;
-        this.#moved = Promise.withResolvers<void>();
+    #signalChange(): void {
+        const { resolve } = this.#change;
+        this.#change = Promise.withResolvers<void>();
         resolve();
     }
 
-    #of(taskId: number): Active[] {
+    #activeOf(taskId: number): ActiveRun[] {
         return [...this.#active.values()].filter((active) => active.taskId === taskId);
     }
 
-    async #verdict(em: EntityManager, task: TaskRow, { trigger }: Wanted): Promise<Verdict> {
-        const skipped = (reason: string, message: string): Verdict => ({ state: 'skipped', reason, message });
-        const waiting = await findRuns(em, { taskId: task.id, state: 'queued' });
-        const busy = waiting.length > 0 || this.#of(task.id).length > 0;
-        if (busy && task.overlap === 'skip') {
-            return skipped('OVERLAP', 'The run before was not over');
-        }
-        const isRoom = this.#active.size < this.#options.ctx.settings.concurrentRuns;
-        if (isRoom && !(busy && task.overlap === 'queue')) {
-            return { state: 'running', reason: null, message: null };
-        }
-        const enough =
-            trigger === 'manual'
-                ? waiting.length >= mostQueued
-                : waiting.some((run) => run.trigger !== 'manual');
-        return enough
-            ? skipped('QUEUE_FULL', 'Enough runs wait already')
-            : { state: 'queued', reason: null, message: null };
+    async #load(em: EntityManager, taskId: number): Promise<Load> {
+        return {
+            waiting: await findRuns(em, { taskId, state: 'queued' }),
+            active: this.#activeOf(taskId).length > 0,
+            hasRoom: this.#active.size < this.#options.ctx.settings.concurrentRuns
+        };
     }
 
     async #run(task: TaskRow, run: RunRow, output: Output, signal: AbortSignal): Promise<void> {
-        const { ctx, accounts, turns } = this.#options;
+        const { ctx, accounts } = this.#options;
         const job = {
             ...task,
             runId: run.id,
@@ -311,77 +236,81 @@ export class Runs {
             command: task.command === null ? null : (JSON.parse(task.command) as string[]),
             mark: run.mark
         };
-        const placed = async (scratch: string): Promise<void> =>
+        const onScriptPath = async (scratch: string): Promise<void> =>
             void (await ctx.db.write((em) => em.nativeUpdate(RunEntity, { id: run.id }, { scratch })));
-        const how = await execute(job, { ctx, accounts, output, signal, placed });
-        const ending = how.state === 'stopped' ? { ...how, reason: String(signal.reason) } : how;
+        const result = await execute(job, { ctx, accounts, output, signal, onScriptPath });
         try {
-            await turns.take(async () => {
-                const { notices, next } = await ctx.db.write(async (em) => {
-                    await keepOutput(em, run.id, output);
-                    const told = await this.settle(
-                        em,
-                        run.id,
-                        ending,
-                        this.#active.get(run.id)?.retry === true
-                    );
-                    this.#active.delete(run.id);
-                    await em.flush();
-                    await prune(em, ctx.settings, this.#options.now(), task.id);
-                    return { notices: told, next: await this.#next(em) };
-                });
-                void this.tell(notices);
-                next.forEach((each) => this.launch(each.task, each.run));
-            });
+            await this.#finish(
+                run,
+                output,
+                result.state === 'stopped' ? { ...result, reason: String(signal.reason) } : result
+            );
         } catch (error) {
-            ctx.log.error('The end of a run could not be written down', {
-                run: run.id,
-                error: String(error)
-            });
+            ctx.log.error('The end of a run could not be recorded', { run: run.id, error: String(error) });
         } finally {
             this.#active.delete(run.id);
             output.close();
-            this.#move();
-            if (this.#active.size === 0) {
-                clearInterval(this.#flushing ?? undefined);
-                this.#flushing = null;
-            }
-            this.#options.changed();
+            this.#signalChange();
+            this.#stopSavingWhenIdle();
+            this.#options.onScheduleChange();
         }
     }
 
-    /** Those that waited longest, as far as there is room and their tasks allow it. */
-    async #next(em: EntityManager): Promise<readonly { readonly task: TaskRow; readonly run: RunRow }[]> {
-        const begun: { readonly task: TaskRow; readonly run: RunRow }[] = [];
+    /** Records the end of a run, and starts the runs that waited for it. */
+    async #finish({ id, taskId }: RunRow, output: Output, result: RunResult): Promise<void> {
+        const { ctx, mutex, now } = this.#options;
+        await mutex.run(async () => {
+            const { notifications, next } = await ctx.db.write(async (em) => {
+                await saveOutput(em, id, output);
+                const mayRetry = this.#active.get(id)?.mayRetry === true;
+                const toSend = await recordOutcome(em, id, { result, mayRetry, now: now() });
+                this.#active.delete(id);
+                await em.flush();
+                await removeSomeExpiredRuns(em, ctx.settings, now(), taskId);
+                return { notifications: toSend, next: await this.#takeQueued(em) };
+            });
+            void sendNotifications(ctx, notifications);
+            next.forEach((each) => this.launch(each));
+        });
+    }
+
+    /** Marks the runs that have waited longest as running, as far as there is room and their tasks allow it. */
+    async #takeQueued(em: EntityManager): Promise<readonly StartedRun[]> {
+        const taken: StartedRun[] = [];
         const room = this.#options.ctx.settings.concurrentRuns - this.#active.size;
-        if (this.#ending || room <= 0) {
-            return begun;
+        if (this.#closing || room <= 0) {
+            return taken;
         }
-        for (const run of await findRuns(em, { state: 'queued' }, { limit: mostLooked })) {
+        for (const run of await findRuns(em, { state: 'queued' }, { limit: maxConsidered })) {
             const [task] = await findTasks(em, { id: run.taskId });
             const alone =
-                this.#of(run.taskId).length === 0 && !begun.some((each) => each.run.taskId === run.taskId);
-            if (task !== undefined && begun.length < room && (alone || task.overlap === 'allow')) {
-                Object.assign(run, {
-                    state: 'running',
-                    startedAt: this.#options.now(),
-                    version: run.version + 1
-                });
-                begun.push({ task, run });
+                this.#activeOf(run.taskId).length === 0 &&
+                !taken.some((each) => each.run.taskId === run.taskId);
+            if (task !== undefined && taken.length < room && (alone || task.overlap === 'allow')) {
+                const startedAt = this.#options.now();
+                Object.assign(run, { state: 'running', startedAt, version: run.version + 1 });
+                taken.push({ task, run });
             }
         }
-        return begun;
+        return taken;
     }
 
-    /** What a killed panel had captured is at most this old. */
-    async #flush(): Promise<void> {
-        const grown = [...this.#active].filter(([, { output, flushed }]) => output.total > flushed);
+    #stopSavingWhenIdle(): void {
+        if (this.#active.size === 0) {
+            clearInterval(this.#saving ?? undefined);
+            this.#saving = null;
+        }
+    }
+
+    /** Saves the output of active runs, so that a killed panel loses at most {@link saveMs} of it. */
+    async #save(): Promise<void> {
+        const grown = [...this.#active].filter(([, { output, savedBytes }]) => output.total > savedBytes);
         for (const [runId, active] of grown) {
-            active.flushed = active.output.total;
+            active.savedBytes = active.output.total;
             await this.#options.ctx.db
-                .write((em) => keepOutput(em, runId, active.output))
+                .write((em) => saveOutput(em, runId, active.output))
                 .catch((error: unknown) =>
-                    this.#options.ctx.log.warn('Output could not be kept', {
+                    this.#options.ctx.log.warn('The output of a run could not be saved', {
                         run: runId,
                         error: String(error)
                     })
@@ -390,7 +319,21 @@ export class Runs {
     }
 }
 
-async function keepOutput(em: EntityManager, runId: number, output: Output): Promise<void> {
+/** While a task that is due each second is busy, its history gets one entry, and not thousands. Finds that entry. */
+async function findRepeatedSkip(
+    em: EntityManager,
+    taskId: number,
+    { trigger }: RunRequest,
+    { state, reason }: Admission
+): Promise<RunRow | null> {
+    if (state !== 'skipped' || trigger !== 'schedule') {
+        return null;
+    }
+    const [last] = await findRuns(em, { taskId }, { newestFirst: true, limit: 1 });
+    return last?.state === 'skipped' && last.trigger === 'schedule' && last.reason === reason ? last : null;
+}
+
+async function saveOutput(em: EntityManager, runId: number, output: Output): Promise<void> {
     if (output.total > 0 && (await em.count(RunEntity, { id: runId })) > 0) {
         await em.upsert(OutputEntity, { runId, ...output.kept() });
     }

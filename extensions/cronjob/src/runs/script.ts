@@ -1,26 +1,26 @@
-/** Scripts: kept as text, and for as long as a run lasts a file that only the account of the run can read. */
+/** Places a script in a file that only the account of the run can read, for as long as the run lasts. */
 import { randomUUID } from 'node:crypto';
 
 import { type Files, isFailure } from '@portico/sdk';
 
-import type { Account } from './accounts.ts';
 import type { Ctx } from '../settings.ts';
+import type { Account } from './accounts.ts';
 
-/** The program that a script asks for. */
+/** The program that the first line of a script names. */
 export interface Interpreter {
     readonly file: string;
     readonly args: readonly string[];
 }
 
-/** A script's file, ready to be read. */
+/** The file of a script. */
 export interface PlacedScript {
-    /** Absolute. */
+    /** Absolute path. */
     readonly path: string;
     remove(): Promise<void>;
 }
 
-const usualShell = '/bin/sh';
-/** Other accounts cannot enter the plugin's own folder; this one is root's alone, and not on a disk. */
+const defaultShell = '/bin/sh';
+/** For scripts of other accounts, which cannot enter the plugin's own folder. Only root writes here, and it is not on a disk. */
 const sharedRoot = '/run';
 const sharedFolder = 'portico-cronjob';
 const ownFolder = 'scripts';
@@ -28,11 +28,11 @@ const ownFolder = 'scripts';
 /**
  * Reads the first line as the kernel does: `#!`, an absolute path, and at most one argument. Without it, `/bin/sh`.
  *
- * @throws Error that says what is wrong with the line
+ * @throws Error with what is wrong with the line
  */
 export function interpreterOf(script: string): Interpreter {
     if (!script.startsWith('#!')) {
-        return { file: usualShell, args: [] };
+        return { file: defaultShell, args: [] };
     }
     const line = script.slice(2).split('\n', 1)[0] ?? '';
     if (line.endsWith('\r')) {
@@ -47,12 +47,12 @@ export function interpreterOf(script: string): Interpreter {
     return { file, args: argument === '' ? [] : [argument] };
 }
 
-/** Makes the file. `placed` hears its path before there is anything to remove. */
+/** Creates the file. Calls `onPath` with its path before the file exists, so that a killed panel's file is found again. */
 export async function placeScript(
     ctx: Ctx,
     script: string,
     account: Account,
-    placed: (path: string) => Promise<void>
+    onPath: (path: string) => Promise<void>
 ): Promise<PlacedScript> {
     const name = randomUUID();
     const [root, folder, mode] = account.own
@@ -60,19 +60,19 @@ export async function placeScript(
         : ([sharedRoot, sharedFolder, 0o711] as const);
     const files = ctx.files(root);
     await ensureFolder(files, folder, mode);
-    const inner = `${folder}/${name}`;
-    await placed(`${root}/${inner}`);
-    const handle = await files.open(inner, 'wx', 0o400);
+    const path = `${folder}/${name}`;
+    await onPath(`${root}/${path}`);
+    const handle = await files.open(path, 'wx', 0o400);
     try {
         await handle.writeFile(script);
         await handle.chown(account.uid, account.gid);
     } finally {
         await handle.close();
     }
-    return { path: `${root}/${inner}`, remove: () => removeFile(files, inner) };
+    return { path: `${root}/${path}`, remove: () => removeFile(files, path) };
 }
 
-/** Removes what a killed panel left; only files of the form that this plugin makes. */
+/** Removes a script's file that a killed panel left. Ignores names that this plugin does not create. */
 export async function removeScript(ctx: Ctx, path: string): Promise<void> {
     const [root, folder] = path.startsWith(`${sharedRoot}/${sharedFolder}/`)
         ? [sharedRoot, sharedFolder]

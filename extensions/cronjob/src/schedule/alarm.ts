@@ -1,33 +1,32 @@
-/** Wakes somebody at a time of the clock, however the clock is turned meanwhile. */
+/** A timer that follows the clock of the machine, also when that is set or the machine sleeps. */
 
+/** Calls back at a time of the clock, and at least every `pollMs` milliseconds: a Node timer counts its own time, and stops while the machine sleeps. */
 export class Alarm {
     readonly #now: () => number;
-    readonly #lookMs: number;
-    readonly #ring: () => void;
+    readonly #pollMs: number;
+    readonly #onRing: () => void;
     #timer: NodeJS.Timeout | null = null;
-    #off = false;
+    #closed = false;
 
-    /** `lookMs`: how often the clock is looked at while nothing is due: a timer counts its own time, and sleeps with the machine. */
-    constructor(now: () => number, lookMs: number, ring: () => void) {
+    /** `onRing` reads the clock by itself and sets the alarm again. */
+    constructor(now: () => number, pollMs: number, onRing: () => void) {
         this.#now = now;
-        this.#lookMs = lookMs;
-        this.#ring = ring;
+        this.#pollMs = pollMs;
+        this.#onRing = onRing;
     }
 
-    /** Rings at `at`, and in any case when it is time to look again. */
+    /** Rings at `at` (milliseconds since 1970; null for no time), or after `pollMs` if that is sooner. Replaces the earlier time. */
     set(at: number | null): void {
         clearTimeout(this.#timer ?? undefined);
-        if (!this.#off) {
-            this.#timer = setTimeout(
-                this.#ring,
-                Math.max(0, Math.min(this.#lookMs, (at ?? Infinity) - this.#now()))
-            ).unref();
+        if (!this.#closed) {
+            const untilDue = (at ?? Infinity) - this.#now();
+            this.#timer = setTimeout(this.#onRing, Math.max(0, Math.min(this.#pollMs, untilDue))).unref();
         }
     }
 
-    /** For good. */
+    /** Never rings again. */
     close(): void {
-        this.#off = true;
+        this.#closed = true;
         clearTimeout(this.#timer ?? undefined);
         this.#timer = null;
     }

@@ -1,4 +1,4 @@
-/** When a task is due: cron expressions on the wall clock of a time zone, and `@reboot`. */
+/** Parses schedules: cron expressions on the wall clock of a time zone, and `@reboot`. */
 import { Cron } from 'croner';
 
 const macros: Readonly<Record<string, string>> = {
@@ -11,15 +11,15 @@ const macros: Readonly<Record<string, string>> = {
     '@hourly': '0 * * * *'
 };
 
-/** A schedule that was understood. */
+/** A valid schedule. */
 export interface Schedule {
-    /** Once after each boot of the machine, and at no time of the clock. */
+    /** Whether it is due once after each boot of the machine, and at no time of the clock. */
     readonly reboot: boolean;
     /** The first time after `after`, both in milliseconds since 1970; null when there is none. */
     next(after: number): number | null;
 }
 
-/** Tells whether a name is one of the time zones that this machine knows; offsets such as `+02:00` are none. */
+/** Tells whether a name is one of the time zones that this machine knows; offsets such as `+02:00` are not. */
 export function isZone(name: string): boolean {
     if (!/^[A-Za-z]/.test(name)) {
         return false;
@@ -37,29 +37,29 @@ export function machineZone(): string {
     return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-const parsed = new Map<string, Schedule>();
-const mostParsed = 2_000;
+const cache = new Map<string, Schedule>();
+const maxCached = 2_000;
 
 /**
- * Understands five fields, six with seconds first, or a macro. A time of day that clocks skip in spring runs right after the gap, and one
- * that they repeat in autumn runs once; with `*` or a step in seconds, minutes or hours a task follows real time.
+ * Parses five fields, six with seconds first, or a macro. A time of day that clocks skip in spring is due right after the gap, and one
+ * that they repeat in autumn is due once; with `*` or a step in seconds, minutes or hours a schedule follows real time.
  *
- * @throws Error that says what is wrong with the expression
+ * @throws Error with what is wrong with the expression
  */
 export function parseSchedule(expression: string, zone: string): Schedule {
     const key = `${zone} ${expression}`;
-    let schedule = parsed.get(key);
+    let schedule = cache.get(key);
     if (schedule === undefined) {
-        schedule = understand(expression.trim(), zone);
-        if (parsed.size >= mostParsed) {
-            parsed.clear();
+        schedule = parse(expression.trim(), zone);
+        if (cache.size >= maxCached) {
+            cache.clear();
         }
-        parsed.set(key, schedule);
+        cache.set(key, schedule);
     }
     return schedule;
 }
 
-function understand(expression: string, zone: string): Schedule {
+function parse(expression: string, zone: string): Schedule {
     if (expression.toLowerCase() === '@reboot') {
         return { reboot: true, next: () => null };
     }
@@ -75,11 +75,11 @@ function understand(expression: string, zone: string): Schedule {
             `it has ${fields} ${fields === 1 ? 'field' : 'fields'}, and five, or six with seconds first, are needed`
         );
     }
-    const cron = read(macro, zone);
+    const cron = createCron(macro, zone);
     return { reboot: false, next: (after) => cron.nextRun(new Date(after))?.getTime() ?? null };
 }
 
-function read(expression: string, zone: string): Cron {
+function createCron(expression: string, zone: string): Cron {
     try {
         return new Cron(expression, {
             paused: true,

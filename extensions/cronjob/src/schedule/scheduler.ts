@@ -1,183 +1,171 @@
-/** What is due: by the clock, after a boot, as a retry, or as an alert that nothing succeeded. Each due time and its run are one write: no crash doubles or loses it. */
+/** Starts what is due: by the clock, after a boot, as a retry; and notifies when no run succeeded in time. A due time and its run are one write, so no crash doubles or loses a run. */
 import type { Notification } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
-import { Alarm } from './alarm.ts';
+import { TaskEntity, type TaskRow } from '../entities.ts';
 import type { Machine } from '../machine.ts';
-import { overdueNotice } from '../runs/notifications.ts';
-import type { Runs, Wanted } from '../runs/runs.ts';
-import { parseSchedule, type Schedule } from './schedule.ts';
+import type { Mutex } from '../mutex.ts';
+import { findRuns, findTasks } from '../queries.ts';
+import type { RunRequest } from '../runs/admission.ts';
+import { overdueNotification, sendNotifications } from '../runs/notifications.ts';
+import type { Runs, StartedRun } from '../runs/runs.ts';
 import type { Ctx } from '../settings.ts';
-import { findRuns, findTasks, type RunRow, TaskEntity, type TaskRow } from '../entities.ts';
-import type { Turns } from '../mutex.ts';
+import { Alarm } from './alarm.ts';
+import { planTask, replanTask, requestFor, scheduleOf } from './planning.ts';
 
-/** What is later than this was missed. */
-const graceMs = 60_000;
-/** A clock set back by more was wrong before: everything is planned anew. By less, what ran does not run again. */
-const setBackMs = 60 * 60_000;
-
-export interface PlannerOptions {
+/** What the scheduler needs. */
+export interface SchedulerOptions {
     readonly ctx: Ctx;
     readonly machine: Machine;
-    readonly turns: Turns;
+    readonly mutex: Mutex;
     readonly runs: Runs;
 }
 
-interface Begun {
-    readonly task: TaskRow;
-    readonly run: RunRow;
-}
+/** A clock that was set back by more was wrong before, so everything is planned again. By less, what ran does not run again. */
+const setBackMs = 60 * 60_000;
 
-export class Planner {
-    readonly #options: PlannerOptions;
+/** Watches the clock and starts due tasks. */
+export class Scheduler {
+    readonly #options: SchedulerOptions;
     readonly #alarm: Alarm;
-    #looked = 0;
+    #lastCheck = 0;
     #closed = false;
 
-    constructor(options: PlannerOptions) {
+    constructor(options: SchedulerOptions) {
         this.#options = options;
-        this.#alarm = new Alarm(options.machine.now, options.machine.lookMs, () => this.look());
+        this.#alarm = new Alarm(options.machine.now, options.machine.pollMs, () => this.checkSoon());
     }
 
-    /** Plans what a task does next. In the write that makes or changes it. */
+    /** Plans when a task is due. Call it in the write that creates or changes the task, and `checkSoon` afterwards. */
     plan(task: TaskRow, boot: string | null): void {
-        const now = this.#options.machine.now();
-        task.dueAt = task.enabled ? scheduleOf(task).next(now) : null;
-        task.boot = boot;
-        task.awaitedSince = Math.min(task.awaitedSince, now);
-        expectSuccess(task);
+        planTask(task, this.#options.machine.now(), boot);
     }
 
-    /** Begins: what the clock, the zones or the machine did meanwhile is looked at first. */
-    async begin(): Promise<void> {
-        const { ctx, machine, turns } = this.#options;
+    /** Starts: plans again what a change of the clock or of time zones made wrong, runs `@reboot` tasks after a boot, then starts what is due. */
+    async start(): Promise<void> {
+        const { ctx, machine, mutex } = this.#options;
         const boot = await machine.boot();
-        await turns.take(async () => {
-            const begun = await ctx.db.write(async (em) => {
-                const now = (this.#looked = machine.now());
-                const last = await newest(em);
-                const tasks = await findTasks(em, { enabled: true });
-                for (const task of tasks) {
-                    // Zones have new rules now and then, and the clock may have been set back by a lot while nothing ran.
-                    if (
-                        last - now > setBackMs ||
-                        (task.dueAt !== null &&
-                            task.dueAt > now &&
-                            scheduleOf(task).next(task.dueAt - 1) !== task.dueAt)
-                    ) {
-                        this.#replan(task);
-                    }
-                }
-                const booted = tasks.filter(
-                    (task) => scheduleOf(task).reboot && boot !== null && task.boot !== boot
-                );
-                return sequence(booted, async (task) => {
-                    task.boot = boot;
-                    return this.#admit(em, task, { trigger: 'schedule', dueAt: now, attempt: 1 });
-                });
-            });
-            this.#launch(begun);
+        await mutex.run(async () => {
+            const now = (this.#lastCheck = machine.now());
+            this.#launch(
+                await ctx.db.write(async (em) => {
+                    const tasks = await findTasks(em, { enabled: true });
+                    replanOutdated(tasks, await newestTime(em), now);
+                    return this.#admitBooted(em, tasks, boot, now);
+                })
+            );
         });
-        await this.#look();
+        await this.#check();
     }
 
-    /** Looks at the clock, soon. */
-    look(): void {
-        this.#look().catch((error: unknown) => {
+    /** Starts what is due, soon. */
+    checkSoon(): void {
+        this.#check().catch((error: unknown) => {
             if (!this.#closed) {
-                this.#options.ctx.log.error('What is due could not be looked at', { error: String(error) });
+                this.#options.ctx.log.error('Due tasks could not be read', { error: String(error) });
                 this.#alarm.set(null);
             }
         });
     }
 
+    /** Stops watching the clock for good. */
     close(): void {
         this.#closed = true;
         this.#alarm.close();
     }
 
-    async #look(): Promise<void> {
-        const { ctx, machine, turns, runs } = this.#options;
-        if (this.#closed) {
-            return;
+    async #check(): Promise<void> {
+        const notifications: Notification[] = [];
+        if (!this.#closed) {
+            await this.#options.mutex.run(async () => {
+                if (!this.#closed) {
+                    await this.#startDue(notifications);
+                }
+            });
         }
-        const notices: Notification[] = [];
-        await turns.take(async () => {
-            if (this.#closed) {
-                return;
-            }
-            const now = machine.now();
-            if (now < this.#looked - setBackMs) {
-                await ctx.db.write(async (em) =>
-                    (await findTasks(em, { enabled: true })).forEach((task) => this.#replan(task))
-                );
-            }
-            this.#looked = now;
-            const due = {
-                $or: [{ dueAt: { $lte: now } }, { retryAt: { $lte: now } }, { deadAt: { $lte: now } }]
-            };
-            const ids = (
-                await ctx.db.read((em) =>
-                    em.find(TaskEntity, due, { fields: ['id'], orderBy: { id: 'asc' } })
-                )
-            ).map(({ id }) => id);
-            for (const id of ids) {
-                this.#launch(await ctx.db.write((em) => this.#due(em, id, now, notices)));
-            }
-            this.#alarm.set(await this.#next());
-        });
-        void runs.tell(notices);
+        void sendNotifications(this.#options.ctx, notifications);
     }
 
-    async #due(em: EntityManager, id: number, now: number, notices: Notification[]): Promise<Begun[]> {
+    async #startDue(notifications: Notification[]): Promise<void> {
+        const { ctx, machine } = this.#options;
+        const now = machine.now();
+        if (now < this.#lastCheck - setBackMs) {
+            await ctx.db.write(async (em) =>
+                (await findTasks(em, { enabled: true })).forEach((task) => replanTask(task, now))
+            );
+        }
+        this.#lastCheck = now;
+        const due = {
+            $or: [{ dueAt: { $lte: now } }, { retryAt: { $lte: now } }, { deadAt: { $lte: now } }]
+        };
+        const tasks = await ctx.db.read((em) =>
+            em.find(TaskEntity, due, { fields: ['id'], orderBy: { id: 'asc' } })
+        );
+        for (const { id } of tasks) {
+            this.#launch(await ctx.db.write((em) => this.#admitDue(em, id, now, notifications)));
+        }
+        this.#alarm.set(await this.#nextTime());
+    }
+
+    async #admitDue(
+        em: EntityManager,
+        id: number,
+        now: number,
+        notifications: Notification[]
+    ): Promise<StartedRun[]> {
         const [task] = await findTasks(em, { id });
         if (task === undefined) {
             return [];
         }
-        const begun: Begun[] = [];
+        const started: StartedRun[] = [];
         if (task.dueAt !== null && task.dueAt <= now) {
-            const wanted = wantedAt(task, task.dueAt, now);
+            const request = requestFor(task, task.dueAt, now);
             task.dueAt = scheduleOf(task).next(now);
-            if (wanted !== null) {
-                // What is due anew takes the place of another try of what was due before.
+            if (request !== null) {
+                // A new due time replaces the retry of an earlier one.
                 task.retryAt = null;
-                begun.push(await this.#admit(em, task, wanted));
+                started.push(await this.#admit(em, task, request));
             }
         }
         if (task.retryAt !== null && task.retryAt <= now) {
             task.retryAt = null;
-            begun.push(
+            started.push(
                 await this.#admit(em, task, { trigger: 'retry', dueAt: null, attempt: task.retryAttempt })
             );
         }
         if (task.deadAt !== null && task.deadAt <= now) {
             task.deadAt = null;
             task.overdueSince = now;
-            notices.push(overdueNotice(task));
+            notifications.push(overdueNotification(task));
         }
-        return begun;
+        return started;
     }
 
-    async #admit(em: EntityManager, task: TaskRow, wanted: Wanted): Promise<Begun> {
-        return { task, run: await this.#options.runs.admit(em, task, wanted) };
-    }
-
-    #launch(begun: readonly Begun[]): void {
-        begun.forEach(({ task, run }) => this.#options.runs.launch(task, run));
-    }
-
-    #replan(task: TaskRow): void {
-        const now = this.#options.machine.now();
-        task.dueAt = scheduleOf(task).next(now);
-        task.retryAt =
-            task.retryAt === null ? null : Math.min(task.retryAt, now + task.backoffSeconds * 1000);
-        task.awaitedSince = Math.min(task.awaitedSince, now);
-        if (task.overdueSince === null) {
-            expectSuccess(task);
+    async #admitBooted(
+        em: EntityManager,
+        tasks: readonly TaskRow[],
+        boot: string | null,
+        now: number
+    ): Promise<StartedRun[]> {
+        const started: StartedRun[] = [];
+        for (const task of tasks) {
+            if (boot !== null && task.boot !== boot && scheduleOf(task).reboot) {
+                task.boot = boot;
+                started.push(await this.#admit(em, task, { trigger: 'schedule', dueAt: now, attempt: 1 }));
+            }
         }
+        return started;
     }
 
-    async #next(): Promise<number | null> {
+    async #admit(em: EntityManager, task: TaskRow, request: RunRequest): Promise<StartedRun> {
+        return { task, run: await this.#options.runs.admit(em, task, request) };
+    }
+
+    #launch(started: readonly StartedRun[]): void {
+        started.forEach((each) => this.#options.runs.launch(each));
+    }
+
+    async #nextTime(): Promise<number | null> {
         const rows = await this.#options.ctx.db.read((em) =>
             em.execute<{ at: number | null }[]>(
                 'select min(at) as at from (select min(due_at) as at from tasks union all select min(retry_at) from tasks union all select min(dead_at) from tasks)'
@@ -187,40 +175,19 @@ export class Planner {
     }
 }
 
-/** Sets when a success is overdue. */
-function expectSuccess(task: TaskRow): void {
-    task.deadAt =
-        task.enabled && task.deadManSeconds !== null ? task.awaitedSince + task.deadManSeconds * 1000 : null;
-}
-
-/** What a due time that has come asks for: a run in time, one for all that were missed, or nothing. */
-function wantedAt(task: TaskRow, dueAt: number, now: number): Wanted | null {
-    const inTime = dueAt >= now - graceMs ? dueAt : scheduleOf(task).next(now - graceMs - 1);
-    if (inTime !== null && inTime <= now) {
-        return { trigger: 'schedule', dueAt: inTime, attempt: 1 };
-    }
-    return task.missed === 'run-once' ? { trigger: 'missed', dueAt, attempt: 1 } : null;
-}
-
-/** What was understood once may not be any more: another machine may know other zones. One such task must not hold up all others. */
-function scheduleOf({ schedule, timezone }: TaskRow): Schedule {
-    try {
-        return parseSchedule(schedule, timezone);
-    } catch {
-        return { reboot: false, next: () => null };
+/** Plans tasks again whose next time is wrong: rules of time zones change, and the clock may have been set back far while nothing ran. */
+function replanOutdated(tasks: readonly TaskRow[], newest: number, now: number): void {
+    for (const task of tasks) {
+        const moved =
+            task.dueAt !== null && task.dueAt > now && scheduleOf(task).next(task.dueAt - 1) !== task.dueAt;
+        if (moved || newest - now > setBackMs) {
+            replanTask(task, now);
+        }
     }
 }
 
-/** The newest time that anything is known to have happened at. */
-async function newest(em: EntityManager): Promise<number> {
+/** The newest time in the history of runs. */
+async function newestTime(em: EntityManager): Promise<number> {
     const [run] = await findRuns(em, {}, { newestFirst: true, limit: 1 });
     return Math.max(0, run?.createdAt ?? 0, run?.finishedAt ?? 0);
-}
-
-async function sequence<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-    const results: R[] = [];
-    for (const item of items) {
-        results.push(await work(item));
-    }
-    return results;
 }

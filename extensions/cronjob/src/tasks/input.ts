@@ -1,17 +1,14 @@
-/** What people write about a task, and what is wrong with it beyond its shape. */
-import { errors, joi } from '@portico/sdk';
+/** The body of a request that creates or changes a task: its schemas, its deproblems, and the checks beyond them. */
+import { joi } from '@portico/sdk';
 
-import { type Accounts, runsAsOthers } from '../runs/accounts.ts';
-import { isZone, parseSchedule } from '../schedule/schedule.ts';
-import { interpreterOf } from '../runs/script.ts';
 import type { Missed, NotifyOn, Overlap } from '../entities.ts';
 
-/** Stands for a value that is kept and never shown. */
+/** Stands for a stored value that is never shown. */
 export interface Mask {
     readonly set: true;
 }
 
-/** A change of a task: what is absent stays, null goes back to the default. */
+/** A change of a task: an absent field keeps its value, null sets the default. */
 export interface TaskInput {
     readonly name?: string;
     readonly schedule?: string;
@@ -33,29 +30,8 @@ export interface TaskInput {
     readonly version?: number;
 }
 
-/** A task as it is wanted, whole. */
-export interface Draft {
-    readonly name: string;
-    readonly schedule: string;
-    readonly timezone: string;
-    readonly command: readonly string[] | null;
-    readonly script: string | null;
-    readonly user: string | null;
-    readonly cwd: string | null;
-    /** Values that are kept are null. */
-    readonly env: Readonly<Record<string, string | null>>;
-    readonly timeoutSeconds: number | null;
-    readonly overlap: Overlap;
-    readonly retries: number;
-    readonly backoffSeconds: number;
-    readonly missed: Missed;
-    readonly enabled: boolean;
-    readonly notifyOn: NotifyOn;
-    readonly deadManSeconds: number | null;
-}
-
 const year = 366 * 86_400;
-/** Without zero bytes, which no program can be handed. */
+/** Text without zero bytes, which cannot be passed to a program. */
 const text = () => joi.string().pattern(/^[^\0]*$/, 'text without zero bytes');
 
 const fields = {
@@ -148,138 +124,12 @@ const readOnly = {
     lastRun: joi.any()
 };
 
+/** The body of POST `/tasks`. */
 export const newTask = joi.object({ ...fields, name: name.required(), schedule: fields.schedule.required() });
+/** The body of PUT `/tasks/{id}`. Accepts the fields of an answer, so that a client can send back what it got. */
 export const changedTask = joi.object({
     ...fields,
     ...readOnly,
     name,
     version: joi.number().integer().min(1)
 });
-
-/** A change on top of what is there; null for a new task. */
-export function draftOf(input: TaskInput, before: Draft | null, usualZone: string): Draft {
-    const pick = <K extends keyof Draft & keyof TaskInput>(key: K, usual: Draft[K]): Draft[K] => {
-        const given = input[key];
-        return given === undefined
-            ? (before?.[key] ?? usual)
-            : given === null
-              ? usual
-              : (given as unknown as Draft[K]);
-    };
-    const [command, script] = [pick('command', null), pick('script', null)];
-    return {
-        name: pick('name', ''),
-        schedule: pick('schedule', ''),
-        timezone: pick('timezone', usualZone),
-        // One takes the place of the other.
-        command:
-            input.script !== undefined && input.script !== null && input.command === undefined
-                ? null
-                : command,
-        script:
-            input.command !== undefined && input.command !== null && input.script === undefined
-                ? null
-                : script,
-        user: pick('user', null),
-        cwd: pick('cwd', null),
-        env:
-            input.env === undefined
-                ? (before?.env ?? {})
-                : Object.fromEntries(
-                      Object.entries(input.env ?? {}).map(([key, value]) => [
-                          key,
-                          typeof value === 'string' ? value : null
-                      ])
-                  ),
-        timeoutSeconds: pick('timeoutSeconds', null),
-        overlap: pick('overlap', 'skip'),
-        retries: pick('retries', 0),
-        backoffSeconds: pick('backoffSeconds', 60),
-        missed: pick('missed', 'skip'),
-        enabled: pick('enabled', true),
-        notifyOn: pick('notifyOn', 'failure'),
-        deadManSeconds: pick('deadManSeconds', null)
-    };
-}
-
-/** @throws VALIDATION_FAILED 40001 with everything that is wrong */
-export async function checkDraft(
-    draft: Draft,
-    before: Draft | null,
-    accounts: Accounts,
-    now: number
-): Promise<void> {
-    const faults: { path: string; message: string }[] = [];
-    const fault = (path: string, message: string): void =>
-        void faults.push({ path, message: `${path} ${message}` });
-    checkTime(draft, now, fault);
-    checkProgram(draft, fault);
-    checkEnv(draft.env, before?.env ?? {}, fault);
-    // An account that is gone keeps nobody from changing, or disabling, the task that had it.
-    if (draft.user !== null && draft.user !== before?.user) {
-        const account = await accounts.find(draft.user);
-        if (account === null) {
-            fault('user', 'is no account of this machine');
-        } else if (!account.own && !runsAsOthers()) {
-            fault(
-                'user',
-                "is not the panel's own account, and only a panel that runs as root runs tasks as others"
-            );
-        }
-    }
-    if (faults.length > 0) {
-        throw errors.invalid(faults);
-    }
-}
-
-type Fault = (path: string, message: string) => void;
-
-function checkTime({ schedule, timezone }: Draft, now: number, fault: Fault): void {
-    const zoned = isZone(timezone);
-    if (!zoned) {
-        fault('timezone', 'is no time zone that this machine knows, such as Europe/Berlin');
-    }
-    try {
-        const { reboot, next } = parseSchedule(schedule, zoned ? timezone : 'UTC');
-        if (!reboot && next(now) === null) {
-            fault('schedule', 'is never due: no date is like that');
-        }
-    } catch (error) {
-        fault('schedule', `cannot be understood: ${error instanceof Error ? error.message : String(error)}`);
-    }
-}
-
-function checkProgram({ command, script }: Draft, fault: Fault): void {
-    if ((command === null) === (script === null)) {
-        fault(
-            'command',
-            command === null
-                ? 'is missing, and so is script: one of them is needed'
-                : 'and script exclude each other'
-        );
-        return;
-    }
-    const [program] = command ?? [];
-    if (program !== undefined && !/^(\/|[^/-][^/]*$)/.test(program)) {
-        fault('command.0', 'is the absolute path of a program, or its name without a slash');
-    }
-    if (script !== null) {
-        try {
-            interpreterOf(script);
-        } catch (error) {
-            fault('script', `cannot be run: ${error instanceof Error ? error.message : String(error)}`);
-        }
-    }
-}
-
-function checkEnv(env: Draft['env'], kept: Draft['env'], fault: Fault): void {
-    for (const [key, value] of Object.entries(env)) {
-        if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key)) {
-            fault(`env.${key}`, 'is no name of a variable: letters, digits and underscores, no digit first');
-        } else if (/^(PATH|NODE_OPTIONS|LD_.*|PORTICO_.*|CRONJOB_.*)$/.test(key)) {
-            fault(`env.${key}`, "is not a task's to set here; a script can set it itself");
-        } else if (value === null && !Object.hasOwn(kept, key)) {
-            fault(`env.${key}`, 'has no value yet that could be kept');
-        }
-    }
-}

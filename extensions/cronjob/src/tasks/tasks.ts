@@ -1,32 +1,37 @@
-/** Tasks: made, changed and removed, each change guarded by its version and planned in the same write. */
+/** Creates, changes and removes tasks. Each change is guarded by the version and planned in the same write. */
 import { errors } from '@portico/sdk';
 import { type EntityManager, raw } from '@portico/sdk/db';
 
-import type { Accounts } from '../runs/accounts.ts';
-import { checkDraft, type Draft, draftOf, type TaskInput } from './input.ts';
+import { type RunRow, TaskEntity, type TaskRow } from '../entities.ts';
 import type { Machine } from '../machine.ts';
-import type { Planner } from '../schedule/scheduler.ts';
+import type { Mutex } from '../mutex.ts';
+import { findRuns, findTasks } from '../queries.ts';
+import type { Accounts } from '../runs/accounts.ts';
 import type { Runs } from '../runs/runs.ts';
 import { machineZone } from '../schedule/schedule.ts';
+import type { Scheduler } from '../schedule/scheduler.ts';
 import type { Ctx } from '../settings.ts';
-import { findRuns, findTasks, type RunRow, TaskEntity, type TaskRow } from '../entities.ts';
-import type { Turns } from '../mutex.ts';
+import { checkDraft } from './checks.ts';
+import { type Draft, draftOf, draftOfRow, rowOf } from './draft.ts';
+import type { TaskInput } from './input.ts';
 
+/** What the tasks need. */
 export interface TasksOptions {
     readonly ctx: Ctx;
     readonly machine: Machine;
-    readonly turns: Turns;
+    readonly mutex: Mutex;
     readonly accounts: Accounts;
     readonly runs: Runs;
-    readonly planner: Planner;
+    readonly scheduler: Scheduler;
 }
 
-/** A task with the newest of its runs that began. */
-export interface Seen {
+/** A task with the newest of its runs that started. */
+export interface TaskWithRun {
     readonly task: TaskRow;
     readonly lastRun: RunRow | null;
 }
 
+/** Which tasks a list shows. */
 export interface TaskFilter {
     readonly q?: string | undefined;
     readonly enabled?: boolean | undefined;
@@ -35,6 +40,7 @@ export interface TaskFilter {
     readonly limit: number;
 }
 
+/** All tasks of the plugin. */
 export class Tasks {
     readonly #options: TasksOptions;
 
@@ -42,14 +48,14 @@ export class Tasks {
         this.#options = options;
     }
 
-    /** In the order of ids, one more than asked for where there are more. */
+    /** Lists tasks by ascending ids, one more than `limit` where there are more. */
     async list({
         q,
         enabled,
         after,
         limit
-    }: TaskFilter): Promise<{ readonly rows: readonly Seen[]; readonly total: number }> {
-        // A fragment of SQL is good for one query; unlike a pattern it takes % and _ as they are.
+    }: TaskFilter): Promise<{ readonly rows: readonly TaskWithRun[]; readonly total: number }> {
+        // `instr` takes % and _ literally, unlike `like`. A fragment of SQL is good for one query only, so there are two.
         const where = (): object => ({
             ...(enabled === undefined ? {} : { enabled }),
             ...(q === undefined ? {} : { [raw('instr(lower(name), lower(?))', [q])]: { $gt: 0 } })
@@ -60,22 +66,22 @@ export class Tasks {
         });
     }
 
-    /** @throws NOT_FOUND 40400 */
-    async get(id: number): Promise<Seen> {
+    /** One task. @throws NOT_FOUND 40400 */
+    async get(id: number): Promise<TaskWithRun> {
         return this.#options.ctx.db.read(async (em) => {
-            const [seen] = await withRuns(em, [await found(em, id)]);
-            return seen as Seen;
+            const [seen] = await withRuns(em, [await findTask(em, id)]);
+            return seen as TaskWithRun;
         });
     }
 
-    /** @throws VALIDATION_FAILED 40001 */
-    async create(input: TaskInput): Promise<Seen> {
-        const { ctx, machine, turns, planner } = this.#options;
-        const draft = draftOf(input, null, this.#zone());
+    /** Creates a task and plans it. @throws VALIDATION_FAILED 40001 */
+    async create(input: TaskInput): Promise<TaskWithRun> {
+        const { ctx, machine, mutex, scheduler } = this.#options;
+        const draft = draftOf(input, null, this.#defaultZone());
         await checkDraft(draft, null, this.#options.accounts, machine.now());
         const env = await this.#seal(draft, {});
         const boot = await machine.boot();
-        const task = await turns.take(() =>
+        const task = await mutex.run(() =>
             ctx.db.write(async (em) => {
                 const now = machine.now();
                 const row = {
@@ -93,92 +99,95 @@ export class Tasks {
                     overdueSince: null,
                     failing: false
                 };
-                planner.plan(row as TaskRow, boot);
-                return found(em, await em.insert(TaskEntity, row));
+                scheduler.plan(row as TaskRow, boot);
+                return findTask(em, await em.insert(TaskEntity, row));
             })
         );
-        planner.look();
+        scheduler.checkSoon();
         return { task, lastRun: null };
     }
 
-    /** @throws NOT_FOUND 40400, VERSION_STALE 41200, VALIDATION_FAILED 40001 */
+    /** Changes a task; active runs go on as they were started. @throws NOT_FOUND 40400, VERSION_STALE 41200, VALIDATION_FAILED 40001 */
     async update(
         id: number,
         input: TaskInput,
         ifMatch: string | null
-    ): Promise<{ readonly before: Seen; readonly after: Seen }> {
-        const { ctx, machine, turns, planner, runs } = this.#options;
+    ): Promise<{ readonly before: TaskWithRun; readonly after: TaskWithRun }> {
+        const { ctx, machine, mutex, scheduler, runs } = this.#options;
         const before = await this.get(id);
         checkVersion(before.task, ifMatch, input.version);
-        const draft = draftOf(input, draftOfRow(before.task), this.#zone());
+        const draft = draftOf(input, draftOfRow(before.task), this.#defaultZone());
         await checkDraft(draft, draftOfRow(before.task), this.#options.accounts, machine.now());
-        const values =
-            before.task.env === null
-                ? {}
-                : (JSON.parse(await ctx.secrets.open(before.task.env)) as Record<string, string>);
-        const env = input.env === undefined ? before.task.env : await this.#seal(draft, values);
+        const env =
+            input.env === undefined
+                ? before.task.env
+                : await this.#seal(draft, await this.#open(before.task));
         const boot = await machine.boot();
-        await turns.take(() =>
+        await mutex.run(() =>
             ctx.db.write(async (em) => {
-                const task = await found(em, id);
-                // What was read before the turn is what was checked and merged.
+                const task = await findTask(em, id);
+                // The draft was made and checked from the version that was read before the mutex.
                 if (task.version !== before.task.version) {
                     throw errors.stale(task.version);
                 }
-                const { enabled, schedule, timezone, deadManSeconds } = task;
                 const now = machine.now();
                 Object.assign(task, rowOf(draft), { env, version: task.version + 1, updatedAt: now });
-                if (
-                    task.enabled !== enabled ||
-                    task.schedule !== schedule ||
-                    task.timezone !== timezone ||
-                    task.deadManSeconds !== deadManSeconds
-                ) {
-                    if (task.enabled !== enabled || deadManSeconds === null || task.deadManSeconds === null) {
-                        Object.assign(task, { awaitedSince: now, overdueSince: null });
-                    }
-                    const { dueAt } = task;
-                    planner.plan(task, boot);
-                    if (
-                        task.enabled === enabled &&
-                        task.schedule === schedule &&
-                        task.timezone === timezone
-                    ) {
-                        task.dueAt = dueAt;
-                    }
-                    if (task.overdueSince !== null) {
-                        task.deadAt = null;
-                    }
-                }
+                this.#planChange(task, before.task, now, boot);
                 if (!task.enabled) {
                     task.retryAt = null;
-                    runs.forgo(id);
+                    runs.cancelRetries(id);
                 }
             })
         );
-        planner.look();
+        scheduler.checkSoon();
         return { before, after: await this.get(id) };
     }
 
-    /** Ends what runs of it; its runs go with it. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
-    async remove(id: number, ifMatch: string | null): Promise<Seen> {
-        const { ctx, turns, planner, runs } = this.#options;
+    /** Removes a task with the history of its runs, and ends the active ones. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
+    async remove(id: number, ifMatch: string | null): Promise<TaskWithRun> {
+        const { ctx, mutex, scheduler, runs } = this.#options;
         const seen = await this.get(id);
         checkVersion(seen.task, ifMatch, undefined);
-        await turns.take(() =>
+        await mutex.run(() =>
             ctx.db.write(async (em) => {
-                const task = await found(em, id);
+                const task = await findTask(em, id);
                 checkVersion(task, ifMatch, undefined);
                 await em.remove(task).flush();
             })
         );
         await runs.stopAll(id);
-        planner.look();
+        scheduler.checkSoon();
         return seen;
     }
 
-    #zone(): string {
+    /** Plans a changed task again, as far as the change touches its times. */
+    #planChange(task: TaskRow, old: Readonly<TaskRow>, now: number, boot: string | null): void {
+        const toggled = task.enabled !== old.enabled;
+        const rescheduled = toggled || task.schedule !== old.schedule || task.timezone !== old.timezone;
+        if (!rescheduled && task.deadManSeconds === old.deadManSeconds) {
+            return;
+        }
+        if (toggled || old.deadManSeconds === null || task.deadManSeconds === null) {
+            Object.assign(task, { awaitedSince: now, overdueSince: null });
+        }
+        const { dueAt } = task;
+        this.#options.scheduler.plan(task, boot);
+        if (!rescheduled) {
+            task.dueAt = dueAt;
+        }
+        if (task.overdueSince !== null) {
+            task.deadAt = null;
+        }
+    }
+
+    #defaultZone(): string {
         return this.#options.ctx.settings.timezone ?? machineZone();
+    }
+
+    async #open({ env }: TaskRow): Promise<Readonly<Record<string, string>>> {
+        return env === null
+            ? {}
+            : (JSON.parse(await this.#options.ctx.secrets.open(env)) as Record<string, string>);
     }
 
     async #seal({ env }: Draft, kept: Readonly<Record<string, string>>): Promise<string | null> {
@@ -191,7 +200,7 @@ export class Tasks {
     }
 }
 
-async function found(em: EntityManager, id: number): Promise<TaskRow> {
+async function findTask(em: EntityManager, id: number): Promise<TaskRow> {
     const [task] = await findTasks(em, { id });
     if (task === undefined) {
         throw errors.notFound('There is no task of that id');
@@ -199,7 +208,8 @@ async function found(em: EntityManager, id: number): Promise<TaskRow> {
     return task;
 }
 
-async function withRuns(em: EntityManager, tasks: readonly TaskRow[]): Promise<Seen[]> {
+/** Adds the newest run that started to each task. */
+async function withRuns(em: EntityManager, tasks: readonly TaskRow[]): Promise<TaskWithRun[]> {
     if (tasks.length === 0) {
         return [];
     }
@@ -222,53 +232,4 @@ function checkVersion({ version }: TaskRow, ifMatch: string | null, sent: number
     ) {
         throw errors.stale(version);
     }
-}
-
-function rowOf({
-    env,
-    command,
-    ...draft
-}: Draft): Omit<Draft, 'env' | 'command'> & { readonly command: string | null; readonly envNames: string } {
-    return {
-        ...draft,
-        command: command === null ? null : JSON.stringify(command),
-        envNames: JSON.stringify(Object.keys(env))
-    };
-}
-
-function draftOfRow(task: TaskRow): Draft {
-    const {
-        name,
-        schedule,
-        timezone,
-        script,
-        user,
-        cwd,
-        timeoutSeconds,
-        overlap,
-        retries,
-        backoffSeconds,
-        missed,
-        enabled,
-        notifyOn,
-        deadManSeconds
-    } = task;
-    return {
-        name,
-        schedule,
-        timezone,
-        script,
-        user,
-        cwd,
-        timeoutSeconds,
-        overlap: overlap as Draft['overlap'],
-        retries,
-        backoffSeconds,
-        missed: missed as Draft['missed'],
-        enabled,
-        notifyOn: notifyOn as Draft['notifyOn'],
-        deadManSeconds,
-        command: task.command === null ? null : (JSON.parse(task.command) as string[]),
-        env: Object.fromEntries((JSON.parse(task.envNames) as string[]).map((each) => [each, null]))
-    };
 }

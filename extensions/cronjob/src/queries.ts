@@ -1,0 +1,38 @@
+/** Queries that several services share. */
+import type { EntityManager } from '@portico/sdk/db';
+
+import { RunEntity, type RunRow, TaskEntity, type TaskRow } from './entities.ts';
+
+/** Order and size of an answer. */
+export interface QueryOptions {
+    readonly limit?: number;
+    /** Default: by ascending ids. */
+    readonly newestFirst?: boolean;
+}
+
+/** Finds the tasks that match a condition. In a write, changes of the rows are saved. */
+export async function findTasks(
+    em: EntityManager,
+    where: object,
+    options: QueryOptions = {}
+): Promise<TaskRow[]> {
+    // The entity's type allows undefined in a nullable column; the database gives null.
+    return (await em.find(TaskEntity, where, findOptions(options))) as unknown as TaskRow[];
+}
+
+/** Finds the runs that match a condition. In a write, changes of the rows are saved. */
+export async function findRuns(
+    em: EntityManager,
+    where: object,
+    options: QueryOptions = {}
+): Promise<RunRow[]> {
+    // The entity's type allows undefined in a nullable column; the database gives null.
+    return (await em.find(RunEntity, where, findOptions(options))) as unknown as RunRow[];
+}
+
+function findOptions({ limit, newestFirst = false }: QueryOptions): {
+    readonly orderBy: { readonly id: 'asc' | 'desc' };
+    readonly limit?: number;
+} {
+    return { orderBy: { id: newestFirst ? 'desc' : 'asc' }, ...(limit === undefined ? {} : { limit }) };
+}

@@ -1,0 +1,74 @@
+/** Records how runs ended, and what follows for their tasks. */
+import type { Notification } from '@portico/sdk';
+import type { EntityManager } from '@portico/sdk/db';
+
+import type { RunRow, TaskRow } from '../entities.ts';
+import { findRuns, findTasks } from '../queries.ts';
+import type { RunResult } from './execution.ts';
+import { notificationOf, recoveredNotification } from './notifications.ts';
+
+/** The reasons of a stopped run: a caller asked for it, or the generation ends. */
+export const stopReason = { caller: 'STOPPED', shutdown: 'PLUGIN_STOPPED' } as const;
+
+/** How a run ended. */
+export interface Outcome {
+    readonly result: RunResult;
+    /** Whether the task's `retries` apply. */
+    readonly mayRetry: boolean;
+    /** Milliseconds since 1970. */
+    readonly now: number;
+}
+
+const maxBackoffMs = 24 * 60 * 60_000;
+
+/**
+ * Records the end of a run and plans a retry where the task wants one. Call it under the mutex and in a write.
+ * Resolves with the notifications to send when the write is durable.
+ */
+export async function recordOutcome(
+    em: EntityManager,
+    runId: number,
+    outcome: Outcome
+): Promise<readonly Notification[]> {
+    const [run] = await findRuns(em, { id: runId });
+    const [task] = run === undefined ? [] : await findTasks(em, { id: run.taskId });
+    if (run === undefined || task === undefined) {
+        return [];
+    }
+    const { result, now } = outcome;
+    Object.assign(run, result, { finishedAt: now, scratch: null, version: run.version + 1 });
+    if (result.state === 'succeeded') {
+        return recordSuccess(task, run, now);
+    }
+    if (result.state === 'stopped' && result.reason !== stopReason.shutdown) {
+        return [];
+    }
+    return recordFailure(task, run, outcome);
+}
+
+function recordSuccess(task: TaskRow, run: RunRow, now: number): readonly Notification[] {
+    const { failing, overdueSince } = task;
+    Object.assign(task, {
+        failing: false,
+        awaitedSince: now,
+        overdueSince: null,
+        retryAt: null,
+        deadAt: task.enabled && task.deadManSeconds !== null ? now + task.deadManSeconds * 1000 : null
+    });
+    return [
+        overdueSince !== null ? recoveredNotification(task, run) : null,
+        overdueSince !== null && failing ? null : notificationOf(task, run, failing)
+    ].filter((notification) => notification !== null);
+}
+
+function recordFailure(task: TaskRow, run: RunRow, { mayRetry, now }: Outcome): readonly Notification[] {
+    if (mayRetry && run.attempt <= task.retries) {
+        task.retryAt = now + Math.min(maxBackoffMs, task.backoffSeconds * 1000 * 2 ** (run.attempt - 1));
+        task.retryAttempt = run.attempt + 1;
+        return [];
+    }
+    const wasFailing = task.failing;
+    task.failing = true;
+    const notification = notificationOf(task, run, wasFailing);
+    return notification === null ? [] : [notification];
+}

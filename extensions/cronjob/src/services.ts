@@ -1,0 +1,31 @@
+/** The services of one generation of the plugin. */
+import type { Machine } from './machine.ts';
+import { Mutex } from './mutex.ts';
+import { Accounts } from './runs/accounts.ts';
+import { Runs } from './runs/runs.ts';
+import { Scheduler } from './schedule/scheduler.ts';
+import type { Ctx } from './settings.ts';
+import { Tasks } from './tasks/tasks.ts';
+
+/** What the routes ask. */
+export interface Services {
+    readonly runs: Runs;
+    readonly scheduler: Scheduler;
+    readonly tasks: Tasks;
+}
+
+/** Makes the services and connects them. Runs, scheduler and tasks share one mutex: each decision about runs sees the decision before it. */
+export function createServices(ctx: Ctx, machine: Machine): Services {
+    const mutex = new Mutex();
+    const accounts = new Accounts(ctx);
+    const runs = new Runs({
+        ctx,
+        accounts,
+        mutex,
+        now: machine.now,
+        onScheduleChange: () => scheduler.checkSoon()
+    });
+    const scheduler = new Scheduler({ ctx, machine, mutex, runs });
+    const tasks = new Tasks({ ctx, machine, mutex, accounts, runs, scheduler });
+    return { runs, scheduler, tasks };
+}

@@ -1,0 +1,89 @@
+/** Checks of a task beyond the schemas. */
+import { errors } from '@portico/sdk';
+
+import { type Accounts, canRunAsOthers } from '../runs/accounts.ts';
+import { interpreterOf } from '../runs/script.ts';
+import { isZone, parseSchedule } from '../schedule/schedule.ts';
+import type { Draft } from './draft.ts';
+
+/** Checks what a schema cannot: schedule, program, environment and account. @throws VALIDATION_FAILED 40001 with all problems */
+export async function checkDraft(
+    draft: Draft,
+    before: Draft | null,
+    accounts: Accounts,
+    now: number
+): Promise<void> {
+    const problems: { path: string; message: string }[] = [];
+    const report = (path: string, message: string): void =>
+        void problems.push({ path, message: `${path} ${message}` });
+    checkSchedule(draft, now, report);
+    checkProgram(draft, report);
+    checkEnv(draft.env, before?.env ?? {}, report);
+    // A task whose account was removed can still be changed or disabled.
+    if (draft.user !== null && draft.user !== before?.user) {
+        const account = await accounts.find(draft.user);
+        if (account === null) {
+            report('user', 'is no account of this machine');
+        } else if (!account.own && !canRunAsOthers()) {
+            report(
+                'user',
+                "is not the panel's own account, and only a panel that runs as root runs tasks as others"
+            );
+        }
+    }
+    if (problems.length > 0) {
+        throw errors.invalid(problems);
+    }
+}
+
+type Report = (path: string, message: string) => void;
+
+function checkSchedule({ schedule, timezone }: Draft, now: number, report: Report): void {
+    const zoneIsKnown = isZone(timezone);
+    if (!zoneIsKnown) {
+        report('timezone', 'is not a time zone that this machine knows, such as Europe/Berlin');
+    }
+    try {
+        const { reboot, next } = parseSchedule(schedule, zoneIsKnown ? timezone : 'UTC');
+        if (!reboot && next(now) === null) {
+            report('schedule', 'is never due: no date matches it');
+        }
+    } catch (error) {
+        report('schedule', `cannot be understood: ${error instanceof Error ? error.message : String(error)}`);
+    }
+}
+
+function checkProgram({ command, script }: Draft, report: Report): void {
+    if ((command === null) === (script === null)) {
+        report(
+            'command',
+            command === null
+                ? 'is missing, and so is script: one of them is needed'
+                : 'and script exclude each other'
+        );
+        return;
+    }
+    const [program] = command ?? [];
+    if (program !== undefined && !/^(\/|[^/-][^/]*$)/.test(program)) {
+        report('command.0', 'is the absolute path of a program, or its name without a slash');
+    }
+    if (script !== null) {
+        try {
+            interpreterOf(script);
+        } catch (error) {
+            report('script', `cannot be run: ${error instanceof Error ? error.message : String(error)}`);
+        }
+    }
+}
+
+function checkEnv(env: Draft['env'], kept: Draft['env'], report: Report): void {
+    for (const [key, value] of Object.entries(env)) {
+        if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key)) {
+            report(`env.${key}`, 'is no name of a variable: letters, digits and underscores, no digit first');
+        } else if (/^(PATH|NODE_OPTIONS|LD_.*|PORTICO_.*|CRONJOB_.*)$/.test(key)) {
+            report(`env.${key}`, "is not a task's to set here; a script can set it itself");
+        } else if (value === null && !Object.hasOwn(kept, key)) {
+            report(`env.${key}`, 'has no value yet that could be kept');
+        }
+    }
+}

@@ -1,0 +1,122 @@
+/** A task as its author wrote it, complete: defaults, changes, and the columns that store it. */
+import type { Missed, NotifyOn, Overlap, TaskRow } from '../entities.ts';
+import type { TaskInput } from './input.ts';
+
+/** All that a caller can set of a task. */
+export interface Draft {
+    readonly name: string;
+    readonly schedule: string;
+    readonly timezone: string;
+    readonly command: readonly string[] | null;
+    readonly script: string | null;
+    readonly user: string | null;
+    readonly cwd: string | null;
+    /** Names and values; null keeps the stored value. */
+    readonly env: Readonly<Record<string, string | null>>;
+    readonly timeoutSeconds: number | null;
+    readonly overlap: Overlap;
+    readonly retries: number;
+    readonly backoffSeconds: number;
+    readonly missed: Missed;
+    readonly enabled: boolean;
+    readonly notifyOn: NotifyOn;
+    readonly deadManSeconds: number | null;
+}
+
+/** Applies a change to a task, or to nothing (null) for a new one. `defaultZone` is the time zone of tasks that name none. */
+export function draftOf(input: TaskInput, before: Draft | null, defaultZone: string): Draft {
+    const pick = <K extends keyof Draft & keyof TaskInput>(key: K, fallback: Draft[K]): Draft[K] => {
+        const given = input[key];
+        return given === undefined
+            ? (before?.[key] ?? fallback)
+            : given === null
+              ? fallback
+              : // The schema of the field has the type of the draft's field.
+                (given as unknown as Draft[K]);
+    };
+    const [command, script] = [pick('command', null), pick('script', null)];
+    return {
+        name: pick('name', ''),
+        schedule: pick('schedule', ''),
+        timezone: pick('timezone', defaultZone),
+        // A command replaces a script, and a script a command.
+        command:
+            input.script !== undefined && input.script !== null && input.command === undefined
+                ? null
+                : command,
+        script:
+            input.command !== undefined && input.command !== null && input.script === undefined
+                ? null
+                : script,
+        user: pick('user', null),
+        cwd: pick('cwd', null),
+        env:
+            input.env === undefined
+                ? (before?.env ?? {})
+                : Object.fromEntries(
+                      Object.entries(input.env ?? {}).map(([key, value]) => [
+                          key,
+                          typeof value === 'string' ? value : null
+                      ])
+                  ),
+        timeoutSeconds: pick('timeoutSeconds', null),
+        overlap: pick('overlap', 'skip'),
+        retries: pick('retries', 0),
+        backoffSeconds: pick('backoffSeconds', 60),
+        missed: pick('missed', 'skip'),
+        enabled: pick('enabled', true),
+        notifyOn: pick('notifyOn', 'failure'),
+        deadManSeconds: pick('deadManSeconds', null)
+    };
+}
+
+/** The columns of a draft, without its sealed environment. */
+export function rowOf({
+    env,
+    command,
+    ...draft
+}: Draft): Omit<Draft, 'env' | 'command'> & { readonly command: string | null; readonly envNames: string } {
+    return {
+        ...draft,
+        command: command === null ? null : JSON.stringify(command),
+        envNames: JSON.stringify(Object.keys(env))
+    };
+}
+
+/** The draft that a task was made of; the values of `env` are null. */
+export function draftOfRow(task: TaskRow): Draft {
+    const {
+        name,
+        schedule,
+        timezone,
+        script,
+        user,
+        cwd,
+        timeoutSeconds,
+        overlap,
+        retries,
+        backoffSeconds,
+        missed,
+        enabled,
+        notifyOn,
+        deadManSeconds
+    } = task;
+    return {
+        name,
+        schedule,
+        timezone,
+        script,
+        user,
+        cwd,
+        timeoutSeconds,
+        overlap: overlap as Draft['overlap'],
+        retries,
+        backoffSeconds,
+        missed: missed as Draft['missed'],
+        enabled,
+        notifyOn: notifyOn as Draft['notifyOn'],
+        deadManSeconds,
+        command: task.command === null ? null : (JSON.parse(task.command) as string[]),
+        env: Object.fromEntries((JSON.parse(task.envNames) as string[]).map((each) => [each, null]))
+    };
+}
