@@ -17,7 +17,7 @@ import { authRoutes } from './features/auth/routes.ts';
 import { certificateRoutes } from './features/certificates/routes.ts';
 import { dnsProviderRoutes } from './features/dns-providers/routes.ts';
 import { hostRoutes } from './features/hosts/routes.ts';
-import { createKeptPlugins } from './features/import-export/plugins/kept.ts';
+import { KeptPlugins } from './features/import-export/plugins/kept.ts';
 import type { PluginCatalogue } from './features/import-export/ports.ts';
 import { importExportRoutes } from './features/import-export/routes.ts';
 import { createNotifications } from './features/notifications/notifications.ts';
@@ -196,7 +196,7 @@ export async function createPanel({
         systemCall: () => createSystemCall(audit)
     });
     const { driver, engine, hosts, certificates, dnsProviders } = serving;
-    const kept = createKeptPlugins({ db, clock, keyring });
+    const kept = new KeptPlugins({ db, clock, keyring });
     let catalogue: PluginCatalogue;
     const transfer = createTransfer({
         db,

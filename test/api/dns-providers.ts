@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createZoneUpdater } from '../../core/src/features/dns-providers/rfc2136/rfc2136.ts';
+import { ZoneUpdater } from '../../core/src/features/dns-providers/rfc2136/rfc2136.ts';
 import { systemClock } from '../../core/src/platform/clock.ts';
 import { type Bind, noBind, startBind } from '../support/bind.ts';
 import { startPanel, type TestPanel } from '../support/panel.ts';
@@ -263,7 +263,7 @@ describe('/api/dns-providers', { timeout: 90_000 }, () => {
     });
 
     it('speaks TCP when a reply was cut, and believes no reply that somebody changed', async () => {
-        const updater = createZoneUpdater({
+        const updater = new ZoneUpdater({
             nameserver: bind.address,
             zone: null,
             keyName: bind.credentials.keyName,
@@ -336,7 +336,7 @@ function running(
 
 describe('a type that lego knows', { timeout: 90_000 }, () => {
     it('writes, is waited for, and removes, with nothing of the panel in its environment and no secret in its arguments', async () => {
-        const updater = createZoneUpdater({
+        const updater = new ZoneUpdater({
             nameserver: bind.address,
             zone: 'example.test',
             keyName: bind.credentials.keyName,

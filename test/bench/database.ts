@@ -7,8 +7,8 @@ import Sqlite from 'better-sqlite3';
 
 import { openStorage } from '../../core/src/composition/storage.ts';
 import { HostEntity } from '../../core/src/features/hosts/entities.ts';
-import { createHostList } from '../../core/src/features/hosts/list.ts';
-import { createHostStore } from '../../core/src/features/hosts/store.ts';
+import { HostList } from '../../core/src/features/hosts/list.ts';
+import { DatabaseHostStore } from '../../core/src/features/hosts/store.ts';
 import { rowsOf } from './fleet.ts';
 import { median, number, type Report } from './report.ts';
 
@@ -56,14 +56,14 @@ export async function bench(report: Report): Promise<void> {
     const folder = mkdtempSync(join(tmpdir(), 'portico-bench-'));
     const db = await openStorage(folder);
     try {
-        const store = createHostStore(db);
+        const store = new DatabaseHostStore(db);
         const rows = rowsOf(many, '127.0.0.1:9');
         const changes = rows.map((row) => ({ id: row.site.id, row }));
         await db.write((tx) => store.write(tx, changes, true));
         const draft = { hosts: new Map(rows.map((row) => [row.site.id, row])) };
         // Each reading sees another count of changes, so that no page is kept.
         let readings = 0;
-        const list = createHostList(
+        const list = new HostList(
             db,
             {
                 get changes() {

@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { openStorage } from '../../core/src/composition/storage.ts';
 import type { HostRow } from '../../core/src/engine/change.ts';
 import type { Site } from '../../core/src/engine/site.ts';
-import { createHostStore } from '../../core/src/features/hosts/store.ts';
+import { DatabaseHostStore } from '../../core/src/features/hosts/store.ts';
 import { createKeyring } from '../../core/src/platform/keyring.ts';
 import { createPanelProcess, type PanelProcess } from '../support/panel-process.ts';
 import { testSite } from '../support/site.ts';
@@ -57,7 +57,7 @@ export async function startFleet(
         mkdirSync(panel.dataDir, { mode: 0o700 });
         createKeyring(panel.dataDir);
         const db = await openStorage(panel.dataDir);
-        const store = createHostStore(db);
+        const store = new DatabaseHostStore(db);
         await db.write((tx) =>
             store.write(
                 tx,

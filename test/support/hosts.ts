@@ -9,24 +9,24 @@ import { unsupportedPlaceholders } from '../../core/src/engine/render/placeholde
 import type { EngineService } from '../../core/src/engine/service.ts';
 import type { EngineSettings } from '../../core/src/engine/site.ts';
 import { advancedOf, maskConfig } from '../../core/src/engine/wire/mask.ts';
-import { createAcmeAccounts } from '../../core/src/features/certificates/acme/accounts.ts';
-import { createEngineCertificates } from '../../core/src/features/certificates/engine-certificates.ts';
+import { AcmeAccounts } from '../../core/src/features/certificates/acme/accounts.ts';
+import { EngineCertificates } from '../../core/src/features/certificates/engine-certificates.ts';
 import { certificateEntities, certificateMigrations } from '../../core/src/features/certificates/entities.ts';
-import { type Certificates, createCertificates } from '../../core/src/features/certificates/service.ts';
-import { createCertificateStore } from '../../core/src/features/certificates/store.ts';
+import { Certificates } from '../../core/src/features/certificates/service.ts';
+import { DatabaseCertificateStore } from '../../core/src/features/certificates/store.ts';
 import { createChecklist } from '../../core/src/features/hosts/checklist.ts';
 import { hostEntities, hostMigrations } from '../../core/src/features/hosts/entities.ts';
-import { createHostList } from '../../core/src/features/hosts/list.ts';
+import { HostList } from '../../core/src/features/hosts/list.ts';
 import { createReadable } from '../../core/src/features/hosts/paths.ts';
 import { covers } from '../../core/src/features/hosts/safety.ts';
-import { createHosts, type HostHooks, type Hosts } from '../../core/src/features/hosts/service.ts';
-import { createHostStore, type Store as HostRows } from '../../core/src/features/hosts/store.ts';
+import { type HostHooks, Hosts } from '../../core/src/features/hosts/service.ts';
+import { DatabaseHostStore } from '../../core/src/features/hosts/store.ts';
 import { createFaultyEngine, type FaultyEngine } from './faulty-engine.ts';
 import { type HandClock, handClock, openStore, type Store } from './store.ts';
 
 export interface HostKit {
     readonly store: Store;
-    readonly rows: HostRows;
+    readonly rows: DatabaseHostStore;
     readonly engine: EngineService;
     readonly driver: FaultyEngine;
     readonly hosts: Hosts;
@@ -75,8 +75,8 @@ export async function createHostKit(): Promise<HostKit> {
         autoReload: true,
         engine: { httpPort: 18080, httpsPort: 18443, acmeEmail: null, acmeDirectory: null, acmeEab: null }
     };
-    const rows = createHostStore(store.db);
-    const certificateRows = createCertificateStore(store.db, store.keyring);
+    const rows = new DatabaseHostStore(store.db);
+    const certificateRows = new DatabaseCertificateStore(store.db, store.keyring);
     const engine = createEngine({
         driver,
         hosts: rows,
@@ -93,9 +93,9 @@ export async function createHostKit(): Promise<HostKit> {
     await engine.boot();
     const hooks: HostKit['hooks'] = { current: {} };
     const readable = createReadable(own.owner);
-    const hosts = createHosts({
+    const hosts = new Hosts({
         engine,
-        list: createHostList(store.db, rows, engine),
+        list: new HostList(store.db, rows, engine),
         clock,
         readable,
         checklist: createChecklist({
@@ -120,15 +120,15 @@ export async function createHostKit(): Promise<HostKit> {
     const idle = (): never => {
         throw new Error('Nothing is ordered in these tests');
     };
-    const certificates = createCertificates({
+    const certificates = new Certificates({
         engine,
         store: certificateRows,
         db: store.db,
         clock,
         covers,
         log: store.log,
-        accounts: createAcmeAccounts(store.db, store.keyring, clock),
-        own: createEngineCertificates(() => null),
+        accounts: new AcmeAccounts(store.db, store.keyring, clock),
+        own: new EngineCertificates(() => null),
         ports: {
             http: { request: idle },
             tasks: { start: idle },

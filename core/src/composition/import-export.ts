@@ -12,7 +12,7 @@ import type { KeptPlugins } from '../features/import-export/plugins/kept.ts';
 import { Restorer, type RestorerOptions } from '../features/import-export/plugins/restorer.ts';
 import { createPluginSection, pluginsOfPanel } from '../features/import-export/plugins/section.ts';
 import type { MovedPlugin, PluginCatalogue, PluginHooks } from '../features/import-export/ports.ts';
-import { createImportExport, type ImportExport } from '../features/import-export/service.ts';
+import { ImportExport } from '../features/import-export/service.ts';
 import { createSettingsSection } from '../features/settings/export-section.ts';
 import type { Settings } from '../features/settings/settings.ts';
 import type { Tasks } from '../features/tasks/tasks.ts';
@@ -84,7 +84,7 @@ export function createTransfer({
         notify,
         running: (name) => plugins.running(name)
     });
-    return createImportExport({
+    return new ImportExport({
         sections: [
             createSettingsSection(settings),
             createRoleSection({ roles, clock }),

@@ -10,23 +10,23 @@ import { unsupportedPlaceholders } from '../engine/render/placeholder.ts';
 import type { Section } from '../engine/section.ts';
 import type { EngineService } from '../engine/service.ts';
 import { advancedOf, maskConfig } from '../engine/wire/mask.ts';
-import { createAcmeAccounts } from '../features/certificates/acme/accounts.ts';
-import { createEngineCertificates } from '../features/certificates/engine-certificates.ts';
+import { AcmeAccounts } from '../features/certificates/acme/accounts.ts';
+import { EngineCertificates } from '../features/certificates/engine-certificates.ts';
 import { createCertificateSection } from '../features/certificates/export/export-section.ts';
 import type { CertificateEvents, TaskStarter } from '../features/certificates/ports.ts';
-import { type Certificates, createCertificates } from '../features/certificates/service.ts';
-import { createCertificateStore } from '../features/certificates/store.ts';
+import { Certificates } from '../features/certificates/service.ts';
+import { DatabaseCertificateStore } from '../features/certificates/store.ts';
 import { createDnsProviderSection } from '../features/dns-providers/export-section.ts';
-import { createDnsProviders, type DnsProviders } from '../features/dns-providers/service.ts';
-import { createDnsProviderStore } from '../features/dns-providers/store.ts';
+import { DnsProviders } from '../features/dns-providers/service.ts';
+import { DnsProviderStore } from '../features/dns-providers/store.ts';
 import { createChecklist } from '../features/hosts/checklist.ts';
 import { createHostSection } from '../features/hosts/export-section.ts';
-import { createHostList } from '../features/hosts/list.ts';
+import { HostList } from '../features/hosts/list.ts';
 import { createReadable, type Readable } from '../features/hosts/paths.ts';
 import { covers } from '../features/hosts/safety.ts';
 import type { HostChange } from '../features/hosts/schema.ts';
-import { createHosts, type HostHooks, type Hosts } from '../features/hosts/service.ts';
-import { createHostStore } from '../features/hosts/store.ts';
+import { type HostHooks, Hosts } from '../features/hosts/service.ts';
+import { DatabaseHostStore } from '../features/hosts/store.ts';
 import type { Settings } from '../features/settings/settings.ts';
 import type { Call } from '../platform/call.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -91,8 +91,8 @@ export function createServing({
             log
         });
     const home = (): EngineFolders => engineHome(config.dataDir, config.engineUser);
-    const hostStore = createHostStore(db);
-    const certificateStore = createCertificateStore(db, keyring);
+    const hostStore = new DatabaseHostStore(db);
+    const certificateStore = new DatabaseCertificateStore(db, keyring);
     const engine = createEngine({
         driver,
         db,
@@ -125,11 +125,11 @@ export function createServing({
         [settings.get('server.ipv4'), settings.get('server.ipv6')].filter((address) => address !== null);
     const readable: Readable = async (folder) => createReadable(home().owner)(folder);
     const safety = { ...forbidden(config.dataDir, home), placeholders: unsupportedPlaceholders };
-    const hosts: Hosts = createHosts({
+    const hosts: Hosts = new Hosts({
         engine,
         clock,
         readable,
-        list: createHostList(db, hostStore, engine),
+        list: new HostList(db, hostStore, engine),
         hooks: hostHooks(hooks),
         checklist: createChecklist({
             engine,
@@ -140,8 +140,8 @@ export function createServing({
         safety: { ...safety, addresses },
         mask: (part, site) => maskConfig(part, advancedOf([site]))
     });
-    const dnsProviderStore = createDnsProviderStore(db, keyring);
-    const dnsProviders = createDnsProviders({
+    const dnsProviderStore = new DnsProviderStore(db, keyring);
+    const dnsProviders = new DnsProviders({
         db,
         clock,
         store: dnsProviderStore,
@@ -150,8 +150,8 @@ export function createServing({
         usersOf: (id) => certificateStore.usersOf(id),
         usersIn: (tx, id) => certificateStore.usersIn(tx, id)
     });
-    const accounts = createAcmeAccounts(db, keyring, clock);
-    const certificates = createCertificates({
+    const accounts = new AcmeAccounts(db, keyring, clock);
+    const certificates = new Certificates({
         engine,
         store: certificateStore,
         db,
@@ -159,7 +159,7 @@ export function createServing({
         covers,
         log,
         accounts,
-        own: createEngineCertificates(() => storageOf(home)),
+        own: new EngineCertificates(() => storageOf(home)),
         ports: {
             http: parts.outbound,
             tasks: parts.tasks,

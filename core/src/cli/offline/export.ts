@@ -1,14 +1,14 @@
 /** An export of a data folder whose panel does not run: the rows are read, and no engine is asked or started. */
 import { createTransfer, type TransferParts } from '../../composition/import-export.ts';
 import type { Engine } from '../../engine/change.ts';
-import { createAcmeAccounts } from '../../features/certificates/acme/accounts.ts';
+import { AcmeAccounts } from '../../features/certificates/acme/accounts.ts';
 import { createCertificateSection } from '../../features/certificates/export/export-section.ts';
-import { createCertificateStore } from '../../features/certificates/store.ts';
+import { DatabaseCertificateStore } from '../../features/certificates/store.ts';
 import { createDnsProviderSection } from '../../features/dns-providers/export-section.ts';
-import { createDnsProviderStore } from '../../features/dns-providers/store.ts';
+import { DnsProviderStore } from '../../features/dns-providers/store.ts';
 import { createHostSection } from '../../features/hosts/export-section.ts';
-import { createHostStore } from '../../features/hosts/store.ts';
-import { createKeptPlugins } from '../../features/import-export/plugins/kept.ts';
+import { DatabaseHostStore } from '../../features/hosts/store.ts';
+import { KeptPlugins } from '../../features/import-export/plugins/kept.ts';
 import type { PluginCatalogue } from '../../features/import-export/ports.ts';
 import type { ExportRequest, ImportExport } from '../../features/import-export/service.ts';
 import type { Call } from '../../platform/call.ts';
@@ -27,19 +27,19 @@ export async function exportOffline(
     call: Call
 ): Promise<Awaited<ReturnType<ImportExport['export']>>> {
     const { db, clock, keyring } = parts;
-    const rows = new Map((await createHostStore(db).load()).map((row) => [row.site.id, row]));
+    const rows = new Map((await new DatabaseHostStore(db).load()).map((row) => [row.site.id, row]));
     const absent = (): never => {
         throw new TypeError('An export needs no engine');
     };
     // Only what is read is there: nothing else of an engine is asked by an export.
     const engine = { draft: () => ({ hosts: rows }), change: absent, tryChange: absent } as unknown as Engine;
-    const dnsProviders = createDnsProviderStore(db, keyring);
+    const dnsProviders = new DnsProviderStore(db, keyring);
     const sections = {
         dnsProviders: createDnsProviderSection({ db, clock, store: dnsProviders, usersOf: () => [] }),
         certificates: createCertificateSection({
             clock,
-            store: createCertificateStore(db, keyring),
-            accounts: createAcmeAccounts(db, keyring, clock),
+            store: new DatabaseCertificateStore(db, keyring),
+            accounts: new AcmeAccounts(db, keyring, clock),
             providers: () => dnsProviders.list(),
             covers: absent,
             changed: absent
@@ -71,7 +71,7 @@ export async function exportOffline(
         ...parts,
         tasks,
         serving: { engine: engine as never, sections, adapt: absent },
-        kept: createKeptPlugins({ db, clock, keyring }),
+        kept: new KeptPlugins({ db, clock, keyring }),
         plugins: () => plugins,
         notify: absent
     }).export(request, call);

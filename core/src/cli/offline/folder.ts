@@ -2,7 +2,7 @@
 import { createRegistry, type Registry } from '@portico/registry';
 
 import type { Audit } from '../../features/audit/audit.ts';
-import { createKeptPlugins, type KeptPlugins } from '../../features/import-export/plugins/kept.ts';
+import { KeptPlugins } from '../../features/import-export/plugins/kept.ts';
 import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Config } from '../../platform/config.ts';
@@ -67,7 +67,7 @@ export async function openFolder(options: FolderOptions): Promise<Folder> {
     ); // before the records are read
     const [records, kept, prover] = [
         await Records.open(db),
-        createKeptPlugins({ db, clock, keyring }),
+        new KeptPlugins({ db, clock, keyring }),
         new PluginSettings(keyring)
     ];
     const look: Folder['look'] = async () => {

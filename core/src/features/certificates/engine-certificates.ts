@@ -19,10 +19,6 @@ export interface EngineCertificate extends CertificateView {
     readonly chain: string;
 }
 
-export interface EngineCertificates {
-    list(draft: Draft): Promise<readonly EngineCertificate[]>;
-}
-
 interface Known {
     readonly stamp: string;
     readonly certificate: EngineCertificate | null;
@@ -33,10 +29,38 @@ const mostFiles = 50_000;
 const atOnce = 32;
 
 /** @param folder - where the engine keeps what it obtains; null while that is not known */
-export function createEngineCertificates(folder: () => string | null): EngineCertificates {
-    let known = new Map<string, Known>();
+export class EngineCertificates {
+    readonly #folder: () => string | null;
+    #known = new Map<string, Known>();
 
-    async function read(root: string, path: string): Promise<Known | null> {
+    constructor(folder: () => string | null) {
+        this.#folder = folder;
+    }
+
+    async list(draft: Draft): Promise<readonly EngineCertificate[]> {
+        const root = this.#folder();
+        const paths = root === null ? [] : await filesBelow(join(root, 'certificates'));
+        const next = new Map<string, Known>();
+        const queue = [...paths];
+        await Promise.all(
+            Array.from({ length: atOnce }, async () => {
+                for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
+                    const found = await this.#read(join(root ?? '', 'certificates'), path);
+                    if (found !== null) {
+                        next.set(path, found);
+                    }
+                }
+            })
+        );
+        this.#known = next;
+        return [...next.values()]
+            .flatMap(({ certificate }) =>
+                certificate === null ? [] : [{ ...certificate, usedBy: usersOf(draft, certificate.domains) }]
+            )
+            .sort((a, b) => a.id - b.id);
+    }
+
+    async #read(root: string, path: string): Promise<Known | null> {
         const file = await open(
             join(root, path),
             constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
@@ -47,7 +71,7 @@ export function createEngineCertificates(folder: () => string | null): EngineCer
         try {
             const stats = await file.stat();
             const stamp = `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
-            const before = known.get(path);
+            const before = this.#known.get(path);
             if (before?.stamp === stamp) {
                 return before;
             }
@@ -60,33 +84,6 @@ export function createEngineCertificates(folder: () => string | null): EngineCer
             await file.close();
         }
     }
-
-    return {
-        async list(draft) {
-            const root = folder();
-            const paths = root === null ? [] : await filesBelow(join(root, 'certificates'));
-            const next = new Map<string, Known>();
-            const queue = [...paths];
-            await Promise.all(
-                Array.from({ length: atOnce }, async () => {
-                    for (let path = queue.pop(); path !== undefined; path = queue.pop()) {
-                        const found = await read(join(root ?? '', 'certificates'), path);
-                        if (found !== null) {
-                            next.set(path, found);
-                        }
-                    }
-                })
-            );
-            known = next;
-            return [...next.values()]
-                .flatMap(({ certificate }) =>
-                    certificate === null
-                        ? []
-                        : [{ ...certificate, usedBy: usersOf(draft, certificate.domains) }]
-                )
-                .sort((a, b) => a.id - b.id);
-        }
-    };
 }
 
 /** `<issuer>/<name>/<name>.crt`: real folders only. */

@@ -11,12 +11,12 @@ import type { CertificateRow } from './entities.ts';
 import type { ParsedCertificate } from './pem.ts';
 import type { CertificateView } from './schema.ts';
 import { proveServed } from './served.ts';
-import { siteCertificate, type Store } from './store.ts';
+import { type DatabaseCertificateStore, siteCertificate } from './store.ts';
 import { usersOf, viewOf } from './view.ts';
 
 export interface PlacementOptions {
     readonly engine: Engine;
-    readonly store: Store;
+    readonly store: DatabaseCertificateStore;
     readonly db: Database;
     readonly clock: Clock;
     /** Whether names of a certificate hold for a name of a host. */
@@ -25,31 +25,8 @@ export interface PlacementOptions {
     readonly proofMs?: number;
 }
 
-type Answered = (after: CertificateView, headers: Readonly<Record<string, string>>) => Reply<CertificateView>;
-
-export interface Placement {
-    view(row: CertificateRow): CertificateView;
-    /** Puts a row in place: the engine's copy and the database's, or neither. @throws Moved, VALIDATION_FAILED, ENGINE_REJECTED, ENGINE_UNAVAILABLE */
-    put(
-        row: CertificateRow,
-        before: CertificateRow | null,
-        pem: CertificatePem,
-        call: Call,
-        answer: Answered
-    ): Promise<Reply<CertificateView>>;
-    /** Writes what the engine does not know of. @throws Moved */
-    rewrite(row: CertificateRow, before: CertificateRow, call: Call): Promise<Reply<CertificateView>>;
-    /** @throws Moved, IN_USE */
-    remove(before: CertificateRow, call: Call): Promise<Reply<null>>;
-    /** Puts what a CA issued in the place of what is there, whatever else was changed meanwhile. @throws as `put`, but Moved; NOT_FOUND */
-    adopt(id: number, parsed: ParsedCertificate, call: Call): Promise<void>;
-    /** Puts a former one back. */
-    revert(before: CertificateRow, call: Call): Promise<void>;
-    /** Null, or what is wrong. Hosts that the engine does not serve now prove nothing. */
-    prove(id: number, before: CertificateRow, signal: AbortSignal): Promise<string | null>;
-    /** @throws VERSION_STALE, or NOT_FOUND when it was removed, in place of Moved */
-    staleWhenMoved<T>(work: () => Promise<T>, id: number): Promise<T>;
-}
+/** Makes the reply from the certificate as it is afterwards. */
+type Answer = (after: CertificateView, headers: Readonly<Record<string, string>>) => Reply<CertificateView>;
 
 const resource = 'certificates';
 /** Names of one certificate that are looked at before it is believed to be served. */
@@ -60,59 +37,54 @@ const mostAttempts = 20;
 /** The certificate that a change was made of is not the present one any more. */
 class Moved extends Error {}
 
-export function createPlacement({ engine, store, db, clock, covers, proofMs }: PlacementOptions): Placement {
-    const view = (row: CertificateRow): CertificateView =>
-        viewOf(row, usersOf(engine.draft(), row.id), store);
+export class Placement {
+    readonly #engine: Engine;
+    readonly #store: DatabaseCertificateStore;
+    readonly #db: Database;
+    readonly #clock: Clock;
+    readonly #covers: PlacementOptions['covers'];
+    readonly #proofMs: PlacementOptions['proofMs'];
 
-    /** The hosts that name it keep a certificate that covers them. */
-    function checkUsers(draft: Draft, id: number, names: readonly string[]): void {
-        const faults = usersOf(draft, id).flatMap((user) => {
-            const site = draft.hosts.get(user)?.site;
-            const missing =
-                site === undefined
-                    ? []
-                    : [site.domain, ...site.aliases].filter((name) => !covers(names, name));
-            return missing.length === 0
-                ? []
-                : [
-                      {
-                          path: 'certificate',
-                          message: `certificate is not valid for ${missing.join(', ')} of host ${user}, which uses it`
-                      }
-                  ];
-        });
-        if (faults.length > 0) {
-            throw invalid(...faults);
-        }
+    constructor({ engine, store, db, clock, covers, proofMs }: PlacementOptions) {
+        this.#engine = engine;
+        this.#store = store;
+        this.#db = db;
+        this.#clock = clock;
+        this.#covers = covers;
+        this.#proofMs = proofMs;
     }
 
-    /** Puts a row in place: the engine's copy and the database's, or neither. */
-    async function put(
+    view(row: CertificateRow): CertificateView {
+        return viewOf(row, usersOf(this.#engine.draft(), row.id), this.#store);
+    }
+
+    /** Puts a row in place: the engine's copy and the database's, or neither. @throws Moved, VALIDATION_FAILED, ENGINE_REJECTED, ENGINE_UNAVAILABLE */
+    async put(
         row: CertificateRow,
         before: CertificateRow | null,
         pem: CertificatePem,
         call: Call,
-        answer: (after: CertificateView, headers: Readonly<Record<string, string>>) => Reply<CertificateView>
+        answer: Answer
     ): Promise<Reply<CertificateView>> {
         const certificate = siteCertificate(row);
-        const { value } = await engine.change({
+        const { value } = await this.#engine.change({
             by: authorOf(call),
-            plan(draft) {
+            plan: (draft) => {
                 if (before !== null && !isPresent(draft.certificates.get(before.id), before)) {
                     throw new Moved();
                 }
-                checkUsers(draft, row.id, certificate.names);
+                this.#checkUsers(draft, row.id, certificate.names);
                 return { certificates: [{ id: row.id, certificate, pem }] };
             },
-            async commit(tx, { reloaded }) {
-                await mustBe(tx, before);
-                await store.write(tx, row);
-                const after = view(row);
+            commit: async (tx, { reloaded }) => {
+                await this.#mustBe(tx, before);
+                await this.#store.write(tx, row);
+                const after = this.view(row);
                 return call.complete(tx, {
                     action: before === null ? 'create' : 'update',
                     resource,
                     resourceId: row.id,
-                    before: before === null ? null : view(before),
+                    before: before === null ? null : this.view(before),
                     after,
                     reply: answer(after, { 'x-engine-reload': String(reloaded) })
                 });
@@ -121,55 +93,45 @@ export function createPlacement({ engine, store, db, clock, covers, proofMs }: P
         return value;
     }
 
-    /** Nothing that the engine knows of changes: it is not asked. */
-    function rewrite(
-        row: CertificateRow,
-        before: CertificateRow,
-        call: Call
-    ): Promise<Reply<CertificateView>> {
-        return db.write(async (tx) => {
-            await mustBe(tx, before);
-            await store.write(tx, row);
+    /** Writes what the engine does not know of. @throws Moved */
+    rewrite(row: CertificateRow, before: CertificateRow, call: Call): Promise<Reply<CertificateView>> {
+        return this.#db.write(async (tx) => {
+            await this.#mustBe(tx, before);
+            await this.#store.write(tx, row);
             if (row.autoRenew !== before.autoRenew) {
-                await store.note(tx, row.id, { nextAttemptAt: row.nextAttemptAt });
+                await this.#store.note(tx, row.id, { nextAttemptAt: row.nextAttemptAt });
             }
-            const after = view(row);
+            const after = this.view(row);
             return call.complete(tx, {
                 action: 'update',
                 resource,
                 resourceId: row.id,
-                before: view(before),
+                before: this.view(before),
                 after,
                 reply: reply.with(after, { headers: { 'x-engine-reload': 'false' } })
             });
         });
     }
 
-    /** The queue knows fingerprints only: versions are compared in the transaction. */
-    async function mustBe(tx: Transaction, before: CertificateRow | null): Promise<void> {
-        if (before !== null && (await store.versionIn(tx, before.id)) !== before.version) {
-            throw new Moved();
-        }
-    }
-
-    async function remove(before: CertificateRow, call: Call): Promise<Reply<null>> {
+    /** @throws Moved, IN_USE */
+    async remove(before: CertificateRow, call: Call): Promise<Reply<null>> {
         const { id } = before;
         const completed = async (tx: Transaction, reloaded: boolean): Promise<Reply<null>> => {
-            await mustBe(tx, before);
-            await store.remove(tx, id);
+            await this.#mustBe(tx, before);
+            await this.#store.remove(tx, id);
             return call.complete(tx, {
                 action: 'delete',
                 resource,
                 resourceId: id,
-                before: view(before),
+                before: this.view(before),
                 after: null,
                 reply: reply.with(null, { headers: { 'x-engine-reload': String(reloaded) } })
             });
         };
         if (before.fingerprint === '') {
-            return db.write((tx) => completed(tx, false));
+            return this.#db.write((tx) => completed(tx, false));
         }
-        const { value } = await engine.change({
+        const { value } = await this.#engine.change({
             by: authorOf(call),
             plan(draft) {
                 if (!isPresent(draft.certificates.get(id), before)) {
@@ -189,56 +151,32 @@ export function createPlacement({ engine, store, db, clock, covers, proofMs }: P
         return value;
     }
 
-    /** Puts what a CA issued in the place of what is there. It stands for the names that were ordered, whatever else it is valid for. */
-    function adopt(id: number, parsed: ParsedCertificate, call: Call): Promise<void> {
-        return replace(
+    /** Puts what a CA issued in the place of what is there, whatever else was changed meanwhile. @throws as `put`, but Moved; NOT_FOUND */
+    adopt(id: number, parsed: ParsedCertificate, call: Call): Promise<void> {
+        return this.#replace(
             id,
-            { ...stored(parsed, store), domains: store.get(id).domains },
+            { ...stored(parsed, this.#store), domains: this.#store.get(id).domains },
             { certificate: parsed.chain, key: parsed.key },
             call
         );
     }
 
-    function revert(before: CertificateRow, call: Call): Promise<void> {
+    /** Puts a former one back. */
+    revert(before: CertificateRow, call: Call): Promise<void> {
         const { domains, issuer, serial, notBefore, notAfter, fingerprint, chain, sealedKey } = before;
-        return replace(
+        return this.#replace(
             before.id,
             { domains, issuer, serial, notBefore, notAfter, fingerprint, chain, sealedKey },
-            { certificate: chain, key: store.open(before) },
+            { certificate: chain, key: this.#store.open(before) },
             call
         );
     }
 
-    async function replace(
-        id: number,
-        content: ReturnType<typeof stored>,
-        pem: CertificatePem,
-        call: Call
-    ): Promise<void> {
-        for (let attempt = 1; ; attempt += 1) {
-            const before = store.get(id);
-            const row: CertificateRow = {
-                ...before,
-                ...content,
-                version: before.version + 1,
-                updatedAt: new Date(clock.now()).toISOString()
-            };
-            try {
-                await put(row, before, pem, call, (after) => reply.with(after, {}));
-                return;
-            } catch (error) {
-                if (!(error instanceof Moved) || attempt === mostAttempts) {
-                    throw error;
-                }
-            }
-        }
-    }
-
     /** Null, or what is wrong. Hosts that the engine does not serve now prove nothing. */
-    async function prove(id: number, before: CertificateRow, signal: AbortSignal): Promise<string | null> {
-        const draft = engine.draft();
-        const pending = engine.pending();
-        if (engine.process().state !== 'running' || before.fingerprint === '') {
+    async prove(id: number, before: CertificateRow, signal: AbortSignal): Promise<string | null> {
+        const draft = this.#engine.draft();
+        const pending = this.#engine.pending();
+        if (this.#engine.process().state !== 'running' || before.fingerprint === '') {
             return null;
         }
         const names = usersOf(draft, id).flatMap((user) => {
@@ -252,7 +190,7 @@ export function createPlacement({ engine, store, db, clock, covers, proofMs }: P
                 name,
                 (fingerprint) => fingerprint !== before.fingerprint,
                 signal,
-                proofMs
+                this.#proofMs
             );
             if (wrong !== null) {
                 return wrong;
@@ -261,19 +199,74 @@ export function createPlacement({ engine, store, db, clock, covers, proofMs }: P
         return null;
     }
 
-    async function staleWhenMoved<T>(work: () => Promise<T>, id: number): Promise<T> {
+    /** @throws VERSION_STALE, or NOT_FOUND when it was removed, in place of Moved */
+    async staleWhenMoved<T>(work: () => Promise<T>, id: number): Promise<T> {
         try {
             return await work();
         } catch (error) {
-            throw error instanceof Moved ? fail.VERSION_STALE({ version: store.get(id).version }) : error;
+            throw error instanceof Moved
+                ? fail.VERSION_STALE({ version: this.#store.get(id).version })
+                : error;
         }
     }
 
-    return { view, put, rewrite, remove, adopt, revert, prove, staleWhenMoved };
+    /** The hosts that name it keep a certificate that covers them. */
+    #checkUsers(draft: Draft, id: number, names: readonly string[]): void {
+        const faults = usersOf(draft, id).flatMap((user) => {
+            const site = draft.hosts.get(user)?.site;
+            const missing =
+                site === undefined
+                    ? []
+                    : [site.domain, ...site.aliases].filter((name) => !this.#covers(names, name));
+            return missing.length === 0
+                ? []
+                : [
+                      {
+                          path: 'certificate',
+                          message: `certificate is not valid for ${missing.join(', ')} of host ${user}, which uses it`
+                      }
+                  ];
+        });
+        if (faults.length > 0) {
+            throw invalid(...faults);
+        }
+    }
+
+    /** The queue knows fingerprints only: versions are compared in the transaction. */
+    async #mustBe(tx: Transaction, before: CertificateRow | null): Promise<void> {
+        if (before !== null && (await this.#store.versionIn(tx, before.id)) !== before.version) {
+            throw new Moved();
+        }
+    }
+
+    async #replace(
+        id: number,
+        content: ReturnType<typeof stored>,
+        pem: CertificatePem,
+        call: Call
+    ): Promise<void> {
+        for (let attempt = 1; ; attempt += 1) {
+            const before = this.#store.get(id);
+            const row: CertificateRow = {
+                ...before,
+                ...content,
+                version: before.version + 1,
+                updatedAt: new Date(this.#clock.now()).toISOString()
+            };
+            try {
+                await this.put(row, before, pem, call, (after) => reply.with(after, {}));
+                return;
+            } catch (error) {
+                if (!(error instanceof Moved) || attempt === mostAttempts) {
+                    throw error;
+                }
+            }
+        }
+    }
 }
 
 /** What a row has of a certificate's content. */
-export function stored(parsed: ParsedCertificate, store: Store) {
+export function stored(parsed: ParsedCertificate, store: DatabaseCertificateStore) {
     return {
         domains: JSON.stringify(parsed.names),
         issuer: parsed.issuer,

@@ -2,12 +2,12 @@
 import type { Draft } from '../../engine/change.ts';
 import type { CertificateRow } from './entities.ts';
 import type { CertificateView } from './schema.ts';
-import type { Store } from './store.ts';
+import type { DatabaseCertificateStore } from './store.ts';
 
 export function viewOf(
     row: CertificateRow,
     usedBy: readonly number[],
-    store: Pick<Store, 'openEab'>
+    store: Pick<DatabaseCertificateStore, 'openEab'>
 ): CertificateView {
     const issued = row.fingerprint !== '';
     const eab = store.openEab(row);

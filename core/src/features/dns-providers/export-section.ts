@@ -9,11 +9,11 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import { DnsProviderEntity, type DnsProviderRow } from './entities.ts';
-import type { Credentials, Store } from './store.ts';
+import type { Credentials, DnsProviderStore } from './store.ts';
 
 export interface DnsProviderSectionOptions {
     readonly db: Database;
-    readonly store: Store;
+    readonly store: DnsProviderStore;
     readonly clock: Clock;
     /** Certificates that it works for. */
     usersOf(id: number): readonly number[];
@@ -102,7 +102,7 @@ function credentialsOf({ name }: Written, path: string, { secrets, faults }: Rea
 
 function createIncoming(
     read: readonly Read[],
-    store: Store,
+    store: DnsProviderStore,
     clock: Clock,
     highest: () => number,
     usersOf: DnsProviderSectionOptions['usersOf']
@@ -132,7 +132,7 @@ function createIncoming(
 
 function planAll(
     read: readonly Read[],
-    store: Store,
+    store: DnsProviderStore,
     ground: Ground,
     last: number
 ): { readonly entries: Entry[]; readonly changes: Change[]; readonly numbers: ReadonlyMap<number, number> } {
@@ -175,7 +175,12 @@ function planAll(
     return { entries, changes, numbers };
 }
 
-async function write(tx: Transaction, changes: readonly Change[], store: Store, clock: Clock): Promise<void> {
+async function write(
+    tx: Transaction,
+    changes: readonly Change[],
+    store: DnsProviderStore,
+    clock: Clock
+): Promise<void> {
     const now = new Date(clock.now()).toISOString();
     for (const { id, before, after } of changes) {
         if ((await store.versionIn(tx, id)) !== (before?.version ?? null)) {

@@ -6,17 +6,17 @@ import { fail } from '../../platform/errors.ts';
 import { readServer, type Seen } from './authority.ts';
 import type { DnsProviderRow } from './entities.ts';
 import type { Lego } from './lego/command.ts';
-import { createLegoWriter } from './lego/writer.ts';
+import { LegoWriter } from './lego/writer.ts';
 import { type NameServer, serverName } from './rfc2136/dns-client.ts';
-import { createRfc2136Writer, createZoneUpdater, type Place, type ZoneUpdater } from './rfc2136/rfc2136.ts';
+import { createRfc2136Writer, type Place, ZoneUpdater } from './rfc2136/rfc2136.ts';
 import type { TsigAlgorithm } from './rfc2136/tsig.ts';
 import { type Challenge, type ChallengeWriter, recordName, WriterFailure } from './solver.ts';
-import type { Store } from './store.ts';
+import type { DnsProviderStore } from './store.ts';
 import { legoTool, rfc2136Type } from './types.ts';
 import { untilVisible } from './visibility.ts';
 
 export interface WritersOptions {
-    readonly store: Store;
+    readonly store: DnsProviderStore;
     readonly lego: Lego;
     readonly clock: Clock;
     /** Name servers of the settings, as addresses with a port or without; those of the system without any. */
@@ -35,11 +35,6 @@ export interface Watcher {
     removed?(): void;
 }
 
-export interface Writers {
-    /** @throws TOOL_MISSING 50302 */
-    of(provider: DnsProviderRow, watcher?: Watcher): Promise<ChallengeWriter>;
-}
-
 /** What removing a record takes: where it is, or how it came to be. */
 type Left =
     | { readonly place: Place; readonly value: string }
@@ -49,38 +44,72 @@ const defaultVisibleMs = 180_000;
 /** After a week of refusals the record is somebody else's business. */
 const givenUpMs = 7 * 86_400_000;
 
-export function createWriters({ store, lego, clock, nameservers, ...options }: WritersOptions): Writers {
-    const resolvers = (): readonly NameServer[] => {
-        const own = nameservers();
+export class Writers {
+    readonly #store: DnsProviderStore;
+    readonly #lego: Lego;
+    readonly #clock: Clock;
+    readonly #nameservers: WritersOptions['nameservers'];
+    readonly #options: Omit<WritersOptions, 'store' | 'lego' | 'clock' | 'nameservers'>;
+    /** Records that are being worked with: those of other runs are left over from a panel that was killed. */
+    readonly #live = new Set<number>();
+
+    constructor({ store, lego, clock, nameservers, ...options }: WritersOptions) {
+        this.#store = store;
+        this.#lego = lego;
+        this.#clock = clock;
+        this.#nameservers = nameservers;
+        this.#options = options;
+    }
+
+    /** @throws TOOL_MISSING 50302 */
+    async of(provider: DnsProviderRow, watcher: Watcher = {}): Promise<ChallengeWriter> {
+        if (provider.type === rfc2136Type.type) {
+            return this.#rfc2136(provider, watcher);
+        }
+        const types = await this.#lego.types();
+        if (types.length === 0) {
+            throw fail.TOOL_MISSING(legoTool, {
+                message: `lego is not installed: the DNS provider ${provider.name} needs it`
+            });
+        }
+        return this.#foreign(provider, watcher);
+    }
+
+    #resolvers(): readonly NameServer[] {
+        const own = this.#nameservers();
         return (own.length > 0 ? own : getServers()).flatMap((text) => {
             const server = readServer(text);
             return server === null ? [] : [{ address: server.host, port: server.port }];
         });
-    };
-    /** Records that are being worked with: those of other runs are left over from a panel that was killed. */
-    const live = new Set<number>();
+    }
 
-    function memoryOf(provider: DnsProviderRow, watcher: Watcher) {
+    #memoryOf(provider: DnsProviderRow, watcher: Watcher) {
         return {
-            async add(record: Left): Promise<number> {
-                const id = await store.addRecord(provider.id, record, new Date(clock.now()).toISOString());
-                live.add(id);
+            add: async (record: Left): Promise<number> => {
+                const id = await this.#store.addRecord(
+                    provider.id,
+                    record,
+                    new Date(this.#clock.now()).toISOString()
+                );
+                this.#live.add(id);
                 return id;
             },
-            async removed(id: number): Promise<void> {
-                await store.removeRecord(id);
-                live.delete(id);
+            removed: async (id: number): Promise<void> => {
+                await this.#store.removeRecord(id);
+                this.#live.delete(id);
                 watcher.removed?.();
             }
         };
     }
 
-    const visibility = (watcher: Watcher) => ({
-        resolvers,
-        limitMs: watcher.limitMs ?? options.visibleMs ?? defaultVisibleMs
-    });
+    #visibility(watcher: Watcher) {
+        return {
+            resolvers: () => this.#resolvers(),
+            limitMs: watcher.limitMs ?? this.#options.visibleMs ?? defaultVisibleMs
+        };
+    }
 
-    function updaterOf(provider: DnsProviderRow): ZoneUpdater {
+    #updaterOf(provider: DnsProviderRow): ZoneUpdater {
         // The name server holds the signature's time against its own clock: the machine's is meant, whatever the panel is told.
         const {
             nameserver = '',
@@ -88,21 +117,21 @@ export function createWriters({ store, lego, clock, nameservers, ...options }: W
             keyName = '',
             keySecret = '',
             algorithm = 'hmac-sha256'
-        } = store.open(provider);
-        return createZoneUpdater({
+        } = this.#store.open(provider);
+        return new ZoneUpdater({
             nameserver,
             zone,
             keyName,
             keySecret,
             algorithm: algorithm as TsigAlgorithm,
             clock: systemClock,
-            resolvers
+            resolvers: () => this.#resolvers()
         });
     }
 
-    function rfc2136(provider: DnsProviderRow, watcher: Watcher): ChallengeWriter {
-        const updater = updaterOf(provider);
-        const memory = memoryOf(provider, watcher);
+    #rfc2136(provider: DnsProviderRow, watcher: Watcher): ChallengeWriter {
+        const updater = this.#updaterOf(provider);
+        const memory = this.#memoryOf(provider, watcher);
         const writer = createRfc2136Writer(
             updater,
             {
@@ -112,7 +141,7 @@ export function createWriters({ store, lego, clock, nameservers, ...options }: W
             async (place, value, signal) => {
                 watcher.wrote?.();
                 await untilVisible(
-                    visibility(watcher),
+                    this.#visibility(watcher),
                     { name: place.name, value, fallback: await updater.servers() },
                     signal,
                     watcher.saw
@@ -120,8 +149,8 @@ export function createWriters({ store, lego, clock, nameservers, ...options }: W
             }
         );
         return {
-            async solve(work, written) {
-                await forgetting(provider, async (left) => {
+            solve: async (work, written) => {
+                await this.#forgetting(provider, async (left) => {
                     if ('place' in left) {
                         work.log(`Removing the TXT record at ${left.place.name} that was left behind`);
                         await updater.remove(left.place, left.value, work.signal);
@@ -132,20 +161,20 @@ export function createWriters({ store, lego, clock, nameservers, ...options }: W
         };
     }
 
-    function foreign(provider: DnsProviderRow, watcher: Watcher): ChallengeWriter {
-        const memory = memoryOf(provider, watcher);
+    #foreign(provider: DnsProviderRow, watcher: Watcher): ChallengeWriter {
+        const memory = this.#memoryOf(provider, watcher);
         const legoWriter = (
             visible: (challenge: Challenge, signal: AbortSignal) => Promise<void>
         ): ChallengeWriter =>
-            createLegoWriter({
-                lego,
+            new LegoWriter({
+                lego: this.#lego,
                 type: provider.type,
-                credentials: store.open(provider),
+                credentials: this.#store.open(provider),
                 visible,
                 resolvers: () =>
-                    nameservers().length === 0
+                    this.#nameservers().length === 0
                         ? []
-                        : resolvers().map((server) =>
+                        : this.#resolvers().map((server) =>
                               server.port === 53 ? `${serverName(server)}:53` : serverName(server)
                           ),
                 memory: {
@@ -154,8 +183,8 @@ export function createWriters({ store, lego, clock, nameservers, ...options }: W
                 }
             });
         return {
-            async solve(work, written) {
-                await forgetting(provider, async (left) => {
+            solve: async (work, written) => {
+                await this.#forgetting(provider, async (left) => {
                     if ('challenge' in left) {
                         work.log(`Removing the TXT record for ${left.challenge.domain} that was left behind`);
                         await legoWriter(async () => undefined).solve(
@@ -167,7 +196,7 @@ export function createWriters({ store, lego, clock, nameservers, ...options }: W
                 await legoWriter(async (challenge, signal) => {
                     watcher.wrote?.();
                     await untilVisible(
-                        visibility(watcher),
+                        this.#visibility(watcher),
                         { name: recordName(challenge.domain), value: challenge.value, fallback: [] },
                         signal,
                         watcher.saw
@@ -178,45 +207,27 @@ export function createWriters({ store, lego, clock, nameservers, ...options }: W
     }
 
     /** What cannot be removed now stays on record, and does not keep the present work from being done. */
-    async function forgetting(
-        provider: DnsProviderRow,
-        remove: (left: Left) => Promise<void>
-    ): Promise<void> {
-        for (const { id, record, createdAt } of store
+    async #forgetting(provider: DnsProviderRow, remove: (left: Left) => Promise<void>): Promise<void> {
+        for (const { id, record, createdAt } of this.#store
             .records(provider.id)
-            .filter((each) => !live.has(each.id))) {
-            live.add(id);
+            .filter((each) => !this.#live.has(each.id))) {
+            this.#live.add(id);
             try {
                 await remove(record as Left);
-                await store.removeRecord(id);
+                await this.#store.removeRecord(id);
             } catch (error) {
                 if (!(error instanceof WriterFailure)) {
                     throw error;
                 }
-                if (clock.now() - Date.parse(createdAt) > givenUpMs) {
-                    await store.removeRecord(id);
+                if (this.#clock.now() - Date.parse(createdAt) > givenUpMs) {
+                    await this.#store.removeRecord(id);
                 }
                 if (error.reason === 'DNS_UNREACHABLE') {
                     return; // The others would take as long.
                 }
             } finally {
-                live.delete(id);
+                this.#live.delete(id);
             }
         }
     }
-
-    return {
-        async of(provider, watcher = {}) {
-            if (provider.type === rfc2136Type.type) {
-                return rfc2136(provider, watcher);
-            }
-            const types = await lego.types();
-            if (types.length === 0) {
-                throw fail.TOOL_MISSING(legoTool, {
-                    message: `lego is not installed: the DNS provider ${provider.name} needs it`
-                });
-            }
-            return foreign(provider, watcher);
-        }
-    };
 }

@@ -5,7 +5,7 @@ import type { Engine } from '../../engine/change.ts';
 import type { Database, Statement } from '../../platform/database/database.ts';
 import { invalid } from '../../platform/errors.ts';
 import type { HostQuery } from './schema.ts';
-import type { Store } from './store.ts';
+import type { DatabaseHostStore } from './store.ts';
 import { viewText } from './view.ts';
 
 /** One page as text; `tag` names the content. The rest is read when it is asked for: a client that has this tag needs none of it. */
@@ -20,10 +20,6 @@ interface Content {
     readonly total: number;
     readonly next: string | null;
     readonly json: string;
-}
-
-export interface HostList {
-    page(query: HostQuery): HostPage;
 }
 
 type Parameter = string | number;
@@ -51,55 +47,93 @@ const mostPages = 64;
 const longestKept = 262_144;
 
 /** @param engine - for states; a row's state is what the engine says of it now */
-export function createHostList(
-    db: Database,
-    store: Pick<Store, 'changes'>,
-    engine: Pick<Engine, 'draft' | 'pending' | 'process' | 'stateOf'>
-): HostList {
-    const boot = randomBytes(6).toString('base64url');
-    const statements = new Map<string, Row>();
-    let cache: { readonly tag: string; readonly pages: Map<string, Content> } = { tag: '', pages: new Map() };
-    const counts = new Map<string, Statement<readonly Parameter[], { total: number }>>();
-    let counted = { changes: -1, total: 0 };
+export class HostList {
+    readonly #db: Database;
+    readonly #store: Pick<DatabaseHostStore, 'changes'>;
+    readonly #engine: Pick<Engine, 'draft' | 'pending' | 'process' | 'stateOf'>;
+    readonly #boot = randomBytes(6).toString('base64url');
+    readonly #statements = new Map<string, Row>();
+    #cache: { readonly tag: string; readonly pages: Map<string, Content> } = { tag: '', pages: new Map() };
+    readonly #counts = new Map<string, Statement<readonly Parameter[], { total: number }>>();
+    #counted = { changes: -1, total: 0 };
 
-    function total(where: string, parameters: readonly Parameter[]): number {
-        if (where === '' && counted.changes === store.changes) {
-            return counted.total;
+    constructor(
+        db: Database,
+        store: Pick<DatabaseHostStore, 'changes'>,
+        engine: Pick<Engine, 'draft' | 'pending' | 'process' | 'stateOf'>
+    ) {
+        this.#db = db;
+        this.#store = store;
+        this.#engine = engine;
+    }
+
+    page(query: HostQuery): HostPage {
+        const tag = `${this.#boot}.${this.#store.changes}.${this.#stateTag()}`;
+        const after = query.cursor === undefined ? null : readCursor(query.cursor, query.sort ?? 'id');
+        const key = JSON.stringify(query);
+        if (this.#cache.tag !== tag || this.#cache.pages.size >= mostPages) {
+            this.#cache = { tag, pages: new Map() };
+        }
+        const { pages } = this.#cache;
+        const content = (): Content => {
+            const ready = pages.get(key) ?? this.#read(query, after);
+            if (ready.json.length <= longestKept) {
+                pages.set(key, ready);
+            }
+            return ready;
+        };
+        return {
+            tag,
+            get total() {
+                return content().total;
+            },
+            get next() {
+                return content().next;
+            },
+            json: () => content().json
+        };
+    }
+
+    #total(where: string, parameters: readonly Parameter[]): number {
+        if (where === '' && this.#counted.changes === this.#store.changes) {
+            return this.#counted.total;
         }
         const found =
-            kept(counts, where, () => db.prepare(`select count(*) as total from host${where}`)).get(
-                ...parameters
-            )?.total ?? 0;
+            kept(this.#counts, where, () =>
+                this.#db.prepare(`select count(*) as total from host${where}`)
+            ).get(...parameters)?.total ?? 0;
         if (where === '') {
-            counted = { changes: store.changes, total: found };
+            this.#counted = { changes: this.#store.changes, total: found };
         }
         return found;
     }
 
     /** Everything that a state can depend on. */
-    function stateTag(): string {
-        const { state, message } = engine.process();
-        const pending = engine.pending();
+    #stateTag(): string {
+        const { state, message } = this.#engine.process();
+        const pending = this.#engine.pending();
         if (pending.size === 0 && message === null) {
             return state;
         }
         const ids = [...pending];
-        const row = engine.draft().hosts.get(ids[0] ?? 0);
+        const row = this.#engine.draft().hosts.get(ids[0] ?? 0);
         return createHash('sha1')
-            .update(JSON.stringify([state, message, ids, row === undefined ? null : engine.stateOf(row)]))
+            .update(
+                JSON.stringify([state, message, ids, row === undefined ? null : this.#engine.stateOf(row)])
+            )
             .digest('base64url');
     }
 
-    function idsIn(state: HostQuery['state']): string {
+    #idsIn(state: HostQuery['state']): string {
         return JSON.stringify(
-            [...engine.draft().hosts]
-                .filter(([, row]) => engine.stateOf(row).state === state)
+            [...this.#engine.draft().hosts]
+                .filter(([, row]) => this.#engine.stateOf(row).state === state)
                 .map(([id]) => id)
         );
     }
 
-    function read(query: HostQuery, after: Place | null): Content {
-        const [where, parameters] = filter(query, idsIn);
+    #read(query: HostQuery, after: Place | null): Content {
+        const [where, parameters] = filter(query, (state) => this.#idsIn(state));
         const [field, descending] = order(query.sort ?? 'id');
         const column = columns[field];
         const direction = descending ? 'desc' : 'asc';
@@ -109,24 +143,24 @@ export function createHostList(
                 : `${where === '' ? ' where' : ' and'} (${column}, id) ${descending ? '<' : '>'} (?, ?)`;
         const { limit } = query;
         const sql = `select id, document, ${column} as key from host${where}${beyond} order by ${column} ${direction}, id ${direction}${limit === undefined ? '' : ' limit ?'}`;
-        const lines = kept(statements, sql, () => db.prepare(sql)).all(
+        const lines = kept(this.#statements, sql, () => this.#db.prepare(sql)).all(
             ...parameters,
             ...(after ?? []),
             ...(limit === undefined ? [] : [limit + 1])
         );
         const shown = limit === undefined || lines.length <= limit ? lines : lines.slice(0, limit);
         const last = shown.at(-1);
-        const { hosts } = engine.draft();
+        const { hosts } = this.#engine.draft();
         const texts = shown.map(({ id, document }) => {
             const row = hosts.get(id);
             // Gone from the queue's rows while its removal is being committed: the reader still has it.
             return viewText(
                 document,
-                row === undefined ? { state: 'pending', message: null } : engine.stateOf(row)
+                row === undefined ? { state: 'pending', message: null } : this.#engine.stateOf(row)
             );
         });
         return {
-            total: total(where, parameters),
+            total: this.#total(where, parameters),
             next:
                 last === undefined || shown.length === lines.length
                     ? null
@@ -134,35 +168,6 @@ export function createHostList(
             json: `[${texts.join(',')}]`
         };
     }
-
-    return {
-        page(query) {
-            const tag = `${boot}.${store.changes}.${stateTag()}`;
-            const after = query.cursor === undefined ? null : readCursor(query.cursor, query.sort ?? 'id');
-            const key = JSON.stringify(query);
-            if (cache.tag !== tag || cache.pages.size >= mostPages) {
-                cache = { tag, pages: new Map() };
-            }
-            const { pages } = cache;
-            const content = (): Content => {
-                const ready = pages.get(key) ?? read(query, after);
-                if (ready.json.length <= longestKept) {
-                    pages.set(key, ready);
-                }
-                return ready;
-            };
-            return {
-                tag,
-                get total() {
-                    return content().total;
-                },
-                get next() {
-                    return content().next;
-                },
-                json: () => content().json
-            };
-        }
-    };
 }
 
 function kept<S>(statements: Map<string, S>, sql: string, make: () => S): S {

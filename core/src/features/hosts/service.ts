@@ -61,30 +61,6 @@ export interface HostsOptions {
     mask(config: EngineConfig, site: Site): EngineConfig;
 }
 
-/** Answers of writes carry `X-Engine-Reload`. Every write may fail as 42200 or 50301, and then nothing changed. */
-export interface Hosts {
-    page(query: HostQuery): HostPage;
-    /** @throws NOT_FOUND */
-    get(id: number): HostView;
-    /** @throws VALIDATION_FAILED, FORBIDDEN (`hosts:unsafe`), CONFLICT (`data.field`), REFUSED_BY_PLUGIN */
-    create(body: HostChange, call: Call, owner?: string | null): Promise<Reply<HostView>>;
-    /** @throws as `create`, and NOT_FOUND, VERSION_STALE (`data.version`) */
-    update(id: number, body: HostChange, call: Call): Promise<Reply<HostView>>;
-    /** @throws NOT_FOUND, VERSION_STALE, REFUSED_BY_PLUGIN */
-    remove(id: number, call: Call): Promise<Reply<null>>;
-    clone(id: number, domain: string, call: Call): Promise<Reply<HostView>>;
-    /** All or nothing, in one apply. @throws NOT_FOUND with `data.ids` */
-    batch(batch: HostBatch, call: Call): Promise<Reply<readonly HostView[] | null>>;
-    /** The errors of `create`, and whether it would reload the engine. Changes nothing. */
-    validate(body: HostChange, call: Call): Promise<{ readonly reload: boolean }>;
-    preview(id: number, call: Call): EngineConfig;
-    check(id: number, call: Call): Promise<readonly CheckItem[]>;
-    /** Who gets in. A password is compared only for somebody who may set it, or this would be a place to guess it. @throws NOT_FOUND, FORBIDDEN */
-    admission(id: number, request: AccessCheck, call: Call): Promise<AccessVerdict>;
-    /** Judges a row that comes in another way (restore, import) by the rules of every other. @throws VALIDATION_FAILED, FORBIDDEN */
-    vet(call: Call, before: HostRow | null, after: HostRow | null): void;
-}
-
 /** bcrypt rounds as a power of two (OWASP ASVS 5.0, appendix C: at least 10). The engine pays them for each first request of a client. */
 const hashCost = 10;
 /** A hash in form only, for a host that is tried: whoever only reads must not keep the processor busy with real ones. */
@@ -100,27 +76,187 @@ interface Step {
     readonly after: HostRow | null;
 }
 
-export function createHosts(options: HostsOptions): Hosts {
-    const { engine, hooks, clock } = options;
-    const context = new AsyncResource('HostChange');
+/** Answers of writes carry `X-Engine-Reload`. Every write may fail as 42200 or 50301, and then nothing changed. */
+export class Hosts {
+    readonly #options: HostsOptions;
+    readonly #engine: Engine;
+    readonly #hooks: HostHooks;
+    readonly #clock: Clock;
+    readonly #context = new AsyncResource('HostChange');
 
-    const safetyOf = (draft: Draft): SafetyContext => ({
-        ...options.safety,
-        addresses: options.safety.addresses(),
-        settings: draft.settings,
-        certificates: draft.certificates
-    });
-    const view = (row: HostRow): HostView => viewOf(row, engine.stateOf(row));
-    const existing = (id: number): HostRow => {
-        const row = engine.draft().hosts.get(id);
+    constructor(options: HostsOptions) {
+        this.#options = options;
+        this.#engine = options.engine;
+        this.#hooks = options.hooks;
+        this.#clock = options.clock;
+    }
+
+    page(query: HostQuery): HostPage {
+        return this.#options.list.page(query);
+    }
+
+    /** @throws NOT_FOUND */
+    get(id: number): HostView {
+        return this.#view(this.#existing(id));
+    }
+
+    /** @throws VALIDATION_FAILED, FORBIDDEN (`hosts:unsafe`), CONFLICT (`data.field`), REFUSED_BY_PLUGIN */
+    create(body: HostChange, call: Call, owner: string | null = call.actor.plugin): Promise<Reply<HostView>> {
+        return this.#add(body, call, owner);
+    }
+
+    /** @throws as `create`, and NOT_FOUND, VERSION_STALE (`data.version`) */
+    update(id: number, body: HostChange, call: Call): Promise<Reply<HostView>> {
+        return this.#attempt(
+            [id],
+            (row) => checkVersion(row, call.ifMatch, body.version),
+            async ([before]) => {
+                const row = before as HostRow;
+                const after = await this.#prepare(row, body, call, { id, owner: row.owner });
+                if (after === row) {
+                    return reply.with(this.#view(row), { headers: { 'x-engine-reload': 'false' } });
+                }
+                await this.#guard([{ before: row, after }], call);
+                return this.#run([{ before: row, after }], call, 'update', (seen, headers) =>
+                    reply.with(seen(after), { headers })
+                );
+            }
+        );
+    }
+
+    /** @throws NOT_FOUND, VERSION_STALE, REFUSED_BY_PLUGIN */
+    remove(id: number, call: Call): Promise<Reply<null>> {
+        return this.#attempt(
+            [id],
+            (row) => checkVersion(row, call.ifMatch, undefined),
+            async ([before]) => {
+                const row = before as HostRow;
+                await this.#guard([{ before: row, after: null }], call);
+                return this.#run<null>([{ before: row, after: null }], call, 'delete', (_seen, headers) =>
+                    reply.with(null, { headers })
+                );
+            }
+        );
+    }
+
+    async clone(id: number, domain: string, call: Call): Promise<Reply<HostView>> {
+        const { site, tags, notes } = this.#existing(id);
+        const body: HostChange = { ...writable(site), domain, tags, notes };
+        return this.#add(body, call, call.actor.plugin, hashesOf(site));
+    }
+
+    /** All or nothing, in one apply. @throws NOT_FOUND with `data.ids` */
+    async batch({ ids, action }: HostBatch, call: Call): Promise<Reply<readonly HostView[] | null>> {
+        const repeated = ids.flatMap((id, at) =>
+            ids.indexOf(id) === at ? [] : [{ path: `ids.${at}`, message: `ids.${at} is there twice` }]
+        );
+        refuse(repeated);
+        return this.#attempt(
+            ids,
+            () => undefined,
+            async (rows) => {
+                const steps: Step[] = [];
+                for (const before of rows) {
+                    steps.push({
+                        before,
+                        after:
+                            action === 'delete'
+                                ? null
+                                : await this.#prepare(before, { enabled: action === 'enable' }, call, {
+                                      id: before.site.id,
+                                      owner: before.owner
+                                  })
+                    });
+                }
+                const changed = steps.filter(({ before, after }) => before !== after);
+                await this.#guard(changed, call);
+                const answer = (seen: (row: HostRow) => HostView): readonly HostView[] | null =>
+                    action === 'delete'
+                        ? null
+                        : steps.flatMap(({ before, after }) =>
+                              after === null ? [] : [after === before ? this.#view(after) : seen(after)]
+                          );
+                if (changed.length === 0) {
+                    return reply.with(
+                        answer((row) => this.#view(row)),
+                        { headers: { 'x-engine-reload': 'false' } }
+                    );
+                }
+                return this.#run(changed, call, action, (seen, headers) =>
+                    reply.with(answer(seen), { headers })
+                );
+            }
+        );
+    }
+
+    /** The errors of `create`, and whether it would reload the engine. Changes nothing. */
+    async validate(body: HostChange, call: Call): Promise<{ readonly reload: boolean }> {
+        const row = await this.#prepare(null, body, call, { id: 0, owner: null, dry: true });
+        await this.#guard([{ before: null, after: row }], call);
+        const { reloaded } = await this.#engine.tryChange({
+            plan: (draft) => {
+                checkNames(draft, row.site, new Set());
+                refuse(checkSite(row.site, this.#safetyOf(draft)));
+                const id = draft.nextHostId();
+                return { hosts: [{ id, row: { ...row, site: { ...row.site, id } } }] };
+            }
+        });
+        return { reload: reloaded };
+    }
+
+    preview(id: number, call: Call): EngineConfig {
+        const { site } = this.#existing(id);
+        const config = this.#engine.preview(site);
+        return call.actor.can('engine:secrets') && call.actor.fresh
+            ? config
+            : this.#options.mask(config, site);
+    }
+
+    async check(id: number, call: Call): Promise<readonly CheckItem[]> {
+        this.#existing(id);
+        return this.#options.checklist(id, call.signal);
+    }
+
+    /** Who gets in. A password is compared only for somebody who may set it, or this would be a place to guess it. @throws NOT_FOUND, FORBIDDEN */
+    async admission(id: number, request: AccessCheck, call: Call): Promise<AccessVerdict> {
+        const { site } = this.#existing(id);
+        if (request.password !== undefined && !call.actor.can('hosts:write')) {
+            throw fail.FORBIDDEN({ permission: 'hosts:write' });
+        }
+        return admission(site, request, verify);
+    }
+
+    /** Judges a row that comes in another way (restore, import) by the rules of every other. @throws VALIDATION_FAILED, FORBIDDEN */
+    vet(call: Call, before: HostRow | null, after: HostRow | null): void {
+        if (after !== null) {
+            mayChange(call, before?.site ?? null, after.site);
+            refuse(checkSite(after.site, this.#safetyOf(this.#engine.draft())));
+        }
+    }
+
+    #safetyOf(draft: Draft): SafetyContext {
+        return {
+            ...this.#options.safety,
+            addresses: this.#options.safety.addresses(),
+            settings: draft.settings,
+            certificates: draft.certificates
+        };
+    }
+
+    #view(row: HostRow): HostView {
+        return viewOf(row, this.#engine.stateOf(row));
+    }
+
+    #existing(id: number): HostRow {
+        const row = this.#engine.draft().hosts.get(id);
         if (row === undefined) {
             throw fail.NOT_FOUND(null, { message: `There is no host ${id}` });
         }
         return row;
-    };
+    }
 
     /** Stops 4 and 5: what the host would become, with everything that can be known before the queue. */
-    async function prepare(
+    async #prepare(
         before: HostRow | null,
         sent: HostChange,
         call: Call,
@@ -131,7 +267,7 @@ export function createHosts(options: HostsOptions): Hosts {
             readonly dry?: boolean;
         }
     ): Promise<HostRow> {
-        const body = await throughHook(before, sent, call);
+        const body = await this.#throughHook(before, sent, call);
         const faults = new Faults();
         const built = build(
             body,
@@ -142,10 +278,12 @@ export function createHosts(options: HostsOptions): Hosts {
         const known = new Set(faults.list.map(({ path }) => path));
         refuse([
             ...faults.list,
-            ...checkSite(built.site, safetyOf(engine.draft())).filter(({ path }) => !known.has(path))
+            ...checkSite(built.site, this.#safetyOf(this.#engine.draft())).filter(
+                ({ path }) => !known.has(path)
+            )
         ]);
-        await checkReadable(before, built.site);
-        const now = new Date(clock.now());
+        await this.#checkReadable(before, built.site);
+        const now = new Date(this.#clock.now());
         const row: HostRow = {
             site: await withHashes(
                 built,
@@ -162,7 +300,7 @@ export function createHosts(options: HostsOptions): Hosts {
     }
 
     /** Passwords stay out of plugins' hands, and find their users again behind them. */
-    async function throughHook(before: HostRow | null, sent: HostChange, call: Call): Promise<HostChange> {
+    async #throughHook(before: HostRow | null, sent: HostChange, call: Call): Promise<HostChange> {
         const secrets = new Map(
             sent.access?.basicAuth?.flatMap(({ username, password }) =>
                 username === undefined || password === undefined ? [] : [[username, password] as const]
@@ -178,7 +316,11 @@ export function createHosts(options: HostsOptions): Hosts {
                           basicAuth: sent.access.basicAuth?.map(({ username }) => ({ username }))
                       }
                   };
-        const returned = await hooks.beforeSave(before === null ? null : view(before), shown, call);
+        const returned = await this.#hooks.beforeSave(
+            before === null ? null : this.#view(before),
+            shown,
+            call
+        );
         if (returned === shown) {
             return sent;
         }
@@ -205,29 +347,29 @@ export function createHosts(options: HostsOptions): Hosts {
               };
     }
 
-    async function checkReadable(before: HostRow | null, site: Site): Promise<void> {
+    async #checkReadable(before: HostRow | null, site: Site): Promise<void> {
         const root = site.static?.root;
         if (root === undefined || root === before?.site.static?.root) {
             return;
         }
-        const fault = await options.readable(root);
+        const fault = await this.#options.readable(root);
         if (fault !== null) {
             throw invalid({ path: 'static.root', message: `static.root ${fault}` });
         }
     }
 
-    async function guard(steps: readonly Step[], call: Call): Promise<void> {
+    async #guard(steps: readonly Step[], call: Call): Promise<void> {
         for (const { before, after } of steps) {
-            await hooks.guard(
-                before === null ? null : view(before),
-                after === null ? null : view(after),
+            await this.#hooks.guard(
+                before === null ? null : this.#view(before),
+                after === null ? null : this.#view(after),
                 call
             );
         }
     }
 
     /** Stop 6: what can only be decided against everything that is ahead in the queue. */
-    function plan(draft: Draft, steps: readonly Step[]): Plan {
+    #plan(draft: Draft, steps: readonly Step[]): Plan {
         const going = new Set(steps.flatMap(({ before }) => (before === null ? [] : [before.site.id])));
         for (const { before, after } of steps) {
             if (before !== null && draft.hosts.get(before.site.id)?.version !== before.version) {
@@ -235,7 +377,7 @@ export function createHosts(options: HostsOptions): Hosts {
             }
             if (after !== null) {
                 checkNames(draft, after.site, going);
-                refuse(checkSite(after.site, safetyOf(draft)));
+                refuse(checkSite(after.site, this.#safetyOf(draft)));
             }
         }
         return {
@@ -244,7 +386,7 @@ export function createHosts(options: HostsOptions): Hosts {
     }
 
     /** Stops 6 and 7. `answer` is asked twice: for the record, and after the commit, when the queue has moved its rows on. */
-    async function run<T>(
+    async #run<T>(
         steps: readonly Step[],
         call: Call,
         action: string,
@@ -252,12 +394,14 @@ export function createHosts(options: HostsOptions): Hosts {
     ): Promise<Reply<T>> {
         const single =
             steps.length === 1 && action !== 'enable' && action !== 'disable' ? steps[0] : undefined;
-        const { value, outcome } = await engine.change({
+        const { value, outcome } = await this.#engine.change({
             by: authorOf(call),
-            plan: (draft) => plan(draft, steps),
-            commit(tx, { applied, reloaded }) {
-                const seen = (row: HostRow): HostView => viewOf(row, stateAfter(row, applied));
-                const before = steps.flatMap((step) => (step.before === null ? [] : [view(step.before)]));
+            plan: (draft) => this.#plan(draft, steps),
+            commit: (tx, { applied, reloaded }) => {
+                const seen = (row: HostRow): HostView => viewOf(row, this.#stateAfter(row, applied));
+                const before = steps.flatMap((step) =>
+                    step.before === null ? [] : [this.#view(step.before)]
+                );
                 const after = steps.flatMap((step) => (step.after === null ? [] : [seen(step.after)]));
                 return call.complete(tx, {
                     action,
@@ -270,38 +414,41 @@ export function createHosts(options: HostsOptions): Hosts {
             }
         });
         for (const { before, after } of steps) {
-            notify(before, after, call);
+            this.#notify(before, after, call);
         }
-        return { ...value, data: answer(view, { 'x-engine-reload': String(outcome.reloaded) }).data };
+        return {
+            ...value,
+            data: answer((row) => this.#view(row), { 'x-engine-reload': String(outcome.reloaded) }).data
+        };
     }
 
-    function notify(before: HostRow | null, after: HostRow | null, call: Call): void {
-        context.runInAsyncScope(() =>
-            hooks.afterChange(
-                before === null ? null : view(before),
-                after === null ? null : view(after),
+    #notify(before: HostRow | null, after: HostRow | null, call: Call): void {
+        this.#context.runInAsyncScope(() =>
+            this.#hooks.afterChange(
+                before === null ? null : this.#view(before),
+                after === null ? null : this.#view(after),
                 call
             )
         );
     }
 
     /** What the state will be once the queue has moved its rows on; an engine that waits says for what. */
-    function stateAfter(row: HostRow, applied: boolean): HostState {
+    #stateAfter(row: HostRow, applied: boolean): HostState {
         if (applied) {
             return { state: row.site.enabled ? 'applied' : 'disabled', message: null };
         }
-        const { state, message } = engine.stateOf({ ...row, site: { ...row.site, enabled: true } });
+        const { state, message } = this.#engine.stateOf({ ...row, site: { ...row.site, enabled: true } });
         return { state: 'pending', message: state === 'pending' ? message : waitsForReload };
     }
 
     /** Makes a change of hosts as they are; again if another one came in between, but never over a version that the caller named. */
-    async function attempt<T>(
+    async #attempt<T>(
         ids: readonly number[],
         stated: (row: HostRow) => void,
         make: (rows: readonly HostRow[]) => Promise<T>
     ): Promise<T> {
         for (let left = mostAttempts; ; left -= 1) {
-            const rows = found(ids);
+            const rows = this.#found(ids);
             rows.forEach(stated);
             try {
                 return await make(rows);
@@ -311,15 +458,15 @@ export function createHosts(options: HostsOptions): Hosts {
                 }
                 if (left === 1) {
                     throw fail.VERSION_STALE({
-                        version: engine.draft().hosts.get(ids[0] ?? 0)?.version ?? null
+                        version: this.#engine.draft().hosts.get(ids[0] ?? 0)?.version ?? null
                     });
                 }
             }
         }
     }
 
-    function found(ids: readonly number[]): readonly HostRow[] {
-        const { hosts } = engine.draft();
+    #found(ids: readonly number[]): readonly HostRow[] {
+        const { hosts } = this.#engine.draft();
         const missing = ids.filter((id) => !hosts.has(id));
         if (missing.length > 0) {
             throw fail.NOT_FOUND({ ids: missing }, { message: `There is no host ${missing.join(', ')}` });
@@ -328,29 +475,29 @@ export function createHosts(options: HostsOptions): Hosts {
     }
 
     /** A new host gets its id in the queue, where nobody else can get the same. */
-    async function add(
+    async #add(
         body: HostChange,
         call: Call,
         owner: string | null,
         hashes?: ReadonlyMap<string, string>
     ): Promise<Reply<HostView>> {
-        const draftRow = await prepare(null, body, call, {
+        const draftRow = await this.#prepare(null, body, call, {
             id: 0,
             owner,
             ...(hashes === undefined ? {} : { hashes })
         });
-        await guard([{ before: null, after: draftRow }], call);
+        await this.#guard([{ before: null, after: draftRow }], call);
         let row = draftRow;
-        const { value } = await engine.change({
+        const { value } = await this.#engine.change({
             by: authorOf(call),
-            plan(draft) {
+            plan: (draft) => {
                 checkNames(draft, draftRow.site, new Set());
-                refuse(checkSite(draftRow.site, safetyOf(draft)));
+                refuse(checkSite(draftRow.site, this.#safetyOf(draft)));
                 row = { ...draftRow, site: { ...draftRow.site, id: draft.nextHostId() } };
                 return { hosts: [{ id: row.site.id, row }] };
             },
-            commit(tx, { applied, reloaded }) {
-                const after = viewOf(row, stateAfter(row, applied));
+            commit: (tx, { applied, reloaded }) => {
+                const after = viewOf(row, this.#stateAfter(row, applied));
                 return call.complete(tx, {
                     action: 'create',
                     resource: 'hosts',
@@ -363,122 +510,9 @@ export function createHosts(options: HostsOptions): Hosts {
                 });
             }
         });
-        notify(null, row, call);
-        return { ...value, data: view(row) };
+        this.#notify(null, row, call);
+        return { ...value, data: this.#view(row) };
     }
-
-    return {
-        page: (query) => options.list.page(query),
-        get: (id) => view(existing(id)),
-        create: (body, call, owner = call.actor.plugin) => add(body, call, owner),
-        update: (id, body, call) =>
-            attempt(
-                [id],
-                (row) => checkVersion(row, call.ifMatch, body.version),
-                async ([before]) => {
-                    const row = before as HostRow;
-                    const after = await prepare(row, body, call, { id, owner: row.owner });
-                    if (after === row) {
-                        return reply.with(view(row), { headers: { 'x-engine-reload': 'false' } });
-                    }
-                    await guard([{ before: row, after }], call);
-                    return run([{ before: row, after }], call, 'update', (seen, headers) =>
-                        reply.with(seen(after), { headers })
-                    );
-                }
-            ),
-        remove: (id, call) =>
-            attempt(
-                [id],
-                (row) => checkVersion(row, call.ifMatch, undefined),
-                async ([before]) => {
-                    const row = before as HostRow;
-                    await guard([{ before: row, after: null }], call);
-                    return run<null>([{ before: row, after: null }], call, 'delete', (_seen, headers) =>
-                        reply.with(null, { headers })
-                    );
-                }
-            ),
-        async clone(id, domain, call) {
-            const { site, tags, notes } = existing(id);
-            const body: HostChange = { ...writable(site), domain, tags, notes };
-            return add(body, call, call.actor.plugin, hashesOf(site));
-        },
-        async batch({ ids, action }, call) {
-            const repeated = ids.flatMap((id, at) =>
-                ids.indexOf(id) === at ? [] : [{ path: `ids.${at}`, message: `ids.${at} is there twice` }]
-            );
-            refuse(repeated);
-            return attempt(
-                ids,
-                () => undefined,
-                async (rows) => {
-                    const steps: Step[] = [];
-                    for (const before of rows) {
-                        steps.push({
-                            before,
-                            after:
-                                action === 'delete'
-                                    ? null
-                                    : await prepare(before, { enabled: action === 'enable' }, call, {
-                                          id: before.site.id,
-                                          owner: before.owner
-                                      })
-                        });
-                    }
-                    const changed = steps.filter(({ before, after }) => before !== after);
-                    await guard(changed, call);
-                    const answer = (seen: (row: HostRow) => HostView): readonly HostView[] | null =>
-                        action === 'delete'
-                            ? null
-                            : steps.flatMap(({ before, after }) =>
-                                  after === null ? [] : [after === before ? view(after) : seen(after)]
-                              );
-                    if (changed.length === 0) {
-                        return reply.with(answer(view), { headers: { 'x-engine-reload': 'false' } });
-                    }
-                    return run(changed, call, action, (seen, headers) =>
-                        reply.with(answer(seen), { headers })
-                    );
-                }
-            );
-        },
-        async validate(body, call) {
-            const row = await prepare(null, body, call, { id: 0, owner: null, dry: true });
-            await guard([{ before: null, after: row }], call);
-            const { reloaded } = await engine.tryChange({
-                plan(draft) {
-                    checkNames(draft, row.site, new Set());
-                    refuse(checkSite(row.site, safetyOf(draft)));
-                    const id = draft.nextHostId();
-                    return { hosts: [{ id, row: { ...row, site: { ...row.site, id } } }] };
-                }
-            });
-            return { reload: reloaded };
-        },
-        preview(id, call) {
-            const { site } = existing(id);
-            const config = engine.preview(site);
-            return call.actor.can('engine:secrets') && call.actor.fresh ? config : options.mask(config, site);
-        },
-        async check(id, call) {
-            existing(id);
-            return options.checklist(id, call.signal);
-        },
-        async admission(id, request, call) {
-            const { site } = existing(id);
-            if (request.password !== undefined && !call.actor.can('hosts:write')) {
-                throw fail.FORBIDDEN({ permission: 'hosts:write' });
-            }
-            return admission(site, request, verify);
-        },
-        vet(call, before, after) {
-            if (after !== null) {
-                mayChange(call, before?.site ?? null, after.site);
-                refuse(checkSite(after.site, safetyOf(engine.draft())));
-            }
-        }
-    };
 }
 
 function hashesOf(site: Site | undefined): ReadonlyMap<string, string> {

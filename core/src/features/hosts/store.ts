@@ -8,13 +8,6 @@ import { Writer } from '../../platform/database/writer.ts';
 import { HostEntity } from './entities.ts';
 import { storedView } from './view.ts';
 
-export interface Store extends HostStore {
-    /** Ids of the rows that the engine did not serve as they are when they were last written. */
-    unapplied(): Promise<readonly number[]>;
-    /** Counts up with every commit that touched a host. */
-    readonly changes: number;
-}
-
 type Change = Parameters<HostStore['write']>[1][number];
 
 const columns = [
@@ -35,50 +28,66 @@ const columns = [
 /** In place, so that a row keeps its id: through the mapper a row would cost ten times as much. */
 const put = `insert into host (id, ${columns.join(', ')}) values (?${', ?'.repeat(columns.length)}) on conflict (id) do update set ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}`;
 
-export function createHostStore(db: Database): Store {
-    let changes = 0;
-    const writer = new Writer();
-    const changed = (tx: Transaction): void =>
-        tx.afterCommit(() => {
-            changes += 1;
-        });
-    return {
-        get changes() {
-            return changes;
-        },
-        async load() {
-            const statement = db.prepare<[], StoredRow>(
-                'select site, version, owner, tags, notes, created_at as createdAt, updated_at as updatedAt from host order by id'
-            );
-            return statement.all().map(fromStored);
-        },
-        async write(tx, rows, applied) {
-            const removed = rows.filter(({ row }) => row === null).map(({ id }) => id);
-            const kept = rows.flatMap(({ row }) => (row === null ? [] : [row]));
-            // Away first, so that two hosts can swap a name in one transaction.
-            const moved = await movedAside(tx, writer, rows);
-            if (removed.length > 0 || moved.length > 0) {
-                await tx.em.nativeDelete(HostEntity, { id: { $in: [...removed, ...moved] } });
-            }
-            if (kept.length > 0) {
-                const statement = await writer.statement(tx, put);
-                for (const row of kept) {
-                    statement.run(...toStored(row, applied));
-                }
-            }
-            changed(tx);
-        },
-        async markApplied(tx, ids) {
-            await tx.em.nativeUpdate(HostEntity, { id: { $in: [...ids] } }, { applied: true });
-            changed(tx);
-        },
-        async unapplied() {
-            return db
-                .prepare<[], { id: number }>('select id from host where applied = 0 order by id')
-                .all()
-                .map(({ id }) => id);
+export class DatabaseHostStore implements HostStore {
+    readonly #db: Database;
+    #changes = 0;
+    readonly #writer = new Writer();
+
+    constructor(db: Database) {
+        this.#db = db;
+    }
+
+    /** Counts up with every commit that touched a host. */
+    get changes(): number {
+        return this.#changes;
+    }
+
+    async load(): Promise<HostRow[]> {
+        const statement = this.#db.prepare<[], StoredRow>(
+            'select site, version, owner, tags, notes, created_at as createdAt, updated_at as updatedAt from host order by id'
+        );
+        return statement.all().map(fromStored);
+    }
+
+    async write(
+        tx: Transaction,
+        rows: readonly { readonly id: number; readonly row: HostRow | null }[],
+        applied: boolean
+    ): Promise<void> {
+        const removed = rows.filter(({ row }) => row === null).map(({ id }) => id);
+        const kept = rows.flatMap(({ row }) => (row === null ? [] : [row]));
+        // Away first, so that two hosts can swap a name in one transaction.
+        const moved = await movedAside(tx, this.#writer, rows);
+        if (removed.length > 0 || moved.length > 0) {
+            await tx.em.nativeDelete(HostEntity, { id: { $in: [...removed, ...moved] } });
         }
-    };
+        if (kept.length > 0) {
+            const statement = await this.#writer.statement(tx, put);
+            for (const row of kept) {
+                statement.run(...toStored(row, applied));
+            }
+        }
+        this.#changed(tx);
+    }
+
+    async markApplied(tx: Transaction, ids: readonly number[]): Promise<void> {
+        await tx.em.nativeUpdate(HostEntity, { id: { $in: [...ids] } }, { applied: true });
+        this.#changed(tx);
+    }
+
+    /** Ids of the rows that the engine did not serve as they are when they were last written. */
+    async unapplied(): Promise<readonly number[]> {
+        return this.#db
+            .prepare<[], { id: number }>('select id from host where applied = 0 order by id')
+            .all()
+            .map(({ id }) => id);
+    }
+
+    #changed(tx: Transaction): void {
+        tx.afterCommit(() => {
+            this.#changes += 1;
+        });
+    }
 }
 
 /** Of several rows written at once, those whose domain another of them takes over. */

@@ -60,19 +60,6 @@ export interface ImportRequest {
     readonly installPlugins?: boolean | undefined;
 }
 
-export interface ImportExport {
-    /** @throws VALIDATION_FAILED, FORBIDDEN; STEP_UP_REQUIRED with a passphrase; PLUGIN_FAILED when it is to be complete and is not */
-    export(request: ExportRequest, call: Call): Promise<ExportDocument & { readonly generator: string }>;
-    /** What an import would do. @throws what the import would throw */
-    plan(request: ImportRequest, call: Call): Promise<ImportResult>;
-    /** @throws BAD_REQUEST, VALIDATION_FAILED, FORBIDDEN, STEP_UP_REQUIRED, IN_USE, before anything is begun */
-    import(request: ImportRequest, call: Call): Promise<TaskView>;
-    /** A plugin runs: data that waits for it comes back. */
-    started(plugin: string): void;
-    /** Leaves what is under way to the next start. */
-    close(): Promise<void>;
-}
-
 /** A document that was read, on its way into the panel. */
 interface Prepared {
     readonly mode: ImportMode;
@@ -87,17 +74,146 @@ interface Prepared {
 const mostFaults = 200;
 const resource = 'panel';
 
-export function createImportExport(options: ImportExportOptions): ImportExport {
-    const { engine, db, clock } = options;
-    const known = new Map(options.sections.map((section) => [section.name, section]));
+export class ImportExport {
+    readonly #options: ImportExportOptions;
+    readonly #engine: Engine;
+    readonly #db: Database;
+    readonly #clock: Clock;
+    readonly #known: Map<string, Section>;
 
-    async function prepare(request: ImportRequest, call: Call): Promise<Prepared> {
+    constructor(options: ImportExportOptions) {
+        this.#options = options;
+        this.#engine = options.engine;
+        this.#db = options.db;
+        this.#clock = options.clock;
+        this.#known = new Map(options.sections.map((section) => [section.name, section]));
+    }
+
+    /** @throws VALIDATION_FAILED, FORBIDDEN; STEP_UP_REQUIRED with a passphrase; PLUGIN_FAILED when it is to be complete and is not */
+    async export(
+        request: ExportRequest,
+        call: Call
+    ): Promise<ExportDocument & { readonly generator: string }> {
+        const { sections: names, passphrase } = request;
+        const sections = chosen(this.#options.sections, names, call);
+        if (passphrase !== undefined && !call.actor.fresh) {
+            throw fail.STEP_UP_REQUIRED();
+        }
+        for (const { permissions } of sections) {
+            require(call, permissions.read);
+            if (passphrase !== undefined) {
+                require(call, permissions.secrets);
+            }
+        }
+        for (const section of sections) {
+            await section.ready?.();
+        }
+        const { given, leftOut } = await this.#contributed(sections, request, call.signal);
+        const secrets = new Map<string, Map<string, string>>();
+        const collected = sections.map(({ name, collect }) => {
+            if (passphrase === undefined) {
+                return [name, collect(null)] as const;
+            }
+            const own = new Map<string, string>();
+            secrets.set(name, own);
+            return [name, collect(sinkOf(own))] as const;
+        });
+        given.forEach((contribution, plugin) =>
+            secrets.get('plugins')?.set(dataPath(plugin), JSON.stringify(contribution))
+        );
+        const notes = leftOut.map(({ name, why }) => `${name}: ${why}`);
+        const plain = {
+            format,
+            formatVersion,
+            createdAt: new Date(this.#clock.now()).toISOString(),
+            generator: `portico ${this.#options.version}`,
+            sections: Object.fromEntries(collected),
+            ...(notes.length === 0 ? {} : { notes })
+        } as const;
+        // What leaves is on record before it does.
+        await this.#db.write((tx) =>
+            call.complete(tx, {
+                action: 'export',
+                resource,
+                after: { sections: sections.map(({ name }) => name), secrets: passphrase !== undefined },
+                reply: null
+            })
+        );
+        return passphrase === undefined
+            ? plain
+            : { ...plain, secrets: await seal(secrets, passphrase, plain) };
+    }
+
+    /** What an import would do. @throws what the import would throw */
+    async plan(request: ImportRequest, call: Call): Promise<ImportResult> {
+        const prepared = await this.#prepare(request, call);
+        let steps = this.#planAll(prepared, this.#engine.draft(), call);
+        const reload =
+            isForEngine(steps) &&
+            (
+                await this.#engine.tryChange({
+                    plan: (draft) => {
+                        steps = this.#planAll(prepared, draft, call);
+                        return merged(steps);
+                    }
+                })
+            ).reloaded;
+        return this.#resultOf(prepared, steps, { dryRun: true, reload, applied: null });
+    }
+
+    /** @throws BAD_REQUEST, VALIDATION_FAILED, FORBIDDEN, STEP_UP_REQUIRED, IN_USE, before anything is begun */
+    async import(request: ImportRequest, call: Call): Promise<TaskView> {
+        const prepared = await this.#prepare(request, call);
+        const expected = this.#resultOf(prepared, this.#planAll(prepared, this.#engine.draft(), call), {
+            dryRun: false,
+            reload: false,
+            applied: null
+        });
+        return this.#options.tasks.start({
+            kind: 'import',
+            title: `Import (${request.mode})`,
+            access: 'import:run',
+            call,
+            key: 'import',
+            audit: { action: 'import', resource, after: summary(expected) },
+            work: async (run) => {
+                run.log('The document was read and found right');
+                const release = this.#options.restorer.hold();
+                try {
+                    return bounded(await this.#apply(prepared, call, run));
+                } catch (error) {
+                    await this.#options.recorder.recordAlone(
+                        entryOf(call, {
+                            status: null,
+                            code: isFailure(error) ? error.code : 50000,
+                            after: summary(expected)
+                        })
+                    );
+                    throw error;
+                } finally {
+                    release();
+                }
+            }
+        });
+    }
+
+    /** A plugin runs: data that waits for it comes back. */
+    started(plugin: string): void {
+        this.#options.restorer.started(plugin);
+    }
+
+    /** Leaves what is under way to the next start. */
+    close(): Promise<void> {
+        return this.#options.restorer.close();
+    }
+
+    async #prepare(request: ImportRequest, call: Call): Promise<Prepared> {
         if (!request.dryRun && !call.actor.fresh) {
             throw fail.STEP_UP_REQUIRED();
         }
-        const foreign = await foreignSource(request.document, options.foreign, call.signal);
-        const document = foreign?.document ?? readDocument(request.document, new Set(known.keys()));
-        const sections = options.sections.filter(({ name }) => name in document.sections);
+        const foreign = await foreignSource(request.document, this.#options.foreign, call.signal);
+        const document = foreign?.document ?? readDocument(request.document, new Set(this.#known.keys()));
+        const sections = this.#options.sections.filter(({ name }) => name in document.sections);
         for (const { permissions } of sections) {
             require(call, permissions.read);
             if (!request.dryRun) {
@@ -136,7 +252,7 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
     }
 
     /** Every section against the rows as they are. */
-    function planAll({ incoming, mode }: Prepared, draft: Draft, call: Call): ReadonlyMap<string, Step> {
+    #planAll({ incoming, mode }: Prepared, draft: Draft, call: Call): ReadonlyMap<string, Step> {
         const ground: Ground = {
             draft,
             mode,
@@ -151,7 +267,7 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
         return new Map([...incoming].map(([name, section]) => [name, section.plan(ground)]));
     }
 
-    async function guard({ incoming }: Prepared, steps: ReadonlyMap<string, Step>): Promise<void> {
+    async #guard({ incoming }: Prepared, steps: ReadonlyMap<string, Step>): Promise<void> {
         for (const [name, section] of incoming) {
             const step = steps.get(name);
             if (step !== undefined) {
@@ -160,7 +276,7 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
         }
     }
 
-    function resultOf(
+    #resultOf(
         prepared: Prepared,
         steps: ReadonlyMap<string, Step>,
         rest: Pick<ImportResult, 'dryRun' | 'reload' | 'applied'>
@@ -181,9 +297,9 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
         };
     }
 
-    async function apply(prepared: Prepared, call: Call, run: Following): Promise<ImportResult> {
-        let steps = planAll(prepared, engine.draft(), call);
-        await guard(prepared, steps);
+    async #apply(prepared: Prepared, call: Call, run: Following): Promise<ImportResult> {
+        let steps = this.#planAll(prepared, this.#engine.draft(), call);
+        await this.#guard(prepared, steps);
         const commit = async (
             tx: Transaction,
             outcome: Pick<Outcome, 'applied' | 'reloaded'>
@@ -191,12 +307,12 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
             for (const step of steps.values()) {
                 await step.commit?.(tx);
             }
-            const result = resultOf(prepared, steps, {
+            const result = this.#resultOf(prepared, steps, {
                 dryRun: false,
                 reload: outcome.reloaded,
                 applied: outcome.applied
             });
-            await options.recorder.record(
+            await this.#options.recorder.record(
                 tx,
                 entryOf(call, { status: 200, code: 0, after: summary(result) })
             );
@@ -206,7 +322,7 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
         // What is nothing to the engine does not wait for it.
         const result = isForEngine(steps)
             ? (
-                  await engine.change({
+                  await this.#engine.change({
                       by: {
                           id: actor.id,
                           username: actor.username,
@@ -214,14 +330,14 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
                           plugin: actor.plugin,
                           requestId: call.id
                       },
-                      plan(draft) {
-                          steps = planAll(prepared, draft, call);
+                      plan: (draft) => {
+                          steps = this.#planAll(prepared, draft, call);
                           return merged(steps);
                       },
                       commit
                   })
               ).value
-            : await db.write((tx) => commit(tx, { applied: true, reloaded: false }));
+            : await this.#db.write((tx) => commit(tx, { applied: true, reloaded: false }));
         steps.forEach((step) => step.done?.());
         run.log('Everything is written');
         const followed = [];
@@ -232,7 +348,7 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
     }
 
     /** @throws PLUGIN_FAILED, VALIDATION_FAILED when all of it is wanted, and something is missing */
-    async function contributed(
+    async #contributed(
         sections: readonly Section[],
         { passphrase, complete }: ExportRequest,
         signal: AbortSignal
@@ -240,7 +356,7 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
         if (!sections.some(({ name }) => name === 'plugins')) {
             return { given: new Map(), leftOut: [] };
         }
-        const result = await options.contributions({ isSealed: passphrase !== undefined, signal });
+        const result = await this.#options.contributions({ isSealed: passphrase !== undefined, signal });
         const [first] = complete === true ? result.leftOut : [];
         if (first !== undefined) {
             throw passphrase === undefined
@@ -255,110 +371,6 @@ export function createImportExport(options: ImportExportOptions): ImportExport {
         }
         return result;
     }
-
-    return {
-        async export(request, call) {
-            const { sections: names, passphrase } = request;
-            const sections = chosen(options.sections, names, call);
-            if (passphrase !== undefined && !call.actor.fresh) {
-                throw fail.STEP_UP_REQUIRED();
-            }
-            for (const { permissions } of sections) {
-                require(call, permissions.read);
-                if (passphrase !== undefined) {
-                    require(call, permissions.secrets);
-                }
-            }
-            for (const section of sections) {
-                await section.ready?.();
-            }
-            const { given, leftOut } = await contributed(sections, request, call.signal);
-            const secrets = new Map<string, Map<string, string>>();
-            const collected = sections.map(({ name, collect }) => {
-                if (passphrase === undefined) {
-                    return [name, collect(null)] as const;
-                }
-                const own = new Map<string, string>();
-                secrets.set(name, own);
-                return [name, collect(sinkOf(own))] as const;
-            });
-            given.forEach((contribution, plugin) =>
-                secrets.get('plugins')?.set(dataPath(plugin), JSON.stringify(contribution))
-            );
-            const notes = leftOut.map(({ name, why }) => `${name}: ${why}`);
-            const plain = {
-                format,
-                formatVersion,
-                createdAt: new Date(clock.now()).toISOString(),
-                generator: `portico ${options.version}`,
-                sections: Object.fromEntries(collected),
-                ...(notes.length === 0 ? {} : { notes })
-            } as const;
-            // What leaves is on record before it does.
-            await db.write((tx) =>
-                call.complete(tx, {
-                    action: 'export',
-                    resource,
-                    after: { sections: sections.map(({ name }) => name), secrets: passphrase !== undefined },
-                    reply: null
-                })
-            );
-            return passphrase === undefined
-                ? plain
-                : { ...plain, secrets: await seal(secrets, passphrase, plain) };
-        },
-        async plan(request, call) {
-            const prepared = await prepare(request, call);
-            let steps = planAll(prepared, engine.draft(), call);
-            const reload =
-                isForEngine(steps) &&
-                (
-                    await engine.tryChange({
-                        plan(draft) {
-                            steps = planAll(prepared, draft, call);
-                            return merged(steps);
-                        }
-                    })
-                ).reloaded;
-            return resultOf(prepared, steps, { dryRun: true, reload, applied: null });
-        },
-        async import(request, call) {
-            const prepared = await prepare(request, call);
-            const expected = resultOf(prepared, planAll(prepared, engine.draft(), call), {
-                dryRun: false,
-                reload: false,
-                applied: null
-            });
-            return options.tasks.start({
-                kind: 'import',
-                title: `Import (${request.mode})`,
-                access: 'import:run',
-                call,
-                key: 'import',
-                audit: { action: 'import', resource, after: summary(expected) },
-                async work(run) {
-                    run.log('The document was read and found right');
-                    const release = options.restorer.hold();
-                    try {
-                        return bounded(await apply(prepared, call, run));
-                    } catch (error) {
-                        await options.recorder.recordAlone(
-                            entryOf(call, {
-                                status: null,
-                                code: isFailure(error) ? error.code : 50000,
-                                after: summary(expected)
-                            })
-                        );
-                        throw error;
-                    } finally {
-                        release();
-                    }
-                }
-            });
-        },
-        started: (plugin) => options.restorer.started(plugin),
-        close: () => options.restorer.close()
-    };
 }
 
 function plainOf(text: string | undefined): unknown {

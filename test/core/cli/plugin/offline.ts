@@ -16,7 +16,7 @@ import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
 import { openStorage } from '../../../../core/src/composition/storage.ts';
-import { createKeptPlugins } from '../../../../core/src/features/import-export/plugins/kept.ts';
+import { KeptPlugins } from '../../../../core/src/features/import-export/plugins/kept.ts';
 import { systemClock } from '../../../../core/src/platform/clock.ts';
 import { createKeyring } from '../../../../core/src/platform/keyring.ts';
 import { packageArchive } from '../../../support/archive.ts';
@@ -455,7 +455,7 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
         const keyring = createKeyring(dataDir);
         const db = await openStorage(dataDir);
         await db.write((tx) =>
-            createKeptPlugins({ db, clock: systemClock, keyring }).keep(tx, {
+            new KeptPlugins({ db, clock: systemClock, keyring }).keep(tx, {
                 name: 'sent',
                 package: '@acme/portico-plugin-sent',
                 version: '1.0.0',

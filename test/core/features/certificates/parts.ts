@@ -15,7 +15,7 @@ import {
     signingRequest
 } from '../../../../core/src/features/certificates/acme/request.ts';
 import { readDomains } from '../../../../core/src/features/certificates/domains.ts';
-import { createEngineCertificates } from '../../../../core/src/features/certificates/engine-certificates.ts';
+import { EngineCertificates } from '../../../../core/src/features/certificates/engine-certificates.ts';
 import { challengeValue, newAccountKey, thumbprintOf } from '../../../../core/src/platform/acme-key.ts';
 
 export const lab = Lab.script();
@@ -151,7 +151,7 @@ describe('readDomains', () => {
     });
 });
 
-describe('createEngineCertificates', () => {
+describe('EngineCertificates', () => {
     it('reads certificates only, follows no link, and waits for nothing', { timeout: 10_000 }, async () => {
         const root = join(folder, 'storage');
         const place = (issuer: string, name: string): string => {
@@ -187,7 +187,7 @@ describe('createEngineCertificates', () => {
         mkdirSync(place('local', 'folder.test'));
         symlinkSync(join(root, 'certificates', 'local'), join(root, 'certificates', 'again'));
         const draft = { hosts: new Map(), hostOf: () => undefined } as unknown as Draft;
-        const own = createEngineCertificates(() => root);
+        const own = new EngineCertificates(() => root);
         const list = await own.list(draft);
         expect(list.map(({ name }) => name)).to.equal(['own.test']);
         expect(list[0]).to.include({
@@ -197,7 +197,7 @@ describe('createEngineCertificates', () => {
         });
         expect(Number.isSafeInteger(list[0]?.id)).to.be.true();
         expect(await own.list(draft)).to.equal(list);
-        expect(await createEngineCertificates(() => null).list(draft)).to.equal([]);
-        expect(await createEngineCertificates(() => join(folder, 'missing')).list(draft)).to.equal([]);
+        expect(await new EngineCertificates(() => null).list(draft)).to.equal([]);
+        expect(await new EngineCertificates(() => join(folder, 'missing')).list(draft)).to.equal([]);
     });
 });

@@ -12,11 +12,11 @@ import { type FailureError, isFailure } from '@portico/sdk';
 import type Joi from 'joi';
 
 import type { Draft, Engine } from '../../../../core/src/engine/change.ts';
-import { createRenewals } from '../../../../core/src/features/certificates/acme/renewals.ts';
+import { Renewals } from '../../../../core/src/features/certificates/acme/renewals.ts';
 import { parseUpload } from '../../../../core/src/features/certificates/pem.ts';
-import { createPlacement } from '../../../../core/src/features/certificates/placement.ts';
+import { Placement } from '../../../../core/src/features/certificates/placement.ts';
 import { type CertificateView, certificateView } from '../../../../core/src/features/certificates/schema.ts';
-import { createCertificateStore } from '../../../../core/src/features/certificates/store.ts';
+import { DatabaseCertificateStore } from '../../../../core/src/features/certificates/store.ts';
 import { adminMay, createHostKit, type HostKit, operatorMay } from '../../../support/hosts.ts';
 import { until } from '../../../support/real-engine.ts';
 import { callOf, person } from '../../../support/store.ts';
@@ -357,7 +357,7 @@ describe('download', () => {
     });
 });
 
-describe('createPlacement', () => {
+describe('Placement', () => {
     it('finds out that the former one is still served, and puts it back for whoever asks', async () => {
         const first = await upload(make(['a.test']));
         await kit.hosts.create(
@@ -370,7 +370,7 @@ describe('createPlacement', () => {
             },
             callOf(person('admin', adminMay))
         );
-        const store = createCertificateStore(kit.store.db, kit.store.keyring);
+        const store = new DatabaseCertificateStore(kit.store.db, kit.store.keyring);
         const before = store.get(first.id);
         // Somebody who hands out the former certificate whatever is loaded.
         const stale = createServer({ cert: before.chain, key: store.open(before) });
@@ -392,7 +392,7 @@ describe('createPlacement', () => {
             pending: () => new Set<number>(),
             process: () => kit.engine.process()
         } as unknown as Engine;
-        const placement = createPlacement({
+        const placement = new Placement({
             engine,
             store,
             db: kit.store.db,
@@ -423,13 +423,13 @@ describe('createPlacement', () => {
     });
 });
 
-describe('createRenewals', () => {
+describe('Renewals', () => {
     it('starts what is due, and tells once of each that comes to its end', async () => {
         const { id } = await upload(make(['a.test']));
-        const store = createCertificateStore(kit.store.db, kit.store.keyring);
+        const store = new DatabaseCertificateStore(kit.store.db, kit.store.keyring);
         const told: unknown[] = [];
         const started: number[] = [];
-        const renewals = createRenewals({
+        const renewals = new Renewals({
             store,
             db: kit.store.db,
             clock: kit.clock,

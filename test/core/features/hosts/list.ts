@@ -48,7 +48,7 @@ after(async () => {
     await kit.close();
 });
 
-describe('createHostList', () => {
+describe('HostList', () => {
     it('filters on the server, by each filter and by several', () => {
         expect(domains({ type: 'redirect' })).to.equal(['old.test']);
         expect(domains({ enabled: false })).to.equal(['echo.test']);

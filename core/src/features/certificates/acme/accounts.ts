@@ -1,7 +1,7 @@
 /** The panel's accounts at CAs: one key for each directory, address and binding, sealed. */
 import { newAccountKey } from '../../../platform/acme-key.ts';
 import type { Clock } from '../../../platform/clock.ts';
-import type { Database, Transaction } from '../../../platform/database/database.ts';
+import type { Database, Statement, Transaction } from '../../../platform/database/database.ts';
 import type { Keyring } from '../../../platform/keyring.ts';
 import { AcmeAccountEntity } from '../entities.ts';
 
@@ -32,92 +32,111 @@ export interface MovedAccount extends AccountNames {
     readonly createdAt: string;
 }
 
-export interface AcmeAccounts {
-    /** All of them, without keys. */
-    list(): readonly AccountNames[];
-    /** One of the list, with its key. */
-    open(account: AccountNames): MovedAccount;
-    /** Takes accounts of another panel. Those that are here already keep their keys. */
-    adopt(tx: Transaction, accounts: readonly MovedAccount[]): Promise<void>;
-    /** The account, with a key of its own from the first time on. */
-    get(directory: string, email: string | null, eabKeyId: string | null): Promise<AcmeAccount>;
-    /** Keeps what the CA calls it. */
-    registered(id: number, url: string): Promise<void>;
+/** As the database has them: an empty text stands for null. */
+interface Names {
+    readonly directory: string;
+    readonly email: string;
+    readonly eabKeyId: string;
 }
 
-export function createAcmeAccounts(
-    db: Database,
-    keyring: Pick<Keyring, 'seal' | 'open'>,
-    clock: Clock
-): AcmeAccounts {
-    const all = db.prepare<[], { directory: string; email: string; eabKeyId: string }>(
-        'select directory, email, eab_key_id as eabKeyId from acme_account order by id'
-    );
-    const find = db.prepare<
-        [string, string, string],
-        { id: number; sealedKey: string; url: string; createdAt: string }
-    >(
-        'select id, sealed_key as sealedKey, url, created_at as createdAt from acme_account where directory = ? and email = ? and eab_key_id = ?'
-    );
-    const rowOf = ({ directory, email, eabKeyId }: AccountNames) =>
-        find.get(directory, email ?? '', eabKeyId ?? '');
+interface Row {
+    readonly id: number;
+    readonly sealedKey: string;
+    readonly url: string;
+    readonly createdAt: string;
+}
+
+export class AcmeAccounts {
+    readonly #db: Database;
+    readonly #keyring: Pick<Keyring, 'seal' | 'open'>;
+    readonly #clock: Clock;
+    readonly #all: Statement<[], Names>;
+    readonly #find: Statement<[string, string, string], Row>;
+
+    constructor(db: Database, keyring: Pick<Keyring, 'seal' | 'open'>, clock: Clock) {
+        this.#db = db;
+        this.#keyring = keyring;
+        this.#clock = clock;
+        this.#all = db.prepare<[], Names>(
+            'select directory, email, eab_key_id as eabKeyId from acme_account order by id'
+        );
+        this.#find = db.prepare<[string, string, string], Row>(
+            'select id, sealed_key as sealedKey, url, created_at as createdAt from acme_account where directory = ? and email = ? and eab_key_id = ?'
+        );
+    }
+
+    /** All of them, without keys. */
+    list(): readonly AccountNames[] {
+        return this.#all.all().map(({ directory, email, eabKeyId }) => ({
+            directory,
+            email: email === '' ? null : email,
+            eabKeyId: eabKeyId === '' ? null : eabKeyId
+        }));
+    }
+
+    /** One of the list, with its key. */
+    open(account: AccountNames): MovedAccount {
+        const { id: _id, ...moved } = this.#open(account);
+        return moved;
+    }
+
+    /** Takes accounts of another panel. Those that are here already keep their keys. */
+    async adopt(tx: Transaction, accounts: readonly MovedAccount[]): Promise<void> {
+        for (const account of accounts) {
+            await this.#insert(tx, account);
+        }
+    }
+
+    /** The account, with a key of its own from the first time on. */
+    async get(directory: string, email: string | null, eabKeyId: string | null): Promise<AcmeAccount> {
+        const names = { directory, email, eabKeyId };
+        if (this.#rowOf(names) === undefined) {
+            const account = {
+                ...names,
+                key: newAccountKey(),
+                url: null,
+                createdAt: new Date(this.#clock.now()).toISOString()
+            };
+            await this.#db.write((tx) => this.#insert(tx, account));
+        }
+        const { id, key, url } = this.#open(names);
+        return { id, key, url };
+    }
+
+    /** Keeps what the CA calls it. */
+    registered(id: number, url: string): Promise<void> {
+        return this.#db.write(async (tx) => {
+            await tx.em.nativeUpdate(AcmeAccountEntity, { id }, { url });
+        });
+    }
+
+    #rowOf({ directory, email, eabKeyId }: AccountNames): Row | undefined {
+        return this.#find.get(directory, email ?? '', eabKeyId ?? '');
+    }
+
     // Two orders may be the first at the same time: the key that came first is the account's.
-    const insert = async (
+    async #insert(
         tx: Transaction,
         { directory, email, eabKeyId, key, url, createdAt }: MovedAccount
-    ): Promise<void> => {
+    ): Promise<void> {
         await tx.em.execute(
             'insert into acme_account (directory, email, eab_key_id, sealed_key, url, created_at) values (?, ?, ?, ?, ?, ?) on conflict do nothing',
-            [directory, email ?? '', eabKeyId ?? '', keyring.seal(label, key), url ?? '', createdAt],
+            [directory, email ?? '', eabKeyId ?? '', this.#keyring.seal(label, key), url ?? '', createdAt],
             'run'
         );
-    };
-    const open = (names: AccountNames): MovedAccount & AcmeAccount => {
-        const row = rowOf(names);
+    }
+
+    #open(names: AccountNames): MovedAccount & AcmeAccount {
+        const row = this.#rowOf(names);
         if (row === undefined) {
             throw new Error('An ACME account that was written cannot be read');
         }
         return {
             id: row.id,
             ...names,
-            key: keyring.open(label, row.sealedKey),
+            key: this.#keyring.open(label, row.sealedKey),
             url: row.url === '' ? null : row.url,
             createdAt: row.createdAt
         };
-    };
-    return {
-        list: () =>
-            all.all().map(({ directory, email, eabKeyId }) => ({
-                directory,
-                email: email === '' ? null : email,
-                eabKeyId: eabKeyId === '' ? null : eabKeyId
-            })),
-        open(account) {
-            const { id: _id, ...moved } = open(account);
-            return moved;
-        },
-        async adopt(tx, accounts) {
-            for (const account of accounts) {
-                await insert(tx, account);
-            }
-        },
-        async get(directory, email, eabKeyId) {
-            const names = { directory, email, eabKeyId };
-            if (rowOf(names) === undefined) {
-                const account = {
-                    ...names,
-                    key: newAccountKey(),
-                    url: null,
-                    createdAt: new Date(clock.now()).toISOString()
-                };
-                await db.write((tx) => insert(tx, account));
-            }
-            const { id, key, url } = open(names);
-            return { id, key, url };
-        },
-        registered: (id, url) =>
-            db.write(async (tx) => {
-                await tx.em.nativeUpdate(AcmeAccountEntity, { id }, { url });
-            })
-    };
+    }
 }

@@ -42,20 +42,7 @@ export interface AcmeAnswer {
     readonly retryAt: number | null;
 }
 
-export interface AcmeClient {
-    /** Finds or makes the account and speaks as it from now on; resolves with its URL. `known`: the URL from the last time. */
-    register(options: {
-        readonly email: string | null;
-        readonly eab: ExternalAccount | null;
-        readonly known: string | null;
-    }): Promise<string>;
-    /** @throws AcmeFailure, or the signal's reason */
-    post(url: string, payload: object | null, signal?: AbortSignal): Promise<AcmeAnswer>;
-    /** A URL of the directory. @throws AcmeFailure */
-    urlOf(name: 'newOrder' | 'newAccount' | 'newNonce'): Promise<string>;
-    /** Asks until it is enough, at the CA's pace. */
-    until(url: string, enough: (body: AcmeAnswer['body']) => boolean): Promise<AcmeAnswer['body']>;
-}
+type HttpAnswer = Awaited<ReturnType<AcmeHttp['request']>>;
 
 /** CAs refuse nonces now and then, some on purpose; each refusal brings a fresh one. */
 const mostNonces = 30;
@@ -65,89 +52,117 @@ const firstPauseMs = 150;
 const longestPauseMs = 10_000;
 const patienceMs = 10 * 60_000;
 
-export function createAcmeClient({ http, clock, directory, key, roots, signal }: AcmeOptions): AcmeClient {
-    const nonces: string[] = [];
-    let urls: Promise<Readonly<Record<string, unknown>>> | null = null;
-    let account: string | null = null;
+export class AcmeClient {
+    readonly #http: AcmeHttp;
+    readonly #clock: Clock;
+    readonly #directory: string;
+    readonly #key: string;
+    readonly #roots: readonly string[];
+    readonly #signal: AbortSignal;
+    readonly #nonces: string[] = [];
+    #urls: Promise<Readonly<Record<string, unknown>>> | null = null;
+    #account: string | null = null;
 
-    async function send(
-        url: string,
-        options: Parameters<AcmeHttp['request']>[1]
-    ): Promise<Awaited<ReturnType<AcmeHttp['request']>>> {
-        try {
-            const answer = await http.request(url, {
-                timeoutMs: requestMs,
-                maxBytes: mostBytes,
-                signal,
-                ...(roots.length === 0 ? {} : { ca: roots }),
-                ...options
+    constructor({ http, clock, directory, key, roots, signal }: AcmeOptions) {
+        this.#http = http;
+        this.#clock = clock;
+        this.#directory = directory;
+        this.#key = key;
+        this.#roots = roots;
+        this.#signal = signal;
+    }
+
+    /** Finds or makes the account and speaks as it from now on; resolves with its URL. `known`: the URL from the last time. */
+    async register({
+        email,
+        eab,
+        known
+    }: {
+        readonly email: string | null;
+        readonly eab: ExternalAccount | null;
+        readonly known: string | null;
+    }): Promise<string> {
+        const url = await this.urlOf('newAccount');
+        this.#account = null;
+        if (known !== null) {
+            // A key that the CA knows already gets its account, with 200, and nothing is bound again.
+            const found = await this.post(url, { onlyReturnExisting: true }).catch((error: unknown) => {
+                if (error instanceof AcmeFailure && isOfType(error.problem, 'accountDoesNotExist')) {
+                    return null;
+                }
+                throw error;
             });
-            const nonce = answer.headers['replay-nonce'];
-            if (typeof nonce === 'string' && /^[A-Za-z0-9_-]{1,512}$/.test(nonce)) {
-                nonces.push(nonce);
+            this.#account = found?.location ?? null;
+        }
+        if (this.#account === null) {
+            const { location } = await this.post(url, {
+                termsOfServiceAgreed: true,
+                ...(email === null ? {} : { contact: [`mailto:${email}`] }),
+                ...(eab === null ? {} : { externalAccountBinding: signBinding(eab, this.#key, url) })
+            });
+            this.#account = location;
+        }
+        if (this.#account === null) {
+            throw new AcmeFailure(ownProblem('no-account', `${hostOf(this.#directory)} gave no account`));
+        }
+        return this.#account;
+    }
+
+    /** Asks until it is enough, at the CA's pace. */
+    async until(url: string, enough: (body: AcmeAnswer['body']) => boolean): Promise<AcmeAnswer['body']> {
+        const end = performance.now() + patienceMs;
+        for (let pause = firstPauseMs; ; pause = Math.min(longestPauseMs, pause * 1.5)) {
+            const { body, retryAt } = await this.post(url, null);
+            if (enough(body)) {
+                return body;
             }
-            return answer;
-        } catch (error) {
-            (options.signal ?? signal).throwIfAborted();
-            throw new AcmeFailure(
-                ownProblem(
-                    'ca-unreachable',
-                    `The CA cannot be reached: ${error instanceof Error ? error.message : 'unknown'}`
-                ),
-                null,
-                error
+            if (performance.now() > end) {
+                throw new AcmeFailure(
+                    ownProblem(
+                        'ca-slow',
+                        `${hostOf(url)} did not come to a decision within ${patienceMs / 60_000} minutes`
+                    )
+                );
+            }
+            await wait(
+                Math.min(60_000, Math.max(pause, retryAt === null ? 0 : retryAt - this.#clock.now())),
+                undefined,
+                { signal: this.#signal }
             );
         }
     }
 
-    function read(answer: Awaited<ReturnType<typeof send>>): Readonly<Record<string, unknown>> {
-        try {
-            const value = JSON.parse(answer.body.toString()) as unknown;
-            return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-        } catch {
-            return {};
-        }
-    }
-
-    function problemOf(answer: Awaited<ReturnType<typeof send>>, url: string): Problem {
-        return {
-            status: answer.status,
-            ...readProblem(read(answer), `${hostOf(url)} answered with the status ${answer.status}`)
-        };
-    }
-
-    async function urlOf(name: string): Promise<string> {
-        urls ??= send(directory, { method: 'GET' }).then((answer) => {
+    /** A URL of the directory. @throws AcmeFailure */
+    async urlOf(name: string): Promise<string> {
+        this.#urls ??= this.#send(this.#directory, { method: 'GET' }).then((answer) => {
             if (answer.status !== 200) {
                 throw new AcmeFailure(
-                    problemOf(answer, directory),
-                    retryTime(answer.headers['retry-after'], clock.now())
+                    problemOf(answer, this.#directory),
+                    retryTime(answer.headers['retry-after'], this.#clock.now())
                 );
             }
-            return read(answer);
+            return bodyOf(answer);
         });
-        const url = (await urls)[name];
+        const url = (await this.#urls)[name];
         if (typeof url !== 'string') {
-            throw new AcmeFailure(ownProblem('no-directory', `${hostOf(directory)} gave no ACME directory`));
+            throw new AcmeFailure(
+                ownProblem('no-directory', `${hostOf(this.#directory)} gave no ACME directory`)
+            );
         }
         return url;
     }
 
-    async function freshNonce(own: AbortSignal): Promise<string> {
-        if (nonces.length === 0) {
-            await send(await urlOf('newNonce'), { method: 'HEAD', signal: own });
-        }
-        const nonce = nonces.pop();
-        if (nonce === undefined) {
-            throw new AcmeFailure(ownProblem('no-nonce', `${hostOf(directory)} gave no nonce`));
-        }
-        return nonce;
-    }
-
-    async function post(url: string, payload: object | null, own: AbortSignal = signal): Promise<AcmeAnswer> {
+    /** @throws AcmeFailure, or the signal's reason */
+    async post(url: string, payload: object | null, own: AbortSignal = this.#signal): Promise<AcmeAnswer> {
         for (let attempt = 1; ; attempt += 1) {
-            const body = signRequest({ url, nonce: await freshNonce(own), key, account, payload });
-            const answer = await send(url, {
+            const body = signRequest({
+                url,
+                nonce: await this.#freshNonce(own),
+                key: this.#key,
+                account: this.#account,
+                payload
+            });
+            const answer = await this.#send(url, {
                 method: 'POST',
                 headers: {
                     'content-type': 'application/jose+json',
@@ -156,10 +171,10 @@ export function createAcmeClient({ http, clock, directory, key, roots, signal }:
                 body,
                 signal: own
             });
-            const retryAt = retryTime(answer.headers['retry-after'], clock.now());
+            const retryAt = retryTime(answer.headers['retry-after'], this.#clock.now());
             if (answer.status >= 200 && answer.status < 300) {
                 return {
-                    body: read(answer),
+                    body: bodyOf(answer),
                     text: answer.body.toString(),
                     location: answer.headers.location ?? null,
                     retryAt
@@ -172,60 +187,61 @@ export function createAcmeClient({ http, clock, directory, key, roots, signal }:
         }
     }
 
-    return {
-        post,
-        urlOf,
-        async register({ email, eab, known }) {
-            const url = await urlOf('newAccount');
-            account = null;
-            if (known !== null) {
-                // A key that the CA knows already gets its account, with 200, and nothing is bound again.
-                const found = await post(url, { onlyReturnExisting: true }).catch((error: unknown) => {
-                    if (error instanceof AcmeFailure && isOfType(error.problem, 'accountDoesNotExist')) {
-                        return null;
-                    }
-                    throw error;
-                });
-                account = found?.location ?? null;
+    async #send(url: string, options: Parameters<AcmeHttp['request']>[1]): Promise<HttpAnswer> {
+        try {
+            const answer = await this.#http.request(url, {
+                timeoutMs: requestMs,
+                maxBytes: mostBytes,
+                signal: this.#signal,
+                ...(this.#roots.length === 0 ? {} : { ca: this.#roots }),
+                ...options
+            });
+            const nonce = answer.headers['replay-nonce'];
+            if (typeof nonce === 'string' && /^[A-Za-z0-9_-]{1,512}$/.test(nonce)) {
+                this.#nonces.push(nonce);
             }
-            if (account === null) {
-                const { location } = await post(url, {
-                    termsOfServiceAgreed: true,
-                    ...(email === null ? {} : { contact: [`mailto:${email}`] }),
-                    ...(eab === null ? {} : { externalAccountBinding: signBinding(eab, key, url) })
-                });
-                account = location;
-            }
-            if (account === null) {
-                throw new AcmeFailure(ownProblem('no-account', `${hostOf(directory)} gave no account`));
-            }
-            return account;
-        },
-        async until(url, enough) {
-            const end = performance.now() + patienceMs;
-            for (let pause = firstPauseMs; ; pause = Math.min(longestPauseMs, pause * 1.5)) {
-                const { body, retryAt } = await post(url, null);
-                if (enough(body)) {
-                    return body;
-                }
-                if (performance.now() > end) {
-                    throw new AcmeFailure(
-                        ownProblem(
-                            'ca-slow',
-                            `${hostOf(url)} did not come to a decision within ${patienceMs / 60_000} minutes`
-                        )
-                    );
-                }
-                await wait(
-                    Math.min(60_000, Math.max(pause, retryAt === null ? 0 : retryAt - clock.now())),
-                    undefined,
-                    { signal }
-                );
-            }
+            return answer;
+        } catch (error) {
+            (options.signal ?? this.#signal).throwIfAborted();
+            throw new AcmeFailure(
+                ownProblem(
+                    'ca-unreachable',
+                    `The CA cannot be reached: ${error instanceof Error ? error.message : 'unknown'}`
+                ),
+                null,
+                error
+            );
         }
-    };
+    }
+
+    async #freshNonce(own: AbortSignal): Promise<string> {
+        if (this.#nonces.length === 0) {
+            await this.#send(await this.urlOf('newNonce'), { method: 'HEAD', signal: own });
+        }
+        const nonce = this.#nonces.pop();
+        if (nonce === undefined) {
+            throw new AcmeFailure(ownProblem('no-nonce', `${hostOf(this.#directory)} gave no nonce`));
+        }
+        return nonce;
+    }
 }
 
 function hostOf(url: string): string {
     return URL.parse(url)?.host ?? 'The CA';
+}
+
+function bodyOf(answer: HttpAnswer): Readonly<Record<string, unknown>> {
+    try {
+        const value = JSON.parse(answer.body.toString()) as unknown;
+        return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+    } catch {
+        return {};
+    }
+}
+
+function problemOf(answer: HttpAnswer, url: string): Problem {
+    return {
+        status: answer.status,
+        ...readProblem(bodyOf(answer), `${hostOf(url)} answered with the status ${answer.status}`)
+    };
 }

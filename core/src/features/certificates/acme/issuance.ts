@@ -13,16 +13,16 @@ import { type ParsedCertificate, parseUpload } from '../pem.ts';
 import type { Placement } from '../placement.ts';
 import type { OrderPorts, StartedTask, TaskRun } from '../ports.ts';
 import type { CertificateView } from '../schema.ts';
-import type { Store } from '../store.ts';
+import type { DatabaseCertificateStore, Notes } from '../store.ts';
 import type { AcmeAccounts } from './accounts.ts';
-import { createAcmeClient } from './client.ts';
+import { AcmeClient } from './client.ts';
 import type { ExternalAccount } from './jws.ts';
 import { obtain, type Ordered } from './order.ts';
 import { renewalTime, retryAfter } from './pace.ts';
 import { AcmeFailure, ownProblem, type Problem } from './problem.ts';
 
 export interface IssuanceOptions extends OrderPorts {
-    readonly store: Store;
+    readonly store: DatabaseCertificateStore;
     readonly db: Database;
     readonly clock: Clock;
     readonly accounts: AcmeAccounts;
@@ -31,44 +31,105 @@ export interface IssuanceOptions extends OrderPorts {
     over(): void;
 }
 
-export interface Issuance {
+/** The clocks of CAs differ from ours. */
+const skewMs = 10 * 60_000;
+
+export class Issuance {
+    readonly #options: IssuanceOptions;
+    readonly #store: DatabaseCertificateStore;
+    readonly #db: Database;
+    readonly #clock: Clock;
+    readonly #accounts: AcmeAccounts;
+    readonly #events: IssuanceOptions['events'];
+    readonly #placement: Placement;
+    readonly #tasks: IssuanceOptions['tasks'];
+    readonly #working = new Set<number>();
+
+    constructor(options: IssuanceOptions) {
+        this.#options = options;
+        this.#store = options.store;
+        this.#db = options.db;
+        this.#clock = options.clock;
+        this.#accounts = options.accounts;
+        this.#events = options.events;
+        this.#placement = options.placement;
+        this.#tasks = options.tasks;
+    }
+
+    /** Whether an attempt is under way. */
+    busy(id: number): boolean {
+        return this.#working.has(id);
+    }
+
     /**
      * Starts an attempt. A `fresh` row is written together with the task.
      * @throws IN_USE 40901 while an attempt is under way, VALIDATION_FAILED for a DNS provider that is gone
      */
-    start(row: CertificateRow, call: Call, fresh: boolean): Promise<StartedTask>;
-    /** Whether an attempt is under way. */
-    busy(id: number): boolean;
-}
+    async start(row: CertificateRow, call: Call, fresh: boolean): Promise<StartedTask> {
+        const { id } = row;
+        const title = `${row.fingerprint === '' ? 'Issue' : 'Renew'} the certificate ${row.name}`;
+        return this.#tasks.start({
+            kind: row.fingerprint === '' ? 'certificate.issue' : 'certificate.renew',
+            title,
+            access: 'certificates:write',
+            call,
+            key: `certificate ${id}`,
+            audit: {
+                action: fresh ? 'create' : 'renew',
+                resource: 'certificates',
+                resourceId: id,
+                ...(fresh ? { before: null, after: { ...this.#placement.view(row) } } : {})
+            },
+            ...(fresh
+                ? {
+                      also: async (tx) => {
+                          if (
+                              row.dnsProviderId === null ||
+                              !(await this.#options.dns.existsIn(tx, row.dnsProviderId))
+                          ) {
+                              throw invalid({
+                                  path: 'dnsProviderId',
+                                  message: 'dnsProviderId must be the id of a DNS provider'
+                              });
+                          }
+                          await this.#store.write(tx, row);
+                      }
+                  }
+                : {}),
+            work: async (run) => {
+                this.#working.add(id);
+                try {
+                    return await this.#attempt(id, run);
+                } finally {
+                    this.#working.delete(id);
+                    this.#options.over();
+                }
+            }
+        });
+    }
 
-/** The clocks of CAs differ from ours. */
-const skewMs = 10 * 60_000;
+    #note(id: number, notes: Notes): Promise<void> {
+        return this.#db.write((tx) => this.#store.note(tx, id, notes));
+    }
 
-export function createIssuance(options: IssuanceOptions): Issuance {
-    const { store, db, clock, accounts, events, placement, tasks } = options;
-    const working = new Set<number>();
-
-    const note = (id: number, notes: Parameters<Store['note']>[2]): Promise<void> =>
-        db.write((tx) => store.note(tx, id, notes));
-
-    async function order(row: CertificateRow, { signal, progress, log }: TaskRun): Promise<Ordered> {
+    async #order(row: CertificateRow, { signal, progress, log }: TaskRun): Promise<Ordered> {
         const { directory, email, dnsProviderId } = row;
         if (directory === null || dnsProviderId === null) {
             throw new AcmeFailure(ownProblem('no-provider', 'The certificate names no DNS provider'));
         }
-        const eab = store.openEab(row);
-        const account = await accounts.get(directory, email, eab?.keyId ?? null);
-        const writer = await options.dns.writer(dnsProviderId);
-        const { roots } = options.settings();
-        const client = createAcmeClient({
-            http: options.http,
-            clock,
+        const eab = this.#store.openEab(row);
+        const account = await this.#accounts.get(directory, email, eab?.keyId ?? null);
+        const writer = await this.#options.dns.writer(dnsProviderId);
+        const { roots } = this.#options.settings();
+        const client = new AcmeClient({
+            http: this.#options.http,
+            clock: this.#clock,
             directory,
             key: account.key,
             roots: roots === null ? [] : [roots],
             signal
         });
-        await register(client, account, email, eab);
+        await this.#register(client, account, email, eab);
         progress(0.1, `Speaks to ${new URL(directory).host}`);
         return obtain({
             client,
@@ -81,21 +142,21 @@ export function createIssuance(options: IssuanceOptions): Issuance {
         });
     }
 
-    async function register(
-        client: ReturnType<typeof createAcmeClient>,
+    async #register(
+        client: AcmeClient,
         account: { readonly id: number; readonly url: string | null },
         email: string | null,
         eab: ExternalAccount | null
     ): Promise<void> {
         const url = await client.register({ email, eab, known: account.url });
         if (url !== account.url) {
-            await accounts.registered(account.id, url);
+            await this.#accounts.registered(account.id, url);
         }
     }
 
     /** What a CA sends is looked at like an upload. @throws AcmeFailure */
-    function check(row: CertificateRow, { chain, key }: Ordered): ParsedCertificate {
-        const result = parseUpload(chain, key, clock.now() + skewMs);
+    #check(row: CertificateRow, { chain, key }: Ordered): ParsedCertificate {
+        const result = parseUpload(chain, key, this.#clock.now() + skewMs);
         if ('faults' in result) {
             throw new AcmeFailure(
                 ownProblem(
@@ -115,63 +176,65 @@ export function createIssuance(options: IssuanceOptions): Issuance {
         return result.parsed;
     }
 
-    async function attempt(id: number, run: TaskRun): Promise<CertificateView> {
-        const before = store.get(id);
+    async #attempt(id: number, run: TaskRun): Promise<CertificateView> {
+        const before = this.#store.get(id);
         // Should the panel be killed in the middle, it waits as after a failure.
-        await note(id, {
-            nextAttemptAt: before.autoRenew ? retryAfter(before.failures + 1, clock.now()) : null
+        await this.#note(id, {
+            nextAttemptAt: before.autoRenew ? retryAfter(before.failures + 1, this.#clock.now()) : null
         });
         try {
-            const parsed = check(before, await order(before, run));
-            const call = options.systemCall();
-            await placement.adopt(id, parsed, call);
+            const parsed = this.#check(before, await this.#order(before, run));
+            const call = this.#options.systemCall();
+            await this.#placement.adopt(id, parsed, call);
             run.progress(0.9, 'Handed it to the proxy engine');
-            const wrong = await placement.prove(id, before, run.signal);
+            const wrong = await this.#placement.prove(id, before, run.signal);
             if (wrong !== null) {
-                await placement.revert(before, options.systemCall());
+                await this.#placement.revert(before, this.#options.systemCall());
                 throw new AcmeFailure(
                     ownProblem('not-served', `The new certificate was taken back: ${wrong}`)
                 );
             }
-            const row = store.get(id);
-            await note(id, {
+            const row = this.#store.get(id);
+            await this.#note(id, {
                 lastError: null,
                 failures: 0,
                 warnedDays: null,
-                nextAttemptAt: row.autoRenew ? renewalTime(row.notBefore, row.notAfter, clock.now()) : null
+                nextAttemptAt: row.autoRenew
+                    ? renewalTime(row.notBefore, row.notAfter, this.#clock.now())
+                    : null
             });
             run.progress(1, `Valid until ${row.notAfter}`);
-            events.issued({
+            this.#events.issued({
                 id,
                 name: row.name,
                 domains: JSON.parse(row.domains) as string[],
                 notAfter: row.notAfter,
                 renewed: before.fingerprint !== ''
             });
-            return placement.view(store.get(id));
+            return this.#placement.view(this.#store.get(id));
         } catch (error) {
-            throw await failed(id, error, run);
+            throw await this.#failed(id, error, run);
         }
     }
 
-    async function failed(id: number, error: unknown, { signal }: TaskRun): Promise<unknown> {
-        const row = store.all().find((each) => each.id === id);
+    async #failed(id: number, error: unknown, { signal }: TaskRun): Promise<unknown> {
+        const row = this.#store.all().find((each) => each.id === id);
         if (row === undefined) {
             return fail.NOT_FOUND(null, { message: `The certificate ${id} was removed meanwhile` });
         }
         if (signal.aborted) {
             // Somebody's wish is no failure: it is neither counted nor told.
-            await note(id, {
-                lastError: errorText(ownProblem('cancelled', 'The attempt was cancelled'), clock.now())
+            await this.#note(id, {
+                lastError: errorText(ownProblem('cancelled', 'The attempt was cancelled'), this.#clock.now())
             });
             return error;
         }
         const problem = problemOf(error);
         const failures = row.failures + 1;
         const retryAt = error instanceof AcmeFailure ? error.retryAt : null;
-        const nextAttemptAt = row.autoRenew ? retryAfter(failures, clock.now(), retryAt) : null;
-        await note(id, { lastError: errorText(problem, clock.now()), failures, nextAttemptAt });
-        events.failed({
+        const nextAttemptAt = row.autoRenew ? retryAfter(failures, this.#clock.now(), retryAt) : null;
+        await this.#note(id, { lastError: errorText(problem, this.#clock.now()), failures, nextAttemptAt });
+        this.#events.failed({
             id,
             name: row.name,
             domains: JSON.parse(row.domains) as string[],
@@ -188,52 +251,6 @@ export function createIssuance(options: IssuanceOptions): Issuance {
                   { message: problem.detail, cause: error }
               );
     }
-
-    return {
-        busy: (id) => working.has(id),
-        async start(row, call, fresh) {
-            const { id } = row;
-            const title = `${row.fingerprint === '' ? 'Issue' : 'Renew'} the certificate ${row.name}`;
-            return tasks.start({
-                kind: row.fingerprint === '' ? 'certificate.issue' : 'certificate.renew',
-                title,
-                access: 'certificates:write',
-                call,
-                key: `certificate ${id}`,
-                audit: {
-                    action: fresh ? 'create' : 'renew',
-                    resource: 'certificates',
-                    resourceId: id,
-                    ...(fresh ? { before: null, after: { ...placement.view(row) } } : {})
-                },
-                ...(fresh
-                    ? {
-                          also: async (tx) => {
-                              if (
-                                  row.dnsProviderId === null ||
-                                  !(await options.dns.existsIn(tx, row.dnsProviderId))
-                              ) {
-                                  throw invalid({
-                                      path: 'dnsProviderId',
-                                      message: 'dnsProviderId must be the id of a DNS provider'
-                                  });
-                              }
-                              await store.write(tx, row);
-                          }
-                      }
-                    : {}),
-                async work(run) {
-                    working.add(id);
-                    try {
-                        return await attempt(id, run);
-                    } finally {
-                        working.delete(id);
-                        options.over();
-                    }
-                }
-            });
-        }
-    };
 }
 
 const internal = 'urn:portico:error:internal';

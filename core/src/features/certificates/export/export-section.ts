@@ -6,13 +6,13 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Transaction } from '../../../platform/database/database.ts';
 import { fail, type Invalid, invalid } from '../../../platform/errors.ts';
 import type { AcmeAccounts, MovedAccount } from '../acme/accounts.ts';
-import { siteCertificate, type Store } from '../store.ts';
+import { type DatabaseCertificateStore, siteCertificate } from '../store.ts';
 import { putAccounts, readAccounts } from './accounts.ts';
 import { type Change, numbersFor, planCertificates } from './plan.ts';
 import { type Read, readCertificates, writtenOf } from './reading.ts';
 
 export interface CertificateSectionOptions {
-    readonly store: Store;
+    readonly store: DatabaseCertificateStore;
     readonly accounts: Pick<AcmeAccounts, 'list' | 'open' | 'adopt'>;
     readonly clock: Clock;
     /** DNS providers as they are. */
@@ -173,7 +173,11 @@ function checkUsers(
     }
 }
 
-async function write(tx: Transaction, changes: readonly Change[], store: Store): Promise<void> {
+async function write(
+    tx: Transaction,
+    changes: readonly Change[],
+    store: DatabaseCertificateStore
+): Promise<void> {
     for (const { before, after, anew } of changes) {
         if (before !== null && (await store.versionIn(tx, before.id)) !== before.version) {
             throw fail.VERSION_STALE({ version: before.version });

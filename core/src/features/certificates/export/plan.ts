@@ -7,12 +7,12 @@ import type { AccountNames } from '../acme/accounts.ts';
 import { renewalTime } from '../acme/pace.ts';
 import type { CertificateRow } from '../entities.ts';
 import { stored } from '../placement.ts';
-import type { Notes, Store } from '../store.ts';
+import type { DatabaseCertificateStore, Notes } from '../store.ts';
 import type { Read, Written } from './reading.ts';
 
 /** Where a certificate of a document comes to. */
 export interface Surroundings {
-    readonly store: Store;
+    readonly store: DatabaseCertificateStore;
     /** The accounts at CAs that there will be. Null: the document has secrets, and so whatever its panel had. */
     readonly accounts: readonly AccountNames[] | null;
     readonly now: number;
@@ -107,7 +107,11 @@ function mayBeOrder(row: CertificateRow, { domains }: Written): boolean {
 const orderOf = (...parts: readonly (string | null)[]): string => JSON.stringify(parts);
 
 /** The numbers of the document where nobody has or had them, else new ones. */
-export function numbersFor(read: readonly Read[], store: Store, dryRun: boolean): ReadonlyMap<Read, number> {
+export function numbersFor(
+    read: readonly Read[],
+    store: DatabaseCertificateStore,
+    dryRun: boolean
+): ReadonlyMap<Read, number> {
     const rows = store.all();
     const known = recognise(read, rows);
     const wanting = read.filter((one) => canCome(one) && !known.has(one));
@@ -235,7 +239,7 @@ function contentOf(
     { written, parsed }: Read,
     before: CertificateRow | null,
     replaced: boolean,
-    store: Store
+    store: DatabaseCertificateStore
 ): Pick<CertificateRow, 'domains'> {
     const domains = JSON.stringify(written.source === 'acme' ? written.domains : (parsed?.names ?? []));
     if (replaced && parsed !== null) {
@@ -303,7 +307,11 @@ function providerOf(
         : (dnsProviderIds.get(dnsProviderId) ?? null);
 }
 
-function sealedEabOf({ written, eab }: Read, before: CertificateRow | null, store: Store): string | null {
+function sealedEabOf(
+    { written, eab }: Read,
+    before: CertificateRow | null,
+    store: DatabaseCertificateStore
+): string | null {
     const keyId = written.acme?.eab?.keyId;
     if (keyId === undefined) {
         return null;

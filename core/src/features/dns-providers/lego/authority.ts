@@ -1,105 +1,146 @@
 /**
- * A certificate authority for one run of `lego`, on the loopback. The command can only write a record as a part of an order, so it gets
- * one: with the tokens and the account key of the real order, and with the real outcome. It issues nothing.
+ * An ACME server (RFC 8555) for one run of `lego`, on the loopback. lego writes records only as part of an order, so it gets an order here,
+ * with the tokens, the account key and the outcome of the real one. This server issues nothing.
  */
 import { createPublicKey, type KeyObject, randomBytes, verify } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import type { Challenge } from '../solver.ts';
 
-export interface LegoAuthority {
-    readonly directory: string;
-    /** As the command calls the folder of this authority's accounts. */
-    readonly folder: string;
-    /** The command has been through every challenge, and has removed the records of those that it wrote. */
-    readonly done: boolean;
-    close(): void;
-}
-
+/** What a {@link LegoAuthority} works with. */
 export interface LegoAuthorityOptions {
     readonly challenges: readonly Challenge[];
-    /** PEM; only who signs with it is heard. */
+    /** PEM of the account's key. Requests that it did not sign are refused. */
     readonly key: string;
-    /** The record of this challenge is written. Its end is the end of the authorization. */
+    /** Called when lego has written the record of a challenge. The authorization is valid when this resolves, invalid when it rejects. */
     written(challenge: Challenge): Promise<void>;
 }
 
-/** The command gives an answer 30 s to begin; a longer wait is several. */
+/** lego waits 30 s for an answer: a longer wait is made of several requests. */
 const holdMs = 15_000;
-/** Its patience is a hundred times this. */
+/** lego gives up after a hundred times this. */
 const retrySeconds = 6;
 const mostBytes = 64 * 1024;
 
 type Outcome = { status: 'pending' | 'valid' | 'invalid'; message: string };
 
-export async function openLegoAuthority({
-    challenges,
-    key,
-    written
-}: LegoAuthorityOptions): Promise<LegoAuthority> {
-    const owner = createPublicKey(key);
-    const nonces = new Set<string>();
-    const outcomes = challenges.map((): Outcome => ({ status: 'pending', message: '' }));
-    const works: (Promise<void> | undefined)[] = [];
-    const over = new AbortController();
-    let done = false;
-    let base = '';
+/** The ACME server that one run of lego talks to. */
+export class LegoAuthority {
+    readonly #challenges: readonly Challenge[];
+    readonly #written: LegoAuthorityOptions['written'];
+    readonly #owner: KeyObject;
+    readonly #nonces = new Set<string>();
+    readonly #outcomes: Outcome[];
+    readonly #attempts: (Promise<void> | undefined)[] = [];
+    readonly #over = new AbortController();
+    #done = false;
+    #base = '';
+    readonly #server: Server;
 
-    const nonce = (): string => {
-        const value = randomBytes(16).toString('base64url');
-        nonces.add(value);
-        return value;
-    };
-    const answer = (
+    private constructor({ challenges, key, written }: LegoAuthorityOptions) {
+        this.#challenges = challenges;
+        this.#written = written;
+        this.#owner = createPublicKey(key);
+        this.#outcomes = challenges.map((): Outcome => ({ status: 'pending', message: '' }));
+        this.#server = createServer((request, response) => {
+            this.#serve(request, response).catch(() => response.destroy());
+        });
+    }
+
+    /** Starts one that listens on a free port of the loopback. */
+    static async open(options: LegoAuthorityOptions): Promise<LegoAuthority> {
+        const authority = new LegoAuthority(options);
+        await new Promise<void>((resolve, reject) => {
+            authority.#server.once('error', reject);
+            authority.#server.listen(0, '127.0.0.1', resolve);
+        });
+        authority.#base = `http://127.0.0.1:${(authority.#server.address() as AddressInfo).port}`;
+        return authority;
+    }
+
+    /** URL of the ACME directory. */
+    get directory(): string {
+        return `${this.#base}/directory`;
+    }
+
+    /** The folder in which lego keeps the accounts of this server. */
+    get folder(): string {
+        return this.#base.slice('http://'.length).replace(':', '_');
+    }
+
+    /** True when lego got through every challenge and has removed the records that it wrote. */
+    get done(): boolean {
+        return this.#done;
+    }
+
+    close(): void {
+        this.#over.abort();
+        this.#server.close();
+        this.#server.closeAllConnections();
+    }
+
+    #answer(
         response: ServerResponse,
         status: number,
         body: unknown,
         headers: Readonly<Record<string, string>> = {}
-    ): void => {
+    ): void {
+        const nonce = randomBytes(16).toString('base64url');
+        this.#nonces.add(nonce);
         response.writeHead(status, {
             'content-type': status < 400 ? 'application/json' : 'application/problem+json',
-            'replay-nonce': nonce(),
+            'replay-nonce': nonce,
             'cache-control': 'no-store',
             ...headers
         });
         response.end(JSON.stringify(body));
-    };
-    const challengeOf = (at: number): unknown => {
-        const { status, message } = outcomes[at] ?? { status: 'invalid', message: '' };
+    }
+
+    #refuse(response: ServerResponse, status: number, type: string, detail: string): void {
+        this.#answer(response, status, { type: `urn:ietf:params:acme:error:${type}`, detail, status });
+    }
+
+    #challengeOf(at: number): unknown {
+        const { status, message } = this.#outcomes[at] ?? { status: 'invalid', message: '' };
         return {
             type: 'dns-01',
-            url: `${base}/challenge/${at}`,
-            token: challenges[at]?.token,
-            status: status === 'pending' && works[at] !== undefined ? 'processing' : status,
+            url: `${this.#base}/challenge/${at}`,
+            token: this.#challenges[at]?.token,
+            status: status === 'pending' && this.#attempts[at] !== undefined ? 'processing' : status,
             ...(status === 'invalid'
                 ? { error: { type: 'urn:ietf:params:acme:error:unauthorized', detail: message, status: 403 } }
                 : {})
         };
-    };
-    const authorizationOf = (at: number): unknown => {
-        const domain = challenges[at]?.domain ?? '';
-        const wildcard = challenges.findIndex((other) => other.domain === domain) !== at;
+    }
+
+    #authorizationOf(at: number): unknown {
+        const domain = this.#challenges[at]?.domain ?? '';
+        const wildcard = this.#challenges.findIndex((other) => other.domain === domain) !== at;
         return {
-            status: outcomes[at]?.status,
+            status: this.#outcomes[at]?.status,
             identifier: { type: 'dns', value: domain },
-            challenges: [challengeOf(at)],
+            challenges: [this.#challengeOf(at)],
             ...(wildcard ? { wildcard } : {})
         };
-    };
-    const order = (): unknown => ({
-        status: outcomes.every(({ status }) => status === 'valid') ? 'ready' : 'pending',
-        finalize: `${base}/finalize`,
-        identifiers: challenges.map(({ domain }) => ({ type: 'dns', value: domain })),
-        authorizations: challenges.map((_challenge, at) => `${base}/authorization/${at}`)
-    });
-    const begin = (at: number): Promise<void> => {
-        const challenge = challenges[at];
-        const outcome = outcomes[at];
+    }
+
+    #order(): unknown {
+        return {
+            status: this.#outcomes.every(({ status }) => status === 'valid') ? 'ready' : 'pending',
+            finalize: `${this.#base}/finalize`,
+            identifiers: this.#challenges.map(({ domain }) => ({ type: 'dns', value: domain })),
+            authorizations: this.#challenges.map((_challenge, at) => `${this.#base}/authorization/${at}`)
+        };
+    }
+
+    #attempt(at: number): Promise<void> {
+        const challenge = this.#challenges[at];
+        const outcome = this.#outcomes[at];
         if (challenge === undefined || outcome === undefined) {
             return Promise.resolve();
         }
-        works[at] ??= written(challenge).then(
+        this.#attempts[at] ??= this.#written(challenge).then(
             () => void (outcome.status = 'valid'),
             (error: unknown) =>
                 void Object.assign(outcome, {
@@ -107,98 +148,65 @@ export async function openLegoAuthority({
                     message: error instanceof Error ? error.message : 'refused'
                 })
         );
-        return works[at];
-    };
+        return this.#attempts[at];
+    }
 
-    async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
         const { method = '', url = '' } = request;
         if (url === '/directory') {
-            answer(response, 200, {
-                newNonce: `${base}/nonce`,
-                newAccount: `${base}/account`,
-                newOrder: `${base}/order`,
-                revokeCert: `${base}/revoke`,
-                keyChange: `${base}/key`
+            this.#answer(response, 200, {
+                newNonce: `${this.#base}/nonce`,
+                newAccount: `${this.#base}/account`,
+                newOrder: `${this.#base}/order`,
+                revokeCert: `${this.#base}/revoke`,
+                keyChange: `${this.#base}/key`
             });
-            return;
-        }
-        if (url === '/nonce') {
-            answer(response, 200, {});
-            return;
-        }
-        const payload =
-            method === 'POST' ? read(await bodyOf(request), `${base}${url}`, owner, nonces) : null;
-        if (payload === null) {
-            answer(response, 403, {
-                type: 'urn:ietf:params:acme:error:unauthorized',
-                detail: 'not signed as it should be',
-                status: 403
-            });
-            return;
-        }
-        const [, kind = '', number] = /^\/([a-z]+)(?:\/(\d{1,4}))?$/.exec(url) ?? [];
-        const at = Number(number ?? NaN);
-        if (kind === 'account') {
-            answer(
-                response,
-                201,
-                { status: 'valid', orders: `${base}/orders` },
-                { location: `${base}/account/1` }
-            );
-        } else if (kind === 'order') {
-            answer(response, 201, order(), { location: `${base}/order/1` });
-        } else if (kind === 'authorization' && outcomes[at] !== undefined) {
-            if (works[at] !== undefined) {
-                await within(works[at], holdMs, over.signal);
-            }
-            answer(response, 200, authorizationOf(at), { 'retry-after': String(retrySeconds) });
-        } else if (kind === 'challenge' && outcomes[at] !== undefined) {
-            await within(begin(at), holdMs, over.signal);
-            answer(response, 200, challengeOf(at), {
-                'retry-after': String(retrySeconds),
-                link: `<${base}/authorization/${at}>;rel="up"`
-            });
-        } else if (kind === 'finalize') {
-            done = outcomes.every(({ status }) => status === 'valid');
-            answer(response, 403, {
-                type: 'urn:ietf:params:acme:error:unauthorized',
-                detail: 'the records were what was wanted',
-                status: 403
-            });
+        } else if (url === '/nonce') {
+            this.#answer(response, 200, {});
+        } else if (
+            method === 'POST' &&
+            isSigned(await bodyOf(request), `${this.#base}${url}`, this.#owner, this.#nonces)
+        ) {
+            await this.#serveSigned(url, response);
         } else {
-            answer(response, 404, {
-                type: 'urn:ietf:params:acme:error:malformed',
-                detail: 'there is nothing here',
-                status: 404
-            });
+            this.#refuse(response, 403, 'unauthorized', 'not signed as it should be');
         }
     }
 
-    const server = createServer((request, response) => {
-        serve(request, response).catch(() => response.destroy());
-    });
-    await new Promise<void>((resolve, reject) => {
-        server.once('error', reject);
-        server.listen(0, '127.0.0.1', resolve);
-    });
-    const { port } = server.address() as AddressInfo;
-    base = `http://127.0.0.1:${port}`;
-    return {
-        directory: `${base}/directory`,
-        folder: `127.0.0.1_${port}`,
-        get done() {
-            return done;
-        },
-        close() {
-            over.abort();
-            server.close();
-            server.closeAllConnections();
+    async #serveSigned(url: string, response: ServerResponse): Promise<void> {
+        const [, kind = '', number] = /^\/([a-z]+)(?:\/(\d{1,4}))?$/.exec(url) ?? [];
+        const at = Number(number ?? NaN);
+        if (kind === 'account') {
+            this.#answer(
+                response,
+                201,
+                { status: 'valid', orders: `${this.#base}/orders` },
+                { location: `${this.#base}/account/1` }
+            );
+        } else if (kind === 'order') {
+            this.#answer(response, 201, this.#order(), { location: `${this.#base}/order/1` });
+        } else if (kind === 'authorization' && this.#outcomes[at] !== undefined) {
+            if (this.#attempts[at] !== undefined) {
+                await within(this.#attempts[at], holdMs, this.#over.signal);
+            }
+            this.#answer(response, 200, this.#authorizationOf(at), { 'retry-after': String(retrySeconds) });
+        } else if (kind === 'challenge' && this.#outcomes[at] !== undefined) {
+            await within(this.#attempt(at), holdMs, this.#over.signal);
+            this.#answer(response, 200, this.#challengeOf(at), {
+                'retry-after': String(retrySeconds),
+                link: `<${this.#base}/authorization/${at}>;rel="up"`
+            });
+        } else if (kind === 'finalize') {
+            this.#done = this.#outcomes.every(({ status }) => status === 'valid');
+            this.#refuse(response, 403, 'unauthorized', 'the records were what was wanted');
+        } else {
+            this.#refuse(response, 404, 'malformed', 'there is nothing here');
         }
-    };
+    }
 }
 
-/** What a signed request says; null when anything about it is not right. */
-function read(body: string, url: string, owner: KeyObject, nonces: Set<string>): unknown {
+/** Whether the owner of the key signed the request for this URL with a nonce of ours, which is then spent (RFC 8555, section 6). */
+function isSigned(body: string, url: string, owner: KeyObject, nonces: Set<string>): boolean {
     try {
         const jws = JSON.parse(body) as { protected: string; payload: string; signature: string };
         const header = JSON.parse(Buffer.from(jws.protected, 'base64url').toString()) as {
@@ -206,20 +214,19 @@ function read(body: string, url: string, owner: KeyObject, nonces: Set<string>):
             nonce?: unknown;
             url?: unknown;
         };
-        const signed = Buffer.from(`${jws.protected}.${jws.payload}`);
-        const good =
+        const isGood =
             header.alg === 'ES256' &&
             header.url === url &&
             typeof header.nonce === 'string' &&
             verify(
                 'sha256',
-                signed,
+                Buffer.from(`${jws.protected}.${jws.payload}`),
                 { key: owner, dsaEncoding: 'ieee-p1363' },
                 Buffer.from(jws.signature, 'base64url')
             );
-        return good && nonces.delete(header.nonce as string) ? jws.payload : null;
+        return isGood && nonces.delete(header.nonce as string);
     } catch {
-        return null;
+        return false;
     }
 }
 
@@ -236,7 +243,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
     return Buffer.concat(chunks).toString();
 }
 
-/** Waits for it, but not for longer than that. */
+/** Resolves when the work has ended, the time is over or the signal aborts, whichever comes first. */
 function within(work: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
         const timer = setTimeout(resolve, ms);

@@ -28,15 +28,6 @@ export interface LegoOptions {
     readonly dataDir: string;
 }
 
-export interface Lego {
-    /** The types that this version of the command knows; none when it is not installed. */
-    types(): Promise<readonly ProviderType[]>;
-    /** @throws TOOL_MISSING 50302 */
-    start(run: LegoRun): LegoProcess;
-    /** Removes the folders that runs of a killed panel left. */
-    sweep(): void;
-}
-
 export interface LegoRun {
     readonly arguments: readonly string[];
     /** Variables of the provider; those that may not be handed over are refused. */
@@ -61,22 +52,102 @@ const uids = { from: 61_184, to: 65_519 } as const;
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const longestLine = 2_000;
 
-export function createLego(options: LegoOptions): Lego {
-    const prefix = `portico-lego-${createHash('sha256').update(options.dataDir).digest('hex').slice(0, 12)}-`;
-    let known: {
+export class Lego {
+    readonly #options: LegoOptions;
+    readonly #prefix: string;
+    #known: {
         readonly binary: string;
         readonly changed: number;
         readonly types: Promise<readonly ProviderType[]>;
     } | null = null;
 
-    async function learn(binary: string): Promise<readonly ProviderType[]> {
-        const codes = readCodes(await help(binary, []));
+    constructor(options: LegoOptions) {
+        this.#options = options;
+        this.#prefix = `portico-lego-${createHash('sha256').update(options.dataDir).digest('hex').slice(0, 12)}-`;
+    }
+
+    /** The types that this version of the command knows; none when it is not installed. */
+    async types(): Promise<readonly ProviderType[]> {
+        const binary = find(this.#options.binary);
+        if (binary === null) {
+            return [];
+        }
+        const changed = statSync(binary).mtimeMs;
+        if (this.#known?.binary !== binary || this.#known.changed !== changed) {
+            this.#known = { binary, changed, types: this.#learn(binary) };
+        }
+        return this.#known.types;
+    }
+
+    /** @throws TOOL_MISSING 50302 */
+    start({ arguments: args, environment, files, line }: LegoRun): LegoProcess {
+        const binary = find(this.#options.binary);
+        if (binary === null) {
+            throw fail.TOOL_MISSING(legoTool, {
+                message: 'lego is not installed: it brings the types of DNS providers beside rfc2136'
+            });
+        }
+        const forbidden = Object.keys(environment).find((name) => !isAllowedVariable(name));
+        if (forbidden !== undefined) {
+            throw new TypeError(`${forbidden} must not be handed to lego`);
+        }
+        const { folder, identity } = makeFolder(this.#prefix, files);
+        const authorities = Object.fromEntries(
+            ['SSL_CERT_FILE', 'SSL_CERT_DIR'].flatMap((name) =>
+                process.env[name] === undefined ? [] : [[name, process.env[name]]]
+            )
+        );
+        const child = spawn(binary, ['--path', join(folder, 'lego'), ...args], {
+            cwd: folder,
+            detached: true,
+            stdio: ['ignore', 'pipe', 'pipe'],
+            ...identity,
+            env: {
+                ...authorities,
+                ...environment,
+                HOME: folder,
+                TMPDIR: folder,
+                PATH: path,
+                LEGO_EXPERIMENTAL_CNAME_SUPPORT: 'true'
+            }
+        });
+        const secrets = Object.values(environment).filter((value) => value.length >= 6);
+        const say = (text: string): void =>
+            line(
+                secrets.reduce((clean, secret) => clean.replaceAll(secret, '***'), text).slice(0, longestLine)
+            );
+        for (const stream of [child.stdout, child.stderr]) {
+            readLines(stream, say);
+        }
+        const ended = new Promise<number | null>((resolve) => {
+            child.once('error', (error) => {
+                say(`lego could not be started: ${error.message}`);
+                resolve(null);
+            });
+            child.once('close', resolve);
+        }).finally(() => rmSync(folder, { recursive: true, force: true }));
+        return { folder, ended, kill: () => killGroup(child) };
+    }
+
+    /** Removes the folders that runs of a killed panel left. */
+    sweep(): void {
+        for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(this.#prefix))) {
+            const folder = join(tmpdir(), name);
+            // One that is still at work ends by itself soon, and what it works on is not taken from it.
+            if (!isInUse(folder)) {
+                rmSync(folder, { recursive: true, force: true });
+            }
+        }
+    }
+
+    async #learn(binary: string): Promise<readonly ProviderType[]> {
+        const codes = readCodes(await this.#help(binary, []));
         const types: ProviderType[] = [];
         const queue = [...codes];
         await Promise.all(
             Array.from({ length: 4 }, async () => {
                 for (let code = queue.shift(); code !== undefined; code = queue.shift()) {
-                    const type = readType(code, await help(binary, ['-c', code]));
+                    const type = readType(code, await this.#help(binary, ['-c', code]));
                     if (type !== null) {
                         types.push(type);
                     }
@@ -87,8 +158,8 @@ export function createLego(options: LegoOptions): Lego {
     }
 
     /** The command makes a folder even to show its help: it gets one, as whoever it runs. */
-    function help(binary: string, more: readonly string[]): Promise<string> {
-        const { folder, identity } = makeFolder(prefix, {});
+    #help(binary: string, more: readonly string[]): Promise<string> {
+        const { folder, identity } = makeFolder(this.#prefix, {});
         return new Promise((resolve) => {
             execFile(
                 binary,
@@ -108,79 +179,6 @@ export function createLego(options: LegoOptions): Lego {
             );
         });
     }
-
-    return {
-        async types() {
-            const binary = find(options.binary);
-            if (binary === null) {
-                return [];
-            }
-            const changed = statSync(binary).mtimeMs;
-            if (known?.binary !== binary || known.changed !== changed) {
-                known = { binary, changed, types: learn(binary) };
-            }
-            return known.types;
-        },
-        start({ arguments: args, environment, files, line }) {
-            const binary = find(options.binary);
-            if (binary === null) {
-                throw fail.TOOL_MISSING(legoTool, {
-                    message: 'lego is not installed: it brings the types of DNS providers beside rfc2136'
-                });
-            }
-            const forbidden = Object.keys(environment).find((name) => !isAllowedVariable(name));
-            if (forbidden !== undefined) {
-                throw new TypeError(`${forbidden} must not be handed to lego`);
-            }
-            const { folder, identity } = makeFolder(prefix, files);
-            const authorities = Object.fromEntries(
-                ['SSL_CERT_FILE', 'SSL_CERT_DIR'].flatMap((name) =>
-                    process.env[name] === undefined ? [] : [[name, process.env[name]]]
-                )
-            );
-            const child = spawn(binary, ['--path', join(folder, 'lego'), ...args], {
-                cwd: folder,
-                detached: true,
-                stdio: ['ignore', 'pipe', 'pipe'],
-                ...identity,
-                env: {
-                    ...authorities,
-                    ...environment,
-                    HOME: folder,
-                    TMPDIR: folder,
-                    PATH: path,
-                    LEGO_EXPERIMENTAL_CNAME_SUPPORT: 'true'
-                }
-            });
-            const secrets = Object.values(environment).filter((value) => value.length >= 6);
-            const say = (text: string): void =>
-                line(
-                    secrets
-                        .reduce((clean, secret) => clean.replaceAll(secret, '***'), text)
-                        .slice(0, longestLine)
-                );
-            for (const stream of [child.stdout, child.stderr]) {
-                readLines(stream, say);
-            }
-            const ended = new Promise<number | null>((resolve) => {
-                child.once('error', (error) => {
-                    say(`lego could not be started: ${error.message}`);
-                    resolve(null);
-                });
-                child.once('close', resolve);
-            }).finally(() => rmSync(folder, { recursive: true, force: true }));
-            return { folder, ended, kill: () => killGroup(child) };
-        },
-        sweep() {
-            for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(prefix))) {
-                const folder = join(tmpdir(), name);
-                // One that is still at work ends by itself soon, and what it works on is not taken from it.
-                if (!isInUse(folder)) {
-                    rmSync(folder, { recursive: true, force: true });
-                }
-            }
-        }
-    };
 }
 
 /** A folder that only the command can read; as root the command gets a user id of its own. */

@@ -20,15 +20,6 @@ export interface Rfc2136Options {
     resolvers(): readonly NameServer[];
 }
 
-export interface ZoneUpdater {
-    /** Where a challenge of this domain is to be written. @throws WriterFailure, or the signal's reason */
-    place(domain: string, signal: AbortSignal): Promise<Place>;
-    add(place: Place, value: string, signal: AbortSignal): Promise<void>;
-    remove(place: Place, value: string, signal: AbortSignal): Promise<void>;
-    /** The servers to look at when it matters what has been written. */
-    servers(): Promise<readonly NameServer[]>;
-}
-
 export interface Place {
     readonly name: string;
     readonly zone: string;
@@ -38,15 +29,59 @@ const ttl = 60;
 /** What a removal may take after the work was cancelled. */
 const removalMs = 20_000;
 
-export function createZoneUpdater(options: Rfc2136Options): ZoneUpdater {
-    const key: TsigKey = {
-        name: options.keyName.replace(/\.$/, ''),
-        secret: Buffer.from(options.keySecret, 'base64'),
-        algorithm: options.algorithm
-    };
-    const servers = (): Promise<readonly NameServer[]> => serversOf(options.nameserver);
+export class ZoneUpdater {
+    readonly #options: Rfc2136Options;
+    readonly #key: TsigKey;
 
-    async function update(
+    constructor(options: Rfc2136Options) {
+        this.#options = options;
+        this.#key = {
+            name: options.keyName.replace(/\.$/, ''),
+            secret: Buffer.from(options.keySecret, 'base64'),
+            algorithm: options.algorithm
+        };
+    }
+
+    /** Where a challenge of this domain is to be written. @throws WriterFailure, or the signal's reason */
+    place(domain: string, signal: AbortSignal): Promise<Place> {
+        return translated(async () => {
+            const own = await this.servers();
+            const asked = recordName(domain);
+            const name = await follow(this.#options.resolvers(), asked, true, signal).catch(
+                (error: unknown) => {
+                    if (error instanceof DnsFailure) {
+                        return follow(own, asked, false, signal);
+                    }
+                    throw error;
+                }
+            );
+            const zone =
+                this.#options.zone?.toLowerCase().replace(/\.$/, '') ??
+                (await zoneOf(own, name, false, signal));
+            if (name !== zone && !name.endsWith(`.${zone}`)) {
+                throw new WriterFailure(
+                    'DNS_ZONE',
+                    `${name}${name === asked ? '' : `, where ${asked} leads,`} is not in the zone ${zone}`
+                );
+            }
+            return { name, zone };
+        });
+    }
+
+    add(place: Place, value: string, signal: AbortSignal): Promise<void> {
+        return this.#update(place, classes.in, ttl, value, signal);
+    }
+
+    remove(place: Place, value: string, signal: AbortSignal): Promise<void> {
+        return this.#update(place, classes.none, 0, value, signal);
+    }
+
+    /** The servers to look at when it matters what has been written. */
+    servers(): Promise<readonly NameServer[]> {
+        return serversOf(this.#options.nameserver);
+    }
+
+    async #update(
         place: Place,
         dnsClass: number,
         recordTtl: number,
@@ -63,13 +98,13 @@ export function createZoneUpdater(options: Rfc2136Options): ZoneUpdater {
                     data: encodeText(value)
                 }
             ]);
-            await firstOf(await servers(), async (server) => {
-                const seconds = Math.floor(options.clock.now() / 1000);
-                const signed = signMessage(message, key, seconds);
+            await firstOf(await this.servers(), async (server) => {
+                const seconds = Math.floor(this.#options.clock.now() / 1000);
+                const signed = signMessage(message, this.#key, seconds);
                 const reply = await exchange(server, signed.bytes, signal);
                 const code = rcodes[reply.rcode] ?? String(reply.rcode);
                 try {
-                    verifyReply(reply, key, signed.mac, Math.floor(options.clock.now() / 1000));
+                    verifyReply(reply, this.#key, signed.mac, Math.floor(this.#options.clock.now() / 1000));
                 } catch (error) {
                     // Whoever does not know our key cannot sign: what it refuses stays refused, what it grants is not believed.
                     throw new WriterFailure(
@@ -88,35 +123,6 @@ export function createZoneUpdater(options: Rfc2136Options): ZoneUpdater {
             });
         });
     }
-
-    return {
-        servers,
-        place: (domain, signal) =>
-            translated(async () => {
-                const own = await servers();
-                const asked = recordName(domain);
-                const name = await follow(options.resolvers(), asked, true, signal).catch(
-                    (error: unknown) => {
-                        if (error instanceof DnsFailure) {
-                            return follow(own, asked, false, signal);
-                        }
-                        throw error;
-                    }
-                );
-                const zone =
-                    options.zone?.toLowerCase().replace(/\.$/, '') ??
-                    (await zoneOf(own, name, false, signal));
-                if (name !== zone && !name.endsWith(`.${zone}`)) {
-                    throw new WriterFailure(
-                        'DNS_ZONE',
-                        `${name}${name === asked ? '' : `, where ${asked} leads,`} is not in the zone ${zone}`
-                    );
-                }
-                return { name, zone };
-            }),
-        add: (place, value, signal) => update(place, classes.in, ttl, value, signal),
-        remove: (place, value, signal) => update(place, classes.none, 0, value, signal)
-    };
 }
 
 /** What is told before a record is written and after it is gone, so that a crash in between is known. */

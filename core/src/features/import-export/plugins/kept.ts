@@ -1,19 +1,8 @@
 /** Plugins of a document that are not installed here: what was decided about them waits, sealed, until they are. */
 import type { Clock } from '../../../platform/clock.ts';
-import type { Database, Transaction } from '../../../platform/database/database.ts';
+import type { Database, Statement, Transaction } from '../../../platform/database/database.ts';
 import { KeptPluginEntity } from '../entities.ts';
 import type { MovedPlugin } from '../ports.ts';
-
-export interface KeptPlugins {
-    /** By name. */
-    all(): readonly MovedPlugin[];
-    /** Null when nothing waits for this package. */
-    find(name: string, packageName: string): MovedPlugin | null;
-    keep(tx: Transaction, plugin: MovedPlugin): Promise<void>;
-    /** They were taken over, or given up. */
-    forget(name: string): Promise<void>;
-    forgetIn(tx: Transaction, name: string): Promise<void>;
-}
 
 export interface KeptPluginsOptions {
     readonly db: Database;
@@ -35,33 +24,59 @@ interface Row {
 const label = 'import-export plugins';
 const columns = 'name, package, version, enabled, sealed';
 
-export function createKeptPlugins({ db, clock, keyring }: KeptPluginsOptions): KeptPlugins {
-    const all = db.prepare<[], Row>(`select ${columns} from kept_plugins order by name`);
-    const one = db.prepare<[string, string], Row>(
-        `select ${columns} from kept_plugins where name = ? and package = ?`
-    );
-    const movedOf = ({ sealed, enabled, ...row }: Row): MovedPlugin => ({
-        ...row,
-        enabled: enabled === 1,
-        ...(JSON.parse(keyring.open(label, sealed)) as Pick<MovedPlugin, 'settings' | 'secrets'>)
-    });
-    const forgetIn: KeptPlugins['forgetIn'] = async (tx, name) => {
+export class KeptPlugins {
+    readonly #db: Database;
+    readonly #clock: Clock;
+    readonly #keyring: {
+        seal(label: string, plain: string): string;
+        open(label: string, sealed: string): string;
+    };
+    readonly #all: Statement<[], Row>;
+    readonly #one: Statement<[string, string], Row>;
+
+    constructor({ db, clock, keyring }: KeptPluginsOptions) {
+        this.#db = db;
+        this.#clock = clock;
+        this.#keyring = keyring;
+        this.#all = db.prepare<[], Row>(`select ${columns} from kept_plugins order by name`);
+        this.#one = db.prepare<[string, string], Row>(
+            `select ${columns} from kept_plugins where name = ? and package = ?`
+        );
+    }
+
+    /** By name. */
+    all(): readonly MovedPlugin[] {
+        return this.#all.all().map((argument) => this.#movedOf(argument));
+    }
+
+    /** Null when nothing waits for this package. */
+    find(name: string, packageName: string): MovedPlugin | null {
+        const row = this.#one.get(name, packageName);
+        return row === undefined ? null : this.#movedOf(row);
+    }
+
+    async keep(tx: Transaction, { settings, secrets, ...row }: MovedPlugin): Promise<void> {
+        await tx.em.upsert(KeptPluginEntity, {
+            ...row,
+            sealed: this.#keyring.seal(label, JSON.stringify({ settings, secrets })),
+            keptAt: this.#clock.now()
+        });
+    }
+
+    /** They were taken over, or given up. */
+    forget(name: string): Promise<void> {
+        return this.#db.write((tx) => this.forgetIn(tx, name));
+    }
+
+    async forgetIn(tx: Transaction, name: string): Promise<void> {
         await tx.em.nativeDelete(KeptPluginEntity, { name });
-    };
-    return {
-        all: () => all.all().map(movedOf),
-        find(name, packageName) {
-            const row = one.get(name, packageName);
-            return row === undefined ? null : movedOf(row);
-        },
-        async keep(tx, { settings, secrets, ...row }) {
-            await tx.em.upsert(KeptPluginEntity, {
-                ...row,
-                sealed: keyring.seal(label, JSON.stringify({ settings, secrets })),
-                keptAt: clock.now()
-            });
-        },
-        forget: (name) => db.write((tx) => forgetIn(tx, name)),
-        forgetIn
-    };
+    }
+
+    #movedOf({ sealed, enabled, ...row }: Row): MovedPlugin {
+        return {
+            ...row,
+            enabled: enabled === 1,
+            ...(JSON.parse(this.#keyring.open(label, sealed)) as Pick<MovedPlugin, 'settings' | 'secrets'>)
+        };
+    }
 }
