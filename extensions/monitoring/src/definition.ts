@@ -8,10 +8,10 @@ import { processRoutes } from './routes/processes.ts';
 import { prometheusRoutes } from './routes/prometheus.ts';
 import { ruleRoutes } from './routes/rules.ts';
 import { settings } from './settings.ts';
-import { hierarchyOf } from './sources/containers.ts';
-import type { Machine } from './sources/machine.ts';
-import { entities, migrations } from './store.ts';
-import { own } from './unhealthy.ts';
+import { hierarchyOf } from './sampling/sources/containers.ts';
+import type { Machine } from './sampling/sources/machine.ts';
+import { entities, migrations } from './entities.ts';
+import { own } from './findings/unhealthy.ts';
 
 export function defineMonitoring(machine: Machine): PluginDefinition<void> {
     return definePlugin({

@@ -4,16 +4,16 @@ import type { Notification } from '@portico/sdk';
 import { AlertJournal } from './alerts/journal.ts';
 import { Rules } from './alerts/rules.ts';
 import { alertView } from './alerts/schema.ts';
-import { Watch } from './alerts/watch.ts';
-import { nameOf, valuesOf } from './catalogue.ts';
-import { failures } from './failures.ts';
-import { Feed } from './feed.ts';
+import { Watch } from './alerts/evaluator.ts';
+import { nameOf, valuesOf } from './metrics.ts';
+import { failures } from './errors.ts';
+import { Feed } from './event-feed.ts';
 import { History } from './history/history.ts';
-import type { Sample } from './sample.ts';
-import { Sampler, type Taken } from './sampler.ts';
+import type { Sample } from './sampling/sample.ts';
+import { Sampler, type Taken } from './sampling/sampler.ts';
 import type { Ctx } from './settings.ts';
-import type { Machine } from './sources/machine.ts';
-import type { AlertRow } from './store.ts';
+import type { Machine } from './sampling/sources/machine.ts';
+import type { AlertRow } from './entities.ts';
 
 /** After the full step of the clock, so that a timer that is a little early does not measure the step before twice. */
 const offsetMs = 100;

@@ -1,8 +1,8 @@
 /** Everything that the routes are made of, built once for each generation. */
 import { Monitor } from './monitor.ts';
 import type { Ctx } from './settings.ts';
-import type { Machine } from './sources/machine.ts';
-import { Processes } from './sources/processes.ts';
+import type { Machine } from './sampling/sources/machine.ts';
+import { Processes } from './sampling/sources/processes.ts';
 
 export interface Parts {
     readonly ctx: Ctx;

@@ -5,11 +5,11 @@ import {
     createMachine,
     type Machine,
     type Space
-} from '../../../extensions/monitoring/src/sources/machine.ts';
+} from '../../../extensions/monitoring/src/sampling/sources/machine.ts';
 
 /** A folder with a copy of parts of `/proc`, `/sys` and a few more. */
 export const snapshot = (name: string): string =>
-    fileURLToPath(new URL(`snapshots/${name}`, import.meta.url));
+    fileURLToPath(new URL(`sampling/snapshots/${name}`, import.meta.url));
 
 const usual: Space = { total: 1_000_000, free: 400_000, available: 300_000, inodes: 1_000, inodesFree: 900 };
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
 import { defineMonitoring } from '../../../extensions/monitoring/src/definition.ts';
-import type { Machine } from '../../../extensions/monitoring/src/sources/machine.ts';
+import type { Machine } from '../../../extensions/monitoring/src/sampling/sources/machine.ts';
 import { type Asked, createPluginRig, type PluginRig, type RigOptions } from '../../support/plugin-host.ts';
 import { TestMachine } from './machine.ts';
 

@@ -2,7 +2,7 @@
 import type { Db } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
-import { AlertEntity, type AlertRow } from '../store.ts';
+import { AlertEntity, type AlertRow } from '../entities.ts';
 import type { Ending } from './schema.ts';
 
 export interface AlertFilter {

@@ -2,11 +2,11 @@
 import { type AuditDetail, type Db, errors } from '@portico/sdk';
 import { type EntityManager, UniqueConstraintViolationException } from '@portico/sdk/db';
 
-import { parseName } from '../catalogue.ts';
-import { failures } from '../failures.ts';
-import { RuleEntity, type RuleRow } from '../store.ts';
+import { parseName } from '../metrics.ts';
+import { failures } from '../errors.ts';
+import { RuleEntity, type RuleRow } from '../entities.ts';
 import { type ChangedRule, type NewRule, type RuleView, ruleView } from './schema.ts';
-import type { Watch } from './watch.ts';
+import type { Watch } from './evaluator.ts';
 
 export const mostRules = 200;
 

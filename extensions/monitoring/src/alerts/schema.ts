@@ -1,7 +1,7 @@
 /** Rules and alerts as requests and answers have them. */
 import { joi, type Value } from '@portico/sdk';
 
-import type { AlertRow, RuleRow } from '../store.ts';
+import type { AlertRow, RuleRow } from '../entities.ts';
 
 const ignored = joi.any().description('Read only; ignored in a write');
 const readOnly = { id: ignored, firing: ignored, createdAt: ignored, updatedAt: ignored };

@@ -3,7 +3,7 @@ import { errors, joi, reply } from '@portico/sdk';
 
 import { alertSchema, alertView } from '../alerts/schema.ts';
 import type { Parts } from '../parts.ts';
-import { unhealthy, unhealthySchema } from '../unhealthy.ts';
+import { unhealthy, unhealthySchema } from '../findings/unhealthy.ts';
 
 export function alertRoutes({ ctx, monitor }: Parts): void {
     ctx.route({

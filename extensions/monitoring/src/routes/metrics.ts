@@ -1,10 +1,10 @@
 /** What is measured: now, as a stream, and over time. */
 import { errors, joi } from '@portico/sdk';
 
-import { metrics, type Named, nameOf, parseName } from '../catalogue.ts';
-import { failures } from '../failures.ts';
+import { metrics, type Named, nameOf, parseName } from '../metrics.ts';
+import { failures } from '../errors.ts';
 import type { Parts } from '../parts.ts';
-import { sampleSchema } from '../sample.ts';
+import { sampleSchema } from '../sampling/sample.ts';
 
 const value = joi.number().allow(null).required();
 const historySchema = joi.object({

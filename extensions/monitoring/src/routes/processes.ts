@@ -2,7 +2,7 @@
 import { joi, reply } from '@portico/sdk';
 
 import type { Parts } from '../parts.ts';
-import type { ProcessView } from '../sources/processes.ts';
+import type { ProcessView } from '../sampling/sources/processes.ts';
 
 const processSchema = joi.object({
     pid: joi.number().integer().required(),

@@ -1,5 +1,5 @@
 /** For Prometheus and whoever reads its format. */
-import { expose, expositionType } from '../exposition.ts';
+import { expose, expositionType } from '../prometheus/exposition.ts';
 import type { Parts } from '../parts.ts';
 
 export function prometheusRoutes({ ctx, monitor }: Parts): void {

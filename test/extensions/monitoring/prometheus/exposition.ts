@@ -3,13 +3,13 @@ import { spawnSync } from 'node:child_process';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { expose } from '../../../extensions/monitoring/src/exposition.ts';
-import { Sampler } from '../../../extensions/monitoring/src/sampler.ts';
-import { createMachine } from '../../../extensions/monitoring/src/sources/machine.ts';
-import { itUnless } from '../../support/skip.ts';
-import { readExposition } from './exposition-grammar.ts';
-import { TestMachine } from './machine.ts';
-import { base, createMonitoringRig } from './rig.ts';
+import { expose } from '../../../../extensions/monitoring/src/prometheus/exposition.ts';
+import { Sampler } from '../../../../extensions/monitoring/src/sampling/sampler.ts';
+import { createMachine } from '../../../../extensions/monitoring/src/sampling/sources/machine.ts';
+import { itUnless } from '../../../support/skip.ts';
+import { readExposition } from './grammar.ts';
+import { TestMachine } from '../machine.ts';
+import { base, createMonitoringRig } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

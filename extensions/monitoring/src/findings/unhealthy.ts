@@ -1,9 +1,9 @@
 /** What is not as it should be, in one answer: rules that fire, disks that are nearly full, this plugin itself, and others as far as the caller sees them. */
 import { type Actor, joi, type Value } from '@portico/sdk';
 
-import { nameOf } from './catalogue.ts';
-import type { Monitor } from './monitor.ts';
-import type { Ctx } from './settings.ts';
+import { nameOf } from '../metrics.ts';
+import type { Monitor } from '../monitor.ts';
+import type { Ctx } from '../settings.ts';
 
 const finding = joi.object({
     kind: joi.valid('alert', 'disk', 'monitoring', 'plugin', 'engine').required(),

@@ -10,8 +10,8 @@ import { openPluginDatabase } from '../../../core/src/plugins/runtime/database.t
 import { History } from '../../../extensions/monitoring/src/history/history.ts';
 import { Monitor } from '../../../extensions/monitoring/src/monitor.ts';
 import type { Ctx } from '../../../extensions/monitoring/src/settings.ts';
-import { createMachine } from '../../../extensions/monitoring/src/sources/machine.ts';
-import { entities, migrations } from '../../../extensions/monitoring/src/store.ts';
+import { createMachine } from '../../../extensions/monitoring/src/sampling/sources/machine.ts';
+import { entities, migrations } from '../../../extensions/monitoring/src/entities.ts';
 import { memoryOf, snapshot, TestMachine } from './machine.ts';
 import { base, createMonitoringRig } from './rig.ts';
 

@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { json } from '../../../core/src/server/http/route.ts';
-import { metrics } from '../../../extensions/monitoring/src/catalogue.ts';
-import { entriesOf } from '../../support/plugin-host.ts';
-import { memoryOf, snapshot } from './machine.ts';
-import { base, createMonitoringRig, type MonitoringRig } from './rig.ts';
+import { json } from '../../../../core/src/server/http/route.ts';
+import { metrics } from '../../../../extensions/monitoring/src/metrics.ts';
+import { entriesOf } from '../../../support/plugin-host.ts';
+import { memoryOf, snapshot } from '../machine.ts';
+import { base, createMonitoringRig, type MonitoringRig } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
@@ -480,7 +480,7 @@ describe('alerts over HTTP', () => {
 
     it('documents its routes as they are', () => {
         const readme = readFileSync(
-            new URL('../../../extensions/monitoring/README.md', import.meta.url),
+            new URL('../../../../extensions/monitoring/README.md', import.meta.url),
             'utf8'
         );
         for (const { path, methods } of rig.generation.document.routes) {

@@ -2,10 +2,10 @@
 import type { Db } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
-import { parseName } from '../catalogue.ts';
-import { type AlertRow, RuleEntity, type RuleRow, StateEntity } from '../store.ts';
+import { parseName } from '../metrics.ts';
+import { type AlertRow, RuleEntity, type RuleRow, StateEntity } from '../entities.ts';
 import type { AlertJournal } from './journal.ts';
-import { advance, calm, type Condition, isBeyond, type Operator, type State } from './phases.ts';
+import { advance, calm, type Condition, isBeyond, type Operator, type State } from './rule-state.ts';
 import type { Ending } from './schema.ts';
 
 /** The values of one moment. */

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { openPluginDatabase, type PluginDatabase } from '../../../core/src/plugins/runtime/database.ts';
-import { History, type Point } from '../../../extensions/monitoring/src/history/history.ts';
-import { planOf, tiersOf } from '../../../extensions/monitoring/src/history/tiers.ts';
-import { entities, migrations } from '../../../extensions/monitoring/src/store.ts';
+import { openPluginDatabase, type PluginDatabase } from '../../../../core/src/plugins/runtime/database.ts';
+import { History, type Point } from '../../../../extensions/monitoring/src/history/history.ts';
+import { planOf, tiersOf } from '../../../../extensions/monitoring/src/history/tiers.ts';
+import { entities, migrations } from '../../../../extensions/monitoring/src/entities.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

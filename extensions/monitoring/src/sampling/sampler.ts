@@ -4,7 +4,7 @@ import type { Frozen } from '@portico/sdk';
 import { matchesAny } from './glob.ts';
 import { cpuShares, rate } from './rates.ts';
 import type { CpuView, DiskView, Sample } from './sample.ts';
-import type { Settings } from './settings.ts';
+import type { Settings } from '../settings.ts';
 import { type ContainerCounters, Containers } from './sources/containers.ts';
 import {
     type DeviceCounters,

@@ -21,12 +21,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Sampler } from '../../../extensions/monitoring/src/sampler.ts';
-import { hierarchyOf } from '../../../extensions/monitoring/src/sources/containers.ts';
-import { createMachine } from '../../../extensions/monitoring/src/sources/machine.ts';
-import { Processes } from '../../../extensions/monitoring/src/sources/processes.ts';
-import { itUnless } from '../../support/skip.ts';
-import { snapshot, TestMachine } from './machine.ts';
+import { Sampler } from '../../../../extensions/monitoring/src/sampling/sampler.ts';
+import { hierarchyOf } from '../../../../extensions/monitoring/src/sampling/sources/containers.ts';
+import { createMachine } from '../../../../extensions/monitoring/src/sampling/sources/machine.ts';
+import { Processes } from '../../../../extensions/monitoring/src/sampling/sources/processes.ts';
+import { itUnless } from '../../../support/skip.ts';
+import { snapshot, TestMachine } from '../machine.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -3,12 +3,12 @@
  */
 import type { Frozen } from '@portico/sdk';
 
-import { matchesAny } from './glob.ts';
-import type { Vitals } from './monitor.ts';
-import type { Reading } from './sampler.ts';
-import type { Settings } from './settings.ts';
-import { ticksPerSecond } from './sources/system.ts';
-import type { AlertRow } from './store.ts';
+import { matchesAny } from '../sampling/glob.ts';
+import type { Vitals } from '../monitor.ts';
+import type { Reading } from '../sampling/sampler.ts';
+import type { Settings } from '../settings.ts';
+import { ticksPerSecond } from '../sampling/sources/system.ts';
+import type { AlertRow } from '../entities.ts';
 
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 

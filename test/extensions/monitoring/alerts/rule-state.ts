@@ -7,8 +7,8 @@ import {
     type Condition,
     type State,
     type Turn
-} from '../../../extensions/monitoring/src/alerts/phases.ts';
-import { matchesAny } from '../../../extensions/monitoring/src/glob.ts';
+} from '../../../../extensions/monitoring/src/alerts/rule-state.ts';
+import { matchesAny } from '../../../../extensions/monitoring/src/sampling/glob.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -1,5 +1,5 @@
 /** Every metric by name: what has a history, what a rule may watch. */
-import type { Sample } from './sample.ts';
+import type { Sample } from './sampling/sample.ts';
 
 export type Unit = 'percent' | 'bytes' | 'bytes/s' | '1/s' | 'count';
 

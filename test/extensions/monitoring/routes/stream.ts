@@ -1,9 +1,9 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Feed } from '../../../extensions/monitoring/src/feed.ts';
-import { memoryOf } from './machine.ts';
-import { base, createMonitoringRig, type MonitoringRig } from './rig.ts';
+import { Feed } from '../../../../extensions/monitoring/src/event-feed.ts';
+import { memoryOf } from '../machine.ts';
+import { base, createMonitoringRig, type MonitoringRig } from '../rig.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
