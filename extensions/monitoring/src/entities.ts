@@ -1,7 +1,8 @@
-/** What the plugin keeps in its own database. Times are milliseconds since 1970. */
+/** The tables of the plugin's database. Times are milliseconds since 1970. */
 import type { Migration } from '@portico/sdk';
 import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 
+/** Alert rules. */
 export const RuleEntity = defineEntity({
     name: 'MonitoringRule',
     tableName: 'rules',
@@ -11,7 +12,7 @@ export const RuleEntity = defineEntity({
         metric: p.string(),
         operator: p.string(),
         threshold: p.float(),
-        /** Null: the threshold itself. */
+        /** Null means the threshold itself. */
         recoverThreshold: p.float().fieldName('recover_threshold').nullable(),
         forSeconds: p.integer().fieldName('for_seconds'),
         severity: p.string(),
@@ -21,15 +22,17 @@ export const RuleEntity = defineEntity({
         updatedAt: p.integer().fieldName('updated_at')
     }
 });
+/** An alert rule as it is stored. */
 export type RuleRow = InferEntity<typeof RuleEntity>;
 
+/** Alerts, those that fire and those that are over. */
 export const AlertEntity = defineEntity({
     name: 'MonitoringAlert',
     tableName: 'alerts',
     properties: {
         id: p.integer().primary(),
         rule: p.integer(),
-        /** The rule as it was when the alert began: it may change or go. */
+        /** From here to `severity`: the rule as it was when the alert began, since it may change or be removed. */
         name: p.string(),
         metric: p.string(),
         instance: p.string(),
@@ -42,13 +45,14 @@ export const AlertEntity = defineEntity({
         firedAt: p.integer().fieldName('fired_at'),
         endedAt: p.integer().fieldName('ended_at').nullable(),
         endedBy: p.string().fieldName('ended_by').nullable(),
-        /** 0: nobody was told; 1: of its beginning; 2: of its end too. */
-        told: p.integer()
+        /** 0: no notification was sent; 1: that it fires; 2: that it is over. */
+        notified: p.integer().fieldName('told')
     }
 });
+/** An alert as it is stored. */
 export type AlertRow = InferEntity<typeof AlertEntity>;
 
-/** How far a rule is with one instance of its metric; those that are fine have no row. */
+/** The state of a rule for one instance of its metric; an instance in the phase `ok` has no row. */
 export const StateEntity = defineEntity({
     name: 'MonitoringState',
     tableName: 'states',
@@ -63,9 +67,10 @@ export const StateEntity = defineEntity({
     }
 });
 
+/** All entities. The tables of the history are written without the ORM. */
 export const entities = [RuleEntity, AlertEntity, StateEntity];
 
-const defaults: readonly (readonly [
+const defaultRules: readonly (readonly [
     name: string,
     metric: string,
     threshold: number,
@@ -80,6 +85,7 @@ const defaults: readonly (readonly [
     ['Load high', 'load.perCore', 2, 1.5, 300, 'warning']
 ];
 
+/** The migrations, in the order in which they run. */
 export const migrations: readonly Migration[] = [
     {
         name: '0001-history-rules-alerts',
@@ -97,9 +103,9 @@ export const migrations: readonly Migration[] = [
         ]
     },
     {
-        // Once: what an admin changes or removes stays so.
+        // In a migration, so that a default rule that an admin changes or removes does not come back.
         name: '0002-default-rules',
-        up: defaults.map(
+        up: defaultRules.map(
             ([
                 name,
                 metric,

@@ -1,41 +1,43 @@
-/** What happens now, for whoever listens: the newest events are kept, and each listener reads them at its own pace. */
+/** Events as they happen. The newest are kept, and each listener reads them at its own pace. */
 import { randomUUID } from 'node:crypto';
 
 import type { StreamEvent } from '@portico/sdk';
 
-/** Events kept for those who come back. */
+/** Number of events kept for listeners that come back. */
 const kept = 120;
 
-interface Held {
+interface KeptEvent {
     readonly number: number;
     readonly event: string;
     readonly data: unknown;
 }
 
-export class Feed {
-    /** Tells events of this generation from those of earlier ones. */
-    readonly #mark = randomUUID().slice(0, 8);
-    #events: Held[] = [];
+/** Keeps the newest events and hands them to listeners. */
+export class EventFeed {
+    /** First part of each event's id: it differs between generations of the plugin. */
+    readonly #generation = randomUUID().slice(0, 8);
+    #events: KeptEvent[] = [];
     #last = 0;
     readonly #listeners = new Set<() => void>();
 
+    /** Adds an event and wakes the listeners. */
     publish(event: string, data: unknown): void {
         this.#last += 1;
         this.#events = [...this.#events.slice(1 - kept), { number: this.#last, event, data }];
         this.#listeners.forEach((wake) => wake());
     }
 
-    /** How many listen. */
+    /** Number of listeners. */
     get listeners(): number {
         return this.#listeners.size;
     }
 
     /**
-     * All events from now on, the newest sample first; after a `lastEventId`, what came since. What is no longer kept is told by an event `gap`. A slow
-     * listener costs nothing: it finds what is kept when it comes.
+     * Yields the newest sample and all events from now on; with a `lastEventId`, all events since that one. An event `gap` says how many of them are no
+     * longer kept. A slow listener costs no memory: it reads what is still kept.
      */
     async *listen(lastEventId: string | null, signal: AbortSignal): AsyncGenerator<StreamEvent> {
-        let at = this.#begin(lastEventId);
+        let at = this.#startAfter(lastEventId);
         let wake = (): void => undefined;
         const ring = (): void => wake();
         this.#listeners.add(ring);
@@ -63,20 +65,20 @@ export class Feed {
         }
     }
 
-    #begin(lastEventId: string | null): number {
-        const [mark, number] = (lastEventId ?? '').split('.');
+    #startAfter(lastEventId: string | null): number {
+        const [generation, number] = (lastEventId ?? '').split('.');
         if (lastEventId === null || !/^\d{1,15}$/.test(number ?? '')) {
-            // Whoever is new sees at once how things are.
+            // A new listener begins with the newest sample.
             return (this.#events.findLast(({ event }) => event === 'sample')?.number ?? this.#last + 1) - 1;
         }
-        if (mark !== this.#mark) {
-            // What came before this generation is not here; all that is here came after.
+        if (generation !== this.#generation) {
+            // The id is of an earlier generation: everything that is kept came after it.
             return (this.#events[0]?.number ?? 1) - 1;
         }
         return Math.min(Number(number), this.#last);
     }
 
     #id(number: number): string {
-        return `${this.#mark}.${number}`;
+        return `${this.#generation}.${number}`;
     }
 }

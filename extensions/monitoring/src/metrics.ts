@@ -1,9 +1,10 @@
-/** Every metric by name: what has a history, what a rule may watch. */
+/** Every metric by name: what has a history, and what a rule may watch. */
 import type { Sample } from './sampling/sample.ts';
 
+/** What a metric's values are measured in. */
 export type Unit = 'percent' | 'bytes' | 'bytes/s' | '1/s' | 'count';
 
-/** A metric. Those with a `scope` exist once for each disk, device, interface, container or core, and are then called `name:instance`. */
+/** A metric. One with a `scope` has a series `name:instance` for each disk, device, interface, container or core. */
 export interface Metric {
     readonly name: string;
     readonly unit: Unit;
@@ -11,9 +12,9 @@ export interface Metric {
     readonly summary: string;
 }
 
-type Read = (sample: Sample) => readonly (readonly [instance: string, value: number | null])[];
 interface Entry extends Metric {
-    readonly read: Read;
+    /** The values in a sample; the instance is `''` where there is only one. */
+    readonly read: (sample: Sample) => readonly (readonly [instance: string, value: number | null])[];
 }
 
 const one = (
@@ -22,54 +23,51 @@ const one = (
     summary: string,
     read: (sample: Sample) => number | null | undefined
 ): Entry => ({ name, unit, scope: null, summary, read: (sample) => [['', read(sample) ?? null]] });
-const disk = (
-    name: string,
-    unit: Unit,
-    summary: string,
-    read: (disk: Sample['disks'][number]) => number | null
-): Entry => ({
-    name: `disk.${name}`,
-    unit,
-    scope: 'disk',
-    summary,
-    read: ({ disks }) => disks.map((each) => [each.mount, read(each)])
-});
-const device = (
-    name: string,
-    unit: Unit,
-    summary: string,
-    read: (device: Sample['devices'][number]) => number | null
-): Entry => ({
-    name: `device.${name}`,
-    unit,
-    scope: 'device',
-    summary,
-    read: ({ devices }) => devices.map((each) => [each.name, read(each)])
-});
-const network = (
-    name: string,
-    unit: Unit,
-    summary: string,
-    read: (network: Sample['interfaces'][number]) => number | null
-): Entry => ({
-    name: `network.${name}`,
-    unit,
-    scope: 'interface',
-    summary,
-    read: ({ interfaces }) => interfaces.map((each) => [each.name, read(each)])
-});
-const container = (
-    name: string,
-    unit: Unit,
-    summary: string,
-    read: (container: Sample['containers'][number]) => number | null
-): Entry => ({
-    name: `container.${name}`,
-    unit,
-    scope: 'container',
-    summary,
-    read: ({ containers }) => containers.map((each) => [each.name, read(each)])
-});
+/** Makes metrics that each element of a list has. */
+const scoped =
+    <T>(
+        prefix: string,
+        scope: Metric['scope'],
+        list: (sample: Sample) => readonly T[],
+        instanceOf: (element: T) => string
+    ) =>
+    (name: string, unit: Unit, summary: string, read: (element: T) => number | null): Entry => ({
+        name: `${prefix}.${name}`,
+        unit,
+        scope,
+        summary,
+        read: (sample) => list(sample).map((element) => [instanceOf(element), read(element)])
+    });
+const core = scoped(
+    'cpu',
+    'core',
+    ({ cpu }) => cpu?.perCore ?? [],
+    (each) => each.core
+);
+const disk = scoped(
+    'disk',
+    'disk',
+    ({ disks }) => disks,
+    ({ mount }) => mount
+);
+const device = scoped(
+    'device',
+    'device',
+    ({ devices }) => devices,
+    ({ name }) => name
+);
+const network = scoped(
+    'network',
+    'interface',
+    ({ interfaces }) => interfaces,
+    ({ name }) => name
+);
+const container = scoped(
+    'container',
+    'container',
+    ({ containers }) => containers,
+    ({ name }) => name
+);
 
 const entries: readonly Entry[] = [
     one('cpu.usage', 'percent', 'Time in which the processors did anything', ({ cpu }) => cpu?.usage),
@@ -77,13 +75,7 @@ const entries: readonly Entry[] = [
     one('cpu.system', 'percent', 'Time in the kernel', ({ cpu }) => cpu?.system),
     one('cpu.iowait', 'percent', 'Idle time with a disk request under way', ({ cpu }) => cpu?.iowait),
     one('cpu.steal', 'percent', 'Time that the hypervisor gave to others', ({ cpu }) => cpu?.steal),
-    {
-        name: 'cpu.core',
-        unit: 'percent',
-        scope: 'core',
-        summary: 'Time in which one processor did anything',
-        read: ({ cpu }) => (cpu?.perCore ?? []).map(({ core, usage }) => [core, usage])
-    },
+    core('core', 'percent', 'Time in which one processor did anything', ({ usage }) => usage),
     one('load.one', 'count', 'Load, average of a minute', ({ load }) => load?.one),
     one('load.five', 'count', 'Load, average of five minutes', ({ load }) => load?.five),
     one('load.fifteen', 'count', 'Load, average of fifteen minutes', ({ load }) => load?.fifteen),
@@ -169,15 +161,15 @@ const byName = new Map(entries.map((entry) => [entry.name, entry]));
 /** All metrics, in the order of the documentation. */
 export const metrics: readonly Metric[] = entries;
 
-/** A metric's name taken apart. */
-export interface Named {
+/** A metric, and the instance of it that is meant. */
+export interface MetricReference {
     readonly metric: Metric;
-    /** Null when the name has none. */
+    /** Null when no instance is named. */
     readonly instance: string | null;
 }
 
-/** Null for what is no metric; an instance that does not exist is no fault, it may come. */
-export function parseName(text: string): Named | null {
+/** Reads `metric` or `metric:instance`; null for an unknown metric. The instance need not exist: it may come later. */
+export function parseSeriesName(text: string): MetricReference | null {
     const colon = text.indexOf(':');
     const metric = byName.get(colon < 0 ? text : text.slice(0, colon));
     if (metric === undefined || (colon >= 0 && (metric.scope === null || colon === text.length - 1))) {
@@ -186,13 +178,13 @@ export function parseName(text: string): Named | null {
     return { metric, instance: colon < 0 ? null : text.slice(colon + 1) };
 }
 
-/** What a series is called. */
-export function nameOf(metric: string, instance: string): string {
+/** Names the series of a metric and an instance; `''` is the instance of a metric without instances. */
+export function nameSeries(metric: string, instance: string): string {
     return instance === '' ? metric : `${metric}:${instance}`;
 }
 
-/** The known values of a sample, by metric and instance (`''` where there is but one). */
-export function valuesOf(sample: Sample): Map<string, Map<string, number>> {
+/** Reads the known values of a sample, by metric and instance. */
+export function readValues(sample: Sample): Map<string, Map<string, number>> {
     return new Map(
         entries.map(({ name, read }) => [
             name,

@@ -1,61 +1,65 @@
-/** The continuous work: a sample each interval becomes history, moves the rules and goes to whoever listens. */
-import type { Notification } from '@portico/sdk';
+/** The continuous work: each interval it takes a sample, adds it to the history, evaluates the rules and publishes the events. */
+import type { EntityManager } from '@portico/sdk/db';
 
+import { RuleEvaluator } from './alerts/evaluator.ts';
 import { AlertJournal } from './alerts/journal.ts';
+import { describeAlert } from './alerts/notification.ts';
 import { Rules } from './alerts/rules.ts';
-import { alertView } from './alerts/schema.ts';
-import { Watch } from './alerts/evaluator.ts';
-import { nameOf, valuesOf } from './metrics.ts';
-import { failures } from './errors.ts';
-import { Feed } from './event-feed.ts';
+import { toAlertView } from './alerts/schema.ts';
+import { monitoringErrors } from './errors.ts';
+import { EventFeed } from './event-feed.ts';
 import { History } from './history/history.ts';
+import { nameSeries, readValues } from './metrics.ts';
 import type { Sample } from './sampling/sample.ts';
-import { Sampler, type Taken } from './sampling/sampler.ts';
-import type { Ctx } from './settings.ts';
+import { Sampler, type TakenSample } from './sampling/sampler.ts';
 import type { Machine } from './sampling/sources/machine.ts';
-import type { AlertRow } from './entities.ts';
+import type { Ctx } from './settings.ts';
 
-/** After the full step of the clock, so that a timer that is a little early does not measure the step before twice. */
+/** Samples are taken this long after the full step of the clock: a timer that fires a little early must not measure the step before twice. */
 const offsetMs = 100;
-/** Two samples closer together would measure noise. */
+/** A sample that is due sooner than this is left to the next step: two samples so close together measure noise. */
 const earlyMs = 500;
-/** How often it is written when each series was seen last. */
+/** How often the time is saved at which each series last had a value. */
 const seenMs = 3_600_000;
 
-/** How the monitor itself is. */
-export interface Vitals {
-    /** Milliseconds since 1970; null before the first. */
+/** The state of the monitor itself. */
+export interface MonitorStatus {
+    /** Time of the newest sample, milliseconds since 1970; null before the first. */
     readonly sampledAt: number | null;
+    /** How long the newest sample took. */
     readonly tookMs: number | null;
     readonly samples: number;
-    /** Why history was not written; null when it was. */
-    readonly unwritten: string | null;
+    /** Why the last write of history failed; null when it succeeded. */
+    readonly writeError: string | null;
     readonly series: number;
-    /** Series that there was no room for. */
+    /** Number of series that there was no room for. */
     readonly refused: number;
 }
 
+/**
+ * Takes samples from start to stop. Samples, changed settings and the end follow one another and never overlap.
+ */
 export class Monitor {
-    readonly feed = new Feed();
+    readonly feed = new EventFeed();
     readonly history: History;
     readonly journal: AlertJournal;
     readonly rules: Rules;
     readonly #ctx: Ctx;
     readonly #machine: Machine;
     readonly #sampler: Sampler;
-    readonly #watch: Watch;
-    #taken: Taken | null = null;
+    readonly #evaluator: RuleEvaluator;
+    #taken: TakenSample | null = null;
     #sampledAt: number | null = null;
     #samples = 0;
-    #unwritten: string | null = null;
+    #writeError: string | null = null;
     #seenWritten = 0;
     #evaluated: number | null = null;
-    #turn: Promise<unknown> = Promise.resolve();
+    #last: Promise<unknown> = Promise.resolve();
     #loop: Promise<void> = Promise.resolve();
     #pause = new AbortController();
     readonly #end = new AbortController();
-    /** Called when the alerts of a transaction are durable. */
-    #settleAlerts: () => void = () => undefined;
+    /** To be called when the transaction that wrote the alerts is durable. */
+    #confirmAlerts: () => void = () => undefined;
 
     constructor(ctx: Ctx, machine: Machine) {
         this.#ctx = ctx;
@@ -63,43 +67,43 @@ export class Monitor {
         this.#sampler = new Sampler(machine);
         this.history = new History(ctx.db, ctx.settings);
         this.journal = new AlertJournal(ctx.db);
-        this.#watch = new Watch(ctx.db, this.journal);
-        this.rules = new Rules(ctx.db, this.#watch, () => machine.now());
+        this.#evaluator = new RuleEvaluator(ctx.db, this.journal);
+        this.rules = new Rules(ctx.db, this.#evaluator, () => machine.now());
     }
 
-    /** Resolves with the first sample taken. */
+    /** Loads what an earlier generation left. Resolves when the first sample is taken. */
     async start(): Promise<void> {
         const now = this.#machine.now();
         await this.history.load(now);
-        await this.#watch.load(now);
-        await this.#inTurn(() => this.#sample());
+        await this.#evaluator.load(now);
+        await this.#exclusively(() => this.#sample());
         await this.prune();
         this.#loop = this.#run();
     }
 
-    /** Resolves when nothing is under way any more and all that is known is written. */
+    /** Resolves when no work is left and everything known is written. */
     async stop(): Promise<void> {
         this.#end.abort();
         this.#pause.abort();
         await this.#loop;
-        await this.#inTurn(async () => {
-            this.#watch.settle();
+        await this.#exclusively(async () => {
+            this.#evaluator.markAllDirty();
             await this.#write(() => this.history.flush());
             await this.#write(() => this.history.save({ write: (em) => this.#writeAlerts(em) }));
         });
     }
 
-    /** Settings have changed: the next sample comes by the new interval. */
-    async refit(): Promise<void> {
-        await this.#inTurn(() =>
+    /** Takes up changed settings: the next sample comes after the new interval. */
+    async applySettings(): Promise<void> {
+        await this.#exclusively(() =>
             this.#write(() => this.history.resize(this.#ctx.settings, this.#machine.now()))
         );
         this.#pause.abort();
     }
 
-    /** At a start and now and then: what is too old goes. */
+    /** Forgets series and alerts that are older than they are kept. */
     async prune(): Promise<void> {
-        await this.#inTurn(() =>
+        await this.#exclusively(() =>
             this.#write(async () => {
                 this.history.expire(this.#machine.now());
                 await this.history.save({
@@ -114,35 +118,37 @@ export class Monitor {
         return this.taken.sample;
     }
 
-    /** The newest sample with the counters that it was made of. @throws NO_SAMPLE 50350 */
-    get taken(): Taken {
+    /** The newest sample with the counters that it was calculated from. @throws NO_SAMPLE 50350 */
+    get taken(): TakenSample {
         if (this.#taken === null) {
-            throw failures.NO_SAMPLE();
+            throw monitoringErrors.NO_SAMPLE();
         }
         return this.#taken;
     }
 
-    vitals(): Vitals {
+    /** The state of the monitor itself. */
+    status(): MonitorStatus {
         return {
             sampledAt: this.#sampledAt,
             tookMs: this.#taken?.tookMs ?? null,
             samples: this.#samples,
-            unwritten: this.#unwritten,
+            writeError: this.#writeError,
             series: this.history.series.size,
             refused: this.history.series.refused.size
         };
     }
 
-    /** Since the newest sample, by the clock that does not jump; null before the first. */
+    /** Milliseconds since the newest sample, by the clock that does not jump; null before the first. */
     get silentMs(): number | null {
         return this.#taken === null ? null : this.#machine.monotonic() - this.#taken.reading.monotonic;
     }
 
+    /** Milliseconds since 1970. */
     now(): number {
         return this.#machine.now();
     }
 
-    /** Names of the instances that a metric has a history of. */
+    /** Lists the instances for which a metric has a history, sorted. */
     instances(metric: string): string[] {
         return this.history.series
             .names()
@@ -155,7 +161,7 @@ export class Monitor {
         while (!this.#end.signal.aborted) {
             const interval = this.#ctx.settings.intervalSeconds * 1000;
             this.#pause = new AbortController();
-            // Counted anew each time: a clock that jumps shifts one sample, not all that follow. A timer that was early is not followed by its own time.
+            // Calculated anew each time: a clock that jumps shifts one sample, not all that follow.
             const due = interval - ((this.#machine.now() - offsetMs) % interval);
             const ended = await this.#machine
                 .wait(due < earlyMs ? due + interval : due, this.#pause.signal)
@@ -164,7 +170,7 @@ export class Monitor {
                     () => false
                 );
             if (ended && !this.#end.signal.aborted) {
-                await this.#inTurn(() => this.#sample()).catch((error: unknown) =>
+                await this.#exclusively(() => this.#sample()).catch((error: unknown) =>
                     this.#ctx.log.error('A sample failed', { error: String(error) })
                 );
             }
@@ -178,9 +184,9 @@ export class Monitor {
         this.#taken = taken;
         this.#sampledAt = at;
         this.#samples += 1;
-        const values = valuesOf(taken.sample);
+        const values = readValues(taken.sample);
         const monotonic = taken.reading.monotonic;
-        const { fired, ended } = this.#watch.evaluate({
+        const { fired, ended } = this.#evaluator.evaluate({
             at,
             elapsed: this.#evaluated === null ? null : monotonic - this.#evaluated,
             interval: settings.intervalSeconds * 1000,
@@ -192,107 +198,68 @@ export class Monitor {
                 at,
                 new Map(
                     [...values].flatMap(([metric, instances]) =>
-                        [...instances].map(([instance, value]) => [nameOf(metric, instance), value] as const)
+                        [...instances].map(
+                            ([instance, value]) => [nameSeries(metric, instance), value] as const
+                        )
                     )
                 )
             );
             const seen = monotonic - this.#seenWritten >= seenMs;
             await this.history.save({
                 seen,
-                ...(this.#watch.dirty ? { write: (em) => this.#writeAlerts(em) } : {})
+                ...(this.#evaluator.dirty ? { write: (em) => this.#writeAlerts(em) } : {})
             });
             this.#seenWritten = seen ? monotonic : this.#seenWritten;
         });
         this.feed.publish('sample', taken.sample);
-        [...fired, ...ended].forEach((row) => this.feed.publish('alert', alertView(row)));
-        await this.#tell();
+        [...fired, ...ended].forEach((row) => this.feed.publish('alert', toAlertView(row)));
+        await this.#notify();
     }
 
-    /** People are told also when nothing can be written: a full disk is what they must hear of. Told twice after a crash is better than never. */
-    async #tell(): Promise<void> {
-        for (const row of this.journal.untold()) {
-            const over = row.endedAt !== null;
+    /**
+     * Notifies people of alerts. It does so also when the alerts cannot be written, since a full disk is a reason for that; after a crash, a
+     * notification may come twice.
+     */
+    async #notify(): Promise<void> {
+        for (const row of this.journal.unnotified()) {
+            const isOver = row.endedAt !== null;
             try {
-                await this.#ctx.notify(noticeOf(row));
-                this.journal.told(row, over ? 2 : 1);
+                await this.#ctx.notify(describeAlert(row));
+                this.journal.markNotified(row, isOver ? 2 : 1);
             } catch (error) {
                 this.#ctx.log.warn(
-                    'Nobody could be told of an alert; it is tried again with the next sample',
+                    'A notification of an alert failed; it is tried again with the next sample',
                     { alert: row.id, error: String(error) }
                 );
             }
         }
     }
 
-    async #writeAlerts(em: Parameters<Watch['write']>[0]): Promise<void> {
-        this.#settleAlerts = await this.#watch.write(em);
+    async #writeAlerts(em: EntityManager): Promise<void> {
+        this.#confirmAlerts = await this.#evaluator.write(em);
     }
 
-    /** A write that may fail without an end of the work. */
+    /** Writes; a failure is remembered and logged, and sampling goes on. */
     async #write(work: () => Promise<void>): Promise<void> {
         try {
             await work();
-            this.#settleAlerts();
-            this.#settleAlerts = () => undefined;
-            this.#unwritten = null;
+            this.#confirmAlerts();
+            this.#writeError = null;
         } catch (error) {
-            const why = error instanceof Error ? error.message : String(error);
-            this.#settleAlerts = () => undefined;
-            if (this.#unwritten !== why) {
-                this.#ctx.log.error('History could not be written', { error: why });
+            const reason = error instanceof Error ? error.message : String(error);
+            if (this.#writeError !== reason) {
+                this.#ctx.log.error('History could not be written', { error: reason });
             }
-            this.#unwritten = why;
+            this.#writeError = reason;
+        } finally {
+            this.#confirmAlerts = () => undefined;
         }
     }
 
-    /** One after the other: samples, settings, the end. */
-    #inTurn<T>(work: () => Promise<T>): Promise<T> {
-        const run = this.#turn.then(work);
-        this.#turn = run.catch(() => undefined);
+    /** Runs work after all earlier work has ended. */
+    #exclusively<T>(work: () => Promise<T>): Promise<T> {
+        const run = this.#last.then(work);
+        this.#last = run.catch(() => undefined);
         return run;
     }
-}
-
-function noticeOf({
-    name,
-    metric,
-    instance,
-    severity,
-    operator,
-    threshold,
-    value,
-    last,
-    endedAt,
-    endedBy,
-    firedAt
-}: AlertRow): Notification {
-    const what = plain(nameOf(metric, instance));
-    const title = plain(instance === '' ? name : `${name}: ${instance}`);
-    if (endedAt === null || endedAt === undefined) {
-        return {
-            event: 'alert-fired',
-            severity: severity === 'critical' ? 'error' : severity === 'warning' ? 'warning' : 'info',
-            title,
-            text: `${what} is ${rounded(value)} (${operator} ${threshold}) since ${new Date(firedAt).toISOString()}`
-        };
-    }
-    const minutes = Math.round((endedAt - firedAt) / 60_000);
-    return {
-        event: 'alert-ended',
-        severity: 'info',
-        title: `Over: ${title}`,
-        text:
-            endedBy === 'gone'
-                ? `${what} has not been measured for an hour`
-                : `${what} is ${rounded(last)}, after ${minutes} min`
-    };
-}
-
-/** Mount points may hold any character; what is sent to people is one line. */
-function plain(text: string): string {
-    return text.replace(/\p{Cc}+/gu, ' ');
-}
-
-function rounded(value: number): string {
-    return String(Math.round(value * 100) / 100);
 }

@@ -1,9 +1,9 @@
-/** What an admin sets. */
+/** The settings that an admin may change. */
 import { type Context, joi, type Value } from '@portico/sdk';
 
 const patterns = joi.array().items(joi.string().min(1).max(100)).unique().max(100);
 
-/** The settings; their descriptions are the documentation. */
+/** The schema of the settings; its descriptions are shown to the admin. */
 export const settings = joi.object({
     intervalSeconds: joi
         .number()
@@ -25,10 +25,12 @@ export const settings = joi.object({
         .min(10)
         .max(5000)
         .default(400)
-        .description('Series of history at most; one takes about 0.4 MB at the default retention'),
+        .description(
+            'Largest number of series with a history; one takes about 0.4 MB at the default retention'
+        ),
     excludeDisks: patterns
         .default([])
-        .description('Mount points to leave out; `*` and `?` stand for anything and for one character'),
+        .description('Mount points to leave out; `*` stands for any characters, `?` for one'),
     excludeDevices: patterns
         .default(['loop*', 'ram*', 'zram*', 'sr*', 'fd*'])
         .description('Block devices to leave out'),
@@ -43,16 +45,19 @@ export const settings = joi.object({
         .min(1)
         .max(100)
         .default(95)
-        .description('From here on a disk is named by `/unhealthy`, whatever the rules say'),
+        .description(
+            'A disk that is used to this percentage or more is listed by `/unhealthy`, whatever the rules say'
+        ),
     alertsKept: joi
         .number()
         .integer()
         .min(10)
         .max(100_000)
         .default(1000)
-        .description('Alerts kept that are over')
+        .description('Number of ended alerts that are kept')
 });
 
+/** The settings as the plugin reads them. */
 export type Settings = Value<typeof settings>;
 
 /** The context of this plugin. */

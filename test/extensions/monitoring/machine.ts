@@ -1,4 +1,4 @@
-/** A machine whose clocks and files a test turns. */
+/** A machine whose clocks and files a test sets. */
 import { fileURLToPath } from 'node:url';
 
 import {
@@ -14,11 +14,11 @@ export const snapshot = (name: string): string =>
 const usual: Space = { total: 1_000_000, free: 400_000, available: 300_000, inodes: 1_000, inodesFree: 900 };
 
 export class TestMachine implements Machine {
-    /** The clock on the wall. */
+    /** Milliseconds since 1970. */
     time = Date.parse('2026-03-01T12:00:00.100Z');
     /** The clock that does not jump. */
     steady = 5_000;
-    /** Files that are otherwise than in the snapshot; null: absent. */
+    /** Files that differ from the snapshot; null: absent. */
     readonly files = new Map<string, string | null>();
     /** By mount point; a promise may stay open. */
     readonly spaces = new Map<string, Space | Promise<Space>>();
@@ -88,7 +88,7 @@ export class TestMachine implements Machine {
         }
         const due = this.#due;
         if (due === null) {
-            throw new Error('Nobody waits for the next sample');
+            throw new Error('The monitor does not wait for the next sample');
         }
         this.#due = null;
         const idle = new Promise<void>((resolve) => {

@@ -7,11 +7,11 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { openPluginDatabase } from '../../../core/src/plugins/runtime/database.ts';
+import { entities, migrations } from '../../../extensions/monitoring/src/entities.ts';
 import { History } from '../../../extensions/monitoring/src/history/history.ts';
 import { Monitor } from '../../../extensions/monitoring/src/monitor.ts';
-import type { Ctx } from '../../../extensions/monitoring/src/settings.ts';
 import { createMachine } from '../../../extensions/monitoring/src/sampling/sources/machine.ts';
-import { entities, migrations } from '../../../extensions/monitoring/src/entities.ts';
+import type { Ctx } from '../../../extensions/monitoring/src/settings.ts';
 import { memoryOf, snapshot, TestMachine } from './machine.ts';
 import { base, createMonitoringRig } from './rig.ts';
 
@@ -240,7 +240,7 @@ describe('Monitor', () => {
             for (let index = 0; index < 9; index += 1) {
                 await machine.tick();
             }
-            expect([told, monitor.vitals().unwritten]).to.equal([[], 'disk is full']);
+            expect([told, monitor.status().writeError]).to.equal([[], 'disk is full']);
             deaf = false;
             await machine.tick();
             expect(told).to.equal(['Disk full: /']);
@@ -249,7 +249,7 @@ describe('Monitor', () => {
             ]);
             full = false;
             await machine.tick();
-            expect(monitor.vitals().unwritten).to.be.null();
+            expect(monitor.status().writeError).to.be.null();
             const stored = await db.read((em) => em.execute('select name, told, ended_at from alerts'));
             expect(stored).to.equal([{ name: 'Disk full', told: 1, ended_at: null }]);
             const plan = monitor.history.plan({

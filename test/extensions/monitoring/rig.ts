@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
-import { defineMonitoring } from '../../../extensions/monitoring/src/definition.ts';
+import { defineMonitoring } from '../../../extensions/monitoring/src/index.ts';
 import type { Machine } from '../../../extensions/monitoring/src/sampling/sources/machine.ts';
 import { type Asked, createPluginRig, type PluginRig, type RigOptions } from '../../support/plugin-host.ts';
 import { TestMachine } from './machine.ts';

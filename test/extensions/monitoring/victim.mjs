@@ -2,8 +2,8 @@
 import process from 'node:process';
 
 import { openPluginDatabase } from '../../../core/src/plugins/runtime/database.ts';
-import { Monitor } from '../../../extensions/monitoring/src/monitor.ts';
 import { entities, migrations } from '../../../extensions/monitoring/src/entities.ts';
+import { Monitor } from '../../../extensions/monitoring/src/monitor.ts';
 import { memoryOf, TestMachine } from './machine.ts';
 
 const [, , folder = '', first = '0'] = process.argv;

@@ -1,38 +1,46 @@
-/** Rules at work: every sample moves them, and what they find becomes alerts. */
+/** Evaluates the rules with each sample, and turns what they find into alerts. */
 import type { Db } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
-import { parseName } from '../metrics.ts';
 import { type AlertRow, RuleEntity, type RuleRow, StateEntity } from '../entities.ts';
+import { parseSeriesName } from '../metrics.ts';
 import type { AlertJournal } from './journal.ts';
-import { advance, calm, type Condition, isBeyond, type Operator, type State } from './rule-state.ts';
+import {
+    advance,
+    type Condition,
+    initialState,
+    isBeyond,
+    type Operator,
+    type RuleState
+} from './rule-state.ts';
 import type { Ending } from './schema.ts';
 
-/** The values of one moment. */
-export interface Moment {
+/** The values of one sample. */
+export interface Measurement {
     /** Milliseconds since 1970. */
     readonly at: number;
-    /** Since the moment before, by a clock that does not jump; null at a start. */
+    /** Milliseconds since the sample before, by a clock that does not jump; null for the first. */
     readonly elapsed: number | null;
-    /** Milliseconds between two moments, usually. */
+    /** Usual milliseconds between two samples. */
     readonly interval: number;
     /** By metric and instance. */
     readonly values: ReadonlyMap<string, ReadonlyMap<string, number>>;
 }
 
-interface Kept {
+interface SeriesState {
     readonly rule: number;
     readonly instance: string;
-    state: State;
+    state: RuleState;
     seenAt: number;
     alert: number | null;
 }
 
-export class Watch {
+/** Keeps the rules and their states in memory, and the states in the database. */
+export class RuleEvaluator {
     readonly #db: Db;
     readonly #journal: AlertJournal;
     readonly #rules = new Map<number, RuleRow>();
-    readonly #states = new Map<string, Kept>();
+    readonly #states = new Map<string, SeriesState>();
     readonly #dirty = new Set<string>();
 
     constructor(db: Db, journal: AlertJournal) {
@@ -40,7 +48,7 @@ export class Watch {
         this.#journal = journal;
     }
 
-    /** Takes up what an earlier generation left. What a crash left half is put right: no alert without its rule, no state without its alert. */
+    /** Loads rules and states. Repairs what a crash may have left: an alert without its rule ends, a state without its alert is forgotten. */
     async load(now: number): Promise<void> {
         await this.#journal.load();
         await this.#db.read(async (em) => {
@@ -50,7 +58,7 @@ export class Watch {
                     this.#states.set(keyOf(rule, instance), {
                         rule,
                         instance,
-                        state: { phase: phase as State['phase'], heldMs, missingMs },
+                        state: { phase: phase as RuleState['phase'], heldMs, missingMs },
                         seenAt,
                         alert: alert ?? null
                     });
@@ -66,7 +74,11 @@ export class Watch {
         for (const alert of firing.values()) {
             const rule = this.#rules.get(alert.rule);
             const key = keyOf(alert.rule, alert.instance);
-            if (rule === undefined || !rule.enabled || parseName(rule.metric)?.metric.name !== alert.metric) {
+            if (
+                rule === undefined ||
+                !rule.enabled ||
+                parseSeriesName(rule.metric)?.metric.name !== alert.metric
+            ) {
                 this.#journal.end(
                     alert.id,
                     now,
@@ -85,22 +97,26 @@ export class Watch {
         }
     }
 
-    /** Moves every rule that is on. */
-    evaluate(moment: Moment): { readonly fired: readonly AlertRow[]; readonly ended: readonly AlertRow[] } {
+    /** Evaluates all enabled rules. Returns the alerts that began and ended. */
+    evaluate(measurement: Measurement): {
+        readonly fired: readonly AlertRow[];
+        readonly ended: readonly AlertRow[];
+    } {
         const fired: AlertRow[] = [];
         const ended: AlertRow[] = [];
         for (const rule of this.#rules.values()) {
-            const named = parseName(rule.metric);
-            if (!rule.enabled || named === null) {
+            const reference = parseSeriesName(rule.metric);
+            if (!rule.enabled || reference === null) {
                 continue;
             }
-            const values = moment.values.get(named.metric.name) ?? new Map<string, number>();
+            const { name, scope } = reference.metric;
+            const values = measurement.values.get(name) ?? new Map<string, number>();
             for (const instance of this.#instances(
                 rule.id,
-                named.instance ?? (named.metric.scope === null ? '' : null),
+                reference.instance ?? (scope === null ? '' : null),
                 values
             )) {
-                this.#move(rule, named.metric.name, instance, values.get(instance) ?? null, moment, {
+                this.#move(rule, name, instance, values.get(instance) ?? null, measurement, {
                     fired,
                     ended
                 });
@@ -109,37 +125,39 @@ export class Watch {
         return { fired, ended };
     }
 
-    /** A rule was made or changed. What it said before it watched something else is over. */
+    /** Takes up a new or changed rule. Alerts of a rule that is disabled, or that watches something else now, end. */
     put(row: RuleRow, now: number): void {
         const before = this.#rules.get(row.id);
         this.#rules.set(row.id, { ...row });
         if (!row.enabled) {
-            this.#clear(row.id, now, 'rule-disabled');
+            this.#endAlerts(row.id, now, 'rule-disabled');
         } else if (
             before !== undefined &&
             (before.metric !== row.metric || before.operator !== row.operator)
         ) {
-            this.#clear(row.id, now, 'rule-changed');
+            this.#endAlerts(row.id, now, 'rule-changed');
         }
     }
 
+    /** Forgets a rule; its alerts end. */
     remove(id: number, now: number): void {
         this.#rules.delete(id);
-        this.#clear(id, now, 'rule-deleted');
+        this.#endAlerts(id, now, 'rule-deleted');
     }
 
-    /** How many alerts of a rule fire. */
+    /** Number of alerts of a rule that fire. */
     firing(rule: number): number {
         return [...this.#states.values()].filter((kept) => kept.rule === rule && kept.alert !== null).length;
     }
 
+    /** Whether alerts or states have changed since the last write. */
     get dirty(): boolean {
         return this.#dirty.size > 0 || this.#journal.dirty;
     }
 
-    /** Writes what has changed; returns what to call once it is durable. */
+    /** Writes what has changed. The caller calls the function that it returns when the transaction is durable. */
     async write(em: EntityManager): Promise<() => void> {
-        const alerts = await this.#journal.write(em);
+        const confirmAlerts = await this.#journal.write(em);
         const keys = [...this.#dirty];
         for (const key of keys) {
             const kept = this.#states.get(key);
@@ -160,7 +178,7 @@ export class Watch {
         }
         const written = new Map(keys.map((key) => [key, this.#states.get(key)?.state]));
         return () => {
-            alerts();
+            confirmAlerts();
             written.forEach((state, key) => {
                 if (this.#states.get(key)?.state === state) {
                     this.#dirty.delete(key);
@@ -169,8 +187,8 @@ export class Watch {
         };
     }
 
-    /** Writes all of it, an end before. */
-    settle(): void {
+    /** Makes the next write save every state with its time, as before a stop. */
+    markAllDirty(): void {
         this.#states.forEach((_kept, key) => this.#dirty.add(key));
     }
 
@@ -179,13 +197,13 @@ export class Watch {
         metric: string,
         instance: string,
         value: number | null,
-        { at, elapsed, interval }: Moment,
-        came: { readonly fired: AlertRow[]; readonly ended: AlertRow[] }
+        { at, elapsed, interval }: Measurement,
+        changed: { readonly fired: AlertRow[]; readonly ended: AlertRow[] }
     ): void {
         const key = keyOf(rule.id, instance);
         const kept = this.#states.get(key);
         const since = elapsed ?? (kept === undefined ? 0 : Math.max(0, at - kept.seenAt));
-        const { state, turn } = advance(kept?.state ?? calm, conditionOf(rule), value, {
+        const { state, transition } = advance(kept?.state ?? initialState, conditionOf(rule), value, {
             elapsed: since,
             interval
         });
@@ -193,7 +211,7 @@ export class Watch {
         if (alert !== null && value !== null) {
             this.#journal.note(alert, value, (one, other) => isBeyond(rule.operator as Operator, one, other));
         }
-        if (turn === 'fired' && value !== null) {
+        if (transition === 'fired' && value !== null) {
             const row = this.#journal.begin({
                 rule: rule.id,
                 name: rule.name,
@@ -206,12 +224,12 @@ export class Watch {
                 firedAt: at
             });
             alert = row.id;
-            came.fired.push(row);
-        } else if (turn === 'recovered' || turn === 'gone') {
-            const row = alert === null ? null : this.#journal.end(alert, at, turn);
+            changed.fired.push(row);
+        } else if (transition === 'recovered' || transition === 'gone') {
+            const row = alert === null ? null : this.#journal.end(alert, at, transition);
             alert = null;
             if (row !== null) {
-                came.ended.push(row);
+                changed.ended.push(row);
             }
         }
         if (state.phase === 'ok') {
@@ -227,7 +245,7 @@ export class Watch {
         }
     }
 
-    /** Those with a value, and those about which something is known. */
+    /** Instances that have a value now or a state of the rule. */
     #instances(rule: number, only: string | null, values: ReadonlyMap<string, number>): Iterable<string> {
         return only !== null
             ? [only]
@@ -239,7 +257,7 @@ export class Watch {
               ]);
     }
 
-    #clear(rule: number, now: number, by: Ending): void {
+    #endAlerts(rule: number, now: number, by: Ending): void {
         for (const [key, kept] of [...this.#states].filter(([, each]) => each.rule === rule)) {
             if (kept.alert !== null) {
                 this.#journal.end(kept.alert, now, by);
@@ -248,7 +266,7 @@ export class Watch {
         }
     }
 
-    #keep(key: string, kept: Kept): void {
+    #keep(key: string, kept: SeriesState): void {
         this.#states.set(key, kept);
         this.#dirty.add(key);
     }

@@ -1,53 +1,57 @@
-/** Alerts, those that fire and those that are over. Memory comes first: a disk that is full must not keep the panel from saying so. */
+/** Alerts that fire, and alerts that are over. They are kept in memory first, so that they work also when the disk is full. */
 import type { Db } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { AlertEntity, type AlertRow } from '../entities.ts';
 import type { Ending } from './schema.ts';
 
+/** Which alerts a list has. */
 export interface AlertFilter {
     readonly state?: 'firing' | 'ended' | undefined;
     readonly severity?: string | undefined;
     readonly ruleId?: number | undefined;
-    /** Only older ones than this id. */
+    /** Only alerts with a smaller id. */
     readonly before?: number | undefined;
     readonly limit: number;
 }
 
+/** Begins, ends and lists alerts. */
 export class AlertJournal {
     readonly #db: Db;
-    readonly #open = new Map<number, AlertRow>();
-    /** Rows that the disk does not have yet. */
+    readonly #firing = new Map<number, AlertRow>();
+    /** Alerts that have changed since they were written. */
     readonly #unsaved = new Map<number, AlertRow>();
-    /** Alerts of which somebody has to be told. */
-    readonly #untold = new Map<number, AlertRow>();
+    /** Alerts with a notification still to be sent. */
+    readonly #unnotified = new Map<number, AlertRow>();
     #next = 1;
 
     constructor(db: Db) {
         this.#db = db;
     }
 
+    /** Loads alerts that fire, and those with a notification still to be sent. */
     async load(): Promise<void> {
         await this.#db.read(async (em) => {
             const [last] = await em.find(AlertEntity, {}, { orderBy: { id: 'desc' }, limit: 1 });
             this.#next = (last?.id ?? 0) + 1;
             (await em.find(AlertEntity, { endedAt: null })).forEach((row) =>
-                this.#open.set(row.id, plain(row))
+                this.#firing.set(row.id, copy(row))
             );
             (
                 await em.find(AlertEntity, {
-                    $or: [{ told: 0 }, { told: 1, endedBy: { $in: ['recovered', 'gone'] } }]
+                    $or: [{ notified: 0 }, { notified: 1, endedBy: { $in: ['recovered', 'gone'] } }]
                 })
-            ).forEach((row) => this.#untold.set(row.id, this.#open.get(row.id) ?? plain(row)));
+            ).forEach((row) => this.#unnotified.set(row.id, this.#firing.get(row.id) ?? copy(row)));
         });
     }
 
-    /** Those that fire now, newest first. */
+    /** Alerts that fire now, newest first. */
     firing(): readonly AlertRow[] {
-        return [...this.#open.values()].sort((a, b) => b.id - a.id);
+        return [...this.#firing.values()].sort((a, b) => b.id - a.id);
     }
 
-    begin(alert: Omit<AlertRow, 'id' | 'worst' | 'last' | 'endedAt' | 'endedBy' | 'told'>): AlertRow {
+    /** Adds an alert that fires. */
+    begin(alert: Omit<AlertRow, 'id' | 'worst' | 'last' | 'endedAt' | 'endedBy' | 'notified'>): AlertRow {
         const row = {
             ...alert,
             id: this.#next,
@@ -55,18 +59,18 @@ export class AlertJournal {
             last: alert.value,
             endedAt: null,
             endedBy: null,
-            told: 0
+            notified: 0
         } as AlertRow;
         this.#next += 1;
-        this.#open.set(row.id, row);
+        this.#firing.set(row.id, row);
         this.#changed(row);
-        this.#untold.set(row.id, row);
+        this.#unnotified.set(row.id, row);
         return row;
     }
 
-    /** Notes a value of an alert that fires. The last one is written with the next thing that happens to the alert. */
+    /** Notes a value of an alert that fires. Only a new worst value is written at once; the last value is written with the next change. */
     note(id: number, value: number, isWorse: (value: number, than: number) => boolean): void {
-        const row = this.#open.get(id);
+        const row = this.#firing.get(id);
         if (row !== undefined) {
             row.last = value;
             if (isWorse(value, row.worst)) {
@@ -76,43 +80,44 @@ export class AlertJournal {
         }
     }
 
-    /** Null when it does not fire. */
+    /** Ends an alert; null when it does not fire. */
     end(id: number, at: number, by: Ending): AlertRow | null {
-        const row = this.#open.get(id);
+        const row = this.#firing.get(id);
         if (row === undefined) {
             return null;
         }
         row.endedAt = at;
         row.endedBy = by;
-        this.#open.delete(id);
+        this.#firing.delete(id);
         this.#changed(row);
         if (by === 'recovered' || by === 'gone') {
-            this.#untold.set(id, row);
+            this.#unnotified.set(id, row);
         } else {
-            // Whoever changed the rule knows.
-            this.#untold.delete(id);
-            row.told = 2;
+            // The person who changed the rule knows, and needs no notification.
+            this.#unnotified.delete(id);
+            row.notified = 2;
         }
         return row;
     }
 
-    /** Alerts of which somebody has to be told, oldest first. */
-    untold(): readonly AlertRow[] {
-        return [...this.#untold.values()].sort((a, b) => a.id - b.id);
+    /** Alerts with a notification still to be sent, oldest first. */
+    unnotified(): readonly AlertRow[] {
+        return [...this.#unnotified.values()].sort((a, b) => a.id - b.id);
     }
 
-    /** Somebody was told of the alert as it is. */
-    told(row: AlertRow, how: number): void {
-        row.told = Math.max(row.told, how);
-        this.#untold.delete(row.id);
+    /** Notes that a notification was sent: 1, that the alert fires; 2, that it is over. */
+    markNotified(row: AlertRow, stage: number): void {
+        row.notified = Math.max(row.notified, stage);
+        this.#unnotified.delete(row.id);
         this.#changed(row);
     }
 
+    /** Whether alerts have changed since the last write. */
     get dirty(): boolean {
         return this.#unsaved.size > 0;
     }
 
-    /** Writes what has changed; returns what to call once it is durable. */
+    /** Writes what has changed. The caller calls the function that it returns when the transaction is durable. */
     async write(em: EntityManager): Promise<() => void> {
         const rows = [...this.#unsaved].map(([id, row]) => [id, { ...row }] as const);
         for (const [, row] of rows) {
@@ -123,7 +128,7 @@ export class AlertJournal {
                 const now = this.#unsaved.get(id);
                 if (
                     now !== undefined &&
-                    now.told === row.told &&
+                    now.notified === row.notified &&
                     now.endedAt === row.endedAt &&
                     now.worst === row.worst
                 ) {
@@ -132,7 +137,7 @@ export class AlertJournal {
             });
     }
 
-    /** Newest first, with how many there are in all. */
+    /** Lists alerts, newest first, with the number of all that match. Changes in memory go before the database. */
     async list({
         state,
         severity,
@@ -144,7 +149,7 @@ export class AlertJournal {
             (state === undefined || (row.endedAt === null) === (state === 'firing')) &&
             (severity === undefined || row.severity === severity) &&
             (ruleId === undefined || row.rule === ruleId);
-        const memory = new Map([...this.#unsaved, ...this.#open].filter(([, row]) => wanted(row)));
+        const memory = new Map([...this.#unsaved, ...this.#firing].filter(([, row]) => wanted(row)));
         const where = {
             ...(state === undefined
                 ? {}
@@ -161,10 +166,10 @@ export class AlertJournal {
                     { ...where, ...(before === undefined ? {} : { id: { $lt: before } }) },
                     { orderBy: { id: 'desc' }, limit: limit + this.#unsaved.size }
                 )
-            ).map(plain),
+            ).map(copy),
             total: await em.count(AlertEntity, where)
         }));
-        const fromDisk = stored.filter(({ id }) => !this.#unsaved.has(id) && !this.#open.has(id));
+        const fromDisk = stored.filter(({ id }) => !this.#unsaved.has(id) && !this.#firing.has(id));
         const rows = [...memory.values()]
             .filter(({ id }) => before === undefined || id < before)
             .concat(fromDisk)
@@ -172,7 +177,7 @@ export class AlertJournal {
         return { rows: rows.slice(0, limit), total: Math.max(total, rows.length) };
     }
 
-    /** Forgets the oldest of those that are over. */
+    /** Deletes the oldest ended alerts, so that `keep` are left. */
     async prune(em: EntityManager, keep: number): Promise<void> {
         await em.execute(
             'delete from alerts where ended_at is not null and id <= (select id from alerts where ended_at is not null order by id desc limit 1 offset ?)',
@@ -186,40 +191,7 @@ export class AlertJournal {
     }
 }
 
-/** A row that lives on when its entity manager is gone. */
-function plain(row: AlertRow): AlertRow {
-    const {
-        id,
-        rule,
-        name,
-        metric,
-        instance,
-        operator,
-        threshold,
-        severity,
-        value,
-        worst,
-        last,
-        firedAt,
-        endedAt,
-        endedBy,
-        told
-    } = row;
-    return {
-        id,
-        rule,
-        name,
-        metric,
-        instance,
-        operator,
-        threshold,
-        severity,
-        value,
-        worst,
-        last,
-        firedAt,
-        endedAt: endedAt ?? null,
-        endedBy: endedBy ?? null,
-        told
-    } as AlertRow;
+/** Copies an alert out of its entity manager. */
+function copy(row: AlertRow): AlertRow {
+    return { ...row, endedAt: row.endedAt ?? null, endedBy: row.endedBy ?? null };
 }

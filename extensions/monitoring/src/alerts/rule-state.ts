@@ -1,11 +1,12 @@
 /**
- * How a rule moves with its metric. It fires when the value has been beyond the threshold for `forSeconds`, and recovers when it has been on
- * the good side of `recoverThreshold` as long: what goes to and fro between the two changes nothing.
+ * The state of a rule for one series. The rule fires when the value has been beyond `threshold` for `forSeconds`, and recovers when the value has
+ * been on the good side of `recoverThreshold` just as long. A value that moves between the two thresholds changes nothing.
  */
 
+/** How a value that is too much compares to the threshold. */
 export type Operator = '>' | '>=' | '<' | '<=';
 
-/** What a rule demands. */
+/** What a rule compares values with. */
 export interface Condition {
     readonly operator: Operator;
     readonly threshold: number;
@@ -13,43 +14,45 @@ export interface Condition {
     readonly forSeconds: number;
 }
 
-/** `pending`: beyond the threshold, not long enough yet. `recovering`: fires, and looks better. */
+/** `pending`: beyond the threshold, but not long enough yet. `recovering`: still firing, but the value is good again. */
 export type Phase = 'ok' | 'pending' | 'firing' | 'recovering';
 
-export interface State {
+/** The state of a rule for one series. */
+export interface RuleState {
     readonly phase: Phase;
-    /** How long the value has been where this phase waits for it to stay. */
+    /** In `pending` and `recovering`: how long the value has been so. */
     readonly heldMs: number;
-    /** How long there has been no value. */
+    /** For how long no value was measured. */
     readonly missingMs: number;
 }
 
-/** What came of a value: it fires, it is over, or nobody measures it any more. */
-export type Turn = 'fired' | 'recovered' | 'gone' | null;
+/** What a value changed: the alert begins, the value is good again, or the series is no longer measured. */
+export type Transition = 'fired' | 'recovered' | 'gone' | null;
 
-export const calm: State = { phase: 'ok', heldMs: 0, missingMs: 0 };
+/** The state of a series of which nothing is known. */
+export const initialState: RuleState = { phase: 'ok', heldMs: 0, missingMs: 0 };
 
-/** A gap of more than this breaks what was held: nobody knows what was in between. */
+/** A gap longer than this starts `heldMs` anew, since the value during the gap is unknown. */
 const gapMs = 60_000;
 const gapIntervals = 3;
-/** An alert without a value for so long is about something that is no more: a disk that was unmounted, a container that was removed. */
+/** After this time without a value an alert ends, since its subject is gone: an unmounted disk, a removed container. */
 const goneMs = 3_600_000;
 
 /**
- * One value later.
+ * Moves a state by one value.
  *
- * @param value - null: not known
- * @param elapsed - milliseconds since the value before; by a clock that does not jump
- * @param interval - milliseconds between two values, usually
+ * @param value - null: unknown
+ * @param elapsed - milliseconds since the value before, by a clock that does not jump
+ * @param interval - usual milliseconds between two values
  */
 export function advance(
-    state: State,
+    state: RuleState,
     condition: Condition,
     value: number | null,
     { elapsed, interval }: { readonly elapsed: number; readonly interval: number }
-): { readonly state: State; readonly turn: Turn } {
+): { readonly state: RuleState; readonly transition: Transition } {
     if (value === null) {
-        return missing(state, elapsed, Math.max(gapMs, gapIntervals * interval));
+        return advanceMissing(state, elapsed, Math.max(gapMs, gapIntervals * interval));
     }
     const gap = state.missingMs + elapsed > Math.max(gapMs, gapIntervals * interval);
     const held = gap ? 0 : state.heldMs + state.missingMs + elapsed;
@@ -58,19 +61,20 @@ export function advance(
         ? !isBeyond(condition.operator, value, condition.recoverThreshold)
         : isBeyond(condition.operator, value, condition.threshold);
     if (!moved) {
-        return { state: { phase: fires ? 'firing' : 'ok', heldMs: 0, missingMs: 0 }, turn: null };
+        return { state: { phase: fires ? 'firing' : 'ok', heldMs: 0, missingMs: 0 }, transition: null };
     }
     const waiting: Phase = fires ? 'recovering' : 'pending';
     const heldMs = state.phase === waiting ? held : 0;
     if (heldMs < condition.forSeconds * 1000) {
-        return { state: { phase: waiting, heldMs, missingMs: 0 }, turn: null };
+        return { state: { phase: waiting, heldMs, missingMs: 0 }, transition: null };
     }
     return {
         state: { phase: fires ? 'ok' : 'firing', heldMs: 0, missingMs: 0 },
-        turn: fires ? 'recovered' : 'fired'
+        transition: fires ? 'recovered' : 'fired'
     };
 }
 
+/** Whether a value is on the bad side of a threshold. */
 export function isBeyond(operator: Operator, value: number, threshold: number): boolean {
     switch (operator) {
         case '>':
@@ -84,18 +88,18 @@ export function isBeyond(operator: Operator, value: number, threshold: number): 
     }
 }
 
-/** A gap neither fires nor recovers anything. */
-function missing(
-    state: State,
+/** Moves a state by a missing value, which neither fires nor recovers. */
+function advanceMissing(
+    state: RuleState,
     elapsed: number,
     longest: number
-): { readonly state: State; readonly turn: Turn } {
+): { readonly state: RuleState; readonly transition: Transition } {
     const missingMs = state.missingMs + elapsed;
     if (state.phase === 'ok' || (state.phase === 'pending' && missingMs > longest)) {
-        return { state: calm, turn: null };
+        return { state: initialState, transition: null };
     }
     if (state.phase !== 'pending' && missingMs >= goneMs) {
-        return { state: calm, turn: 'gone' };
+        return { state: initialState, transition: 'gone' };
     }
-    return { state: { ...state, missingMs }, turn: null };
+    return { state: { ...state, missingMs }, transition: null };
 }

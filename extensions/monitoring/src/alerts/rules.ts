@@ -1,17 +1,18 @@
-/** Rules as they are kept: made, changed and removed by people. */
+/** Alert rules, as people create, change and remove them. */
 import { type AuditDetail, type Db, errors } from '@portico/sdk';
 import { type EntityManager, UniqueConstraintViolationException } from '@portico/sdk/db';
 
-import { parseName } from '../metrics.ts';
-import { failures } from '../errors.ts';
 import { RuleEntity, type RuleRow } from '../entities.ts';
-import { type ChangedRule, type NewRule, type RuleView, ruleView } from './schema.ts';
-import type { Watch } from './evaluator.ts';
+import { monitoringErrors } from '../errors.ts';
+import { parseSeriesName } from '../metrics.ts';
+import type { RuleEvaluator } from './evaluator.ts';
+import { type ChangedRule, type NewRule, type RuleView, toRuleView } from './schema.ts';
 
+/** Largest number of rules. */
 export const mostRules = 200;
 
-/** What of a request a change needs. */
-interface Changing {
+/** The part of a request that a change needs. */
+interface ChangeRequest {
     readonly ifMatch: string | null;
     audit(detail: AuditDetail): void;
 }
@@ -21,31 +22,33 @@ type Fields = Pick<
     'name' | 'metric' | 'operator' | 'threshold' | 'recoverThreshold' | 'forSeconds' | 'severity' | 'enabled'
 >;
 
+/** Stores rules and hands every change to the evaluator. */
 export class Rules {
     readonly #db: Db;
-    readonly #watch: Watch;
+    readonly #evaluator: RuleEvaluator;
     readonly #now: () => number;
 
-    constructor(db: Db, watch: Watch, now: () => number) {
+    constructor(db: Db, evaluator: RuleEvaluator, now: () => number) {
         this.#db = db;
-        this.#watch = watch;
+        this.#evaluator = evaluator;
         this.#now = now;
     }
 
+    /** Lists all rules, oldest first. */
     async list(): Promise<RuleView[]> {
         const rows = await this.#db.read((em) => em.find(RuleEntity, {}, { orderBy: { id: 'asc' } }));
         return rows.map((row) => this.#view(row));
     }
 
-    /** @throws NOT_FOUND 40400 */
+    /** Returns one rule. @throws NOT_FOUND 40400 */
     async get(id: number): Promise<RuleView> {
-        return this.#view(await this.#db.read((em) => rowOf(em, id)));
+        return this.#view(await this.#db.read((em) => findRule(em, id)));
     }
 
-    /** @throws CONFLICT 40900 when the name is taken, TOO_MANY_RULES 40950 */
+    /** Creates a rule. @throws CONFLICT 40900 when the name is taken, TOO_MANY_RULES 40950 */
     async create(
         { name, metric, operator, threshold, recoverThreshold, forSeconds, severity, enabled }: NewRule,
-        { audit }: Changing
+        { audit }: ChangeRequest
     ): Promise<RuleView> {
         const fields: Fields = {
             name,
@@ -61,23 +64,23 @@ export class Rules {
         const now = this.#now();
         const row = await this.#write(async (em) => {
             if ((await em.count(RuleEntity, {})) >= mostRules) {
-                throw failures.TOO_MANY_RULES({ limit: mostRules });
+                throw monitoringErrors.TOO_MANY_RULES({ limit: mostRules });
             }
             const id = await em.insert(RuleEntity, { ...fields, version: 1, createdAt: now, updatedAt: now });
-            return rowOf(em, Number(id));
+            return findRule(em, Number(id));
         });
-        this.#watch.put(row, now);
+        this.#evaluator.put(row, now);
         const view = this.#view(row);
         audit({ resourceId: row.id, after: view });
         return view;
     }
 
-    /** Fields that are not there stay as they are. @throws NOT_FOUND 40400, VERSION_STALE 41200, CONFLICT 40900 */
-    async update(id: number, change: ChangedRule, { ifMatch, audit }: Changing): Promise<RuleView> {
+    /** Changes the given fields of a rule. @throws NOT_FOUND 40400, VERSION_STALE 41200, CONFLICT 40900 */
+    async update(id: number, change: ChangedRule, { ifMatch, audit }: ChangeRequest): Promise<RuleView> {
         audit({ resourceId: id });
         const now = this.#now();
         const { before, row } = await this.#write(async (em) => {
-            const stored = await rowOf(em, id);
+            const stored = await findRule(em, id);
             checkVersion(stored, ifMatch);
             checkVersion(stored, change.version === undefined ? null : String(change.version));
             const {
@@ -114,28 +117,28 @@ export class Rules {
             );
             return { before: { ...stored }, row: next };
         });
-        const seen = ruleView(before, this.#watch.firing(id));
-        this.#watch.put(row, now);
+        const seen = toRuleView(before, this.#evaluator.firing(id));
+        this.#evaluator.put(row, now);
         const view = this.#view(row);
         audit({ resourceId: id, before: seen, after: view });
         return view;
     }
 
-    /** What it made known is over. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
-    async remove(id: number, { ifMatch, audit }: Changing): Promise<void> {
+    /** Removes a rule; its alerts end. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
+    async remove(id: number, { ifMatch, audit }: ChangeRequest): Promise<void> {
         audit({ resourceId: id });
         const before = await this.#write(async (em) => {
-            const stored = await rowOf(em, id);
+            const stored = await findRule(em, id);
             checkVersion(stored, ifMatch);
             await em.nativeDelete(RuleEntity, { id });
             return { ...stored };
         });
         audit({ resourceId: id, before: this.#view(before) });
-        this.#watch.remove(id, this.#now());
+        this.#evaluator.remove(id, this.#now());
     }
 
     #view(row: RuleRow): RuleView {
-        return ruleView(row, this.#watch.firing(row.id));
+        return toRuleView(row, this.#evaluator.firing(row.id));
     }
 
     async #write<T>(work: (em: EntityManager) => Promise<T>): Promise<T> {
@@ -150,7 +153,7 @@ export class Rules {
     }
 }
 
-async function rowOf(em: EntityManager, id: number): Promise<RuleRow> {
+async function findRule(em: EntityManager, id: number): Promise<RuleRow> {
     const row = await em.findOne(RuleEntity, { id });
     if (row === null) {
         throw errors.notFound(`There is no rule ${id}`);
@@ -164,23 +167,23 @@ function checkVersion({ version }: RuleRow, asked: string | null): void {
     }
 }
 
-/** What a schema cannot say. */
+/** Checks what the schema cannot. @throws VALIDATION_FAILED 40001 */
 function check({ name, metric, operator, threshold, recoverThreshold }: Fields): void {
-    const faults: { path: string; message: string }[] = [];
+    const problems: { path: string; message: string }[] = [];
     if (name.trim() !== name) {
-        faults.push({ path: 'name', message: 'name begins and ends with something that can be seen' });
+        problems.push({ path: 'name', message: 'name must not begin or end with a space' });
     }
-    if (parseName(metric) === null) {
-        faults.push({ path: 'metric', message: 'metric is none of those that GET metrics/catalogue lists' });
+    if (parseSeriesName(metric) === null) {
+        problems.push({ path: 'metric', message: 'metric must be one that GET metrics/catalogue lists' });
     }
     const back = recoverThreshold ?? threshold;
     if (operator.startsWith('>') ? back > threshold : back < threshold) {
-        faults.push({
+        problems.push({
             path: 'recoverThreshold',
-            message: `recoverThreshold lies on the good side of the threshold: with ${operator} it is ${operator.startsWith('>') ? 'not higher' : 'not lower'}`
+            message: `recoverThreshold must not be ${operator.startsWith('>') ? 'higher' : 'lower'} than threshold when operator is ${operator}`
         });
     }
-    if (faults.length > 0) {
-        throw errors.invalid(faults);
+    if (problems.length > 0) {
+        throw errors.invalid(problems);
     }
 }

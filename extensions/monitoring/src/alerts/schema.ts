@@ -1,4 +1,4 @@
-/** Rules and alerts as requests and answers have them. */
+/** The shapes of rules and alerts in requests and answers. */
 import { joi, type Value } from '@portico/sdk';
 
 import type { AlertRow, RuleRow } from '../entities.ts';
@@ -19,7 +19,7 @@ const metric = joi
     );
 const operator = joi
     .valid('>', '>=', '<', '<=')
-    .description('How a value that is too much stands to the threshold');
+    .description('How a value that is too much compares to the threshold');
 const threshold = joi.number().min(-1e15).max(1e15);
 const recoverThreshold = threshold
     .allow(null)
@@ -34,6 +34,7 @@ const forSeconds = joi
     );
 const severity = joi.valid('info', 'warning', 'critical');
 
+/** The body that creates a rule. */
 export const newRule = joi.object({
     name: name.required(),
     metric: metric.required(),
@@ -46,6 +47,7 @@ export const newRule = joi.object({
     version: ignored,
     ...readOnly
 });
+/** The body that changes a rule; fields that it leaves out stay as they are. */
 export const changedRule = joi.object({
     name,
     metric,
@@ -58,9 +60,12 @@ export const changedRule = joi.object({
     version: joi.number().integer().description('Acts as If-Match'),
     ...readOnly
 });
+/** A new rule. */
 export type NewRule = Value<typeof newRule>;
+/** A change of a rule. */
 export type ChangedRule = Value<typeof changedRule>;
 
+/** A rule in answers. */
 export const ruleSchema = joi.object({
     id: joi.number().integer().required(),
     name: joi.string().required(),
@@ -76,11 +81,15 @@ export const ruleSchema = joi.object({
     createdAt: joi.string().isoDate().required(),
     updatedAt: joi.string().isoDate().required()
 });
+/** A rule in answers. */
 export type RuleView = Value<typeof ruleSchema>;
 
+/** Why an alert ended. */
 export const endings = ['recovered', 'gone', 'rule-changed', 'rule-disabled', 'rule-deleted'] as const;
+/** Why an alert ended. */
 export type Ending = (typeof endings)[number];
 
+/** An alert in answers. */
 export const alertSchema = joi.object({
     id: joi.number().integer().required(),
     ruleId: joi.number().integer().required(),
@@ -102,41 +111,30 @@ export const alertSchema = joi.object({
         .required()
         .description('`gone`: nothing was measured for an hour')
 });
+/** An alert in answers. */
 export type AlertView = Value<typeof alertSchema>;
 
-export function ruleView(row: RuleRow, firing: number): RuleView {
-    const {
-        id,
-        name: title,
-        metric: watched,
-        threshold: limit,
-        recoverThreshold: back,
-        forSeconds: seconds,
-        enabled,
-        version,
-        createdAt,
-        updatedAt,
-        operator: sign,
-        severity: grade
-    } = row;
+/** Shows a rule as answers have it. */
+export function toRuleView(row: RuleRow, firing: number): RuleView {
     return {
-        id,
-        name: title,
-        metric: watched,
-        threshold: limit,
-        recoverThreshold: back ?? null,
-        forSeconds: seconds,
-        enabled,
-        version,
-        operator: sign as RuleView['operator'],
-        severity: grade as RuleView['severity'],
+        id: row.id,
+        name: row.name,
+        metric: row.metric,
+        operator: row.operator as RuleView['operator'],
+        threshold: row.threshold,
+        recoverThreshold: row.recoverThreshold ?? null,
+        forSeconds: row.forSeconds,
+        severity: row.severity as RuleView['severity'],
+        enabled: row.enabled,
         firing,
-        createdAt: new Date(createdAt).toISOString(),
-        updatedAt: new Date(updatedAt).toISOString()
+        version: row.version,
+        createdAt: new Date(row.createdAt).toISOString(),
+        updatedAt: new Date(row.updatedAt).toISOString()
     };
 }
 
-export function alertView(row: AlertRow): AlertView {
+/** Shows an alert as answers have it. */
+export function toAlertView(row: AlertRow): AlertView {
     return {
         id: row.id,
         ruleId: row.rule,

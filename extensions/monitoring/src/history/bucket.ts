@@ -1,5 +1,6 @@
-/** Samples of a span of time, added up series by series, and how that lies in a row. */
+/** The samples of a span of time, added up by series, and their binary form in a row. */
 
+/** Samples of one series, added up. */
 export interface Aggregate {
     readonly min: number;
     readonly max: number;
@@ -7,18 +8,21 @@ export interface Aggregate {
     readonly count: number;
 }
 
-/** Bytes of one series in a row: its id, the count, then minimum, maximum and sum. */
+/** Bytes of one series in a row: id and count (32 bits each), then minimum, maximum and sum (64 bits each). */
 const width = 32;
 
+/** The samples of all series from one time to the next step. */
 export class Bucket {
-    /** When it begins, milliseconds since 1970. */
+    /** Its begin, milliseconds since 1970. */
     readonly at: number;
+    /** By the id of the series. */
     readonly entries = new Map<number, Aggregate>();
 
     constructor(at: number) {
         this.at = at;
     }
 
+    /** Adds samples of a series. */
     add(series: number, { min, max, sum, count }: Aggregate): void {
         const has = this.entries.get(series);
         this.entries.set(
@@ -27,10 +31,12 @@ export class Bucket {
         );
     }
 
+    /** Adds the samples of another bucket. */
     merge(other: Bucket): void {
         other.entries.forEach((aggregate, series) => this.add(series, aggregate));
     }
 
+    /** Writes the series in the order of their ids. */
     encode(): Uint8Array {
         const view = new DataView(new ArrayBuffer(this.entries.size * width));
         [...this.entries]
@@ -46,6 +52,7 @@ export class Bucket {
         return new Uint8Array(view.buffer);
     }
 
+    /** Reads what {@link Bucket.encode} wrote. */
     static decode(at: number, data: Uint8Array): Bucket {
         const bucket = new Bucket(at);
         const view = viewOf(data);
@@ -56,11 +63,12 @@ export class Bucket {
     }
 }
 
-/** One sample. */
+/** The aggregate of one sample. */
 export function single(value: number): Aggregate {
     return { min: value, max: value, sum: value, count: 1 };
 }
 
+/** The aggregate of two. */
 export function merge(a: Aggregate, b: Aggregate): Aggregate {
     return {
         min: Math.min(a.min, b.min),
@@ -70,7 +78,7 @@ export function merge(a: Aggregate, b: Aggregate): Aggregate {
     };
 }
 
-/** One series of a row, without reading the others: they lie in the order of their ids. */
+/** Reads one series of a row without decoding the others, by binary search; null when the row does not have it. */
 export function pick(data: Uint8Array, series: number): Aggregate | null {
     const view = viewOf(data);
     let [low, high] = [0, Math.floor(data.byteLength / width) - 1];

@@ -1,16 +1,16 @@
 /**
- * The history of all series in constant space. Every sample is added to one open bucket for each tier; a bucket is written when the clock
- * leaves it. What a crash loses of the coarser ones is added up again from the finer ones.
+ * The history of all series in constant space. Every sample is added to the open bucket of each tier, and a bucket is written when the clock leaves it.
+ * After a crash, open buckets of the coarser tiers are added up again from the rows of the finer ones.
  */
 import type { Db } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { type Aggregate, Bucket, merge, pick, single } from './bucket.ts';
-import { Rows } from './rows.ts';
+import { HistoryRows } from './rows.ts';
 import { SeriesTable } from './series.ts';
-import { type Plan, planOf, type Tier, tiersOf } from './tiers.ts';
+import { chooseTiers, type HistoryQuery, type Plan, planQuery, type Tier } from './tiers.ts';
 
-/** A span of a series; without a value, nothing was measured. */
+/** One step of a series; values are null when nothing was measured. */
 export interface Point {
     readonly at: string;
     readonly min: number | null;
@@ -18,54 +18,45 @@ export interface Point {
     readonly max: number | null;
 }
 
-export interface HistoryAsked {
-    readonly from: number;
-    readonly to: number;
-    /** Milliseconds; null: what suits the span. */
-    readonly step: number | null;
-    readonly now: number;
-    /** Milliseconds between samples. */
-    readonly interval: number;
-}
-
-interface Bounds {
+interface Limits {
     readonly retentionDays: number;
     readonly maxSeries: number;
 }
 
-/** Buckets that wait for the disk to take them. */
+/** Largest number of closed buckets that wait to be written. */
 const mostUnsaved = 2_000;
 const dayMs = 86_400_000;
 
+/** Records samples, writes them, and answers queries. */
 export class History {
     readonly series: SeriesTable;
     readonly #db: Db;
-    readonly #rows: Rows;
-    #bounds: Bounds;
+    readonly #rows: HistoryRows;
+    #limits: Limits;
     #tiers: readonly Tier[];
     #open: (Bucket | null)[];
-    /** Begin of the newest bucket that was ever closed, by tier: before it, a row may be there already. */
+    /** Begin of the newest closed bucket, by tier: a bucket that begins no later may have a row already. */
     #newest: number[];
     #unsaved: { readonly tier: number; readonly bucket: Bucket }[] = [];
 
-    constructor(db: Db, bounds: Bounds) {
+    constructor(db: Db, limits: Limits) {
         this.#db = db;
-        this.#rows = new Rows(db);
+        this.#rows = new HistoryRows(db);
         this.series = new SeriesTable(db);
-        this.#bounds = bounds;
-        this.#tiers = tiersOf(bounds.retentionDays);
+        this.#limits = limits;
+        this.#tiers = chooseTiers(limits.retentionDays);
         this.#open = this.#tiers.map(() => null);
         this.#newest = this.#tiers.map(() => Infinity);
     }
 
-    /** Takes up what an earlier generation left, and adds up what it could not. */
+    /** Loads what an earlier generation left, and adds up buckets that it did not write. */
     async load(now: number): Promise<void> {
         await this.series.load();
-        await this.#rows.fit(this.#tiers, now);
+        await this.#rows.resize(this.#tiers, now);
         for (const tier of this.#tiers.keys()) {
             const current = this.#begin(tier, now);
             if (tier === 0) {
-                this.#open[0] = await this.#rows.one(this.#tiers, 0, current);
+                this.#open[0] = await this.#rows.find(this.#tiers, 0, current);
                 continue;
             }
             const newest = await this.#rows.newest(tier, now);
@@ -76,35 +67,40 @@ export class History {
             this.#open[tier] = buckets.get(current) ?? null;
             buckets.delete(current);
             this.#unsaved.push(...[...buckets.values()].map((bucket) => ({ tier, bucket })));
-            // A disk that is full is no reason not to start: what could not be written is tried again with the next sample.
+            // The plugin also starts when the disk is full: the write is tried again with the next sample.
             await this.save().catch(() => undefined);
         }
     }
 
-    /** Other bounds from now on. */
-    async resize(bounds: Bounds, now: number): Promise<void> {
-        this.#bounds = bounds;
-        const tiers = tiersOf(bounds.retentionDays);
+    /** Takes up other limits. */
+    async resize(limits: Limits, now: number): Promise<void> {
+        this.#limits = limits;
+        const tiers = chooseTiers(limits.retentionDays);
         if (tiers.some(({ slots }, tier) => slots !== this.#slots(tier))) {
             await this.save();
-            await this.#rows.fit(tiers, now);
+            await this.#rows.resize(tiers, now);
             this.#tiers = tiers;
         }
     }
 
-    /** Adds the values of one moment. What is to be written waits for {@link History.save}. */
+    /** Adds the values of one sample. Closed buckets wait for {@link History.save}. */
     async record(at: number, values: ReadonlyMap<string, number>): Promise<void> {
         const entries = [...values].flatMap(([name, value]) => {
-            const id = this.series.touch(name, at, this.#bounds.maxSeries);
+            const id = this.series.touch(name, at, this.#limits.maxSeries);
             return id === null ? [] : [[id, value] as const];
         });
         for (const tier of this.#tiers.keys()) {
-            const bucket = await this.#bucket(tier, this.#begin(tier, at));
+            const bucket = await this.#openBucket(tier, this.#begin(tier, at));
             entries.forEach(([id, value]) => bucket.add(id, single(value)));
         }
     }
 
-    /** Writes what is closed. @throws STORAGE_FULL 50700, and keeps it for the next time */
+    /**
+     * Writes closed buckets. A bucket that could not be written is kept for the next time.
+     *
+     * @param more - `write`: work of the same transaction; `seen`: save also when each series last had a value
+     * @throws STORAGE_FULL 50700
+     */
     async save(
         more: { readonly write?: (em: EntityManager) => Promise<void>; readonly seen?: boolean } = {}
     ): Promise<void> {
@@ -121,7 +117,7 @@ export class History {
         this.#unsaved = this.#unsaved.slice(closed.length);
     }
 
-    /** Before an end: the finest open bucket becomes a row, from which the next generation goes on. */
+    /** Writes the finest open bucket too, so that the next generation goes on from its row. */
     async flush(): Promise<void> {
         const [open] = this.#open;
         if (open !== null && open !== undefined) {
@@ -130,47 +126,21 @@ export class History {
         await this.save({ seen: true });
     }
 
-    /** Forgets series that have been gone for as long as history is kept. */
+    /** Forgets series without a value for as long as history is kept. */
     expire(now: number): void {
-        this.series.expire(now - this.#bounds.retentionDays * dayMs);
+        this.series.expire(now - this.#limits.retentionDays * dayMs);
     }
 
-    plan(asked: HistoryAsked): Plan {
-        return planOf(this.#tiers, asked);
+    /** Chooses tier and step for a query. */
+    plan(query: HistoryQuery): Plan {
+        return planQuery(this.#tiers, query);
     }
 
-    /** One point for each step of the plan, in order; gaps are points without values. */
-    async points(name: string, { tier, step, from, to }: Plan): Promise<Point[]> {
+    /** Reads one point for each step of the plan, in order; a gap is a point without values. */
+    async points(name: string, plan: Plan): Promise<Point[]> {
+        const { step, from, to } = plan;
         const id = this.series.id(name);
-        const found = new Map<number, Aggregate>();
-        const seen = new Set<number>();
-        const put = (at: number, aggregate: Aggregate | null | undefined): void => {
-            if (aggregate !== null && aggregate !== undefined && at >= from && at < to) {
-                const slot = Math.floor(at / step) * step;
-                const has = found.get(slot);
-                found.set(slot, has === undefined ? aggregate : merge(has, aggregate));
-            }
-        };
-        if (id !== null) {
-            // What is still in memory is newer than its row.
-            for (const bucket of [
-                this.#open[tier],
-                ...this.#unsaved
-                    .filter((each) => each.tier === tier)
-                    .map(({ bucket }) => bucket)
-                    .reverse()
-            ]) {
-                if (bucket !== null && bucket !== undefined && !seen.has(bucket.at)) {
-                    seen.add(bucket.at);
-                    put(bucket.at, bucket.entries.get(id));
-                }
-            }
-            await this.#rows.each(this.#tiers, tier, { from, to }, (at, data) => {
-                if (!seen.has(at)) {
-                    put(at, pick(data, id));
-                }
-            });
-        }
+        const found = id === null ? new Map<number, Aggregate>() : await this.#collect(id, plan);
         return Array.from({ length: Math.max(0, Math.ceil((to - from) / step)) }, (_none, index) => {
             const at = from + index * step;
             const aggregate = found.get(at);
@@ -183,8 +153,35 @@ export class History {
         });
     }
 
-    /** The open bucket of a tier. Leaving one closes it; a clock that was set back finds the row of that time and goes on with it. */
-    async #bucket(tier: number, at: number): Promise<Bucket> {
+    /** Adds up a series by steps of the plan. */
+    async #collect(id: number, { tier, step, from, to }: Plan): Promise<Map<number, Aggregate>> {
+        const found = new Map<number, Aggregate>();
+        const seen = new Set<number>();
+        const add = (at: number, aggregate: Aggregate | null | undefined): void => {
+            if (aggregate !== null && aggregate !== undefined && at >= from && at < to) {
+                const slot = Math.floor(at / step) * step;
+                const known = found.get(slot);
+                found.set(slot, known === undefined ? aggregate : merge(known, aggregate));
+            }
+        };
+        const unsaved = this.#unsaved.filter((each) => each.tier === tier).map(({ bucket }) => bucket);
+        // A bucket in memory is newer than its row, and a later one than an earlier one of the same time.
+        for (const bucket of [this.#open[tier], ...unsaved.reverse()]) {
+            if (bucket !== null && bucket !== undefined && !seen.has(bucket.at)) {
+                seen.add(bucket.at);
+                add(bucket.at, bucket.entries.get(id));
+            }
+        }
+        await this.#rows.forEach(this.#tiers, tier, { from, to }, (at, data) => {
+            if (!seen.has(at)) {
+                add(at, pick(data, id));
+            }
+        });
+        return found;
+    }
+
+    /** Opens the bucket of a tier that begins at `at`, and closes the one before. After a clock was set back, it goes on with the row of that time. */
+    async #openBucket(tier: number, at: number): Promise<Bucket> {
         const open = this.#open[tier] ?? null;
         if (open?.at === at) {
             return open;
@@ -198,7 +195,7 @@ export class History {
         const mayExist = at <= (this.#newest[tier] ?? Infinity);
         const known = mayExist
             ? (this.#unsaved.findLast((each) => each.tier === tier && each.bucket.at === at)?.bucket ??
-              (await this.#rows.one(this.#tiers, tier, at)))
+              (await this.#rows.find(this.#tiers, tier, at)))
             : null;
         const bucket = new Bucket(at);
         if (known !== null) {
@@ -208,7 +205,7 @@ export class History {
         return bucket;
     }
 
-    /** Buckets of a tier out of the rows of the next finer one. */
+    /** Adds up the buckets of a tier from the rows of the next finer tier. */
     async #addUp(
         tier: number,
         span: { readonly from: number; readonly to: number }
@@ -221,7 +218,7 @@ export class History {
             bucket.merge(part);
             buckets.set(at, bucket);
         };
-        await this.#rows.each(this.#tiers, tier - 1, span, (at, data) => {
+        await this.#rows.forEach(this.#tiers, tier - 1, span, (at, data) => {
             if (at !== finer?.at) {
                 put(Bucket.decode(at, data));
             }

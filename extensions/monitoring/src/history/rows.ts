@@ -5,9 +5,9 @@ import type { EntityManager } from '@portico/sdk/db';
 import { Bucket } from './bucket.ts';
 import type { Tier } from './tiers.ts';
 
-/** Slots of a tier have ids of their own range. */
+/** Ids of the slots of a tier begin at this number times the tier. */
 const tierIds = 1_000_000;
-/** Rows read at once: nobody waits long behind it. */
+/** Rows read at once, few enough that other readers do not wait long. */
 const batch = 500;
 
 interface Row {
@@ -16,41 +16,42 @@ interface Row {
 }
 
 /** A bucket with the tier that it belongs to. */
-export interface Closed {
+export interface TierBucket {
     readonly tier: number;
     readonly bucket: Bucket;
 }
 
-export class Rows {
+/** Reads and writes the rows of the table `history`. */
+export class HistoryRows {
     readonly #db: Db;
 
     constructor(db: Db) {
         this.#db = db;
     }
 
-    /** Writes buckets over whatever lay in their slots. */
-    async write(em: EntityManager, tiers: readonly Tier[], closed: readonly Closed[]): Promise<void> {
+    /** Writes buckets, and replaces what their slots held. */
+    async write(em: EntityManager, tiers: readonly Tier[], closed: readonly TierBucket[]): Promise<void> {
         for (const { tier, bucket } of closed) {
             await em.execute(
                 'insert into history (id, at, data) values (?, ?, ?) on conflict (id) do update set at = excluded.at, data = excluded.data',
-                [idOf(tiers, tier, bucket.at), bucket.at, Buffer.from(bucket.encode())],
+                [slotId(tiers, tier, bucket.at), bucket.at, Buffer.from(bucket.encode())],
                 'run'
             );
         }
     }
 
-    /** The bucket that begins there, as far as it was written. */
-    async one(tiers: readonly Tier[], tier: number, at: number): Promise<Bucket | null> {
+    /** Reads the bucket of a tier that begins at `at`; null when it was not written. */
+    async find(tiers: readonly Tier[], tier: number, at: number): Promise<Bucket | null> {
         const [row] = await this.#db.read((em) =>
             em.execute<Row[]>('select at, data from history where id = ? and at = ?', [
-                idOf(tiers, tier, at),
+                slotId(tiers, tier, at),
                 at
             ])
         );
         return row === undefined ? null : Bucket.decode(row.at, row.data);
     }
 
-    /** When the newest bucket of a tier begins that is not of the future; null when there is none. */
+    /** Begin of the newest bucket of a tier that does not lie in the future; null when there is none. */
     async newest(tier: number, now: number): Promise<number | null> {
         const [row] = await this.#db.read((em) =>
             em.execute<{ at: number | null }[]>(
@@ -61,14 +62,14 @@ export class Rows {
         return row?.at ?? null;
     }
 
-    /** Hands over every row of a tier that begins in a span, in no order. */
-    async each(
+    /** Calls `row` for each row of a tier that begins in a span, in no order. */
+    async forEach(
         tiers: readonly Tier[],
         tier: number,
         span: { readonly from: number; readonly to: number },
         row: (at: number, data: Uint8Array) => void
     ): Promise<void> {
-        for (const [first, last] of idsOf(tiers, tier, span)) {
+        for (const [first, last] of slotRanges(tiers, tier, span)) {
             for (let id = first; id <= last; id += batch) {
                 const rows = await this.#db.read((em) =>
                     em.execute<Row[]>(
@@ -77,7 +78,7 @@ export class Rows {
                     )
                 );
                 rows.forEach(({ at, data }) => row(at, data));
-                // The driver answers without letting others run.
+                // The driver is synchronous: give other work a turn.
                 await new Promise((resolve) => {
                     setImmediate(resolve);
                 });
@@ -85,8 +86,8 @@ export class Rows {
         }
     }
 
-    /** Puts the rows of tiers whose number of slots has changed where they belong now, and drops those that no slot is left for. */
-    async fit(tiers: readonly Tier[], now: number): Promise<void> {
+    /** Moves the rows of tiers whose number of slots has changed to their new slots, and deletes those that no slot is left for. */
+    async resize(tiers: readonly Tier[], now: number): Promise<void> {
         const known = new Map(
             (
                 await this.#db.read((em) =>
@@ -127,13 +128,13 @@ export class Rows {
     }
 }
 
-function idOf(tiers: readonly Tier[], tier: number, at: number): number {
+function slotId(tiers: readonly Tier[], tier: number, at: number): number {
     const { step, slots } = tiers[tier] as Tier;
     return tier * tierIds + (((Math.floor(at / step) % slots) + slots) % slots);
 }
 
-/** One range of ids, or two where the round begins anew in between. */
-function idsOf(
+/** The ids of the slots of a span: one range, or two when the span goes past the last slot and begins again at the first. */
+function slotRanges(
     tiers: readonly Tier[],
     tier: number,
     { from, to }: { readonly from: number; readonly to: number }
@@ -146,7 +147,7 @@ function idsOf(
     if (to - from >= step * (slots - 1)) {
         return [[start, start + slots - 1]];
     }
-    const [first, last] = [idOf(tiers, tier, from), idOf(tiers, tier, to - 1)];
+    const [first, last] = [slotId(tiers, tier, from), slotId(tiers, tier, to - 1)];
     return first <= last
         ? [[first, last]]
         : [

@@ -1,4 +1,4 @@
-/** Which series there are. Their number is bounded: what has not been seen for longest makes room. */
+/** The known series. Their number is limited: the series that had no value for the longest time makes room. */
 import type { Db } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
@@ -8,14 +8,15 @@ interface Known {
     seen: number;
 }
 
-/** A series that had a value this lately does not make room for another one. */
-const settledMs = 86_400_000;
+/** A series with a value since this long ago does not make room for another one. */
+const protectedMs = 86_400_000;
 const mostRefused = 1_000;
 
+/** Gives each series an id, and remembers when it last had a value. */
 export class SeriesTable {
     readonly #db: Db;
     readonly #known = new Map<string, Known>();
-    /** Names that were refused for want of room, since the last start. */
+    /** Names that there was no room for, since the last start. */
     readonly refused = new Set<string>();
     #removed: number[] = [];
     #added = new Set<string>();
@@ -25,6 +26,7 @@ export class SeriesTable {
         this.#db = db;
     }
 
+    /** Reads the table. */
     async load(): Promise<void> {
         const rows = await this.#db.read((em) =>
             em.execute<{ id: number; name: string; seen: number }[]>('select id, name, seen from series')
@@ -36,19 +38,22 @@ export class SeriesTable {
         this.#next = last?.next ?? 1;
     }
 
+    /** The id of a series; null for an unknown one. */
     id(name: string): number | null {
         return this.#known.get(name)?.id ?? null;
     }
 
+    /** All names, in no order. */
     names(): readonly string[] {
         return [...this.#known.keys()];
     }
 
+    /** Number of series. */
     get size(): number {
         return this.#known.size;
     }
 
-    /** The id of a series that has a value now; a new one is made as long as there is room. Ids are never used again: old rows have them. */
+    /** Notes that a series has a value now, and returns its id; null when there is no room for a new series. Ids are never used again, since old rows have them. */
     touch(name: string, now: number, most: number): number | null {
         const known = this.#known.get(name);
         if (known !== undefined) {
@@ -69,17 +74,17 @@ export class SeriesTable {
         return id;
     }
 
-    /** Removes series whose last value no tier holds any more. */
+    /** Removes series without a value since `before`. */
     expire(before: number): void {
         [...this.#known].filter(([, { seen }]) => seen < before).forEach(([name]) => this.#remove(name));
     }
 
-    /** Whether series came or went since the last write. */
+    /** Whether series were added or removed since the last write. */
     get dirty(): boolean {
         return this.#added.size > 0 || this.#removed.length > 0;
     }
 
-    /** Writes what has changed. `all` writes also when each was seen last. Call `saved` once it is durable. */
+    /** Writes what has changed; with `all`, also when each series last had a value. The caller calls `saved` when the transaction is durable. */
     async write(em: EntityManager, all: boolean): Promise<void> {
         for (const id of this.#removed) {
             await em.execute('delete from series where id = ?', [id], 'run');
@@ -102,6 +107,7 @@ export class SeriesTable {
         }
     }
 
+    /** Notes that the last write is durable. */
     saved(): void {
         this.#removed = [];
         this.#added = new Set();
@@ -112,7 +118,7 @@ export class SeriesTable {
         for (const entry of this.#known) {
             oldest = oldest === null || entry[1].seen < oldest[1].seen ? entry : oldest;
         }
-        if (oldest === null || oldest[1].seen > now - settledMs) {
+        if (oldest === null || oldest[1].seen > now - protectedMs) {
             return false;
         }
         this.#remove(oldest[0]);

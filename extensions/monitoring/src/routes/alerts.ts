@@ -1,11 +1,12 @@
-/** What fires, what fired, and everything else that is not as it should be. */
+/** The route of alerts: those that fire, and those that are over. */
 import { errors, joi, reply } from '@portico/sdk';
 
-import { alertSchema, alertView } from '../alerts/schema.ts';
-import type { Parts } from '../parts.ts';
-import { unhealthy, unhealthySchema } from '../findings/unhealthy.ts';
+import { alertSchema, toAlertView } from '../alerts/schema.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
 
-export function alertRoutes({ ctx, monitor }: Parts): void {
+/** Declares `/alerts`. */
+export function registerAlertRoutes(ctx: Ctx, { monitor }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/alerts',
@@ -27,7 +28,9 @@ export function alertRoutes({ ctx, monitor }: Parts): void {
             const { state, severity, ruleId, limit, cursor } = query;
             const text = cursor === undefined ? null : Buffer.from(cursor, 'base64url').toString('latin1');
             if (text !== null && !/^\d{1,15}$/.test(text)) {
-                throw errors.invalid([{ path: 'cursor', message: 'cursor is none that a list gave' }]);
+                throw errors.invalid([
+                    { path: 'cursor', message: 'cursor must come from the Link of an earlier answer' }
+                ]);
             }
             const before = text === null ? undefined : Number(text);
             const { rows, total } = await monitor.journal.list({
@@ -40,18 +43,7 @@ export function alertRoutes({ ctx, monitor }: Parts): void {
             const page = rows.slice(0, limit);
             const next =
                 rows.length > limit ? Buffer.from(String(page.at(-1)?.id)).toString('base64url') : null;
-            return reply.list(page.map(alertView), { total, next });
+            return reply.list(page.map(toAlertView), { total, next });
         }
-    });
-    ctx.route({
-        method: 'GET',
-        path: '/unhealthy',
-        id: 'unhealthy',
-        access: 'read',
-        summary: 'What is not as it should be',
-        returns: unhealthySchema,
-        description:
-            'Alerts that fire, disks that are nearly full, gaps of the monitoring itself, and plugins and the proxy engine as far as you may see them.',
-        handler: ({ actor, signal }) => unhealthy(ctx, monitor, actor, signal)
     });
 }

@@ -1,8 +1,9 @@
-/** Who uses the machine. */
+/** The route of processes and of what they use. */
 import { joi, reply } from '@portico/sdk';
 
-import type { Parts } from '../parts.ts';
 import type { ProcessView } from '../sampling/sources/processes.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
 
 const processSchema = joi.object({
     pid: joi.number().integer().required(),
@@ -26,14 +27,15 @@ const processSchema = joi.object({
         .description('The command line; null without the permission `commands`, and for what has none')
 });
 
-/** Larger first; what is not known comes last. */
+/** Larger values come first, and unknown ones last. */
 const orders: Readonly<Record<'cpu' | 'memory' | 'pid', (a: ProcessView, b: ProcessView) => number>> = {
     cpu: (a, b) => (b.cpu ?? -1) - (a.cpu ?? -1) || b.memory - a.memory,
     memory: (a, b) => b.memory - a.memory || a.pid - b.pid,
     pid: (a, b) => a.pid - b.pid
 };
 
-export function processRoutes({ ctx, processes }: Parts): void {
+/** Declares `/processes`. */
+export function registerProcessRoutes(ctx: Ctx, { processes }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/processes',
@@ -59,12 +61,12 @@ export function processRoutes({ ctx, processes }: Parts): void {
                 )
                 .sort(orders[query.sort]);
             const shown = all.slice(0, query.limit);
-            const may = actor.can('commands');
+            const seesCommands = actor.can('commands');
             return reply.list(
                 await Promise.all(
                     shown.map(async (process) => ({
                         ...process,
-                        command: may ? await processes.command(process.pid) : null
+                        command: seesCommands ? await processes.command(process.pid) : null
                     }))
                 ),
                 { total: all.length }

@@ -1,8 +1,10 @@
-/** For Prometheus and whoever reads its format. */
+/** The route for Prometheus, and for other programs that read its format. */
 import { expose, expositionType } from '../prometheus/exposition.ts';
-import type { Parts } from '../parts.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
 
-export function prometheusRoutes({ ctx, monitor }: Parts): void {
+/** Declares `/prometheus`. */
+export function registerPrometheusRoutes(ctx: Ctx, { monitor }: Services): void {
     ctx.http({
         methods: ['GET', 'HEAD'],
         path: '/prometheus',
@@ -12,13 +14,13 @@ export function prometheusRoutes({ ctx, monitor }: Parts): void {
         maxBytes: 0,
         raw: 'Prometheus reads its own text format (0.0.4) and nothing else',
         description:
-            'Counters as the kernel has them; Prometheus makes the rates. Give it an API token with `read` as its bearer token.',
+            'Counters as the kernel has them; Prometheus calculates the rates. Give it an API token with `read` as its bearer token.',
         handler(request) {
             const { reading } = monitor.taken;
             const text = expose({
                 reading,
                 firing: monitor.journal.firing(),
-                vitals: monitor.vitals(),
+                status: monitor.status(),
                 settings: ctx.settings
             });
             return new Response(request.method === 'HEAD' ? null : text, {

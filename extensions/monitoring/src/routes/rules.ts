@@ -1,12 +1,14 @@
-/** Alert rules. */
+/** The routes of alert rules. */
 import { joi, reply } from '@portico/sdk';
 
 import { changedRule, newRule, ruleSchema } from '../alerts/schema.ts';
-import type { Parts } from '../parts.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
 
 const params = joi.object({ id: joi.number().integer().min(1).required() });
 
-export function ruleRoutes({ ctx, monitor }: Parts): void {
+/** Declares `/rules` and `/rules/{id}`. */
+export function registerRuleRoutes(ctx: Ctx, { monitor }: Services): void {
     const { rules } = monitor;
     ctx.route({
         method: 'GET',

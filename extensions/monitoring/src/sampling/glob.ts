@@ -1,6 +1,6 @@
-/** Names by pattern: `*` stands for anything, `?` for one character. */
+/** Patterns for names: `*` stands for any characters, `?` for one. */
 
-/** Whether a name has the form of one of the patterns. Takes time linear in both, whatever the pattern. */
+/** Whether a name matches one of the patterns. Takes at most the product of both lengths, whatever the pattern. */
 export function matchesAny(name: string, patterns: readonly string[]): boolean {
     return patterns.some((pattern) => matches(name, pattern));
 }

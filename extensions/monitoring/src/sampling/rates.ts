@@ -1,27 +1,19 @@
 /** How fast counters grow. */
 import type { CpuTimes } from './sources/system.ts';
 
-/** What two readings of a counter say about the time between them; null without a reading before, and when it was set back. */
+/** Growth of a counter a second; null without an earlier reading, and when the counter was set back. */
 export function rate(
     before: number | null | undefined,
     now: number | null | undefined,
     seconds: number | null
 ): number | null {
-    if (
-        before === null ||
-        before === undefined ||
-        now === null ||
-        now === undefined ||
-        seconds === null ||
-        seconds <= 0 ||
-        now < before
-    ) {
+    if (before == null || now == null || seconds === null || seconds <= 0 || now < before) {
         return null;
     }
     return (now - before) / seconds;
 }
 
-/** Percent of the time between two readings, by what the processor did. */
+/** What the processor did between two readings, in percent of the time. */
 export interface CpuShares {
     readonly usage: number;
     readonly user: number;
@@ -32,12 +24,12 @@ export interface CpuShares {
 
 const modes = ['user', 'nice', 'system', 'idle', 'iowait', 'irq', 'softirq', 'steal'] as const;
 
-/** Null without a reading before, when the counters were set back, or when no tick has passed. */
+/** Compares two readings; null without an earlier one, when the counters were set back, or when no tick has passed. */
 export function cpuShares(before: CpuTimes | undefined, now: CpuTimes): CpuShares | null {
     if (before === undefined || now.user < before.user || now.system < before.system) {
         return null;
     }
-    // Idle and I/O-wait times may run backwards a little: the kernel estimates them.
+    // Idle and I/O-wait times may go back a little, since the kernel only estimates them.
     const spent = Object.fromEntries(
         modes.map((mode) => [mode, Math.max(0, now[mode] - before[mode])])
     ) as Record<(typeof modes)[number], number>;

@@ -1,4 +1,4 @@
-/** One sample as people see it: what is, and how fast what is counted grows. What is not known is null, never zero. */
+/** One sample as answers have it: values of now, and rates of counters. An unknown value is null, never zero. */
 import { joi, type Value } from '@portico/sdk';
 
 const number = joi.number().required();
@@ -66,7 +66,7 @@ const containerSchema = joi.object({
     processes: known
 });
 
-/** Shape of a sample. Bytes, percent and seconds, without prefixes. */
+/** The shape of a sample, in bytes, percent and seconds. */
 export const sampleSchema = joi.object({
     at: joi.string().isoDate().required(),
     intervalSeconds: known.description('Since the sample before; rates are averages over it'),
@@ -100,6 +100,9 @@ export const sampleSchema = joi.object({
     containers: joi.array().items(containerSchema).required()
 });
 
+/** A sample. */
 export type Sample = Value<typeof sampleSchema>;
+/** The processors in a sample. */
 export type CpuView = NonNullable<Sample['cpu']>;
+/** One disk in a sample. */
 export type DiskView = Sample['disks'][number];

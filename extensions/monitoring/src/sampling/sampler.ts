@@ -1,10 +1,10 @@
-/** Takes samples: reads all counters, and compares them with the reading before. */
+/** Takes samples: reads all counters and compares them with the reading before. */
 import type { Frozen } from '@portico/sdk';
 
+import type { Settings } from '../settings.ts';
 import { matchesAny } from './glob.ts';
 import { cpuShares, rate } from './rates.ts';
 import type { CpuView, DiskView, Sample } from './sample.ts';
-import type { Settings } from '../settings.ts';
 import { type ContainerCounters, Containers } from './sources/containers.ts';
 import {
     type DeviceCounters,
@@ -13,7 +13,7 @@ import {
     readInterfaces
 } from './sources/devices.ts';
 import type { Machine } from './sources/machine.ts';
-import { type Disk, readMounts, Spaces } from './sources/mounts.ts';
+import { type Disk, readMounts, SpaceProbe } from './sources/mounts.ts';
 import {
     type Cpu,
     type Load,
@@ -24,10 +24,11 @@ import {
     readUptime
 } from './sources/system.ts';
 
-/** Everything that was read at one moment; null where the machine does not tell. */
+/** Everything that was read at one moment; null where the machine does not say. */
 export interface Reading {
     /** Milliseconds since 1970. */
     readonly at: number;
+    /** Milliseconds by the clock that does not jump. */
     readonly monotonic: number;
     readonly cpu: Cpu | null;
     readonly load: Load | null;
@@ -40,17 +41,17 @@ export interface Reading {
     readonly containers: readonly ContainerCounters[] | null;
 }
 
-/** A sample, and the reading that it was made of. */
-export interface Taken {
+/** A sample, and the reading that it was calculated from. */
+export interface TakenSample {
     readonly sample: Sample;
     readonly reading: Reading;
-    /** Since the sample before; null when there was none. */
+    /** Milliseconds since the sample before; null when there was none. */
     readonly elapsedMs: number | null;
-    /** How long reading took. */
+    /** Milliseconds that the sample took. */
     readonly tookMs: number;
 }
 
-type Wanted = Frozen<
+type SamplingOptions = Frozen<
     Pick<
         Settings,
         | 'intervalSeconds'
@@ -62,35 +63,37 @@ type Wanted = Frozen<
     >
 >;
 
-/** What lies further back than this many intervals, and a minute, says nothing about now. */
+/** A reading that is older than this many intervals, and older than a minute, gives no rates. */
 const intervalsOfBaseline = 5;
 const leastBaselineMs = 60_000;
 
+/** Takes samples of one machine, and remembers the last reading. */
 export class Sampler {
     readonly #machine: Machine;
-    readonly #spaces: Spaces;
+    readonly #spaces: SpaceProbe;
     readonly #containers: Containers;
     #before: Reading | null = null;
 
     constructor(machine: Machine) {
         this.#machine = machine;
-        this.#spaces = new Spaces(machine);
+        this.#spaces = new SpaceProbe(machine);
         this.#containers = new Containers(machine);
     }
 
-    async take(wanted: Wanted): Promise<Taken> {
+    /** Takes a sample. Rates are null in the first one, and after a long gap. */
+    async take(options: SamplingOptions): Promise<TakenSample> {
         const began = this.#machine.monotonic();
-        const reading = await this.#read(wanted);
+        const reading = await this.#read(options);
         const elapsedMs = this.#before === null ? null : reading.monotonic - this.#before.monotonic;
         const isNear =
             elapsedMs !== null &&
-            elapsedMs <= Math.max(leastBaselineMs, intervalsOfBaseline * wanted.intervalSeconds * 1000);
-        const sample = compare(isNear ? this.#before : null, reading, wanted);
+            elapsedMs <= Math.max(leastBaselineMs, intervalsOfBaseline * options.intervalSeconds * 1000);
+        const sample = calculate(isNear ? this.#before : null, reading, options);
         this.#before = reading;
         return { sample, reading, elapsedMs, tookMs: this.#machine.monotonic() - began };
     }
 
-    async #read(wanted: Wanted): Promise<Reading> {
+    async #read(options: SamplingOptions): Promise<Reading> {
         const machine = this.#machine;
         const counters = {
             at: machine.now(),
@@ -103,18 +106,18 @@ export class Sampler {
             interfaces: readInterfaces(machine)
         };
         const mounts = readMounts(machine, {
-            remote: wanted.remoteDisks,
-            isExcluded: (mount) => matchesAny(mount, wanted.excludeDisks)
+            remote: options.remoteDisks,
+            isExcluded: (mount) => matchesAny(mount, options.excludeDisks)
         });
         const [disks, containers] = await Promise.all([
             this.#spaces.measure(mounts),
-            wanted.containers ? this.#containers.read() : null
+            options.containers ? this.#containers.read() : null
         ]);
         return { ...counters, disks, containers };
     }
 }
 
-function compare(before: Reading | null, now: Reading, wanted: Wanted): Sample {
+function calculate(before: Reading | null, now: Reading, options: SamplingOptions): Sample {
     const seconds = before === null ? null : (now.monotonic - before.monotonic) / 1000;
     const devicesBefore = new Map(before?.devices?.map((each) => [each.name, each]));
     const interfacesBefore = new Map(before?.interfaces?.map((each) => [each.name, each]));
@@ -126,7 +129,7 @@ function compare(before: Reading | null, now: Reading, wanted: Wanted): Sample {
         at: new Date(now.at).toISOString(),
         intervalSeconds: seconds,
         uptimeSeconds: now.uptime,
-        cpu: cpu === null ? null : cpuView(before?.cpu ?? null, cpu),
+        cpu: cpu === null ? null : toCpuView(before?.cpu ?? null, cpu),
         load:
             load === null
                 ? null
@@ -145,19 +148,23 @@ function compare(before: Reading | null, now: Reading, wanted: Wanted): Sample {
                       available: memory.available,
                       cached: memory.cached,
                       buffers: memory.buffers,
-                      usedPercent: part(used, memory.total)
+                      usedPercent: percent(used, memory.total)
                   },
         swap:
             memory === null
                 ? null
-                : { total: memory.swapTotal, used: swapUsed, usedPercent: part(swapUsed, memory.swapTotal) },
+                : {
+                      total: memory.swapTotal,
+                      used: swapUsed,
+                      usedPercent: percent(swapUsed, memory.swapTotal)
+                  },
         processes: {
             running: cpu?.running ?? null,
             blocked: cpu?.blocked ?? null,
             tasks: load?.tasks ?? null
         },
         disks: now.disks.map((disk) =>
-            diskView(
+            toDiskView(
                 disk,
                 now.devices?.find(({ number }) => number === disk.number),
                 devicesBefore,
@@ -165,21 +172,21 @@ function compare(before: Reading | null, now: Reading, wanted: Wanted): Sample {
             )
         ),
         devices: (now.devices ?? [])
-            .filter(({ name, partition }) => !partition && !matchesAny(name, wanted.excludeDevices))
+            .filter(({ name, partition }) => !partition && !matchesAny(name, options.excludeDevices))
             .map((device) => ({
                 name: device.name,
-                ...ioView(devicesBefore.get(device.name), device, seconds)
+                ...toIoView(devicesBefore.get(device.name), device, seconds)
             })),
         interfaces: (now.interfaces ?? [])
-            .filter(({ name }) => !matchesAny(name, wanted.excludeInterfaces))
-            .map((each) => interfaceView(interfacesBefore.get(each.name), each, seconds)),
+            .filter(({ name }) => !matchesAny(name, options.excludeInterfaces))
+            .map((each) => toInterfaceView(interfacesBefore.get(each.name), each, seconds)),
         containers: (now.containers ?? []).map((each) =>
-            containerView(containersBefore.get(each.id), each, seconds, memory?.total ?? null)
+            toContainerView(containersBefore.get(each.id), each, seconds, memory?.total ?? null)
         )
     };
 }
 
-function cpuView(before: Cpu | null, now: Cpu): CpuView {
+function toCpuView(before: Cpu | null, now: Cpu): CpuView {
     const all = cpuShares(before?.all, now.all);
     return {
         cores: now.cores.size,
@@ -195,7 +202,7 @@ function cpuView(before: Cpu | null, now: Cpu): CpuView {
     };
 }
 
-function diskView(
+function toDiskView(
     { mount, source, type, readOnly, space }: Disk,
     device: DeviceCounters | undefined,
     before: ReadonlyMap<string, DeviceCounters>,
@@ -212,16 +219,20 @@ function diskView(
         total: space?.total ?? null,
         used,
         available: space?.available ?? null,
-        // What only root may fill does not count: for everybody else the disk is full before.
-        usedPercent: space === null || used === null ? null : part(used, used + space.available),
+        // As `df` calculates it: space that is reserved for root counts neither as used nor as available.
+        usedPercent: space === null || used === null ? null : percent(used, used + space.available),
         inodes: space === null || space.inodes === 0 ? null : space.inodes,
         inodesUsed,
-        inodesUsedPercent: inodesUsed === null || space === null ? null : part(inodesUsed, space.inodes),
-        ...ioView(device === undefined ? undefined : before.get(device.name), device, seconds)
+        inodesUsedPercent: inodesUsed === null || space === null ? null : percent(inodesUsed, space.inodes),
+        ...toIoView(device === undefined ? undefined : before.get(device.name), device, seconds)
     };
 }
 
-function ioView(before: DeviceCounters | undefined, now: DeviceCounters | undefined, seconds: number | null) {
+function toIoView(
+    before: DeviceCounters | undefined,
+    now: DeviceCounters | undefined,
+    seconds: number | null
+) {
     const busy = rate(before?.busyMs, now?.busyMs, seconds);
     return {
         readBytesPerSecond: rate(before?.readBytes, now?.readBytes, seconds),
@@ -232,7 +243,7 @@ function ioView(before: DeviceCounters | undefined, now: DeviceCounters | undefi
     };
 }
 
-function interfaceView(
+function toInterfaceView(
     before: InterfaceCounters | undefined,
     now: InterfaceCounters,
     seconds: number | null
@@ -250,7 +261,7 @@ function interfaceView(
     };
 }
 
-function containerView(
+function toContainerView(
     before: ContainerCounters | undefined,
     now: ContainerCounters,
     seconds: number | null,
@@ -265,14 +276,14 @@ function containerView(
         cpu: cpu === null ? null : cpu / 10_000,
         memory: now.memory,
         memoryLimit: now.memoryLimit,
-        memoryPercent: now.memory === null || limit === null ? null : part(now.memory, limit),
+        memoryPercent: now.memory === null || limit === null ? null : percent(now.memory, limit),
         readBytesPerSecond: rate(before?.readBytes, now.readBytes, seconds),
         writeBytesPerSecond: rate(before?.writtenBytes, now.writtenBytes, seconds),
         processes: now.processes
     };
 }
 
-/** Percent; null of nothing. */
-function part(used: number, of: number): number | null {
+/** Null when the whole is zero. */
+function percent(used: number, of: number): number | null {
     return of > 0 ? (used / of) * 100 : null;
 }

@@ -3,10 +3,10 @@ import * as Lab from '@hapi/lab';
 
 import {
     advance,
-    calm,
     type Condition,
-    type State,
-    type Turn
+    initialState,
+    type RuleState,
+    type Transition
 } from '../../../../extensions/monitoring/src/alerts/rule-state.ts';
 import { matchesAny } from '../../../../extensions/monitoring/src/sampling/glob.ts';
 
@@ -15,17 +15,17 @@ const { describe, it } = lab;
 
 const above: Condition = { operator: '>', threshold: 90, recoverThreshold: 80, forSeconds: 30 };
 
-/** What happens along a series of values, ten seconds apart: `[index, turn]` for each turn. */
+/** What happens along a series of values, ten seconds apart: `[index, transition]` for each transition. */
 function turns(
     condition: Condition,
     values: readonly (number | null)[],
     elapsed = 10_000
-): readonly (readonly [number, Turn])[] {
-    let state: State = calm;
+): readonly (readonly [number, Transition])[] {
+    let state: RuleState = initialState;
     return values.flatMap((value, index) => {
         const next = advance(state, condition, value, { elapsed, interval: 10_000 });
         state = next.state;
-        return next.turn === null ? [] : [[index, next.turn] as const];
+        return next.transition === null ? [] : [[index, next.transition] as const];
     });
 }
 

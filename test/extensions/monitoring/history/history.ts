@@ -6,9 +6,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { openPluginDatabase, type PluginDatabase } from '../../../../core/src/plugins/runtime/database.ts';
-import { History, type Point } from '../../../../extensions/monitoring/src/history/history.ts';
-import { planOf, tiersOf } from '../../../../extensions/monitoring/src/history/tiers.ts';
 import { entities, migrations } from '../../../../extensions/monitoring/src/entities.ts';
+import { History, type Point } from '../../../../extensions/monitoring/src/history/history.ts';
+import { chooseTiers, planQuery } from '../../../../extensions/monitoring/src/history/tiers.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
@@ -339,11 +339,11 @@ describe('History', () => {
     });
 });
 
-describe('planOf', () => {
-    const tiers = tiersOf(365);
+describe('planQuery', () => {
+    const tiers = chooseTiers(365);
     const now = start + 400 * day;
     const plan = (ago: number, step: number | null, interval = 10 * second) =>
-        planOf(tiers, { from: now - ago, to: now, step, now, interval });
+        planQuery(tiers, { from: now - ago, to: now, step, now, interval });
 
     it('takes the finest tier that reaches back, and about 500 points, unless a step is asked for', () => {
         expect(
@@ -376,7 +376,7 @@ describe('planOf', () => {
     });
 
     it('has no more slots than the retention needs', () => {
-        expect(tiersOf(1).map(({ slots }) => slots)).to.equal([360, 1_440, 144, 12]);
+        expect(chooseTiers(1).map(({ slots }) => slots)).to.equal([360, 1_440, 144, 12]);
         expect(tiers.map(({ slots }) => slots)).to.equal([360, 1_440, 4_320, 4_380]);
     });
 });

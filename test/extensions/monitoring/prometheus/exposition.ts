@@ -7,9 +7,9 @@ import { expose } from '../../../../extensions/monitoring/src/prometheus/exposit
 import { Sampler } from '../../../../extensions/monitoring/src/sampling/sampler.ts';
 import { createMachine } from '../../../../extensions/monitoring/src/sampling/sources/machine.ts';
 import { itUnless } from '../../../support/skip.ts';
-import { readExposition } from './grammar.ts';
 import { TestMachine } from '../machine.ts';
 import { base, createMonitoringRig } from '../rig.ts';
+import { readExposition } from './grammar.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
@@ -22,7 +22,7 @@ const wanted = {
     excludeDevices: ['loop*'],
     excludeInterfaces: ['lo']
 };
-const vitals = { sampledAt: 1, tookMs: 1.5, samples: 3, unwritten: null, series: 7, refused: 0 };
+const status = { sampledAt: 1, tookMs: 1.5, samples: 3, writeError: null, series: 7, refused: 0 };
 const hostile = 'a "quoted" \\ back\nslash, {x="y"} # ü';
 const alert = {
     id: 3,
@@ -39,13 +39,13 @@ const alert = {
     firedAt: 1,
     endedAt: null,
     endedBy: null,
-    told: 1
+    notified: 1
 };
 
 describe('expose', () => {
     it("writes what a strict reader of the format takes, with the kernel's own counters", async () => {
         const { reading } = await new Sampler(new TestMachine()).take(wanted);
-        const families = readExposition(expose({ reading, firing: [], vitals, settings: wanted }));
+        const families = readExposition(expose({ reading, firing: [], status, settings: wanted }));
         const of = (name: string): (readonly [object, number])[] | undefined =>
             families
                 .find((family) => family.name === name)
@@ -80,7 +80,7 @@ describe('expose', () => {
 
     it('escapes what the format would take for its own', async () => {
         const { reading } = await new Sampler(new TestMachine()).take(wanted);
-        const text = expose({ reading, firing: [alert, { ...alert, id: 4 }], vitals, settings: wanted });
+        const text = expose({ reading, firing: [alert, { ...alert, id: 4 }], status, settings: wanted });
         const firing = readExposition(text).find(({ name }) => name === 'portico_alert_firing');
         expect(firing?.samples.map(({ labels, value }) => [Object.fromEntries(labels), value])).to.equal(
             ['3', '4'].map((id) => [
@@ -110,7 +110,7 @@ describe('expose', () => {
         const { reading } = await new Sampler(machine).take(wanted);
         expect(
             readExposition(
-                expose({ reading, firing: [], vitals: { ...vitals, tookMs: null }, settings: wanted })
+                expose({ reading, firing: [], status: { ...status, tookMs: null }, settings: wanted })
             ).map(({ name }) => name)
         ).to.equal(['portico_monitoring_samples_total', 'portico_monitoring_series']);
     });
@@ -120,11 +120,15 @@ describe('expose', () => {
         spawnSync(tool, ['--version']).error === undefined ? undefined : 'promtool is not installed';
     itUnless(absent, it as never)('passes promtool on this machine', async () => {
         const { reading } = await new Sampler(createMachine()).take(wanted);
-        const { status, stdout, stderr } = spawnSync(tool, ['check', 'metrics'], {
-            input: expose({ reading, firing: [alert], vitals, settings: wanted }),
+        const {
+            status: exitCode,
+            stdout,
+            stderr
+        } = spawnSync(tool, ['check', 'metrics'], {
+            input: expose({ reading, firing: [alert], status, settings: wanted }),
             encoding: 'utf8'
         });
-        expect([status, stdout, stderr]).to.equal([0, '', '']);
+        expect([exitCode, stdout, stderr]).to.equal([0, '', '']);
     });
 });
 

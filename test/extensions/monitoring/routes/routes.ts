@@ -419,7 +419,7 @@ describe('alerts over HTTP', () => {
             ({ endedBy }: { endedBy: string }) => endedBy
         );
         expect(ends).to.equal(['rule-deleted', 'rule-disabled', 'rule-changed', 'rule-changed', 'recovered']);
-        // Whoever changed a rule knows; nobody is told of that.
+        // The person who changed the rule knows: no notification is sent.
         expect(rig.rig.notified.slice(told).map(({ title }) => title)).to.equal([
             'Disks: /tank',
             'Disks: /tank'

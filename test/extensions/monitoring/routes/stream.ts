@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Feed } from '../../../../extensions/monitoring/src/event-feed.ts';
+import { EventFeed } from '../../../../extensions/monitoring/src/event-feed.ts';
 import { memoryOf } from '../machine.ts';
 import { base, createMonitoringRig, type MonitoringRig } from '../rig.ts';
 
@@ -118,7 +118,7 @@ describe('GET /api/plugins/monitoring/metrics/stream', () => {
 
 describe('Feed', () => {
     it('keeps the newest events only, and tells who comes too late how many are gone', async () => {
-        const feed = new Feed();
+        const feed = new EventFeed();
         const signal = new AbortController();
         feed.publish('sample', 0);
         const early = feed.listen(null, signal.signal);
@@ -140,7 +140,7 @@ describe('Feed', () => {
     });
 
     it('lets listeners go when their signal says so', async () => {
-        const feed = new Feed();
+        const feed = new EventFeed();
         const abort = new AbortController();
         const waiting = Array.from({ length: 20 }, () => feed.listen(null, abort.signal).next());
         expect(feed.listeners).to.equal(20);

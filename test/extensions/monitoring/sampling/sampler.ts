@@ -22,9 +22,9 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { Sampler } from '../../../../extensions/monitoring/src/sampling/sampler.ts';
-import { hierarchyOf } from '../../../../extensions/monitoring/src/sampling/sources/containers.ts';
+import { findHierarchy } from '../../../../extensions/monitoring/src/sampling/sources/containers.ts';
 import { createMachine } from '../../../../extensions/monitoring/src/sampling/sources/machine.ts';
-import { Processes } from '../../../../extensions/monitoring/src/sampling/sources/processes.ts';
+import { ProcessList } from '../../../../extensions/monitoring/src/sampling/sources/processes.ts';
 import { itUnless } from '../../../support/skip.ts';
 import { snapshot, TestMachine } from '../machine.ts';
 
@@ -328,7 +328,7 @@ describe('Sampler on snapshots', () => {
 describe('Processes on snapshots', () => {
     it('measures from list to list, tells a process from its successor, and reads names with parentheses', async () => {
         const machine = new TestMachine();
-        const processes = new Processes(machine);
+        const processes = new ProcessList(machine);
         const first = await processes.list();
         expect(first.map(({ pid, name, cpu }) => [pid, name, cpu])).to.equal([
             [1, 'init', null],
@@ -405,7 +405,7 @@ describe('Sampler on this machine', () => {
                 100.01 * (sample.cpu?.cores ?? 1)
             );
             expect(tookMs).to.be.within(0, seconds * 1_000);
-            const processes = new Processes(createMachine());
+            const processes = new ProcessList(createMachine());
             await processes.list();
             await wait(600);
             const busy = (await processes.list()).find(({ pid }) => pid === burner.pid);
@@ -431,7 +431,7 @@ describe('Sampler on this machine', () => {
         expect(Math.abs((root?.used ?? 0) - used)).to.be.below(size * 0.01 + 64 * 1024 * 1024);
     });
 
-    const hierarchy = hierarchyOf(createMachine());
+    const hierarchy = findHierarchy(createMachine());
     const group = `${hierarchy}/docker`;
     const cannot =
         hierarchy === null

@@ -1,15 +1,15 @@
-/** Containers by their control groups (version 2), whoever runs them: no daemon is asked, so none has to be reachable. */
+/** Containers of any engine, by their control groups (version 2). No daemon is asked, so none has to run or be reachable. */
 import type { Machine } from './machine.ts';
 import { linesOf } from './system.ts';
 
-/** What a container has used since it started; null where the controller is not on. */
+/** What a container has used since it started; null where its controller is not enabled. */
 export interface ContainerCounters {
     readonly id: string;
     readonly name: string;
     readonly runtime: string;
     /** Microseconds of processor time. */
     readonly cpuUs: number | null;
-    /** Bytes, without the part of the file cache that is given back first. */
+    /** Bytes, without the inactive part of the file cache. */
     readonly memory: number | null;
     /** Bytes; null without a limit. */
     readonly memoryLimit: number | null;
@@ -25,7 +25,7 @@ interface Group {
 }
 
 const hash = '([0-9a-f]{64})';
-/** How container engines name their groups, under systemd and without it. */
+/** How container engines name their control groups, with systemd and without it. */
 const forms: readonly (readonly [runtime: string, form: RegExp])[] = [
     ['docker', new RegExp(`^docker-${hash}\\.scope$`)],
     ['podman', new RegExp(`^libpod-${hash}(?:\\.scope)?$`)],
@@ -42,41 +42,42 @@ const parentForms: readonly (readonly [runtime: string, parent: string, form: Re
 const deepest = 8;
 const mostFolders = 5_000;
 const mostContainers = 500;
-/** Looking through all groups costs more than reading a few: it is done this seldom. */
-const lookMs = 30_000;
+/** Milliseconds between two searches for containers, since looking through all groups costs more than reading a few. */
+const searchMs = 30_000;
 
+/** Finds containers and reads their counters. */
 export class Containers {
     readonly #machine: Machine;
     readonly #names: ContainerNames;
     #groups: readonly Group[] = [];
-    #lookedAt: number | null = null;
+    #searchedAt: number | null = null;
 
     constructor(machine: Machine) {
         this.#machine = machine;
         this.#names = new ContainerNames(machine);
     }
 
-    /** Null where no unified hierarchy is mounted. */
+    /** Reads the counters of all containers; null where control groups version 2 are not mounted. */
     async read(): Promise<ContainerCounters[] | null> {
-        const root = hierarchyOf(this.#machine);
+        const root = findHierarchy(this.#machine);
         if (root === null) {
             return null;
         }
         const now = this.#machine.monotonic();
-        if (this.#lookedAt === null || now - this.#lookedAt >= lookMs) {
-            this.#lookedAt = now;
-            this.#groups = find(this.#machine, root);
+        if (this.#searchedAt === null || now - this.#searchedAt >= searchMs) {
+            this.#searchedAt = now;
+            this.#groups = findGroups(this.#machine, root);
             await this.#names.refresh(this.#groups);
         }
         const taken = new Set<string>();
         return this.#groups.flatMap((group) => {
-            const counters = countersOf(this.#machine, group);
+            const counters = readCounters(this.#machine, group);
             if (counters === null) {
                 return [];
             }
             const short = group.id.slice(0, 12);
             const known = this.#names.of(group.id) ?? short;
-            // Two engines may each have a container of one name.
+            // Two engines may each have a container of the same name.
             const name = taken.has(known) ? `${known}@${short}` : known;
             taken.add(name);
             return [{ ...counters, name }];
@@ -84,13 +85,13 @@ export class Containers {
     }
 }
 
-/** Where the unified hierarchy is mounted. */
-export function hierarchyOf(machine: Machine): string | null {
+/** Finds where control groups version 2 are mounted; null where they are not. */
+export function findHierarchy(machine: Machine): string | null {
     const line = linesOf(machine.read('/proc/self/mountinfo')).find((each) => / - cgroup2 /.test(each));
     return line?.split(' ')[4] ?? null;
 }
 
-function find(machine: Machine, root: string): Group[] {
+function findGroups(machine: Machine, root: string): Group[] {
     const found: Group[] = [];
     const ids = new Set<string>();
     const waiting: { readonly path: string; readonly parent: string; readonly depth: number }[] = [
@@ -105,7 +106,7 @@ function find(machine: Machine, root: string): Group[] {
         for (const name of machine.folders(path)) {
             const group = groupOf(`${path}/${name}`, name, parent);
             if (group !== null) {
-                // Whoever may make groups of their own may call one like another's container: the one nearer to the root is it.
+                // A user who may create groups can give one the name of a container. The one nearer to the root is the real one.
                 if (!ids.has(group.id)) {
                     ids.add(group.id);
                     found.push(group);
@@ -133,7 +134,10 @@ function groupOf(path: string, name: string, parent: string): Group | null {
     return null;
 }
 
-function countersOf(machine: Machine, { path, id, runtime }: Group): Omit<ContainerCounters, 'name'> | null {
+function readCounters(
+    machine: Machine,
+    { path, id, runtime }: Group
+): Omit<ContainerCounters, 'name'> | null {
     const cpu = machine.read(`${path}/cpu.stat`);
     const current = machine.read(`${path}/memory.current`);
     if (cpu === null && current === null) {
@@ -168,7 +172,7 @@ function sumOf(text: string, name: string): number {
     );
 }
 
-/** Names as the engines keep them beside their containers. Nothing else of those files is used. */
+/** Names of containers, from the files that the engines keep. Nothing else of those files is used. */
 class ContainerNames {
     readonly #machine: Machine;
     #known = new Map<string, string>();
@@ -204,14 +208,14 @@ class ContainerNames {
     }
 
     async #docker(id: string): Promise<string | null> {
-        const name = parsed(await this.#machine.load(`/var/lib/docker/containers/${id}/config.v2.json`))?.[
+        const name = parseJson(await this.#machine.load(`/var/lib/docker/containers/${id}/config.v2.json`))?.[
             'Name'
         ];
         return typeof name === 'string' && name !== '' ? name.replace(/^\//, '') : null;
     }
 
     async #podman(): Promise<Map<string, string>> {
-        const list: unknown = parsed(
+        const list: unknown = parseJson(
             await this.#machine.load('/var/lib/containers/storage/overlay-containers/containers.json')
         );
         const entries = Array.isArray(list)
@@ -225,7 +229,7 @@ class ContainerNames {
     }
 }
 
-function parsed(text: string | null): Readonly<Record<string, unknown>> | null {
+function parseJson(text: string | null): Readonly<Record<string, unknown>> | null {
     try {
         return text === null ? null : (JSON.parse(text) as Readonly<Record<string, unknown>>);
     } catch {

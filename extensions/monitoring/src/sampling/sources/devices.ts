@@ -2,12 +2,12 @@
 import type { Machine } from './machine.ts';
 import { linesOf } from './system.ts';
 
-/** Counters of a block device since the boot. The kernel counts sectors of 512 bytes, whatever the device's own are. */
+/** Counters of a block device since the boot. */
 export interface DeviceCounters {
     readonly name: string;
-    /** `254:0`, as mounts name it. */
+    /** Its number as mounts have it: `254:0`. */
     readonly number: string;
-    /** Part of another device, which counts the same again. */
+    /** Whether it is part of another device, which counts the same requests again. */
     readonly partition: boolean;
     readonly reads: number;
     readonly readBytes: number;
@@ -19,7 +19,7 @@ export interface DeviceCounters {
     readonly busyMs: number;
 }
 
-/** Counters of a network interface since it came. */
+/** Counters of a network interface since it was created. */
 export interface InterfaceCounters {
     readonly name: string;
     readonly rxBytes: number;
@@ -32,9 +32,10 @@ export interface InterfaceCounters {
     readonly txDropped: number;
 }
 
+/** `/proc/diskstats` counts in these sectors, whatever the sectors of the device are. */
 const sectorBytes = 512;
 
-/** Devices that never did anything have nothing to tell and are left out. */
+/** Reads the counters of devices that have had a request; null where the kernel does not say. */
 export function readDevices(machine: Machine): DeviceCounters[] | null {
     const text = machine.read('/proc/diskstats');
     if (text === null) {
@@ -58,7 +59,7 @@ export function readDevices(machine: Machine): DeviceCounters[] | null {
         if (reads + writes === 0) {
             return [];
         }
-        // In sysfs, a `/` of a device's name is a `!`. Without sysfs, everything is taken for a device of its own.
+        // In sysfs, a `/` of a device's name is written `!`. Without sysfs, everything counts as a whole device.
         const partition = whole.size > 0 && !whole.has(name.replaceAll('/', '!'));
         return [
             {
@@ -77,13 +78,14 @@ export function readDevices(machine: Machine): DeviceCounters[] | null {
     });
 }
 
+/** Reads the counters of all network interfaces; null where the kernel does not say. */
 export function readInterfaces(machine: Machine): InterfaceCounters[] | null {
     const text = machine.read('/proc/net/dev');
     if (text === null) {
         return null;
     }
     return linesOf(text).flatMap((line) => {
-        // A name may be glued to its first counter, and an alias has a colon of its own.
+        // There may be no space between a name and its first counter, and the name of an alias contains a colon.
         const match = /^\s*(\S.*?):\s*(\d+(?:\s+\d+){15})\s*$/.exec(line);
         if (match === null) {
             return [];

@@ -1,11 +1,11 @@
-/** The machine as this plugin reads it: small files of the kernel, the space of file systems, two clocks. */
+/** The machine as this plugin reads it: files of the kernel, the space of file systems, and two clocks. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { readFile, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** Space of one file system, bytes and inodes. `available` is what is left for those who are not root. */
+/** Space of one file system, in bytes and inodes. `available` is the space that is left for users other than root. */
 export interface Space {
     readonly total: number;
     readonly free: number;
@@ -14,29 +14,29 @@ export interface Space {
     readonly inodesFree: number;
 }
 
-/** A port: tests read folders with copies of `/proc`, and turn the clocks. */
+/** A port: tests use folders with copies of `/proc`, and set the clocks. */
 export interface Machine {
-    /** What a file of the kernel says; null where it is not there, or may not be read. The kernel answers from memory, so this does not wait. */
+    /** Reads a file of the kernel; null where it does not exist or may not be read. Synchronous, since the kernel answers from memory. */
     read(path: string): string | null;
-    /** What a file on a disk says; null where it is not there. */
+    /** Reads a file on a disk; null where it does not exist. */
     load(path: string): Promise<string | null>;
-    /** Names in a folder; none where it is not there. */
+    /** Lists the names in a folder; none where it does not exist. */
     list(path: string): readonly string[];
-    /** Names of the folders in a folder. */
+    /** Lists the names of the folders in a folder. */
     folders(path: string): readonly string[];
-    /** The account that owns something; null where it is gone. */
+    /** The number of the account that owns a file; null where it does not exist. */
     owner(path: string): number | null;
-    /** May hang as long as the file system does. */
+    /** Asks a file system for its space. Does not answer as long as the file system hangs. */
     space(mount: string): Promise<Space>;
-    /** Milliseconds since 1970 by the clock on the wall, which may jump. */
+    /** Milliseconds since 1970, by a clock that may be set. */
     now(): number;
     /** Milliseconds by a clock that never jumps. */
     monotonic(): number;
-    /** @throws AbortError */
+    /** Waits. @throws AbortError */
     wait(milliseconds: number, signal: AbortSignal): Promise<void>;
 }
 
-/** This machine; `root` is where its `/proc` and `/sys` are looked for. */
+/** Creates the port to this machine; `root` is the folder that its `/proc` and `/sys` lie in. */
 export function createMachine(root = '/'): Machine {
     const at = (path: string): string => (root === '/' ? path : join(root, path));
     const orNull = <T>(work: () => T): T | null => {

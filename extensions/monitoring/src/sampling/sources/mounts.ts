@@ -1,14 +1,15 @@
-/** Mounted file systems, and the space on them. */
+/** Mounted file systems and their space. */
 import type { Machine, Space } from './machine.ts';
 import { linesOf } from './system.ts';
 
+/** A mounted file system. */
 export interface Mount {
     readonly mount: string;
     /** What is mounted: `/dev/vda1`, `tank/home`, `server:/export`. */
     readonly source: string;
     readonly type: string;
     readonly readOnly: boolean;
-    /** Number of the block device, `254:1`; of file systems without one, a number that no device has. */
+    /** Number of its block device, `254:1`; a file system without a device has a number that no device has. */
     readonly number: string;
 }
 
@@ -17,7 +18,9 @@ export interface Disk extends Mount {
     readonly space: Space | null;
 }
 
-export interface Chosen {
+/** Which mounts count. */
+export interface MountFilter {
+    /** Whether file systems of other machines count. */
     readonly remote: boolean;
     isExcluded(mount: string): boolean;
 }
@@ -42,14 +45,23 @@ const remoteTypes = new Set([
     'fuse.davfs',
     'fuse.ceph'
 ]);
-/** Full by nature, or without a device of their own although their source looks like one. */
-const fullTypes = new Set(['squashfs', 'erofs', 'iso9660', 'udf', 'cramfs', 'romfs', 'devtmpfs', 'autofs']);
-/** Without a source below `/dev`, and disks all the same. */
+/** Types that are always full, or have no device of their own although their source looks like one. */
+const ignoredTypes = new Set([
+    'squashfs',
+    'erofs',
+    'iso9660',
+    'udf',
+    'cramfs',
+    'romfs',
+    'devtmpfs',
+    'autofs'
+]);
+/** Types that are disks although their source does not lie below `/dev`. */
 const pooledTypes = new Set(['zfs', 'btrfs', 'bcachefs', 'virtiofs']);
 const answerMs = 2_000;
 
-/** What counts as a disk: each file system once, at its shortest path. The root counts even in a container, where it is an overlay. */
-export function readMounts(machine: Machine, chosen: Chosen): Mount[] {
+/** Lists disks: each file system once, at its shortest path. The root counts even in a container, where it is an overlay. */
+export function readMounts(machine: Machine, filter: MountFilter): Mount[] {
     const found = new Map<string, Mount>();
     for (const line of linesOf(machine.read('/proc/self/mountinfo'))) {
         const [before = '', after = ''] = line.split(' - ');
@@ -64,18 +76,18 @@ export function readMounts(machine: Machine, chosen: Chosen): Mount[] {
         };
         const known = found.get(keyOf(mount));
         if (
-            isDisk(mount, chosen.remote) &&
+            isDisk(mount, filter.remote) &&
             (known === undefined || mount.mount.length < known.mount.length)
         ) {
             found.set(keyOf(mount), mount);
         }
     }
     return [...found.values()]
-        .filter(({ mount }) => !chosen.isExcluded(mount))
+        .filter(({ mount }) => !filter.isExcluded(mount))
         .sort((a, b) => (a.mount < b.mount ? -1 : 1));
 }
 
-/** Subvolumes of one file system have a number each, and one space. */
+/** Subvolumes of a btrfs have a number each, but share their space. */
 function keyOf({ type, source, number }: Mount): string {
     return type === 'btrfs' ? `btrfs ${source}` : number;
 }
@@ -84,21 +96,23 @@ function isDisk({ mount, source, type }: Mount, remote: boolean): boolean {
     if (remoteTypes.has(type)) {
         return remote;
     }
-    if (fullTypes.has(type)) {
+    if (ignoredTypes.has(type)) {
         return false;
     }
     return source.startsWith('/dev/') || pooledTypes.has(type) || (mount === '/' && type !== 'rootfs');
 }
 
-/** Spaces, tabs and line ends are written in octal there. */
+/** The kernel writes spaces, tabs and line ends of a path in octal. */
 function unescape(text: string): string {
     return text.replace(/\\([0-7]{3})/g, (_all, octal: string) =>
         String.fromCharCode(Number.parseInt(octal, 8))
     );
 }
 
-/** Asks file systems for their space; one that hangs is asked again only after it has answered, or it would take a thread of the process each time. */
-export class Spaces {
+/**
+ * Asks file systems for their space. One that hangs is asked again only after it has answered: each question occupies a thread of the process.
+ */
+export class SpaceProbe {
     readonly #machine: Machine;
     readonly #asked = new Map<string, Promise<Space | null>>();
 
@@ -106,6 +120,7 @@ export class Spaces {
         this.#machine = machine;
     }
 
+    /** Adds the space to each mount; null where the file system does not answer in time. */
     async measure(mounts: readonly Mount[]): Promise<Disk[]> {
         return Promise.all(mounts.map(async (mount) => ({ ...mount, space: await this.#ask(mount.mount) })));
     }

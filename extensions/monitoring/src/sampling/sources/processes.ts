@@ -1,14 +1,15 @@
-/** Processes: what each is called, holds and uses. Command lines can hold secrets and are read apart, only for those who may see them. */
+/** Processes and what they use. Command lines can contain secrets, so they are read apart, only for callers that may see them. */
 import type { Machine } from './machine.ts';
 import { linesOf, readCpu, readMemory, ticksPerSecond } from './system.ts';
 
+/** A process as answers have it, without its command line. */
 export interface ProcessView {
     readonly pid: number;
     readonly parent: number;
     readonly name: string;
     readonly state: string;
     readonly user: string | null;
-    /** Percent of one processor since the list before; null when there was none, or the process is newer. */
+    /** Percent of one processor since the list before; null without one, and for a process that is newer. */
     readonly cpu: number | null;
     /** Bytes. */
     readonly memory: number;
@@ -17,7 +18,7 @@ export interface ProcessView {
     readonly startedAt: string | null;
 }
 
-interface Counted {
+interface ProcessStat {
     readonly pid: number;
     readonly parent: number;
     readonly name: string;
@@ -28,72 +29,67 @@ interface Counted {
     readonly pages: number;
 }
 
-/** A list of this age or older is no longer what "now" is measured from. */
+/** Processor time is not measured from a list of this age or older. */
 const baselineMs = 120_000;
-/** Two lists closer together would measure single ticks. */
+/** Nor from a younger list than this: the difference would be a few single ticks. */
 const closestMs = 250;
-/** Files read before others get their turn. */
+/** Number of files that are read before other work gets its turn. */
 const batch = 200;
 const commandBytes = 4_096;
 
-export class Processes {
+/** Lists processes, and remembers their processor time for the next list. */
+export class ProcessList {
     readonly #machine: Machine;
     #pageBytes: number | null = null;
-    /** Processor time by process at the last two lists, newest first. */
+    /** Processor time by process in the last two lists, newest first. */
     #baselines: { readonly at: number; readonly ticks: ReadonlyMap<string, number> }[] = [];
 
     constructor(machine: Machine) {
         this.#machine = machine;
     }
 
-    /** All processes, unsorted. */
+    /** Lists all processes, unsorted. */
     async list(): Promise<ProcessView[]> {
-        const counted = await this.#count();
+        const all = await this.#readAll();
         const at = this.#machine.monotonic();
-        const base =
-            this.#baselines.find((each) => at - each.at >= closestMs && at - each.at < baselineMs) ?? null;
-        const total = readMemory(this.#machine)?.total ?? null;
-        const bootedAt = readCpu(this.#machine)?.bootedAt ?? null;
-        const users = this.#users();
-        const pageBytes = this.#pageSize();
-        const views = counted.map(
-            ({ pid, parent, name, state, ticks, threads, started, pages }): ProcessView => {
-                const before = base?.ticks.get(`${pid} ${started}`);
-                const uid = this.#machine.owner(`/proc/${pid}`);
-                const memory = pages * pageBytes;
-                return {
-                    pid,
-                    parent,
-                    name,
-                    state,
-                    threads,
-                    memory,
-                    user: uid === null ? null : (users.get(uid) ?? String(uid)),
-                    cpu:
-                        base === null || before === undefined || ticks < before
-                            ? null
-                            : ((ticks - before) / ticksPerSecond / ((at - base.at) / 1000)) * 100,
-                    memoryPercent: total === null || total === 0 ? null : (memory / total) * 100,
-                    startedAt:
-                        bootedAt === null || bootedAt === 0
-                            ? null
-                            : new Date((bootedAt + started / ticksPerSecond) * 1000).toISOString()
-                };
-            }
-        );
-        if (this.#baselines.length === 0 || at - (this.#baselines[0]?.at ?? 0) >= closestMs) {
-            this.#baselines = [
-                {
-                    at,
-                    ticks: new Map(counted.map(({ pid, started, ticks }) => [`${pid} ${started}`, ticks]))
-                },
-                ...this.#baselines.slice(0, 1)
-            ];
+        const base = this.#baselines.find((each) => at - each.at >= closestMs && at - each.at < baselineMs);
+        const total = readMemory(this.#machine)?.total ?? 0;
+        const bootedAt = readCpu(this.#machine)?.bootedAt ?? 0;
+        const users = this.#readUsers();
+        const pageBytes = this.#readPageSize();
+        const views = all.map((stat): ProcessView => {
+            const { pid, parent, name, state, threads } = stat;
+            const before = base?.ticks.get(keyOf(stat));
+            const uid = this.#machine.owner(`/proc/${pid}`);
+            const memory = stat.pages * pageBytes;
+            return {
+                pid,
+                parent,
+                name,
+                state,
+                threads,
+                memory,
+                user: uid === null ? null : (users.get(uid) ?? String(uid)),
+                cpu:
+                    base === undefined || before === undefined || stat.ticks < before
+                        ? null
+                        : ((stat.ticks - before) / ticksPerSecond / ((at - base.at) / 1000)) * 100,
+                memoryPercent: total === 0 ? null : (memory / total) * 100,
+                startedAt:
+                    bootedAt === 0
+                        ? null
+                        : new Date((bootedAt + stat.started / ticksPerSecond) * 1000).toISOString()
+            };
+        });
+        const [newest] = this.#baselines;
+        if (newest === undefined || at - newest.at >= closestMs) {
+            const ticks = new Map(all.map((stat) => [keyOf(stat), stat.ticks]));
+            this.#baselines = [{ at, ticks }, ...this.#baselines.slice(0, 1)];
         }
         return views;
     }
 
-    /** The command line; null for kernel threads and what has ended. */
+    /** Reads a command line; null for kernel threads, and for processes that have ended. */
     async command(pid: number): Promise<string | null> {
         const text = await this.#machine.load(`/proc/${pid}/cmdline`);
         return text === null || text === ''
@@ -101,11 +97,11 @@ export class Processes {
             : text.slice(0, commandBytes).replace(/\0+$/, '').replaceAll('\0', ' ');
     }
 
-    async #count(): Promise<Counted[]> {
+    async #readAll(): Promise<ProcessStat[]> {
         const pids = this.#machine.list('/proc').filter((name) => /^\d+$/.test(name));
-        const counted: Counted[] = [];
+        const counted: ProcessStat[] = [];
         for (const [index, pid] of pids.entries()) {
-            const one = parse(this.#machine.read(`/proc/${pid}/stat`));
+            const one = parseStat(this.#machine.read(`/proc/${pid}/stat`));
             if (one !== null) {
                 counted.push(one);
             }
@@ -118,7 +114,7 @@ export class Processes {
         return counted;
     }
 
-    #users(): Map<number, string> {
+    #readUsers(): Map<number, string> {
         return new Map(
             linesOf(this.#machine.read('/etc/passwd')).map((line) => {
                 const [name = '', , uid] = line.split(':');
@@ -127,7 +123,7 @@ export class Processes {
         );
     }
 
-    #pageSize(): number {
+    #readPageSize(): number {
         return (this.#pageBytes ??=
             Number(
                 /^KernelPageSize:\s+(\d+) kB$/m.exec(this.#machine.read('/proc/self/smaps') ?? '')?.[1] ?? 4
@@ -135,8 +131,13 @@ export class Processes {
     }
 }
 
-/** The name stands in parentheses and may hold any of its own, so the last one ends it. */
-function parse(text: string | null): Counted | null {
+/** Tells a process from a later one with the same number. */
+function keyOf({ pid, started }: ProcessStat): string {
+    return `${pid} ${started}`;
+}
+
+/** Reads `/proc/<pid>/stat`. The name stands in parentheses and may contain parentheses, so the last one ends it. */
+function parseStat(text: string | null): ProcessStat | null {
     if (text === null) {
         return null;
     }

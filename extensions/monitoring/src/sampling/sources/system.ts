@@ -1,7 +1,7 @@
 /** Processors, load, memory and uptime, as the kernel counts them. */
 import type { Machine } from './machine.ts';
 
-/** Time of a processor by what it did, in ticks of the kernel. `user` has the guests in it already. */
+/** Time of a processor by what it did, in ticks of the kernel. `user` includes the time of guests. */
 export interface CpuTimes {
     readonly user: number;
     readonly nice: number;
@@ -13,26 +13,29 @@ export interface CpuTimes {
     readonly steal: number;
 }
 
+/** The processors. */
 export interface Cpu {
     readonly all: CpuTimes;
+    /** By number. */
     readonly cores: ReadonlyMap<string, CpuTimes>;
-    /** Processes that run or wait for a processor now. */
+    /** Number of processes that run or wait for a processor now. */
     readonly running: number;
-    /** Processes that wait for a disk now. */
+    /** Number of processes that wait for a disk now. */
     readonly blocked: number;
     /** When the machine booted, seconds since 1970. */
     readonly bootedAt: number;
 }
 
+/** Averages of the load. */
 export interface Load {
     readonly one: number;
     readonly five: number;
     readonly fifteen: number;
-    /** Tasks there are. */
+    /** Number of tasks. */
     readonly tasks: number;
 }
 
-/** Bytes. */
+/** Memory and swap, in bytes. */
 export interface Memory {
     readonly total: number;
     readonly available: number;
@@ -46,8 +49,7 @@ export interface Memory {
 /** Ticks a second: `USER_HZ`, which is 100 wherever Linux runs. */
 export const ticksPerSecond = 100;
 
-const modes = ['user', 'nice', 'system', 'idle', 'iowait', 'irq', 'softirq', 'steal'] as const;
-
+/** Reads the processor times; null where the kernel does not say. */
 export function readCpu(machine: Machine): Cpu | null {
     const cores = new Map<string, CpuTimes>();
     let all: CpuTimes | null = null;
@@ -55,9 +57,9 @@ export function readCpu(machine: Machine): Cpu | null {
     for (const line of linesOf(machine.read('/proc/stat'))) {
         const [name = '', ...fields] = line.split(/\s+/);
         if (name === 'cpu') {
-            all = times(fields);
+            all = toTimes(fields);
         } else if (/^cpu\d+$/.test(name)) {
-            cores.set(name.slice(3), times(fields));
+            cores.set(name.slice(3), toTimes(fields));
         } else {
             single.set(name, Number(fields[0]));
         }
@@ -73,13 +75,14 @@ export function readCpu(machine: Machine): Cpu | null {
           };
 }
 
-/** Kernels of long ago have fewer columns. */
-function times(fields: readonly string[]): CpuTimes {
-    return Object.fromEntries(
-        modes.map((mode, index) => [mode, Number(fields[index] ?? 0)])
-    ) as unknown as CpuTimes;
+/** Old kernels have fewer columns, which count as 0. */
+function toTimes(fields: readonly string[]): CpuTimes {
+    const [user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0] =
+        fields.map(Number);
+    return { user, nice, system, idle, iowait, irq, softirq, steal };
 }
 
+/** Reads the load; null where the kernel does not say. */
 export function readLoad(machine: Machine): Load | null {
     const match = /^(\S+) (\S+) (\S+) \d+\/(\d+)/.exec(machine.read('/proc/loadavg') ?? '');
     return match === null
@@ -92,6 +95,7 @@ export function readLoad(machine: Machine): Load | null {
           };
 }
 
+/** Reads memory and swap; null where the kernel does not say. */
 export function readMemory(machine: Machine): Memory | null {
     const kib = new Map(
         linesOf(machine.read('/proc/meminfo')).map((line) => {
@@ -99,24 +103,36 @@ export function readMemory(machine: Machine): Memory | null {
             return [name, Number.parseInt(value, 10) * 1024] as const;
         })
     );
-    const of = (name: string): number => kib.get(name) ?? 0;
+    const field = (name: string): number => kib.get(name) ?? 0;
     const total = kib.get('MemTotal');
     if (total === undefined) {
         return null;
     }
-    const [free, buffers, cached] = [of('MemFree'), of('Buffers'), of('Cached') + of('SReclaimable')];
-    // Kernels before 3.14 do not estimate what is available.
+    const [free, buffers, cached] = [
+        field('MemFree'),
+        field('Buffers'),
+        field('Cached') + field('SReclaimable')
+    ];
+    // Kernels before 3.14 do not estimate the available memory.
     const available = kib.get('MemAvailable') ?? Math.min(total, free + buffers + cached);
-    return { total, available, free, cached, buffers, swapTotal: of('SwapTotal'), swapFree: of('SwapFree') };
+    return {
+        total,
+        available,
+        free,
+        cached,
+        buffers,
+        swapTotal: field('SwapTotal'),
+        swapFree: field('SwapFree')
+    };
 }
 
-/** Seconds since the boot. */
+/** Reads the seconds since the boot; null where the kernel does not say. */
 export function readUptime(machine: Machine): number | null {
     const text = machine.read('/proc/uptime');
     return text === null ? null : Number.parseFloat(text);
 }
 
-/** Lines of a file that may be absent, without the empty one at the end. */
+/** Splits a file that may be absent into its lines, without empty ones. */
 export function linesOf(text: string | null): string[] {
     return (text ?? '').split('\n').filter((line) => line !== '');
 }

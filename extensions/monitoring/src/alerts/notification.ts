@@ -1,0 +1,39 @@
+/** What people are told about an alert. */
+import type { Notification } from '@portico/sdk';
+
+import type { AlertRow } from '../entities.ts';
+import { nameSeries } from '../metrics.ts';
+
+/** Describes an alert as it is now: that it fires, or that it is over. */
+export function describeAlert(alert: AlertRow): Notification {
+    const { name, instance, severity, operator, threshold, endedAt, firedAt } = alert;
+    const series = toOneLine(nameSeries(alert.metric, instance));
+    const title = toOneLine(instance === '' ? name : `${name}: ${instance}`);
+    if (endedAt === null || endedAt === undefined) {
+        return {
+            event: 'alert-fired',
+            severity: severity === 'critical' ? 'error' : severity === 'warning' ? 'warning' : 'info',
+            title,
+            text: `${series} is ${round(alert.value)} (${operator} ${threshold}) since ${new Date(firedAt).toISOString()}`
+        };
+    }
+    const minutes = Math.round((endedAt - firedAt) / 60_000);
+    return {
+        event: 'alert-ended',
+        severity: 'info',
+        title: `Over: ${title}`,
+        text:
+            alert.endedBy === 'gone'
+                ? `${series} has not been measured for an hour`
+                : `${series} is ${round(alert.last)}, after ${minutes} min`
+    };
+}
+
+/** A mount point may contain any character, but a title is one line. */
+function toOneLine(text: string): string {
+    return text.replace(/\p{Cc}+/gu, ' ');
+}
+
+function round(value: number): string {
+    return String(Math.round(value * 100) / 100);
+}

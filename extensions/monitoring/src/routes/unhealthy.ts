@@ -1,0 +1,19 @@
+/** The route of everything that is not as it should be. */
+import { collectFindings, unhealthySchema } from '../findings/unhealthy.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
+
+/** Declares `/unhealthy`. */
+export function registerUnhealthyRoutes(ctx: Ctx, { monitor }: Services): void {
+    ctx.route({
+        method: 'GET',
+        path: '/unhealthy',
+        id: 'unhealthy',
+        access: 'read',
+        summary: 'What is not as it should be',
+        returns: unhealthySchema,
+        description:
+            'Alerts that fire, disks that are nearly full, gaps of the monitoring itself, and plugins and the proxy engine as far as you may see them.',
+        handler: ({ actor, signal }) => collectFindings(ctx, monitor, actor, signal)
+    });
+}

@@ -1,0 +1,17 @@
+/** The services of one generation of the plugin. */
+import { Monitor } from './monitor.ts';
+import type { Machine } from './sampling/sources/machine.ts';
+import { ProcessList } from './sampling/sources/processes.ts';
+import type { Ctx } from './settings.ts';
+
+/** Everything that routes and health checks work with. */
+export interface Services {
+    readonly machine: Machine;
+    readonly monitor: Monitor;
+    readonly processes: ProcessList;
+}
+
+/** Creates the services; {@link Monitor.start} begins their work. */
+export function createServices(ctx: Ctx, machine: Machine): Services {
+    return { machine, monitor: new Monitor(ctx, machine), processes: new ProcessList(machine) };
+}
