@@ -207,8 +207,8 @@ export default typescript.config(
             'core/src/platform/outbound/*.ts',
             'core/src/engine/caddy/admin.ts',
             'core/src/engine/caddy/listeners.ts',
-            'core/src/features/hosts/probe.ts',
-            'core/src/features/certificates/served.ts',
+            'core/src/features/hosts/checks/probe.ts',
+            'core/src/features/certificates/placement/served.ts',
             'core/src/features/dns-providers/rfc2136/dns-client.ts'
         ],
         rules: { 'no-restricted-imports': ['error', CHILDREN] }

@@ -9,7 +9,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { seal } from '../../core/src/features/import-export/vault.ts';
+import { seal } from '../../core/src/features/import-export/document/vault.ts';
 import { startPanel } from '../support/panel.ts';
 
 const [hostCount = 10_000, certificateCount = 1_000] = process.argv.slice(2).map(Number);

@@ -14,11 +14,11 @@ import { EngineCertificates } from '../../core/src/features/certificates/engine-
 import { certificateEntities, certificateMigrations } from '../../core/src/features/certificates/entities.ts';
 import { Certificates } from '../../core/src/features/certificates/service.ts';
 import { DatabaseCertificateStore } from '../../core/src/features/certificates/store.ts';
-import { createChecklist } from '../../core/src/features/hosts/checklist.ts';
+import { createChecklist } from '../../core/src/features/hosts/checks/checklist.ts';
 import { hostEntities, hostMigrations } from '../../core/src/features/hosts/entities.ts';
 import { HostList } from '../../core/src/features/hosts/list.ts';
-import { createReadable } from '../../core/src/features/hosts/paths.ts';
-import { covers } from '../../core/src/features/hosts/safety.ts';
+import { createReadable } from '../../core/src/features/hosts/rules/paths.ts';
+import { covers } from '../../core/src/features/hosts/rules/safety.ts';
 import { type HostHooks, Hosts } from '../../core/src/features/hosts/service.ts';
 import { DatabaseHostStore } from '../../core/src/features/hosts/store.ts';
 import { createFaultyEngine, type FaultyEngine } from './faulty-engine.ts';

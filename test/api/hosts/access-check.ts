@@ -4,7 +4,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
 
-import { contains } from '../../../core/src/features/hosts/admission.ts';
+import { contains } from '../../../core/src/features/hosts/checks/access-check.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';
 import { until } from '../../support/real-engine.ts';
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import type { CheckItem } from '../../../core/src/features/hosts/checklist.ts';
+import type { CheckItem } from '../../../core/src/features/hosts/checks/checklist.ts';
 import type { Answer } from '../../support/client.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';
 import { startUpstream, type TestUpstream } from '../../support/upstream.ts';

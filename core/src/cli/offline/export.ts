@@ -6,7 +6,7 @@ import { createCertificateSection } from '../../features/certificates/export/exp
 import { DatabaseCertificateStore } from '../../features/certificates/store.ts';
 import { createDnsProviderSection } from '../../features/dns-providers/export-section.ts';
 import { DnsProviderStore } from '../../features/dns-providers/store.ts';
-import { createHostSection } from '../../features/hosts/export-section.ts';
+import { createHostSection } from '../../features/hosts/export/export-section.ts';
 import { DatabaseHostStore } from '../../features/hosts/store.ts';
 import { KeptPlugins } from '../../features/import-export/plugins/kept.ts';
 import type { PluginCatalogue } from '../../features/import-export/ports.ts';

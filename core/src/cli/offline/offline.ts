@@ -7,7 +7,7 @@ import Sqlite from 'better-sqlite3';
 import { openStorage } from '../../composition/storage.ts';
 import { Audit } from '../../features/audit/audit.ts';
 import { type Auth, createAuth } from '../../features/auth/auth.ts';
-import type { ExportDocument } from '../../features/import-export/document.ts';
+import type { ExportDocument } from '../../features/import-export/document/document.ts';
 import type { ExportRequest } from '../../features/import-export/service.ts';
 import { createSettings } from '../../features/settings/settings.ts';
 import { Accounts } from '../../features/users/accounts/accounts.ts';

@@ -8,7 +8,7 @@ import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { Draft } from '../../engine/change.ts';
-import { readCertificates } from './pem.ts';
+import { readCertificates } from './input/pem.ts';
 import type { CertificateView } from './schema.ts';
 
 /** No certificate of the panel's own ever gets a number as high. */

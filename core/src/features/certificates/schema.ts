@@ -2,7 +2,7 @@
 import { joi, type Value } from '@portico/sdk';
 
 import type { Problem } from './acme/problem.ts';
-import { uploadBounds } from './pem.ts';
+import { uploadBounds } from './input/pem.ts';
 
 const name = () =>
     joi.string().max(100).description('For people; the first name of the certificate unless it is given');

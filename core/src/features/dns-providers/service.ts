@@ -9,15 +9,15 @@ import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
-import type { Seen } from './authority.ts';
+import type { Seen } from './challenges/name-servers.ts';
+import { type ChallengeWriter, recordName, WriterFailure } from './challenges/solver.ts';
+import { Writers, type WritersOptions } from './challenges/writers.ts';
 import type { DnsProviderRow } from './entities.ts';
 import { Lego, type LegoOptions } from './lego/command.ts';
 import type { ProviderCreate, ProviderTestResult, ProviderUpdate, ProviderView } from './schema.ts';
-import { type ChallengeWriter, recordName, WriterFailure } from './solver.ts';
 import type { Credentials } from './store.ts';
 import { legoTool, type ProviderType, rfc2136Type } from './types.ts';
 import { checkCredentials, isDomain } from './validation.ts';
-import { Writers, type WritersOptions } from './writers.ts';
 
 export interface DnsProvidersOptions extends Pick<
     WritersOptions,

@@ -1,6 +1,6 @@
 /** What a provider's fields must be: its type's own, each with a value that the writer can use. */
 import type { Invalid } from '../../platform/errors.ts';
-import { readServer } from './authority.ts';
+import { readServer } from './challenges/name-servers.ts';
 import { DnsFormatError, encodeName } from './rfc2136/dns-message.ts';
 import type { Credentials } from './store.ts';
 import { type ProviderType, rfc2136Type } from './types.ts';

@@ -16,14 +16,14 @@ import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { fail, invalid } from '../../platform/errors.ts';
 import { waitsForReload } from '../../platform/pending.ts';
-import { admission } from './admission.ts';
-import { build, type Built } from './build.ts';
-import type { CheckItem, Checklist } from './checklist.ts';
+import { admission } from './checks/access-check.ts';
+import type { CheckItem, Checklist } from './checks/checklist.ts';
+import { build, type Built } from './input/build.ts';
+import { Faults } from './input/normalise.ts';
 import type { HostList, HostPage } from './list.ts';
-import { Faults } from './normalise.ts';
-import type { Readable } from './paths.ts';
-import { checkNames, checkVersion, mayChange, refuse } from './refusals.ts';
-import { checkSite, type SafetyContext } from './safety.ts';
+import type { Readable } from './rules/paths.ts';
+import { checkNames, checkVersion, mayChange, refuse } from './rules/refusals.ts';
+import { checkSite, type SafetyContext } from './rules/safety.ts';
 import {
     type AccessCheck,
     type AccessVerdict,

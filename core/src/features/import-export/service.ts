@@ -19,13 +19,13 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail, type Invalid, invalid } from '../../platform/errors.ts';
 import { type Foreign, foreignSource } from './caddy/foreign.ts';
-import { type ExportDocument, format, formatVersion, readDocument } from './document.ts';
+import { type ExportDocument, format, formatVersion, readDocument } from './document/document.ts';
+import { open, seal, type SecretMap, Unsealed } from './document/vault.ts';
 import { bounded, type ImportResult, type SectionResult, sectionResult, summary } from './plan.ts';
 import type { Given } from './plugins/contributions.ts';
 import type { Restorer } from './plugins/restorer.ts';
 import { dataPath } from './plugins/section.ts';
 import type { Recorder, Tasks, TaskView } from './ports.ts';
-import { open, seal, type SecretMap, Unsealed } from './vault.ts';
 
 export interface ImportExportOptions {
     /** In the order in which they are planned and written. */

@@ -14,8 +14,8 @@ import {
     newCertificateKey,
     signingRequest
 } from '../../../../core/src/features/certificates/acme/request.ts';
-import { readDomains } from '../../../../core/src/features/certificates/domains.ts';
 import { EngineCertificates } from '../../../../core/src/features/certificates/engine-certificates.ts';
+import { readDomains } from '../../../../core/src/features/certificates/input/domains.ts';
 import { challengeValue, newAccountKey, thumbprintOf } from '../../../../core/src/platform/acme-key.ts';
 
 export const lab = Lab.script();

@@ -13,8 +13,8 @@ import type Joi from 'joi';
 
 import type { Draft, Engine } from '../../../../core/src/engine/change.ts';
 import { Renewals } from '../../../../core/src/features/certificates/acme/renewals.ts';
-import { parseUpload } from '../../../../core/src/features/certificates/pem.ts';
-import { Placement } from '../../../../core/src/features/certificates/placement.ts';
+import { parseUpload } from '../../../../core/src/features/certificates/input/pem.ts';
+import { Placement } from '../../../../core/src/features/certificates/placement/placement.ts';
 import { type CertificateView, certificateView } from '../../../../core/src/features/certificates/schema.ts';
 import { DatabaseCertificateStore } from '../../../../core/src/features/certificates/store.ts';
 import { adminMay, createHostKit, type HostKit, operatorMay } from '../../../support/hosts.ts';

@@ -12,7 +12,7 @@ import {
     seal,
     type Sealed,
     type SecretMap
-} from '../../../../core/src/features/import-export/vault.ts';
+} from '../../../../core/src/features/import-export/document/vault.ts';
 import { type Bind, noBind, startBind } from '../../../support/bind.ts';
 import type { Answer } from '../../../support/client.ts';
 import { startPanel, type TestPanel } from '../../../support/panel.ts';

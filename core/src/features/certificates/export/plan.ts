@@ -6,7 +6,7 @@ import { fail } from '../../../platform/errors.ts';
 import type { AccountNames } from '../acme/accounts.ts';
 import { renewalTime } from '../acme/pace.ts';
 import type { CertificateRow } from '../entities.ts';
-import { stored } from '../placement.ts';
+import { stored } from '../placement/placement.ts';
 import type { DatabaseCertificateStore, Notes } from '../store.ts';
 import type { Read, Written } from './reading.ts';
 

@@ -7,9 +7,9 @@ import type Joi from 'joi';
 import type { Reading } from '../../../engine/section.ts';
 import type { Invalid } from '../../../platform/errors.ts';
 import type { ExternalAccount } from '../acme/jws.ts';
-import { readDomains } from '../domains.ts';
 import type { CertificateRow } from '../entities.ts';
-import { type ParsedCertificate, parseUpload, uploadBounds } from '../pem.ts';
+import { readDomains } from '../input/domains.ts';
+import { type ParsedCertificate, parseUpload, uploadBounds } from '../input/pem.ts';
 
 const shape = joi.object({
     id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required(),

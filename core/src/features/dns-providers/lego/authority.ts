@@ -6,7 +6,7 @@ import { createPublicKey, type KeyObject, randomBytes, verify } from 'node:crypt
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import type { Challenge } from '../solver.ts';
+import type { Challenge } from '../challenges/solver.ts';
 
 /** What a {@link LegoAuthority} works with. */
 export interface LegoAuthorityOptions {

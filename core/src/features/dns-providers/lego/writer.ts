@@ -2,7 +2,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { type Challenge, type ChallengeWriter, type Work, WriterFailure } from '../solver.ts';
+import { type Challenge, type ChallengeWriter, type Work, WriterFailure } from '../challenges/solver.ts';
 import { LegoAuthority } from './authority.ts';
 import type { Lego, LegoProcess } from './command.ts';
 

@@ -1,7 +1,7 @@
 /** Dynamic updates of a zone (RFC 2136), signed (RFC 8945). Records are added and removed by value: others at the same name stay. */
 import type { Clock } from '../../../platform/clock.ts';
-import { firstOf, follow, serversOf, zoneOf } from '../authority.ts';
-import { type Challenge, type ChallengeWriter, recordName, WriterFailure } from '../solver.ts';
+import { firstOf, follow, serversOf, zoneOf } from '../challenges/name-servers.ts';
+import { type Challenge, type ChallengeWriter, recordName, WriterFailure } from '../challenges/solver.ts';
 import { DnsFailure, exchange, type NameServer, newId, rcodes, serverName } from './dns-client.ts';
 import { classes, DnsFormatError, encodeText, encodeUpdate, recordTypes } from './dns-message.ts';
 import { signMessage, type TsigAlgorithm, TsigError, type TsigKey, verifyReply } from './tsig.ts';

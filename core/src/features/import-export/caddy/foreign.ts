@@ -2,8 +2,8 @@
 import { isFailure } from '@portico/sdk';
 
 import { fail, invalid } from '../../../platform/errors.ts';
-import { type ExportDocument, format, formatVersion } from '../document.ts';
-import type { SecretMap } from '../vault.ts';
+import { type ExportDocument, format, formatVersion } from '../document/document.ts';
+import type { SecretMap } from '../document/vault.ts';
 import { hostsOfCaddy } from './caddy.ts';
 
 /** The engine's adapter. */

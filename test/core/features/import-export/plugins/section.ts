@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { seal } from '../../../../../core/src/features/import-export/vault.ts';
+import { seal } from '../../../../../core/src/features/import-export/document/vault.ts';
 import type { Answer } from '../../../../support/client.ts';
 import {
     journalCapabilities,

@@ -1,18 +1,18 @@
 /** Makes the writer of a provider, and sees to what an earlier one had to leave behind. */
 import { getServers } from 'node:dns';
 
-import { type Clock, systemClock } from '../../platform/clock.ts';
-import { fail } from '../../platform/errors.ts';
-import { readServer, type Seen } from './authority.ts';
-import type { DnsProviderRow } from './entities.ts';
-import type { Lego } from './lego/command.ts';
-import { LegoWriter } from './lego/writer.ts';
-import { type NameServer, serverName } from './rfc2136/dns-client.ts';
-import { createRfc2136Writer, type Place, ZoneUpdater } from './rfc2136/rfc2136.ts';
-import type { TsigAlgorithm } from './rfc2136/tsig.ts';
+import { type Clock, systemClock } from '../../../platform/clock.ts';
+import { fail } from '../../../platform/errors.ts';
+import type { DnsProviderRow } from '../entities.ts';
+import type { Lego } from '../lego/command.ts';
+import { LegoWriter } from '../lego/writer.ts';
+import { type NameServer, serverName } from '../rfc2136/dns-client.ts';
+import { createRfc2136Writer, type Place, ZoneUpdater } from '../rfc2136/rfc2136.ts';
+import type { TsigAlgorithm } from '../rfc2136/tsig.ts';
+import type { DnsProviderStore } from '../store.ts';
+import { legoTool, rfc2136Type } from '../types.ts';
+import { readServer, type Seen } from './name-servers.ts';
 import { type Challenge, type ChallengeWriter, recordName, WriterFailure } from './solver.ts';
-import type { DnsProviderStore } from './store.ts';
-import { legoTool, rfc2136Type } from './types.ts';
 import { untilVisible } from './visibility.ts';
 
 export interface WritersOptions {

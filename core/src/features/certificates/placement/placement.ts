@@ -1,18 +1,18 @@
 /** Puts certificates where they belong: into the database and before the engine, together or not at all. */
 import { type Reply, reply } from '@portico/sdk';
 
-import type { Author, CertificatePem, Draft, Engine } from '../../engine/change.ts';
-import type { SiteCertificate } from '../../engine/site.ts';
-import type { Call } from '../../platform/call.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Database, Transaction } from '../../platform/database/database.ts';
-import { fail, invalid } from '../../platform/errors.ts';
-import type { CertificateRow } from './entities.ts';
-import type { ParsedCertificate } from './pem.ts';
-import type { CertificateView } from './schema.ts';
+import type { Author, CertificatePem, Draft, Engine } from '../../../engine/change.ts';
+import type { SiteCertificate } from '../../../engine/site.ts';
+import type { Call } from '../../../platform/call.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import type { Database, Transaction } from '../../../platform/database/database.ts';
+import { fail, invalid } from '../../../platform/errors.ts';
+import type { CertificateRow } from '../entities.ts';
+import type { ParsedCertificate } from '../input/pem.ts';
+import type { CertificateView } from '../schema.ts';
+import { type DatabaseCertificateStore, siteCertificate } from '../store.ts';
+import { usersOf, viewOf } from '../view.ts';
 import { proveServed } from './served.ts';
-import { type DatabaseCertificateStore, siteCertificate } from './store.ts';
-import { usersOf, viewOf } from './view.ts';
 
 export interface PlacementOptions {
     readonly engine: Engine;

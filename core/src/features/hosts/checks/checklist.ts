@@ -5,11 +5,11 @@
 import { Resolver } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
 
-import type { Engine } from '../../engine/change.ts';
-import type { Site } from '../../engine/site.ts';
-import type { Readable } from './paths.ts';
+import type { Engine } from '../../../engine/change.ts';
+import type { Site } from '../../../engine/site.ts';
+import type { Readable } from '../rules/paths.ts';
+import { dialled } from '../rules/safety.ts';
 import { answerOf, connects, type Handshake, handshake, sameAnswer } from './probe.ts';
-import { dialled } from './safety.ts';
 
 /** One point of the checklist. */
 export interface CheckItem {

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 
-import type { Invalid } from '../../platform/errors.ts';
+import type { Invalid } from '../../../platform/errors.ts';
 
 const mostDomains = 100;
 

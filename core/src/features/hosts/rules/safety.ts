@@ -5,10 +5,10 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
 
-import type { EngineSettings, Site, SiteCertificate } from '../../engine/site.ts';
-import type { Invalid } from '../../platform/errors.ts';
+import type { EngineSettings, Site, SiteCertificate } from '../../../engine/site.ts';
+import type { Invalid } from '../../../platform/errors.ts';
+import { type Address, canonicalIPv6, fastcgiAddress, Faults, upstreamAddress } from '../input/normalise.ts';
 import { addressesInHostsFile } from './hosts-file.ts';
-import { type Address, canonicalIPv6, fastcgiAddress, Faults, upstreamAddress } from './normalise.ts';
 import { fileFault, folderFault, type ForbiddenPlaces, resolvePath } from './paths.ts';
 
 /** What a site is held against. */

@@ -3,19 +3,19 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type Joi from 'joi';
 
-import type { Engine, HostRow } from '../../engine/change.ts';
-import type { Entry, Ground, Incoming, Reading, Secrets, Section } from '../../engine/section.ts';
-import type { Site, SiteCertificate } from '../../engine/site.ts';
-import type { Call } from '../../platform/call.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { fail, type Invalid, invalid } from '../../platform/errors.ts';
-import { build } from './build.ts';
-import { Faults } from './normalise.ts';
-import type { Readable } from './paths.ts';
-import { checkSite, type SafetyContext, unsafeParts } from './safety.ts';
-import { type HostChange, hostUpdate } from './schema.ts';
-import type { HostHooks } from './service.ts';
-import { storedView, viewOf } from './view.ts';
+import type { Engine, HostRow } from '../../../engine/change.ts';
+import type { Entry, Ground, Incoming, Reading, Secrets, Section } from '../../../engine/section.ts';
+import type { Site, SiteCertificate } from '../../../engine/site.ts';
+import type { Call } from '../../../platform/call.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { fail, type Invalid, invalid } from '../../../platform/errors.ts';
+import { build } from '../input/build.ts';
+import { Faults } from '../input/normalise.ts';
+import type { Readable } from '../rules/paths.ts';
+import { checkSite, type SafetyContext, unsafeParts } from '../rules/safety.ts';
+import { type HostChange, hostUpdate } from '../schema.ts';
+import type { HostHooks } from '../service.ts';
+import { storedView, viewOf } from '../view.ts';
 
 export interface HostSectionOptions {
     readonly engine: Engine;

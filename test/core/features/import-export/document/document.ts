@@ -1,10 +1,10 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { hostsOfCaddy } from '../../../../core/src/features/import-export/caddy/caddy.ts';
-import { digestOf } from '../../../../core/src/features/import-export/digest.ts';
-import { readDocument } from '../../../../core/src/features/import-export/document.ts';
-import { open, seal, Unsealed } from '../../../../core/src/features/import-export/vault.ts';
+import { hostsOfCaddy } from '../../../../../core/src/features/import-export/caddy/caddy.ts';
+import { digestOf } from '../../../../../core/src/features/import-export/document/digest.ts';
+import { readDocument } from '../../../../../core/src/features/import-export/document/document.ts';
+import { open, seal, Unsealed } from '../../../../../core/src/features/import-export/document/vault.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

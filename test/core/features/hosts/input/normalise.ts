@@ -9,7 +9,7 @@ import {
     siteName,
     upstreamAddress,
     webUrl
-} from '../../../../core/src/features/hosts/normalise.ts';
+} from '../../../../../core/src/features/hosts/input/normalise.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

@@ -11,7 +11,7 @@ import {
     fileFault,
     folderFault,
     resolvePath
-} from '../../../../core/src/features/hosts/paths.ts';
+} from '../../../../../core/src/features/hosts/rules/paths.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -2,7 +2,7 @@
 import { joi, type Value } from '@portico/sdk';
 import type Joi from 'joi';
 
-import { fail, invalid } from '../../platform/errors.ts';
+import { fail, invalid } from '../../../platform/errors.ts';
 import { sealedShape } from './vault.ts';
 
 export const format = 'portico-export';

@@ -1,8 +1,8 @@
 /** Why a change of a host is refused before anything happens: rights, faults, versions, names. */
-import type { Draft, HostRow } from '../../engine/change.ts';
-import type { Site } from '../../engine/site.ts';
-import type { Call } from '../../platform/call.ts';
-import { fail, type Invalid, invalid } from '../../platform/errors.ts';
+import type { Draft, HostRow } from '../../../engine/change.ts';
+import type { Site } from '../../../engine/site.ts';
+import type { Call } from '../../../platform/call.ts';
+import { fail, type Invalid, invalid } from '../../../platform/errors.ts';
 import { unsafeParts } from './safety.ts';
 
 /** @throws FORBIDDEN when the change is one for `hosts:unsafe` */

@@ -1,7 +1,7 @@
 /** Reads what an upload holds and refuses, with the reason, whatever a client of a site would stumble over. Pure but for the time of day, which is given. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 
-import type { Invalid } from '../../platform/errors.ts';
+import type { Invalid } from '../../../platform/errors.ts';
 
 /** Bounds of an upload, in characters and pieces. */
 export const uploadBounds = { certificate: 65_536, key: 16_384, chain: 10, names: 250 } as const;

@@ -4,7 +4,7 @@ import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 
-import type { Address } from './normalise.ts';
+import type { Address } from '../input/normalise.ts';
 
 /** The engine's listeners are asked on this machine, whatever the name resolves to. */
 const loopback = '127.0.0.1';

@@ -4,9 +4,9 @@
  */
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
-import type { Site } from '../../engine/site.ts';
-import { canonicalIPv6 } from './normalise.ts';
-import type { AccessCheck, AccessVerdict } from './schema.ts';
+import type { Site } from '../../../engine/site.ts';
+import { canonicalIPv6 } from '../input/normalise.ts';
+import type { AccessCheck, AccessVerdict } from '../schema.ts';
 
 type Step = AccessVerdict['steps'][number];
 

@@ -1,7 +1,7 @@
 /** Who gets into a host. */
-import type { SiteAccess } from '../../engine/site.ts';
+import type { SiteAccess } from '../../../engine/site.ts';
+import type { HostChange } from '../schema.ts';
 import { addressRange, type Faults, headerName, webUrl } from './normalise.ts';
-import type { HostChange } from './schema.ts';
 
 /** More than bcrypt looks at: what follows would not count. */
 const longestPassword = 72;

@@ -2,8 +2,8 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 
-import { ask, DnsFailure, type NameServer, rcodes, serverName } from './rfc2136/dns-client.ts';
-import { type DnsRecord, type Message, recordTypes, targetOf, textOf } from './rfc2136/dns-message.ts';
+import { ask, DnsFailure, type NameServer, rcodes, serverName } from '../rfc2136/dns-client.ts';
+import { type DnsRecord, type Message, recordTypes, targetOf, textOf } from '../rfc2136/dns-message.ts';
 
 const mostAliases = 8;
 const mostServers = 8;

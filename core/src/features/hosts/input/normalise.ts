@@ -5,7 +5,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { domainToASCII, domainToUnicode } from 'node:url';
 
-import type { Invalid } from '../../platform/errors.ts';
+import type { Invalid } from '../../../platform/errors.ts';
 
 /** What is wrong, collected: a client learns of all of it at once. */
 export class Faults {

@@ -1,8 +1,8 @@
 /** Waits until every server that answers for a name says what was written there: only then is the CA asked to look. */
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { authorities, follow, see, type Seen, zoneOf } from './authority.ts';
-import { DnsFailure, type NameServer } from './rfc2136/dns-client.ts';
+import { DnsFailure, type NameServer } from '../rfc2136/dns-client.ts';
+import { authorities, follow, see, type Seen, zoneOf } from './name-servers.ts';
 import { WriterFailure } from './solver.ts';
 
 export interface Wanted {

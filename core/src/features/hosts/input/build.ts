@@ -2,8 +2,9 @@
  * From what was sent, and what the host is, to what it becomes: merging one level deep, one spelling for everything, and the rules that
  * hold between fields. Pure; whatever needs the machine or the other hosts is in `safety.ts`.
  */
-import type { HostRow } from '../../engine/change.ts';
-import type { Site, SiteType } from '../../engine/site.ts';
+import type { HostRow } from '../../../engine/change.ts';
+import type { Site, SiteType } from '../../../engine/site.ts';
+import { bounds, defaultKeys, type HostChange } from '../schema.ts';
 import { buildAccess } from './access.ts';
 import {
     fastcgiAddress,
@@ -16,7 +17,6 @@ import {
     upstreamAddress,
     webUrl
 } from './normalise.ts';
-import { bounds, defaultKeys, type HostChange } from './schema.ts';
 
 /** What a write makes of a host. */
 export interface Built {
