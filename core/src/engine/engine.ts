@@ -2,6 +2,7 @@
 import { type Reply, reply } from '@portico/sdk';
 
 import type { Call } from '../platform/call.ts';
+import { canonicalize, hashOf } from '../platform/canonical-json.ts';
 import { fail } from '../platform/errors.ts';
 import type { Change, Draft, HostRow, HostState, Outcome } from './change.ts';
 import { type Control, createControl } from './control/control.ts';
@@ -14,7 +15,6 @@ import {
     type Fragments
 } from './fragments/fragments.ts';
 import type { EngineConfig, EngineProcess, EngineUpstream } from './port.ts';
-import { canonicalJson, hashOf } from './render/canonical.ts';
 import { explain } from './render/render.ts';
 import { planRestore } from './revisions/restore.ts';
 import {
@@ -324,7 +324,7 @@ class ProxyEngine implements EngineService {
         const served = [...this.#state.behind.values()].filter((row) => row !== null);
         return new Set([
             ...advancedOf([...this.#state.rows.hosts.values(), ...served].map((row) => row.site)),
-            ...fragmentHandlers(this.#state.rows.settings).map((handler) => canonicalJson(handler))
+            ...fragmentHandlers(this.#state.rows.settings).map((handler) => canonicalize(handler))
         ]);
     }
 

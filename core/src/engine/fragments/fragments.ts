@@ -5,10 +5,10 @@
  */
 import { errors } from '@portico/sdk';
 
+import { canonicalize } from '../../platform/canonical-json.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import type { Author, Engine, Outcome } from '../change.ts';
 import { EngineFragmentEntity } from '../entities.ts';
-import { canonicalJson } from '../render/canonical.ts';
 import type { Sealer } from '../revisions/revisions.ts';
 import type { EngineFragments, EngineSettings, PluginFragments } from '../site.ts';
 
@@ -139,7 +139,7 @@ export function createFragments(
             if (
                 isEmpty
                     ? before === undefined
-                    : before !== undefined && canonicalJson(before) === canonicalJson(fragments)
+                    : before !== undefined && canonicalize(before) === canonicalize(fragments)
             ) {
                 return null;
             }

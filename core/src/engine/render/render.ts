@@ -1,8 +1,8 @@
 /** From rows to the engine's configuration and table, at once and without memory. */
+import { hashOf } from '../../platform/canonical-json.ts';
 import { tableHash } from '../files/table/hash.ts';
 import type { EngineConfig } from '../port.ts';
 import type { Site, SiteCertificate } from '../site.ts';
-import { hashOf } from './canonical.ts';
 import { byName, Coverage, coveringWildcard } from './certificate-choice.ts';
 import { compile } from './compile/compile.ts';
 import type { CompileContext } from './compile/context.ts';

@@ -1,9 +1,9 @@
 /** Rows of an earlier time, as an ordinary change. */
 import type { Call } from '../../platform/call.ts';
+import { canonicalize } from '../../platform/canonical-json.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Draft, HostRow, Plan, SettingsSource } from '../change.ts';
 import { withFragments } from '../fragments/fragments.ts';
-import { canonicalJson } from '../render/canonical.ts';
 import type { EngineSettings } from '../site.ts';
 import type { RevisionDetail } from './revisions.ts';
 
@@ -36,7 +36,7 @@ export const planRestore = (restore: Restore): Plan => {
 
     for (const [id, row] of then) {
         const now = draft.hosts.get(id);
-        if (now === undefined || canonicalJson(contentOf(now)) !== canonicalJson(contentOf(row))) {
+        if (now === undefined || canonicalize(contentOf(now)) !== canonicalize(contentOf(row))) {
             const last = Math.max(
                 row.version,
                 restore.versions.get(id) ?? 0,
@@ -79,7 +79,7 @@ const settingsOf = ({ target, draft, settings }: Restore): EngineSettings | null
         { ...target.settings, ...settings.fixed?.() },
         draft.settings.fragments ?? {}
     );
-    return canonicalJson(wanted) === canonicalJson(draft.settings) ? null : wanted;
+    return canonicalize(wanted) === canonicalize(draft.settings) ? null : wanted;
 };
 
 const permit = (call: Call, permission: string, needed: boolean): void => {

@@ -1,4 +1,5 @@
 /** Keeps engine and rows together, and knows how far apart they are: what was applied, what waits, what is refused, and why. */
+import { canonicalize, hashOf } from '../../platform/canonical-json.ts';
 import type { Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import { waitsForReload } from '../../platform/pending.ts';
@@ -7,11 +8,10 @@ import type { CertificatePem, HostRow, HostState } from '../change.ts';
 import { type EngineFolders, prepareHome } from '../files/home.ts';
 import { type FragmentStore, withFragments } from '../fragments/fragments.ts';
 import { EngineRejected } from '../port.ts';
-import { canonicalJson, hashOf } from '../render/canonical.ts';
 import type { EngineMemory, Revisions } from '../revisions/revisions.ts';
 import type { EngineOptions, LastApply } from '../service.ts';
 import { Rows } from './draft-overlay.ts';
-import { createEngineContext, type ServedRows, type EngineContext, writeCopies } from './engine-context.ts';
+import { createEngineContext, type EngineContext, type ServedRows, writeCopies } from './engine-context.ts';
 import type { Attempt, Batch } from './ports.ts';
 
 /** Everything in here runs inside the apply queue, but for what only looks. */
@@ -91,7 +91,7 @@ export class EngineState {
         const now = withFragments(settings.engine(), this.#fragments.load());
         this.#rows = new Rows(await hosts.load(), await certificates.load(), now, memory.lastHostId);
         this.#memory =
-            canonicalJson(memory.settings) === canonicalJson(now) ? { ...memory, settings: now } : memory;
+            canonicalize(memory.settings) === canonicalize(now) ? { ...memory, settings: now } : memory;
         const { applied, revision } = memory;
         for (const [id, { row }] of applied < revision ? this.#revisions.undo(applied, revision) : []) {
             this.#behind.set(id, row);

@@ -4,12 +4,12 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 
+import { hashOf } from '../../platform/canonical-json.ts';
 import type { CertificatePem } from '../change.ts';
 import type { CertificateCopies } from '../files/copies.ts';
 import { parseEntry } from '../files/table/entry.ts';
 import type { SiteTable, TableMove } from '../files/table/table.ts';
 import { type EngineConfig, type EngineDriver, EngineRejected } from '../port.ts';
-import { hashOf } from '../render/canonical.ts';
 import type { Projection, ProjectionChange } from '../render/projection/projection.ts';
 import type { SiteCertificate } from '../site.ts';
 

@@ -2,9 +2,9 @@
  * Engine configurations and rows without what not everybody may see: hashes, header values, keys, EAB and `advanced`.
  * A text is shown only under a key that is known to be harmless: what a newer engine or a stranger's configuration adds is masked.
  */
+import { canonicalize } from '../../platform/canonical-json.ts';
 import type { HostRow } from '../change.ts';
 import type { EngineConfig } from '../port.ts';
-import { canonicalJson } from '../render/canonical.ts';
 import type { EngineSettings, Site } from '../site.ts';
 
 /** What stands in the place of a masked text. */
@@ -99,7 +99,7 @@ export const advancedOf = (sites: Iterable<Site>): ReadonlySet<string> => {
     const found = new Set<string>();
     for (const site of sites) {
         for (const handler of site.advanced) {
-            found.add(canonicalJson(handler));
+            found.add(canonicalize(handler));
         }
     }
 
@@ -164,7 +164,7 @@ const masked = (value: unknown, key: string, secret: boolean, advanced: Readonly
         return value;
     }
 
-    if (advanced.size > 0 && 'handler' in value && advanced.has(canonicalJson(value))) {
+    if (advanced.size > 0 && 'handler' in value && advanced.has(canonicalize(value))) {
         return { handler: maskText };
     }
 

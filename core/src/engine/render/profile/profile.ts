@@ -1,9 +1,9 @@
 /** Profiles: what sites have in common when they behave alike. Ten thousand sites of one behaviour are one chain of handlers. */
 import { hash } from 'node:crypto';
 
+import { canonicalize } from '../../../platform/canonical-json.ts';
 import { fitsEntry } from '../../files/table/entry.ts';
 import type { Site } from '../../site.ts';
-import { canonicalJson } from '../canonical.ts';
 import { parseUpstream } from './upstream.ts';
 
 /** A site's behaviour: the site without its names and state, with only the fields that its type has. */
@@ -101,7 +101,7 @@ export const profileId = (behaviour: Behaviour): string => {
     const text =
         behaviour.advanced.length === 0
             ? JSON.stringify(behaviour)
-            : JSON.stringify({ ...behaviour, advanced: canonicalJson(behaviour.advanced) });
+            : JSON.stringify({ ...behaviour, advanced: canonicalize(behaviour.advanced) });
     return hash('sha256', text).slice(0, 16);
 };
 

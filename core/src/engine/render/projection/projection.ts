@@ -1,9 +1,9 @@
 /** What the engine should serve, kept up to date change by change: the cost of a change does not grow with the number of sites. */
+import { hashOf } from '../../../platform/canonical-json.ts';
 import { TableHash } from '../../files/table/hash.ts';
 import type { TableMove, TablePatch } from '../../files/table/table.ts';
 import type { EngineConfig } from '../../port.ts';
 import type { EngineSettings, Site, SiteCertificate } from '../../site.ts';
-import { hashOf } from '../canonical.ts';
 import { compile } from '../compile/compile.ts';
 import type { CompileContext } from '../compile/context.ts';
 import { type CompiledProfile, compiledProfiles } from '../compile/dispatch.ts';

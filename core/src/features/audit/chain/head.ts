@@ -5,7 +5,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { closeSync, constants, fdatasync, openSync, readFileSync, writeSync } from 'node:fs';
 
-import { canonicalJson } from './canonical.ts';
+import { canonicalize } from '../../../platform/canonical-json.ts';
 
 /** The last entry of a chain. */
 export interface Head {
@@ -89,6 +89,6 @@ export function openHead(path: string, key: Buffer): HeadFile {
 
 function sign(head: Head, key: Buffer): string {
     return createHmac('sha256', key)
-        .update(canonicalJson({ hash: head.hash, sequence: head.sequence }))
+        .update(canonicalize({ hash: head.hash, sequence: head.sequence }))
         .digest('hex');
 }

@@ -1,8 +1,8 @@
 /** The keys of the audit log, each derived for one purpose, and the signature of a checkpoint. */
 import { createHmac } from 'node:crypto';
 
+import { canonicalize } from '../../../platform/canonical-json.ts';
 import type { Keyring } from '../../../platform/keyring.ts';
-import { canonicalJson } from './canonical.ts';
 
 /** The keys of the audit log: for hashes of entries, signatures of checkpoints and the head file. */
 export interface AuditKeys {
@@ -43,6 +43,6 @@ export function isSigned(key: Buffer, row: CheckpointRow): boolean {
 function signatureOf(key: Buffer, row: Omit<CheckpointRow, 'signature'>): string {
     const { sequence, kind, hash, at, removed } = row;
     return createHmac('sha256', key)
-        .update(canonicalJson({ sequence, kind, hash, at, removed }))
+        .update(canonicalize({ sequence, kind, hash, at, removed }))
         .digest('hex');
 }

@@ -1,5 +1,5 @@
 /** What a change did, in a form that is safe to keep for years: only the changed fields, with secrets masked and size and depth bounded. */
-import { canonicalJson } from '../chain/canonical.ts';
+import { canonicalize } from '../../../platform/canonical-json.ts';
 import { clean } from './text.ts';
 
 const mask = '[masked]';
@@ -25,7 +25,7 @@ export function changesOf(before: unknown, after: unknown): string | null {
     }
     const budget = { left: mostNodes, truncated: false };
     const [plainBefore, plainAfter] = reduce(before ?? null, after ?? null, budget);
-    const whole = canonicalJson({
+    const whole = canonicalize({
         after: plainAfter,
         before: plainBefore,
         ...(budget.truncated ? { truncated: true } : {})
@@ -33,10 +33,10 @@ export function changesOf(before: unknown, after: unknown): string | null {
     if (Buffer.byteLength(whole) <= mostBytes) {
         return whole;
     }
-    const small = canonicalJson({ after: shrink(plainAfter), before: shrink(plainBefore), truncated: true });
+    const small = canonicalize({ after: shrink(plainAfter), before: shrink(plainBefore), truncated: true });
     return Buffer.byteLength(small) <= mostBytes
         ? small
-        : canonicalJson({ after: namesOf(plainAfter), before: namesOf(plainBefore), truncated: true });
+        : canonicalize({ after: namesOf(plainAfter), before: namesOf(plainBefore), truncated: true });
 }
 
 /** Keeps only the fields in which two objects differ. They are compared before secrets are masked, so that a new password counts as a change. */
@@ -178,7 +178,7 @@ function shrink(value: unknown): unknown {
 }
 
 function short(value: unknown): unknown {
-    const bytes = Buffer.byteLength(canonicalJson(value));
+    const bytes = Buffer.byteLength(canonicalize(value));
     return bytes > mostBytesOfField ? `[${bytes} bytes]` : value;
 }
 
