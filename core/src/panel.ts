@@ -23,7 +23,7 @@ import { importExportRoutes } from './features/import-export/routes.ts';
 import { createNotifications } from './features/notifications/notifications.ts';
 import { notificationRoutes } from './features/notifications/routes.ts';
 import { settingsRoutes } from './features/settings/routes.ts';
-import { createSettings } from './features/settings/settings.ts';
+import { Settings } from './features/settings/settings.ts';
 import { taskRoutes } from './features/tasks/routes.ts';
 import { Tasks } from './features/tasks/tasks.ts';
 import { Accounts } from './features/users/accounts/accounts.ts';
@@ -133,7 +133,7 @@ export async function createPanel({
     let gateway: Gateway;
     let readiness: Readiness = 'starting';
 
-    const settings = await createSettings({ db, keyring, config, clock, log });
+    const settings = await Settings.load({ db, keyring, config, clock, log });
     const audit = await Audit.open({
         db,
         keyring,

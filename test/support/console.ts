@@ -10,7 +10,7 @@ import { openStorage } from '../../core/src/composition/storage.ts';
 import { engineHome } from '../../core/src/engine/files/home.ts';
 import { Audit } from '../../core/src/features/audit/audit.ts';
 import { createAuth } from '../../core/src/features/auth/auth.ts';
-import { createSettings } from '../../core/src/features/settings/settings.ts';
+import { Settings } from '../../core/src/features/settings/settings.ts';
 import { Accounts } from '../../core/src/features/users/accounts/accounts.ts';
 import { Console } from '../../core/src/features/users/console.ts';
 import { createPasswords } from '../../core/src/features/users/passwords/passwords.ts';
@@ -96,7 +96,7 @@ export async function panelFolder(): Promise<string> {
     const log = createLog({ level: 'silent' });
     const keyring = createKeyring(dataDir);
     const db = await openStorage(dataDir);
-    const settings = await createSettings({
+    const settings = await Settings.load({
         db,
         keyring,
         config: readConfig({ PORTICO_DATA_DIR: dataDir }, '/'),

@@ -7,7 +7,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { openStorage } from '../../../core/src/composition/storage.ts';
-import { createSettings } from '../../../core/src/features/settings/settings.ts';
+import { Settings } from '../../../core/src/features/settings/settings.ts';
 import { systemClock } from '../../../core/src/platform/clock.ts';
 import { readConfig } from '../../../core/src/platform/config.ts';
 import { prepareDataDir } from '../../../core/src/platform/data-dir.ts';
@@ -38,7 +38,7 @@ describe('PUT /api/settings', () => {
         const dataDir = join(root, 'data');
         prepareDataDir(dataDir);
         const db = await openStorage(dataDir);
-        const settings = await createSettings({
+        const settings = await Settings.load({
             db,
             keyring: createKeyring(dataDir),
             config: readConfig({}, root),

@@ -9,7 +9,7 @@ import { Audit } from '../../features/audit/audit.ts';
 import { type Auth, createAuth } from '../../features/auth/auth.ts';
 import type { ExportDocument } from '../../features/import-export/document/document.ts';
 import type { ExportRequest } from '../../features/import-export/service.ts';
-import { createSettings } from '../../features/settings/settings.ts';
+import { Settings } from '../../features/settings/settings.ts';
 import { Accounts } from '../../features/users/accounts/accounts.ts';
 import { Console } from '../../features/users/console.ts';
 import { createPasswords } from '../../features/users/passwords/passwords.ts';
@@ -98,7 +98,7 @@ async function build(
         level: 'warn',
         write: (line) => process.stderr.write(`portico: ${(JSON.parse(line) as { msg: string }).msg}\n`)
     });
-    const settings = await createSettings({ db, keyring, config, clock, log });
+    const settings = await Settings.load({ db, keyring, config, clock, log });
     const audit = await Audit.open({
         db,
         keyring,

@@ -1,4 +1,4 @@
-/** Every setting of the core: this table is what the API shows, what a write is held against, and what the documentation is made of. */
+/** Every setting of the core. The API shows this table, writes are checked against it, and the documentation is generated from it. */
 import { X509Certificate } from 'node:crypto';
 import { isIPv4, isIPv6 } from 'node:net';
 
@@ -6,9 +6,10 @@ import { type AnySchema, joi } from '@portico/sdk';
 
 import type { Config } from '../../platform/config.ts';
 
+/** How a client may edit a setting. */
 export type SettingType = 'string' | 'integer' | 'boolean' | 'list' | 'object';
 
-/** What one setting is. `T` is its value; where that may be null, null is the default. */
+/** One setting. `T` is the type of its value; when that may be null, null is the default. */
 export interface Definition<T> {
     readonly type: SettingType;
     readonly default: T;
@@ -16,13 +17,13 @@ export interface Definition<T> {
     readonly description: string;
     /** Sealed at rest and never read back. */
     readonly secret: boolean;
-    /** A change shows only after the panel was started again. */
+    /** A change takes effect after the next start of the panel. */
     readonly restart: boolean;
-    /** Without null: null in a write means the default. */
+    /** Does not allow null, since null in a write means the default. */
     readonly schema: AnySchema;
-    /** What the schema cannot say; null when the value is right. */
+    /** A fault that the schema cannot find; null when there is none. */
     readonly check?: (value: T) => string | null;
-    /** The variable that decides whatever is stored, and its value; null when it is not set. */
+    /** The environment variable that overrides the stored value, and how to read it; null when it is not set. */
     readonly environment?: { readonly variable: string; readonly read: (config: Config) => T | null };
 }
 
@@ -32,7 +33,7 @@ function setting<T>(
     return { unit: null, secret: false, restart: false, ...definition };
 }
 
-/** Credentials that bind ACME accounts to one at the CA (RFC 8555, 7.3.4). */
+/** Credentials that bind an ACME account to an account at the CA (RFC 8555, 7.3.4). */
 export interface ExternalAccount {
     readonly keyId: string;
     readonly macKey: string;
@@ -47,6 +48,7 @@ const ranges = joi
     .max(100);
 const none: readonly string[] = [];
 
+/** The settings by their keys. */
 export const definitions = {
     'server.ipv4': setting<string | null>({
         type: 'string',
@@ -124,14 +126,14 @@ export const definitions = {
         type: 'string',
         default: null,
         description:
-            "PEM of authorities that an ACME server may prove itself with, beside those that the system trusts: for a CA of one's own",
+            "Certificates (PEM) of authorities that are trusted for ACME servers, in addition to those of the system: for a CA of one's own",
         schema: joi.string().max(65_536),
         check: (value) => (value === null || isCertificates(value) ? null : 'must be certificates as PEM')
     }),
     'panel.url': setting<string | null>({
         type: 'string',
         default: null,
-        description: 'The address of this panel as people type it; links in messages begin with it',
+        description: 'The address of this panel as users type it; links in messages start with it',
         schema: joi
             .string()
             .uri({ scheme: ['https', 'http'] })
@@ -140,9 +142,10 @@ export const definitions = {
     'panel.trustedProxies': setting<readonly string[]>({
         type: 'list',
         default: none,
-        description: 'Addresses and ranges of proxies whose X-Forwarded-For is believed',
+        description: 'Addresses and ranges of proxies whose X-Forwarded-For is trusted',
         schema: ranges,
-        check: (value) => (value.some((range) => range.endsWith('/0')) ? 'must not trust everybody' : null)
+        check: (value) =>
+            value.some((range) => range.endsWith('/0')) ? 'must not trust every address' : null
     }),
     'panel.corsOrigins': setting<readonly string[]>({
         type: 'list',
@@ -180,14 +183,14 @@ export const definitions = {
     'panel.requireTotp': setting<boolean>({
         type: 'boolean',
         default: false,
-        description: 'Everybody must have a second factor',
+        description: 'Every account must have a second factor',
         schema: joi.boolean()
     }),
     'panel.stepUpMinutes': setting<number>({
         type: 'integer',
         default: 15,
         unit: 'minutes',
-        description: 'How long after proving oneself dangerous actions are open',
+        description: 'How long dangerous actions are allowed after a login or a step-up',
         schema: joi.number().integer().min(1).max(1440)
     }),
     'panel.outboundAllow': setting<readonly string[]>({
@@ -228,12 +231,15 @@ function isCertificates(text: string): boolean {
     }
 }
 
+/** The key of a setting. */
 export type SettingKey = keyof typeof definitions;
+/** The values of all settings. */
 export type SettingValues = { readonly [K in SettingKey]: (typeof definitions)[K]['default'] };
 
+/** All keys, in the order of the table. */
 export const settingKeys = Object.keys(definitions) as readonly SettingKey[];
 
-/** The settings that the engine's configuration is made of, by the name that the engine has for them. */
+/** The settings of the engine, with the name that the engine has for each. */
 export const engineKeys = {
     'engine.httpPort': 'httpPort',
     'engine.httpsPort': 'httpsPort',
@@ -242,17 +248,20 @@ export const engineKeys = {
     'engine.acmeEab': 'acmeEab'
 } as const satisfies Partial<Record<SettingKey, string>>;
 
+/** The key of a setting of the engine. */
 export type EngineKey = keyof typeof engineKeys;
 
+/** Whether a text is the key of a setting. */
 export function isSettingKey(key: string): key is SettingKey {
     return Object.hasOwn(definitions, key);
 }
 
+/** Whether a setting belongs to the engine. */
 export function isEngineKey(key: SettingKey): key is EngineKey {
     return Object.hasOwn(engineKeys, key);
 }
 
-/** The definition of any setting, without its value's type. */
+/** The definition of any setting, without the type of its value. */
 export function definitionOf(key: SettingKey): Definition<unknown> {
-    return definitions[key] as unknown as Definition<unknown>;
+    return definitions[key] as unknown as Definition<unknown>; // `check` takes the one type that `schema` lets through
 }

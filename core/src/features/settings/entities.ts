@@ -1,20 +1,21 @@
-/** What is kept of settings: one row for each that was ever written. */
+/** The table of settings: a row for each setting that was ever written. */
 import { defineEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
-/** A written setting. A setting that was put back to its default keeps its row, for its version. */
+/** A setting. One that was reset to its default keeps its row, for its version. */
 export const SettingEntity = defineEntity({
     name: 'Setting',
     tableName: 'settings',
     properties: (p) => ({
         key: p.string().primary(),
-        /** JSON; sealed where the setting is secret; null: the default. */
+        /** JSON, sealed when the setting is secret; null for the default. */
         value: p.text().nullable(),
         version: p.integer(),
         updatedAt: p.integer()
     })
 });
 
+/** The entities of settings. */
 export const settingsEntities = [SettingEntity] as const;
 
 class CreateSettingsTable extends Migration {
@@ -28,6 +29,7 @@ class CreateSettingsTable extends Migration {
     }
 }
 
+/** The migrations of settings. */
 export const settingsMigrations: readonly MigrationObject[] = [
     { name: '0001-settings', class: CreateSettingsTable }
 ];

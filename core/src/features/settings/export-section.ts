@@ -1,4 +1,4 @@
-/** The settings of a document of the whole panel: those that somebody set, by their keys. What the environment decides belongs to the machine, not to the panel. */
+/** The settings in an export: those that are stored, by their keys. A setting that the environment decides belongs to the machine and stays out. */
 import { isDeepStrictEqual } from 'node:util';
 
 import { isFailure } from '@portico/sdk';
@@ -9,6 +9,7 @@ import { definitionOf, isEngineKey, isSettingKey, type SettingKey, settingKeys }
 import type { Settings } from './settings.ts';
 import { secretMask } from './state.ts';
 
+/** Builds the section `settings`. */
 export function createSettingsSection(settings: Settings): Section {
     return {
         name: 'settings',
@@ -57,14 +58,14 @@ function readSettings(part: unknown, { path, faults, secrets }: Reading, setting
     return { plan: (ground) => plan(ground, wanted, without, settings) };
 }
 
-/** What the table of settings has against them. */
+/** What the table of definitions refuses. */
 function faultsOf(wanted: ReadonlyMap<SettingKey, unknown>, settings: Settings): readonly Invalid[] {
     try {
         settings.incoming(Object.fromEntries(wanted));
         return [];
     } catch (error) {
         if (isFailure(error) && error.reason === 'VALIDATION_FAILED') {
-            return (error.data as unknown as { readonly errors: readonly Invalid[] }).errors;
+            return (error.data as { readonly errors?: readonly Invalid[] } | null)?.errors ?? [];
         }
         throw error;
     }

@@ -1,8 +1,9 @@
-/** `/api/settings`. */
+/** `/api/settings`: reads and changes settings. */
 import { json, type Route } from '../../server/http/route.ts';
 import { detectedView, keyParams, settingBody, settingsBody, settingsView, settingView } from './schema.ts';
 import type { Settings } from './settings.ts';
 
+/** The routes of settings. */
 export function settingsRoutes(settings: Settings): Route[] {
     return [
         json({
@@ -22,7 +23,7 @@ export function settingsRoutes(settings: Settings): Route[] {
             access: 'settings:write',
             summary: 'Change settings, all or nothing',
             description:
-                'A body of `{ key: value }`; null puts a setting back to its default. What the engine is configured by is stored only if the engine takes it',
+                'A body of `{ key: value }`; null resets a setting to its default. Settings of the engine are stored only if the engine takes them',
             validate: { payload: settingsBody },
             returns: settingsView,
             handler: (request) => settings.update(request.payload, request)
@@ -34,7 +35,7 @@ export function settingsRoutes(settings: Settings): Route[] {
             access: 'settings:write',
             summary: 'Find the addresses of this machine',
             description:
-                "Looks at the machine's own network interfaces and stores a public address of each family where there is one; private ones are listed as candidates only. Nobody outside is asked",
+                "Looks at the machine's own network interfaces and stores a public address of each family where there is one; private ones are listed as candidates only. No other machine is asked",
             returns: detectedView,
             handler: (request) => settings.detect(request)
         }),

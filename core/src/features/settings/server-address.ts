@@ -1,12 +1,13 @@
-/** The addresses of this machine, from its own network interfaces: nobody outside is asked. */
+/** The addresses of this machine, from its own network interfaces. No other machine is asked. */
 import { BlockList } from 'node:net';
 import type { NetworkInterfaceInfo } from 'node:os';
 
+/** An address of an interface. */
 export interface AddressCandidate {
     readonly address: string;
     readonly family: 'ipv4' | 'ipv6';
     readonly interface: string;
-    /** Can be reached from the internet by its kind; a firewall may think otherwise. */
+    /** Whether addresses of its kind can be reached from the internet; a firewall may still prevent it. */
     readonly public: boolean;
 }
 
@@ -34,7 +35,7 @@ global.addSubnet('2000::', 3, 'ipv6');
 const documentation = new BlockList();
 documentation.addSubnet('2001:db8::', 32, 'ipv6');
 
-/** All but loopback and link-local, public ones first. */
+/** All addresses but loopback and link-local ones, public ones first. */
 export function addressCandidates(
     interfaces: NodeJS.Dict<readonly NetworkInterfaceInfo[]>
 ): AddressCandidate[] {

@@ -1,4 +1,4 @@
-/** The panel's settings: read from memory, written all or nothing, and what the engine is configured by only together with the engine. */
+/** The panel's settings: read from memory, written all or nothing. Settings of the engine are stored only if the engine takes them. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { BlockList } from 'node:net';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
@@ -15,6 +15,7 @@ import type { Database, Transaction } from '../../platform/database/database.ts'
 import { fail } from '../../platform/errors.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { Logger } from '../../platform/log.ts';
+import { clientAddress, proxyList } from './client-address.ts';
 import {
     definitionOf,
     type EngineKey,
@@ -26,16 +27,16 @@ import {
     type SettingValues
 } from './definitions.ts';
 import { SettingEntity } from './entities.ts';
-import { clientAddress, proxyList } from './proxies.ts';
 import { type AddressCandidate, addressCandidates } from './server-address.ts';
 import { fixedBy, SettingsState, type SettingView, type Stored } from './state.ts';
 import { checkChanges, checkPorts } from './validation.ts';
 
-/** The engine as settings need it; handed over when it exists. */
+/** The queue of the engine, which settings get once the engine exists. */
 export interface EngineQueue {
     change<T>(change: Change<T>): Promise<{ readonly value: T; readonly outcome: Outcome }>;
 }
 
+/** The addresses that the machine seems to have. */
 export interface DetectedAddresses {
     /** The settings `server.ipv4` and `server.ipv6` as they are now. */
     readonly ipv4: string | null;
@@ -43,103 +44,67 @@ export interface DetectedAddresses {
     readonly candidates: readonly AddressCandidate[];
 }
 
-export interface Settings extends SettingsSource {
-    get<K extends SettingKey>(key: K): SettingValues[K];
-    list(): Reply<readonly SettingView[]>;
-    /** @throws NOT_FOUND 40400 */
-    read(key: string): SettingView;
-    /**
-     * Writes all or nothing; null puts a setting back to its default.
-     * @throws VALIDATION_FAILED 40001; VERSION_STALE 41200; ENGINE_REJECTED 42200 or ENGINE_UNAVAILABLE 50301, and nothing is stored
-     */
-    update(changes: Readonly<Record<string, unknown>>, call: Call): Promise<Reply<readonly SettingView[]>>;
-    /** One setting; `undefined` keeps it. `version` is held against the setting's as If-Match is. @throws NOT_FOUND 40400, and as `update` */
-    updateOne(key: string, value: unknown, call: Call, version?: number): Promise<Reply<SettingView>>;
-    /** Looks at this machine's own interfaces and stores a public address of each family; a private one is only a candidate. */
-    detect(call: Call): Promise<DetectedAddresses>;
-    /** Calls back after a commit, in an async context of its own. Returns how to stop. */
-    onChange(listener: (keys: readonly SettingKey[]) => void): () => void;
-    /** From now on what the engine is configured by goes through its queue. */
-    attach(engine: EngineQueue): void;
-    /**
-     * Writes that arrive with others: what they change, what the engine's settings become, and how they are stored in the transaction.
-     * What the environment decides is left as it is.
-     * @throws VALIDATION_FAILED 40001
-     */
-    incoming(wanted: Readonly<Record<string, unknown>>): IncomingSettings;
-    /** The client behind trusted proxies. */
-    clientAddress(peer: string, forwardedFor: string | undefined): string;
-}
-
-/** Settings on their way in, with changes of others. */
+/** Settings of an import, which are stored together with other changes. */
 export interface IncomingSettings {
-    /** Keys whose stored value becomes another one, as of now. */
+    /** Keys whose stored value would change now. */
     readonly changed: ReadonlySet<SettingKey>;
     /** Keys that the environment decides. */
     readonly fixed: ReadonlySet<SettingKey>;
-    /** @throws VALIDATION_FAILED 40001 where the whole would not hold together */
+    /** The engine's settings after the import. @throws VALIDATION_FAILED 40001 when they contradict one another */
     engine(settings: EngineSettings): EngineSettings;
+    /** Writes the settings in the transaction of the import. */
     store(tx: Transaction): Promise<void>;
 }
 
+/** What {@link Settings} needs. */
 export interface SettingsOptions {
     readonly db: Database;
     readonly keyring: Pick<Keyring, 'seal' | 'open'>;
     readonly config: Config;
     readonly clock: Clock;
     readonly log: Logger;
-    /** Default: those of this machine. */
+    /** Default: the machine's own. */
     readonly interfaces?: () => NodeJS.Dict<readonly NetworkInterfaceInfo[]>;
 }
 
 const label = 'settings';
 
-/** Loads what is stored. @throws Error when a secret cannot be opened with the data folder's key */
-export async function createSettings(options: SettingsOptions): Promise<Settings> {
-    const rows = await options.db.read((em) => em.find(SettingEntity, {}));
-    const stored = new Map<SettingKey, Stored>();
-    for (const { key, value, version } of rows) {
-        if (isSettingKey(key)) {
-            stored.set(key, {
-                value:
-                    value === null || value === undefined
-                        ? undefined
-                        : JSON.parse(definitionOf(key).secret ? options.keyring.open(label, value) : value),
-                version
-            });
-        } else {
-            options.log.warn('A stored setting is not known to this version', { key });
-        }
-    }
-    return new Service(
-        options,
-        new SettingsState(
-            stored,
-            fixedBy(options.config),
-            rows.reduce((sum, { version }) => sum + version, 0)
-        )
-    );
-}
-
 type Changes = ReadonlyMap<SettingKey, unknown>;
 
-class Service implements Settings {
+/** Reads, changes and announces the panel's settings. */
+export class Settings implements SettingsSource {
     readonly #options: SettingsOptions;
-    /** Listeners must not believe that they are inside of the transaction that they hear of. */
+    /** Runs listeners outside the transaction that they are told of. */
     readonly #outside = AsyncLocalStorage.snapshot();
     readonly #listeners = new Set<(keys: readonly SettingKey[]) => void>();
     #state: SettingsState;
-    /** What the open transaction has made of the state. */
+    /** The state inside the open transaction. */
     #open: { readonly tx: Transaction; state: SettingsState } | null = null;
     #engine: EngineQueue | null = null;
     #proxies: BlockList;
 
-    constructor(options: SettingsOptions, state: SettingsState) {
+    private constructor(options: SettingsOptions, state: SettingsState) {
         this.#options = options;
         this.#state = state;
         this.#proxies = proxyList(state.get('panel.trustedProxies'));
     }
 
+    /** Loads the stored settings. @throws Error when a secret cannot be opened with the key of the data folder */
+    static async load(options: SettingsOptions): Promise<Settings> {
+        const rows = await options.db.read((em) => em.find(SettingEntity, {}));
+        const stored = new Map<SettingKey, Stored>();
+        for (const { key, value, version } of rows) {
+            if (isSettingKey(key)) {
+                stored.set(key, { value: valueOf(key, value, options.keyring), version });
+            } else {
+                options.log.warn('A stored setting is not known to this version', { key });
+            }
+        }
+        const version = rows.reduce((sum, row) => sum + row.version, 0);
+        return new Settings(options, new SettingsState(stored, fixedBy(options.config), version));
+    }
+
+    /** The value of a setting as of the last commit. */
     get<K extends SettingKey>(key: K): SettingValues[K] {
         return this.#state.get(key);
     }
@@ -162,7 +127,7 @@ class Service implements Settings {
     }
 
     async write(tx: Transaction, settings: EngineSettings): Promise<void> {
-        const state = this.#open?.tx === tx ? this.#open.state : this.#state;
+        const state = this.#stateIn(tx);
         const changed = settingKeys
             .filter(isEngineKey)
             .filter(
@@ -171,14 +136,21 @@ class Service implements Settings {
         await this.#store(tx, new Map(changed.map((key) => [key, settings[engineKeys[key]] ?? undefined])));
     }
 
+    /** All settings. Their version is that of the whole list. */
     list(): Reply<readonly SettingView[]> {
         return listOf(this.#state);
     }
 
+    /** @throws NOT_FOUND 40400 */
     read(key: string): SettingView {
         return this.#state.view(known(key));
     }
 
+    /**
+     * Writes all or nothing; null resets a setting to its default.
+     *
+     * @throws VALIDATION_FAILED 40001, VERSION_STALE 41200; ENGINE_REJECTED 42200 or ENGINE_UNAVAILABLE 50301, and nothing is stored
+     */
     async update(
         changes: Readonly<Record<string, unknown>>,
         call: Call
@@ -186,6 +158,11 @@ class Service implements Settings {
         return this.#change(changes, call, (state) => checkMatch(call, state.tag), listOf, null);
     }
 
+    /**
+     * Writes one setting; `undefined` keeps it. `version` is compared like If-Match.
+     *
+     * @throws NOT_FOUND 40400, and as `update`
+     */
     async updateOne(key: string, value: unknown, call: Call, version?: number): Promise<Reply<SettingView>> {
         const name = known(key);
         const checkVersion = (state: SettingsState): void => {
@@ -204,6 +181,7 @@ class Service implements Settings {
         );
     }
 
+    /** Stores a public address of each family, found on this machine's interfaces; private ones are only candidates. */
     async detect(call: Call): Promise<DetectedAddresses> {
         const candidates = addressCandidates((this.#options.interfaces ?? networkInterfaces)());
         const found = (family: string): string | undefined =>
@@ -227,15 +205,22 @@ class Service implements Settings {
         return data;
     }
 
+    /** Calls back after a commit, in an async context of its own. Returns how to stop. */
     onChange(listener: (keys: readonly SettingKey[]) => void): () => void {
         this.#listeners.add(listener);
         return () => this.#listeners.delete(listener);
     }
 
+    /** From now on, changes of engine settings go through the queue of the engine. */
     attach(engine: EngineQueue): void {
         this.#engine = engine;
     }
 
+    /**
+     * Prepares settings of an import. Settings that the environment decides are left as they are.
+     *
+     * @throws VALIDATION_FAILED 40001
+     */
     incoming(wanted: Readonly<Record<string, unknown>>): IncomingSettings {
         const fixed = new Set(
             Object.keys(wanted)
@@ -246,21 +231,19 @@ class Service implements Settings {
             Object.fromEntries(Object.entries(wanted).filter(([key]) => !fixed.has(key as SettingKey))),
             this.#state
         );
-        const real = (state: SettingsState): Changes =>
-            new Map([...changes].filter(([key, value]) => !isDeepStrictEqual(state.stored(key), value)));
         return {
-            changed: new Set(real(this.#state).keys()),
+            changed: new Set(differing(changes, this.#state).keys()),
             fixed,
             engine(settings) {
                 const after = planned(settings, changes);
                 checkPorts(after);
                 return after;
             },
-            store: async (tx) =>
-                void (await this.#store(tx, real(this.#open?.tx === tx ? this.#open.state : this.#state)))
+            store: async (tx) => void (await this.#store(tx, differing(changes, this.#stateIn(tx))))
         };
     }
 
+    /** The address of the client behind trusted proxies. */
     clientAddress(peer: string, forwardedFor: string | undefined): string {
         return clientAddress(this.#proxies, peer, forwardedFor);
     }
@@ -278,11 +261,9 @@ class Service implements Settings {
             tx: Transaction,
             headers: Readonly<Record<string, string>>
         ): Promise<Reply<T>> => {
-            const before = this.#open?.tx === tx ? this.#open.state : this.#state;
+            const before = this.#stateIn(tx);
             checkVersion(before);
-            const real = new Map(
-                [...changes].filter(([key, value]) => !isDeepStrictEqual(before.stored(key), value))
-            );
+            const real = differing(changes, before);
             if ([...real.keys()].some(isEngineKey)) {
                 checkPorts(engineSettings(before.with(real)));
             }
@@ -321,18 +302,18 @@ class Service implements Settings {
         return value;
     }
 
-    /** Writes rows inside the transaction; memory follows when that is durable. */
+    #stateIn(tx: Transaction): SettingsState {
+        return this.#open?.tx === tx ? this.#open.state : this.#state;
+    }
+
+    /** Writes rows in the transaction; the state in memory follows after the commit. */
     async #store(tx: Transaction, changes: Changes): Promise<SettingsState> {
-        const before = this.#open?.tx === tx ? this.#open.state : this.#state;
+        const before = this.#stateIn(tx);
         const after = before.with(changes);
         for (const [key, value] of changes) {
-            const text = value === undefined ? null : JSON.stringify(value);
             await tx.em.upsert(SettingEntity, {
                 key,
-                value:
-                    text !== null && definitionOf(key).secret
-                        ? this.#options.keyring.seal(label, text)
-                        : text,
+                value: textOf(key, value, this.#options.keyring),
                 version: after.versionOf(key),
                 updatedAt: this.#options.clock.now()
             });
@@ -363,6 +344,20 @@ class Service implements Settings {
             }
         }
     }
+}
+
+function valueOf(key: SettingKey, text: string | null | undefined, keyring: Pick<Keyring, 'open'>): unknown {
+    return text == null ? undefined : JSON.parse(definitionOf(key).secret ? keyring.open(label, text) : text);
+}
+
+function textOf(key: SettingKey, value: unknown, keyring: Pick<Keyring, 'seal'>): string | null {
+    const text = value === undefined ? null : JSON.stringify(value);
+    return text !== null && definitionOf(key).secret ? keyring.seal(label, text) : text;
+}
+
+/** The changes that make a difference to what is stored. */
+function differing(changes: Changes, state: SettingsState): Changes {
+    return new Map([...changes].filter(([key, value]) => !isDeepStrictEqual(state.stored(key), value)));
 }
 
 /** @throws VERSION_STALE 41200 */

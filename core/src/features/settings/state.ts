@@ -1,4 +1,4 @@
-/** What is stored, as of one commit. Immutable: a change makes another one. */
+/** All settings as of one commit. A state is immutable: a change makes a new one. */
 import { createHash } from 'node:crypto';
 
 import type { Config } from '../../platform/config.ts';
@@ -11,7 +11,7 @@ import {
     type SettingValues
 } from './definitions.ts';
 
-/** A stored value; `undefined`: put back to its default. */
+/** A stored value; `undefined` when it was reset to its default. */
 export interface Stored {
     readonly value: unknown;
     readonly version: number;
@@ -20,7 +20,7 @@ export interface Stored {
 /** A setting as the API shows it. */
 export interface SettingView {
     readonly key: SettingKey;
-    /** Of a secret one only whether it is set: `{ set: true }` or null. */
+    /** Of a secret only whether it is set: `{ set: true }` or null. */
     readonly value: unknown;
     readonly default: unknown;
     readonly source: 'default' | 'stored' | 'environment';
@@ -29,17 +29,18 @@ export interface SettingView {
     readonly description: string;
     readonly secret: boolean;
     readonly restart: boolean;
-    /** Counts up by one with each write of this setting. */
+    /** Increases by one with each write of this setting. */
     readonly version: number;
 }
 
-/** What a secret that is set reads as; sent back, it keeps the secret. */
+/** What a read shows of a secret that is set. Sent back, it keeps the secret. */
 export const secretMask = Object.freeze({ set: true });
 
+/** The values and versions of all settings. */
 export class SettingsState {
     readonly #stored: ReadonlyMap<SettingKey, Stored>;
     readonly #fixed: ReadonlyMap<SettingKey, unknown>;
-    /** The sum of the versions: counts up with each write of any setting. */
+    /** The sum of the versions, which increases with each write of any setting. */
     readonly version: number;
 
     constructor(
@@ -52,26 +53,28 @@ export class SettingsState {
         this.version = version;
     }
 
+    /** The value in force: of the environment, stored, or the default. */
     get<K extends SettingKey>(key: K): SettingValues[K] {
         const value = this.#fixed.get(key) ?? this.#stored.get(key)?.value;
         return (value === undefined ? definitions[key].default : value) as SettingValues[K];
     }
 
-    /** What was written; `undefined`: nothing, or the default was wished for. */
+    /** The stored value; `undefined` when none is stored. */
     stored(key: SettingKey): unknown {
         return this.#stored.get(key)?.value;
     }
 
-    /** The environment decides it. */
+    /** Whether the environment decides it. */
     isFixed(key: SettingKey): boolean {
         return this.#fixed.has(key);
     }
 
+    /** 0 for a setting that was never written. */
     versionOf(key: SettingKey): number {
         return this.#stored.get(key)?.version ?? 0;
     }
 
-    /** `undefined` puts a setting back to its default. */
+    /** The state after a write; `undefined` resets a setting to its default. */
     with(changes: ReadonlyMap<SettingKey, unknown>): SettingsState {
         const stored = new Map(this.#stored);
         for (const [key, value] of changes) {
@@ -80,6 +83,7 @@ export class SettingsState {
         return new SettingsState(stored, this.#fixed, this.version + changes.size);
     }
 
+    /** One setting as the API shows it. */
     view(key: SettingKey): SettingView {
         const definition = definitionOf(key);
         const value = this.get(key);
@@ -102,11 +106,12 @@ export class SettingsState {
         };
     }
 
+    /** All settings as the API shows them. */
     views(): SettingView[] {
         return settingKeys.map((key) => this.view(key));
     }
 
-    /** Changes with anything that `views` shows, also when only the environment is another. */
+    /** The version of `views`. It also changes when the environment decides other values. */
     get tag(): string {
         return this.#fixed.size === 0
             ? String(this.version)
@@ -117,7 +122,7 @@ export class SettingsState {
     }
 }
 
-/** What the environment decides. */
+/** The settings that the environment decides. */
 export function fixedBy(config: Config): ReadonlyMap<SettingKey, unknown> {
     const fixed = settingKeys.map(
         (key) => [key, definitionOf(key).environment?.read(config) ?? null] as const

@@ -1,15 +1,15 @@
-/** A write of settings, held against the table of definitions. */
+/** Holds a write of settings against the table of definitions. */
 import { isDeepStrictEqual } from 'node:util';
-
-import type Joi from 'joi';
 
 import type { EngineSettings } from '../../engine/site.ts';
 import { fail, type Invalid, invalid } from '../../platform/errors.ts';
+import { faultsOf, joiOf } from '../../platform/validation.ts';
 import { definitionOf, isSettingKey, type SettingKey } from './definitions.ts';
 import { secretMask, type SettingsState } from './state.ts';
 
 /**
- * What a write changes; `undefined` as a value puts a setting back to its default. A secret that is sent back as it was read is kept.
+ * What a write changes; `undefined` resets a setting to its default. A secret that is sent back as it was read is kept.
+ *
  * @throws VALIDATION_FAILED 40001 with every fault
  */
 export function checkChanges(
@@ -27,7 +27,7 @@ export function checkChanges(
         if (definition.secret && isDeepStrictEqual(value, { ...secretMask })) {
             continue;
         }
-        const found = value === null ? [] : faultsOf(key, value);
+        const found = value === null ? [] : settingFaults(key, value);
         faults.push(...found);
         if (found.length > 0) {
             continue;
@@ -49,7 +49,7 @@ export function checkChanges(
     return changes;
 }
 
-/** @throws VALIDATION_FAILED 40001 */
+/** Requires different ports for HTTP and HTTPS. @throws VALIDATION_FAILED 40001 */
 export function checkPorts({ httpPort, httpsPort }: EngineSettings): void {
     if (httpPort === httpsPort) {
         throw invalid({
@@ -59,14 +59,11 @@ export function checkPorts({ httpPort, httpsPort }: EngineSettings): void {
     }
 }
 
-function faultsOf(key: SettingKey, value: unknown): Invalid[] {
+function settingFaults(key: SettingKey, value: unknown): Invalid[] {
     const definition = definitionOf(key);
-    const { error } = (definition.schema as unknown as Joi.Schema)
-        .required()
-        .label(key)
-        .validate(value, { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
-    if (error !== undefined) {
-        return error.details.map(({ path, message }) => ({ path: [key, ...path].join('.'), message }));
+    const faults = faultsOf(joiOf(definition.schema).label(key), value, key);
+    if (faults.length > 0) {
+        return faults;
     }
     const fault = definition.check?.(value) ?? null;
     return fault === null ? [] : [{ path: key, message: `${key} ${fault}` }];

@@ -7,11 +7,7 @@ import type { Change, Draft, Outcome } from '../../../../core/src/engine/change.
 import type { EngineSettings } from '../../../../core/src/engine/site.ts';
 import { definitionOf, settingKeys } from '../../../../core/src/features/settings/definitions.ts';
 import { settingsEntities, settingsMigrations } from '../../../../core/src/features/settings/entities.ts';
-import {
-    createSettings,
-    type EngineQueue,
-    type Settings
-} from '../../../../core/src/features/settings/settings.ts';
+import { type EngineQueue, Settings } from '../../../../core/src/features/settings/settings.ts';
 import { type Config, readConfig } from '../../../../core/src/platform/config.ts';
 import { fail } from '../../../../core/src/platform/errors.ts';
 import { callOf, handClock, openStore, person, type Store } from '../../../support/store.ts';
@@ -44,13 +40,13 @@ class Queue implements EngineQueue {
     }
 }
 
-describe('createSettings', () => {
+describe('Settings', () => {
     let store: Store;
     let settings: Settings;
     const admin = person('admin');
 
     const load = (config: Partial<Config> = {}): Promise<Settings> =>
-        createSettings({
+        Settings.load({
             db: store.db,
             keyring: store.keyring,
             config: { ...readConfig({}, '/'), ...config },

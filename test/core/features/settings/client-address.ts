@@ -1,7 +1,11 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { clientAddress, plainAddress, proxyList } from '../../../../core/src/features/settings/proxies.ts';
+import {
+    clientAddress,
+    plainAddress,
+    proxyList
+} from '../../../../core/src/features/settings/client-address.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

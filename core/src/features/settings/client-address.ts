@@ -1,10 +1,10 @@
-/** Who is really asking, when a proxy stands in front of the panel. */
+/** Finds the address of the client when a proxy stands in front of the panel. */
 import { BlockList, isIP } from 'node:net';
 
-/** Forwarding entries beyond this many are not looked at: nobody has so many proxies. */
+/** Only so many entries of `X-Forwarded-For` are read, counted from the right. */
 const mostHops = 20;
 
-/** Addresses and ranges as a list to look addresses up in; what is neither is left out. */
+/** A list of addresses and ranges to look addresses up in. Text that is neither is left out. */
 export function proxyList(entries: readonly string[]): BlockList {
     const list = new BlockList();
     for (const entry of entries) {
@@ -25,7 +25,7 @@ export function proxyList(entries: readonly string[]): BlockList {
 
 /**
  * The client's address: the TCP peer, unless that is trusted; then the rightmost entry of `X-Forwarded-For` that is not a trusted proxy.
- * Every proxy appends whom it saw, so what stands further left was said by somebody who is not trusted. Only trusted ones: the leftmost.
+ * Every proxy appends the peer that it saw, so entries further left come from a sender that is not trusted. When all are trusted: the leftmost.
  */
 export function clientAddress(trusted: BlockList, peer: string, forwardedFor: string | undefined): string {
     let client = plainAddress(peer) ?? peer;
@@ -45,7 +45,7 @@ export function clientAddress(trusted: BlockList, peer: string, forwardedFor: st
     return client;
 }
 
-/** Without port, brackets, zone and the mapping of IPv4 into IPv6; null for what is no address. */
+/** An address without port, brackets, zone and the mapping of IPv4 into IPv6; null for text that is no address. */
 export function plainAddress(text: string): string | null {
     const bare =
         /^\[([^\]]+)\](?::\d{1,5})?$/.exec(text)?.[1] ??
