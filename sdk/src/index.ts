@@ -45,6 +45,7 @@ export type {
     HostsDoor,
     UpstreamState
 } from './serving.ts';
+export { KeyedMutex, Mutex } from './mutex.ts';
 export { errors } from './plugin-errors.ts';
 export { createHookHost } from './boundary/hook-host.ts';
 export type {

@@ -1,6 +1,7 @@
 /** The services of one generation of the plugin. */
+import { Mutex } from '@portico/sdk';
+
 import type { Machine } from './machine.ts';
-import { Mutex } from './mutex.ts';
 import { Accounts } from './runs/accounts.ts';
 import { Runs } from './runs/runs.ts';
 import { Scheduler } from './schedule/scheduler.ts';

@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 import type { Found } from '@portico/registry';
+import { Mutex } from '@portico/sdk';
 
 import { engineHome } from '../../engine/files/home.ts';
 import { createPanel, type Panel } from '../../panel.ts';
 import type { Config } from '../../platform/config.ts';
 import { createLog } from '../../platform/log.ts';
-import { Mutex } from '../../platform/mutex.ts';
 import { Complaint } from '../complaint.ts';
 import type { Output } from '../output.ts';
 import { tokenCreate } from '../token-create.ts';

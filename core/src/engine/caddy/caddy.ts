@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 
+import { Mutex } from '@portico/sdk';
+
 import type { Logger } from '../../platform/log.ts';
-import { Mutex } from '../../platform/mutex.ts';
 import { adminConfig, type EngineFolders, engineHome, prepareHome } from '../files/home.ts';
 import {
     type EngineConfig,

@@ -7,9 +7,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EntitySchema, MigrationObject } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
 import { type EntityManager, MikroORM } from '@mikro-orm/sqlite';
+import { Mutex } from '@portico/sdk';
 
 import { fail } from '../errors.ts';
-import { Mutex } from '../mutex.ts';
 import { strangeMigrations } from './migrations.ts';
 
 /** A short transaction. Nothing inside it may wait for a network, a hook, a child process or a timer. */

@@ -1,12 +1,11 @@
 /** All runs: starts them as the overlap policy allows, ends them, and records how they ended. Decisions are made one at a time, under the mutex; programs run side by side. */
 import { randomUUID } from 'node:crypto';
 
-import { errors } from '@portico/sdk';
+import { errors, type Mutex } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { OutputEntity, RunEntity, type RunRow, type TaskRow } from '../entities.ts';
 import { pluginErrors } from '../errors.ts';
-import type { Mutex } from '../mutex.ts';
 import { findRuns, findTasks } from '../queries.ts';
 import type { Ctx } from '../settings.ts';
 import type { Accounts } from './accounts.ts';

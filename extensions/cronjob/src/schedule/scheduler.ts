@@ -1,10 +1,9 @@
 /** Starts what is due: by the clock, after a boot, as a retry; and notifies when no run succeeded in time. A due time and its run are one write, so no crash doubles or loses a run. */
-import type { Notification } from '@portico/sdk';
+import type { Mutex, Notification } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { TaskEntity, type TaskRow } from '../entities.ts';
 import type { Machine } from '../machine.ts';
-import type { Mutex } from '../mutex.ts';
 import { findRuns, findTasks } from '../queries.ts';
 import type { RunRequest } from '../runs/admission.ts';
 import { overdueNotification, sendNotifications } from '../runs/notifications.ts';

@@ -1,10 +1,9 @@
 /** Creates, changes and removes tasks. Each change is guarded by the version and planned in the same write. */
-import { errors } from '@portico/sdk';
+import { errors, type Mutex } from '@portico/sdk';
 import { type EntityManager, raw } from '@portico/sdk/db';
 
 import { type RunRow, TaskEntity, type TaskRow } from '../entities.ts';
 import type { Machine } from '../machine.ts';
-import type { Mutex } from '../mutex.ts';
 import { findRuns, findTasks } from '../queries.ts';
 import type { Accounts } from '../runs/accounts.ts';
 import type { Runs } from '../runs/runs.ts';

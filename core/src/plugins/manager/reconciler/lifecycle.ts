@@ -4,11 +4,11 @@
  * followed by `settle`; those that require the plugin are settled after it. All that is done to one plugin is done in turn.
  */
 import type { Found, Place, PluginPackage, Registry, Skipped } from '@portico/registry';
+import { KeyedMutex } from '@portico/sdk';
 
 import type { Clock } from '../../../platform/clock.ts';
 import type { Transaction } from '../../../platform/database/database.ts';
 import type { Logger } from '../../../platform/log.ts';
-import { KeyedMutex } from '../../../platform/mutex.ts';
 import type {
     Generation,
     GenerationOptions,

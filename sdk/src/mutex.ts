@@ -1,6 +1,10 @@
 /** Locks for asynchronous work within one process. */
 
-/** Runs work one at a time, in the order in which it was asked for. Work must not call `run` of its own mutex and wait for it. */
+/**
+ * Runs asynchronous work one at a time, in the order in which it was asked for.
+ *
+ * @remarks Work must not call `run` of its own mutex and wait for it: that would never end.
+ */
 export class Mutex {
     #pending = 0;
     #last: Promise<void> = Promise.resolve();

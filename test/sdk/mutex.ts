@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { KeyedMutex, Mutex } from '../../../core/src/platform/mutex.ts';
+import { KeyedMutex, Mutex } from '../../sdk/src/mutex.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
