@@ -1,8 +1,8 @@
 /** Every command, in the order in which the help shows them. None of them loads the database before it needs it. */
-import { adminCreate } from './admin-create.ts';
-import { adminResetPassword } from './admin-reset-password.ts';
-import { auditVerify } from './audit-verify.ts';
-import type { Command } from './command.ts';
+import { adminCreate } from './admin/create.ts';
+import { adminResetPassword } from './admin/reset-password.ts';
+import { auditVerify } from './audit/verify.ts';
+import type { Command } from './command/command.ts';
 import { doctor } from './doctor/doctor.ts';
 import { exportCommand } from './export.ts';
 import { importCommand } from './import.ts';
@@ -16,7 +16,7 @@ import { pluginRemove } from './plugin/remove.ts';
 import { pluginTest } from './plugin/test.ts';
 import { pluginValidate } from './plugin/validate.ts';
 import { start } from './start.ts';
-import { tokenCreate } from './token-create.ts';
+import { tokenCreate } from './token/create.ts';
 
 export const commands: readonly Command[] = [
     start,

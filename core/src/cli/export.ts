@@ -2,10 +2,10 @@
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
 
-import type { Command } from './command.ts';
-import { Complaint, misuse } from './complaint.ts';
-import { reach } from './reach.ts';
-import { readPassword } from './secret-input.ts';
+import type { Command } from './command/command.ts';
+import { Complaint, misuse } from './command/command-error.ts';
+import { readPassword } from './command/secret-input.ts';
+import { reach } from './panel/with-panel.ts';
 
 interface Document {
     readonly sections: Readonly<Record<string, unknown>>;

@@ -2,12 +2,12 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import type { Client } from './client.ts';
-import { type Command, jsonOption } from './command.ts';
-import { Complaint, misuse, Refusal } from './complaint.ts';
-import type { Output } from './output.ts';
-import { reach } from './reach.ts';
-import { readPassword } from './secret-input.ts';
+import { type Command, jsonOption } from './command/command.ts';
+import { Complaint, misuse, Refusal } from './command/command-error.ts';
+import type { Output } from './command/output.ts';
+import { readPassword } from './command/secret-input.ts';
+import type { Client } from './panel/client.ts';
+import { reach } from './panel/with-panel.ts';
 
 interface Result {
     readonly sections: Readonly<

@@ -1,11 +1,11 @@
 /** The command line: finds the command, and turns what went wrong into one sentence and an exit code. */
 import { readFileSync } from 'node:fs';
 
-import { type Command, parseInput } from './command.ts';
+import { type Command, parseInput } from './command/command.ts';
+import { Complaint, misuse } from './command/command-error.ts';
+import { commandHelp, overview } from './command/help.ts';
+import { createOutput, plain } from './command/output.ts';
 import { commands } from './commands.ts';
-import { Complaint, misuse } from './complaint.ts';
-import { commandHelp, overview } from './help.ts';
-import { createOutput, plain } from './output.ts';
 
 async function main(args: readonly string[]): Promise<number> {
     const [first = '', second = ''] = args;

@@ -1,7 +1,7 @@
 /** `portico start`: runs the panel in the foreground. */
-import type { Command } from './command.ts';
-import { codeOf, Complaint, explain } from './complaint.ts';
-import { databaseOf } from './folder.ts';
+import type { Command } from './command/command.ts';
+import { codeOf, Complaint, explain } from './command/command-error.ts';
+import { databaseOf } from './panel/data-folder.ts';
 
 export const start: Command = {
     name: 'start',

@@ -9,9 +9,9 @@ import { genesis, type Head, readHead } from '../../features/audit/chain/head.ts
 import { auditKeys, type CheckpointRow } from '../../features/audit/chain/keys.ts';
 import type { Config } from '../../platform/config.ts';
 import { createKeyring } from '../../platform/keyring.ts';
-import { codeOf, explain } from '../complaint.ts';
-import { databaseOf } from '../folder.ts';
-import { missingMigrations, strangeMigrations } from '../migrations.ts';
+import { codeOf, explain } from '../command/command-error.ts';
+import { missingMigrations, strangeMigrations } from '../offline/migrations.ts';
+import { databaseOf } from '../panel/data-folder.ts';
 import { type Check, fault, ok, warn } from './check.ts';
 
 const restore = 'Stop the panel, keep a copy of the whole data folder, and put back a backup';

@@ -1,5 +1,5 @@
 /** `portico doctor`: looks at everything that a panel stands on, changes nothing, and says what to do. */
-import { type Command, jsonOption } from '../command.ts';
+import { type Command, jsonOption } from '../command/command.ts';
 import type { Check } from './check.ts';
 
 const marks = { ok: 'ok  ', warn: 'warn', fail: 'FAIL' } as const;
@@ -13,7 +13,7 @@ export const doctor: Command = {
     ],
     options: jsonOption,
     async run({ config, output }) {
-        const { inspect } = await import('./run.ts');
+        const { inspect } = await import('./run-checks.ts');
         const checks = await inspect(config);
         const ok = checks.every(({ state }) => state !== 'fail');
         output.result({ ok, checks }, checks.map(lineOf).join('\n'));

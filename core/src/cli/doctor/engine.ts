@@ -12,7 +12,7 @@ import { type EngineFeatures, engineFeatures } from '../../engine/render/feature
 import { parseEngineVersion } from '../../engine/render/version.ts';
 import { definitions } from '../../features/settings/definitions.ts';
 import type { Config } from '../../platform/config.ts';
-import { databaseOf } from '../folder.ts';
+import { databaseOf } from '../panel/data-folder.ts';
 import { type Check, fault, ok, warn } from './check.ts';
 
 const patienceMs = 5_000;

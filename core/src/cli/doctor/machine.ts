@@ -3,7 +3,7 @@ import { readdirSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { Config } from '../../platform/config.ts';
-import { whoAmI } from '../folder.ts';
+import { whoAmI } from '../panel/data-folder.ts';
 import { type Check, fault, ok, warn } from './check.ts';
 
 const leastNode = 24;

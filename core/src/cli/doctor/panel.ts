@@ -5,7 +5,7 @@ import type { Config } from '../../platform/config.ts';
 import { lockDataDir } from '../../platform/data-dir.ts';
 import { createKeyring } from '../../platform/keyring.ts';
 import { readPanelAddress } from '../../platform/panel-address.ts';
-import { askReadiness, createClient, urlOf } from '../client.ts';
+import { askReadiness, createClient, urlOf } from '../panel/client.ts';
 import { type Check, fault, ok, warn } from './check.ts';
 
 const patienceMs = 5_000;

@@ -24,11 +24,11 @@ import type { Database } from '../../platform/database/database.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import { createLog } from '../../platform/log.ts';
 import { createSystemCall } from '../../server/http/request/system-call.ts';
-import { Complaint } from '../complaint.ts';
-import { databaseOf } from '../folder.ts';
-import { strangeMigrations } from '../migrations.ts';
-import type { PluginAdmin } from '../plugin/plugin-admin.ts';
+import { Complaint } from '../command/command-error.ts';
+import { databaseOf } from '../panel/data-folder.ts';
+import type { PluginAdmin } from '../plugin/admin/plugin-admin.ts';
 import { exportOffline } from './export.ts';
+import { strangeMigrations } from './migrations.ts';
 
 export interface Offline {
     readonly audit: Audit;
@@ -133,7 +133,7 @@ async function build(
                 createSystemCall(audit, undefined, userAgent)
             ),
         async plugins() {
-            const { openOfflinePlugins } = await import('./plugins.ts');
+            const { openOfflinePlugins } = await import('./plugin-admin.ts');
             return openOfflinePlugins({
                 config,
                 db,

@@ -1,6 +1,6 @@
 /** `portico plugin create`: a plugin to begin with. */
-import type { Command } from '../command.ts';
-import { misuse } from '../complaint.ts';
+import type { Command } from '../command/command.ts';
+import { misuse } from '../command/command-error.ts';
 
 export const pluginCreate: Command = {
     name: 'plugin create',
@@ -25,7 +25,7 @@ export const pluginCreate: Command = {
     },
     async run({ output, positionals, text }) {
         const [name = ''] = positionals;
-        const { createPlugin } = await import('./template.ts');
+        const { createPlugin } = await import('./develop/template.ts');
         const packageName = text('package') ?? `portico-plugin-${name}`;
         if (!/^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/.test(packageName)) {
             throw misuse(`--package: ${JSON.stringify(packageName)} is no name of an npm package`);

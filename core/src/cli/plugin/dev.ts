@@ -1,6 +1,6 @@
 /** `portico plugin dev`: a panel for whoever writes a plugin. */
-import type { Command } from '../command.ts';
-import { misuse } from '../complaint.ts';
+import type { Command } from '../command/command.ts';
+import { misuse } from '../command/command-error.ts';
 
 export const pluginDev: Command = {
     name: 'plugin dev',
@@ -18,7 +18,7 @@ export const pluginDev: Command = {
         if (!Number.isInteger(port) || port < 0 || port > 65_535) {
             throw misuse('--port is a port');
         }
-        const { develop } = await import('./dev-panel.ts');
+        const { develop } = await import('./develop/dev-panel.ts');
         return develop({
             config,
             output,

@@ -1,8 +1,8 @@
 /** `portico plugin disable`: the way out when a plugin keeps the panel from starting. */
-import { type Command, jsonOption } from '../command.ts';
-import { plain } from '../output.ts';
-import { describe } from './describe.ts';
-import { atDesk } from './reach.ts';
+import { type Command, jsonOption } from '../command/command.ts';
+import { plain } from '../command/output.ts';
+import { describe } from './admin/describe.ts';
+import { atDesk } from './admin/with-plugin-admin.ts';
 
 export const pluginDisable: Command = {
     name: 'plugin disable',

@@ -1,11 +1,11 @@
 /** `portico plugin enable`: lets a plugin run, agrees to what it asks for, and takes it out of quarantine. */
 import type { Capabilities } from '../../plugins/runtime/generation.ts';
-import { type Command, type Input, jsonOption, type Option } from '../command.ts';
-import { misuse } from '../complaint.ts';
-import { plain } from '../output.ts';
-import { describe, hasFailed } from './describe.ts';
-import type { PluginAdmin, ShownPlugin, Wished } from './plugin-admin.ts';
-import { atDesk } from './reach.ts';
+import { type Command, type Input, jsonOption, type Option } from '../command/command.ts';
+import { misuse } from '../command/command-error.ts';
+import { plain } from '../command/output.ts';
+import { describe, hasFailed } from './admin/describe.ts';
+import type { PluginAdmin, ShownPlugin, Wished } from './admin/plugin-admin.ts';
+import { atDesk } from './admin/with-plugin-admin.ts';
 
 /** How somebody at the console agrees. */
 export const grantOptions: Readonly<Record<string, Option>> = {
@@ -70,7 +70,7 @@ export async function readWish({ flag, text }: Pick<Input, 'flag' | 'text'>): Pr
     if (grants === undefined) {
         return flag('grant-all') ? 'all' : null;
     }
-    const { readGrants } = await import('./consent.ts');
+    const { readGrants } = await import('./admin/consent.ts');
     return readGrants(grants);
 }
 

@@ -1,13 +1,13 @@
 /** `portico plugin install`: brings a plugin, or another version of one. */
 import { readFileSync, statSync } from 'node:fs';
 
-import { type Command, jsonOption } from '../command.ts';
-import { Complaint, misuse } from '../complaint.ts';
-import { plain } from '../output.ts';
-import { describe, hasFailed } from './describe.ts';
+import { type Command, jsonOption } from '../command/command.ts';
+import { Complaint, misuse } from '../command/command-error.ts';
+import { plain } from '../command/output.ts';
+import { describe, hasFailed } from './admin/describe.ts';
+import type { Source } from './admin/plugin-admin.ts';
+import { atDesk } from './admin/with-plugin-admin.ts';
 import { grantOptions, readWish } from './enable.ts';
-import type { Source } from './plugin-admin.ts';
-import { atDesk } from './reach.ts';
 
 const archive = /\.(?:tgz|tar\.gz)$/;
 const largestArchive = 64 * 1024 * 1024;
@@ -79,7 +79,7 @@ export const pluginInstall: Command = {
             output.say(plain(`Its code does not take the settings that waited for it: ${settingsLeftOut}.`));
         }
         if (enabled && !plugin.enabled && missing !== null) {
-            const { consentScreen } = await import('./consent.ts');
+            const { consentScreen } = await import('./admin/consent.ts');
             output.say(consentScreen(missing, `portico plugin enable ${name}`));
         }
         output.result({ ...plugin, from, settingsLeftOut }, null);

@@ -1,11 +1,11 @@
 /** `portico plugin list`: what is there, or what the npm registry offers. */
 import type { Offer } from '@portico/registry';
 
-import { type Command, jsonOption } from '../command.ts';
-import { type Output, plain } from '../output.ts';
-import { columns, failureOf } from './describe.ts';
-import type { Listed, ShownPlugin } from './plugin-admin.ts';
-import { atDesk } from './reach.ts';
+import { type Command, jsonOption } from '../command/command.ts';
+import { type Output, plain } from '../command/output.ts';
+import { columns, failureOf } from './admin/describe.ts';
+import type { Listed, ShownPlugin } from './admin/plugin-admin.ts';
+import { atDesk } from './admin/with-plugin-admin.ts';
 
 export const pluginList: Command = {
     name: 'plugin list',

@@ -1,7 +1,7 @@
 /** `portico plugin remove`: takes a plugin's package away. */
-import { type Command, jsonOption } from '../command.ts';
-import { plain } from '../output.ts';
-import { atDesk } from './reach.ts';
+import { type Command, jsonOption } from '../command/command.ts';
+import { plain } from '../command/output.ts';
+import { atDesk } from './admin/with-plugin-admin.ts';
 
 export const pluginRemove: Command = {
     name: 'plugin remove',

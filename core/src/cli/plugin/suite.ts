@@ -15,10 +15,10 @@ import {
 import type { PluginDefinition } from '@portico/sdk';
 import { type ConformanceReport, type Finding, runConformance } from '@portico/sdk/testing';
 
-import { Complaint } from '../complaint.ts';
-import { type Output, plain } from '../output.ts';
-import { reservedNames } from './names.ts';
-import { hostSdk } from './sdk.ts';
+import { Complaint } from '../command/command-error.ts';
+import { type Output, plain } from '../command/output.ts';
+import { hostSdk } from './develop/host-sdk.ts';
+import { reservedNames } from './develop/reserved-names.ts';
 
 const run = promisify(execFile);
 const npmMs = 300_000;

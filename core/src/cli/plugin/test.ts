@@ -1,6 +1,6 @@
 /** `portico plugin test`: the conformance suite. */
-import { type Command, jsonOption } from '../command.ts';
-import { misuse } from '../complaint.ts';
+import { type Command, jsonOption } from '../command/command.ts';
+import { misuse } from '../command/command-error.ts';
 
 const usualCycles = 100;
 

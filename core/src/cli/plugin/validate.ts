@@ -1,5 +1,5 @@
 /** `portico plugin validate`: whether a panel would take a plugin. */
-import { type Command, jsonOption } from '../command.ts';
+import { type Command, jsonOption } from '../command/command.ts';
 
 export const pluginValidate: Command = {
     name: 'plugin validate',

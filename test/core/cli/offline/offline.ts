@@ -18,7 +18,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
-import { timeOf } from '../../../../core/src/cli/token-create.ts';
+import { timeOf } from '../../../../core/src/cli/token/create.ts';
 import {
     auditOf,
     contentOf,

@@ -1,10 +1,10 @@
 /** Follows a task of the running panel to its end. */
 import { setTimeout as wait } from 'node:timers/promises';
 
-import type { TaskView } from '../features/tasks/task.ts';
+import type { TaskView } from '../../features/tasks/task.ts';
+import { Complaint, Refusal } from '../command/command-error.ts';
+import { plain } from '../command/output.ts';
 import type { Client } from './client.ts';
-import { Complaint, Refusal } from './complaint.ts';
-import { plain } from './output.ts';
 
 /** Why a task failed. */
 interface Fault {

@@ -8,12 +8,12 @@ import { promisify } from 'node:util';
 
 import { readManifest } from '@portico/registry';
 
-import { Complaint, misuse } from '../complaint.ts';
-import { reservedNames } from './names.ts';
-import { hostSdk } from './sdk.ts';
+import { Complaint, misuse } from '../../command/command-error.ts';
+import { hostSdk } from './host-sdk.ts';
+import { reservedNames } from './reserved-names.ts';
 
 const run = promisify(execFile);
-const templates = fileURLToPath(new URL('../../../templates/plugin/', import.meta.url));
+const templates = fileURLToPath(new URL('../../../../templates/plugin/', import.meta.url));
 const ending = '.template';
 
 export interface NewPlugin {

@@ -1,7 +1,7 @@
 /** Finds an account of the running panel by its name. */
-import type { UserView } from '../features/users/users.ts';
+import type { UserView } from '../../features/users/users.ts';
+import { Complaint } from '../command/command-error.ts';
 import type { Client, Reply } from './client.ts';
-import { Complaint } from './complaint.ts';
 
 const longestName = 64;
 

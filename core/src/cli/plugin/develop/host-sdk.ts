@@ -3,7 +3,7 @@ import { readFile, realpath } from 'node:fs/promises';
 import { findPackageJSON } from 'node:module';
 import { dirname } from 'node:path';
 
-import { Complaint } from '../complaint.ts';
+import { Complaint } from '../../command/command-error.ts';
 
 export interface HostSdk {
     readonly folder: string;

@@ -1,5 +1,5 @@
 /** Names that no plugin may have, without a panel to ask. */
-import { corePermissions } from '../../features/users/roles/permissions.ts';
+import { corePermissions } from '../../../features/users/roles/permissions.ts';
 
 /** What stands after `/api/` in the core's own routes. */
 const routeGroups = [

@@ -1,9 +1,9 @@
 /** `portico admin reset-password`: opens an account again when nobody can log in. */
-import type { Client } from './client.ts';
-import { type Command, jsonOption } from './command.ts';
-import { reach } from './reach.ts';
-import { readPassword } from './secret-input.ts';
-import { findUser } from './users.ts';
+import { type Command, jsonOption } from '../command/command.ts';
+import { readPassword } from '../command/secret-input.ts';
+import type { Client } from '../panel/client.ts';
+import { findUser } from '../panel/find-user.ts';
+import { reach } from '../panel/with-panel.ts';
 
 interface Opened {
     readonly id: number;
@@ -60,7 +60,7 @@ async function reset(
     secondFactor: boolean
 ): Promise<Opened> {
     const user = await findUser(client, username);
-    const { randomPassword } = await import('../features/users/console.ts');
+    const { randomPassword } = await import('../../features/users/console.ts');
     const made = given === undefined ? randomPassword() : null;
     const path = `/api/users/${user.id}`;
     // The second factor first: once the password is told, everything is done.

@@ -9,9 +9,9 @@ import { installFailed } from '../../plugins/manager/install/install-failure.ts'
 import type { PluginRecord } from '../../plugins/manager/records/plugin.ts';
 import { newRecord } from '../../plugins/manager/records/records.ts';
 import { chooseSource } from '../../plugins/manager/rollback/rollback-source.ts';
-import { Complaint } from '../complaint.ts';
-import type { InstallOrder, Wished } from '../plugin/plugin-admin.ts';
-import type { Folder, Lying } from './folder.ts';
+import { Complaint } from '../command/command-error.ts';
+import type { InstallOrder, Wished } from '../plugin/admin/plugin-admin.ts';
+import type { Folder, Lying } from './plugin-folder.ts';
 
 /** What it is called, and the version that was there before. */
 interface Placed {

@@ -3,8 +3,8 @@ import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 
-import { databaseName } from '../platform/data-dir.ts';
-import { Complaint } from './complaint.ts';
+import { databaseName } from '../../platform/data-dir.ts';
+import { Complaint } from '../command/command-error.ts';
 
 export const databaseOf = (dataDir: string): string => join(dataDir, databaseName);
 

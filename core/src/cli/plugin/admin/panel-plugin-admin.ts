@@ -1,11 +1,11 @@
 /** Plugins of the running panel, through its API. */
 import type { Offer } from '@portico/registry';
 
-import type { TaskView } from '../../features/tasks/task.ts';
-import type { Capabilities } from '../../plugins/runtime/generation.ts';
-import type { Client } from '../client.ts';
-import { Complaint, Refusal } from '../complaint.ts';
-import { followTask } from '../task-follow.ts';
+import type { TaskView } from '../../../features/tasks/task.ts';
+import type { Capabilities } from '../../../plugins/runtime/generation.ts';
+import { Complaint, Refusal } from '../../command/command-error.ts';
+import type { Client } from '../../panel/client.ts';
+import { followTask } from '../../panel/follow-task.ts';
 import { joined } from './consent.ts';
 import type { Changed, InstallOrder, PluginAdmin, ShownPlugin } from './plugin-admin.ts';
 

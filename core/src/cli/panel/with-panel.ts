@@ -1,14 +1,14 @@
 /** Decides how a command works: through the panel that runs, or on the folder of one that does not. */
 import { setTimeout as wait } from 'node:timers/promises';
 
-import type { Config } from '../platform/config.ts';
-import { type DataLock, lockDataDir } from '../platform/data-dir.ts';
-import { createKeyring, type Keyring } from '../platform/keyring.ts';
-import { readPanelAddress } from '../platform/panel-address.ts';
+import type { Config } from '../../platform/config.ts';
+import { type DataLock, lockDataDir } from '../../platform/data-dir.ts';
+import { createKeyring, type Keyring } from '../../platform/keyring.ts';
+import { readPanelAddress } from '../../platform/panel-address.ts';
+import { Complaint, explain } from '../command/command-error.ts';
+import type { Offline } from '../offline/offline.ts';
 import { askReadiness, type Client, createClient, urlOf } from './client.ts';
-import { Complaint, explain } from './complaint.ts';
-import { databaseOf, enterFolder, whoAmI } from './folder.ts';
-import type { Offline } from './offline/offline.ts';
+import { databaseOf, enterFolder, whoAmI } from './data-folder.ts';
 
 /** Somebody holds the data folder, but no panel answers. */
 export class Unanswered extends Complaint {}
@@ -47,7 +47,7 @@ export async function reach<T>(config: Config, ways: Ways<T>): Promise<T> {
         if ('client' in found) {
             return await ways.online(found.client);
         }
-        const { openOffline } = await import('./offline/offline.ts'); // the database, only where it is needed
+        const { openOffline } = await import('../offline/offline.ts'); // the database, only where it is needed
         const offline = await openOffline({ config, keyring, lock: found.lock, userAgent });
         try {
             return await ways.offline(offline);

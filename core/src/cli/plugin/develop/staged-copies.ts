@@ -2,7 +2,7 @@
 import { cp, mkdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
 
-import { Complaint } from '../complaint.ts';
+import { Complaint } from '../../command/command-error.ts';
 
 const passedOver = new Set(['node_modules', '.git', 'vendor', 'coverage']);
 

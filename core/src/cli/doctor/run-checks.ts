@@ -1,9 +1,9 @@
 /** Runs the checks of `portico doctor` one after the other; one that breaks is a failed check, never the end of the others. */
 import type { Config } from '../../platform/config.ts';
-import { Complaint } from '../complaint.ts';
-import { enterFolder } from '../folder.ts';
-import { plain } from '../output.ts';
-import { userAgentOf } from '../reach.ts';
+import { Complaint } from '../command/command-error.ts';
+import { plain } from '../command/output.ts';
+import { enterFolder } from '../panel/data-folder.ts';
+import { userAgentOf } from '../panel/with-panel.ts';
 import { type Check, fault } from './check.ts';
 import { checkDatabase } from './database.ts';
 import { checkEngine } from './engine.ts';

@@ -1,8 +1,8 @@
 /** Decides where a command about plugins does its work, and says in words why that refuses. */
-import type { Config } from '../../platform/config.ts';
-import type { Capabilities } from '../../plugins/runtime/generation.ts';
-import { Complaint, Refusal } from '../complaint.ts';
-import { reach } from '../reach.ts';
+import type { Config } from '../../../platform/config.ts';
+import type { Capabilities } from '../../../plugins/runtime/generation.ts';
+import { Complaint, Refusal } from '../../command/command-error.ts';
+import { reach } from '../../panel/with-panel.ts';
 import type { PluginAdmin } from './plugin-admin.ts';
 
 /**
@@ -19,7 +19,7 @@ export async function atDesk<T>(
     try {
         return await reach<T>(config, {
             async online(client) {
-                const { createPanelAdmin: createPanelDesk } = await import('./panel-plugins.ts');
+                const { createPanelAdmin: createPanelDesk } = await import('./panel-plugin-admin.ts');
                 return work(createPanelDesk(client));
             },
             offline: async (offline) => work(await offline.plugins())

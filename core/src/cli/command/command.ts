@@ -1,8 +1,8 @@
 /** What a command of the command line is: its help text is made of it, and so are its arguments. */
 import { parseArgs } from 'node:util';
 
-import { type Config, readConfig } from '../platform/config.ts';
-import { misuse } from './complaint.ts';
+import { type Config, readConfig } from '../../platform/config.ts';
+import { misuse } from './command-error.ts';
 import type { Output } from './output.ts';
 
 export interface Option {

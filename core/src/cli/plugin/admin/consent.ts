@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { manifestSchema } from '@portico/registry';
 import type Joi from 'joi';
 
-import type { Capabilities } from '../../plugins/runtime/generation.ts';
-import { misuse } from '../complaint.ts';
+import type { Capabilities } from '../../../plugins/runtime/generation.ts';
+import { misuse } from '../../command/command-error.ts';
 
 interface Described {
     readonly keys: Readonly<Record<string, { readonly flags?: { readonly description?: string } }>>;

@@ -8,14 +8,14 @@ import { join, resolve } from 'node:path';
 import type { Found } from '@portico/registry';
 import { Mutex } from '@portico/sdk';
 
-import { engineHome } from '../../engine/files/home.ts';
-import { createPanel, type Panel } from '../../panel.ts';
-import type { Config } from '../../platform/config.ts';
-import { createLog } from '../../platform/log.ts';
-import { Complaint } from '../complaint.ts';
-import type { Output } from '../output.ts';
-import { tokenCreate } from '../token-create.ts';
-import { Stage } from './stage.ts';
+import { engineHome } from '../../../engine/files/home.ts';
+import { createPanel, type Panel } from '../../../panel.ts';
+import type { Config } from '../../../platform/config.ts';
+import { createLog } from '../../../platform/log.ts';
+import { Complaint } from '../../command/command-error.ts';
+import type { Output } from '../../command/output.ts';
+import { tokenCreate } from '../../token/create.ts';
+import { Stage } from './staged-copies.ts';
 
 export interface DevelopOptions {
     readonly config: Config;

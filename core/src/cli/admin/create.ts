@@ -1,9 +1,9 @@
 /** `portico admin create`: another account, when nobody can log in to make one. */
-import type { UserView } from '../features/users/users.ts';
-import { type Command, jsonOption } from './command.ts';
-import { misuse } from './complaint.ts';
-import { reach } from './reach.ts';
-import { readPassword } from './secret-input.ts';
+import type { UserView } from '../../features/users/users.ts';
+import { type Command, jsonOption } from '../command/command.ts';
+import { misuse } from '../command/command-error.ts';
+import { readPassword } from '../command/secret-input.ts';
+import { reach } from '../panel/with-panel.ts';
 
 export const adminCreate: Command = {
     name: 'admin create',
@@ -25,8 +25,8 @@ export const adminCreate: Command = {
         ...jsonOption
     },
     async run({ config, output, positionals, text, flag }) {
-        const { randomPassword } = await import('../features/users/console.ts');
-        const { usernamePattern } = await import('../features/users/schema.ts');
+        const { randomPassword } = await import('../../features/users/console.ts');
+        const { usernamePattern } = await import('../../features/users/schema.ts');
         const [username = ''] = positionals;
         if (!usernamePattern.test(username)) {
             throw misuse(

@@ -1,15 +1,15 @@
 /** `portico audit verify`: proves the audit log, or says where it breaks. */
 import { join } from 'node:path';
 
-import type { Verification } from '../features/audit/chain/verify.ts';
-import { verifyAuditFile } from '../features/audit/chain/verify-file.ts';
-import type { Config } from '../platform/config.ts';
-import { createKeyring } from '../platform/keyring.ts';
-import { type Command, jsonOption } from './command.ts';
-import { explain } from './complaint.ts';
-import { databaseOf, enterFolder } from './folder.ts';
-import type { Output } from './output.ts';
-import { locate, Unanswered, userAgentOf } from './reach.ts';
+import type { Verification } from '../../features/audit/chain/verify.ts';
+import { verifyAuditFile } from '../../features/audit/chain/verify-file.ts';
+import type { Config } from '../../platform/config.ts';
+import { createKeyring } from '../../platform/keyring.ts';
+import { type Command, jsonOption } from '../command/command.ts';
+import { explain } from '../command/command-error.ts';
+import type { Output } from '../command/output.ts';
+import { databaseOf, enterFolder } from '../panel/data-folder.ts';
+import { locate, Unanswered, userAgentOf } from '../panel/with-panel.ts';
 
 const patienceMs = 15 * 60_000;
 

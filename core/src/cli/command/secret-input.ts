@@ -1,5 +1,5 @@
 /** A password from standard input: in an argument, every process of the machine could read it. */
-import { Complaint, misuse } from './complaint.ts';
+import { Complaint, misuse } from './command-error.ts';
 
 const longest = 4096;
 

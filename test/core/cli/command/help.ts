@@ -4,16 +4,16 @@ import { resolve } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { commands } from '../../../core/src/cli/commands.ts';
-import { commandHelp, overview } from '../../../core/src/cli/help.ts';
-import { variables } from '../../../core/src/platform/config.ts';
-import { oldNode, portico } from '../../support/console.ts';
-import { itUnless } from '../../support/skip.ts';
+import { commandHelp, overview } from '../../../../core/src/cli/command/help.ts';
+import { commands } from '../../../../core/src/cli/commands.ts';
+import { variables } from '../../../../core/src/platform/config.ts';
+import { oldNode, portico } from '../../../support/console.ts';
+import { itUnless } from '../../../support/skip.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
 
-const root = resolve(import.meta.dirname, '../../..');
+const root = resolve(import.meta.dirname, '../../../..');
 const old = oldNode();
 
 describe('docs/command-line.md', () => {

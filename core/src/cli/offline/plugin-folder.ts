@@ -17,8 +17,8 @@ import { placesOf } from '../../plugins/manager/reconciler/places.ts';
 import { emptyRuntime, type PluginRecord, type Runtime } from '../../plugins/manager/records/plugin.ts';
 import { newRecord, Records } from '../../plugins/manager/records/records.ts';
 import { PluginSettings } from '../../plugins/manager/settings/plugin-settings.ts';
-import { reservedNames } from '../plugin/names.ts';
-import { hostSdk } from '../plugin/sdk.ts';
+import { hostSdk } from '../plugin/develop/host-sdk.ts';
+import { reservedNames } from '../plugin/develop/reserved-names.ts';
 
 export interface FolderOptions {
     readonly config: Config;

@@ -2,12 +2,12 @@
 // eslint-disable-next-line no-restricted-imports -- only the panel of this machine, at the address in its own data folder
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 
-import { signConsoleToken } from '../features/auth/tokens/console-tokens.ts';
-import { systemClock } from '../platform/clock.ts';
-import type { Keyring } from '../platform/keyring.ts';
-import type { PanelAddress } from '../platform/panel-address.ts';
-import { Complaint, Refusal } from './complaint.ts';
-import { plain } from './output.ts';
+import { signConsoleToken } from '../../features/auth/tokens/console-tokens.ts';
+import { systemClock } from '../../platform/clock.ts';
+import type { Keyring } from '../../platform/keyring.ts';
+import type { PanelAddress } from '../../platform/panel-address.ts';
+import { Complaint, Refusal } from '../command/command-error.ts';
+import { plain } from '../command/output.ts';
 
 /** A success of the API. */
 export interface Reply<T> {

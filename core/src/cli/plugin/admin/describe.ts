@@ -1,5 +1,5 @@
 /** Plugins in words, for people at the console. */
-import { plain } from '../output.ts';
+import { plain } from '../../command/output.ts';
 import type { ShownPlugin } from './plugin-admin.ts';
 
 const stages: Readonly<Record<string, string>> = {

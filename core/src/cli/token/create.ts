@@ -1,9 +1,9 @@
 /** `portico token create`: an API token for a program, without a login. */
-import type { ApiTokenView } from '../features/auth/tokens/api-tokens.ts';
-import { type Command, jsonOption } from './command.ts';
-import { Complaint, misuse, Refusal } from './complaint.ts';
-import { reach } from './reach.ts';
-import { findUser } from './users.ts';
+import type { ApiTokenView } from '../../features/auth/tokens/api-tokens.ts';
+import { type Command, jsonOption } from '../command/command.ts';
+import { Complaint, misuse, Refusal } from '../command/command-error.ts';
+import { findUser } from '../panel/find-user.ts';
+import { reach } from '../panel/with-panel.ts';
 
 type Created = ApiTokenView & { readonly token: string };
 

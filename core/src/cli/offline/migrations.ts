@@ -1,6 +1,6 @@
 /** Which migrations a database has, against those that this version knows. */
-import { storageMigrations } from '../composition/storage.ts';
-import { executedMigrations, strangeMigrations as strange } from '../platform/database/migrations.ts';
+import { storageMigrations } from '../../composition/storage.ts';
+import { executedMigrations, strangeMigrations as strange } from '../../platform/database/migrations.ts';
 
 type Readable = Parameters<typeof executedMigrations>[0];
 

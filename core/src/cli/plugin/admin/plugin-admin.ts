@@ -1,8 +1,8 @@
 /** Where commands about plugins do their work: the running panel, or the data folder of one that does not run. */
 import type { Offer } from '@portico/registry';
 
-import type { PluginView } from '../../plugins/manager/routes/schema.ts';
-import type { Capabilities } from '../../plugins/runtime/generation.ts';
+import type { PluginView } from '../../../plugins/manager/routes/schema.ts';
+import type { Capabilities } from '../../../plugins/runtime/generation.ts';
 
 /** What somebody agrees to: all that a plugin asks for, these, or no more than before. */
 export type Wished = 'all' | Capabilities | null;

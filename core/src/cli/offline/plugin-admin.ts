@@ -12,9 +12,9 @@ import { CrashLoop } from '../../plugins/manager/reconciler/crash-loop.ts';
 import { PluginBootEntity } from '../../plugins/manager/records/entities.ts';
 import type { PluginRecord } from '../../plugins/manager/records/plugin.ts';
 import { passedOverView, viewOf } from '../../plugins/manager/routes/view.ts';
-import type { Changed, Listed, PluginAdmin, ShownPlugin } from '../plugin/plugin-admin.ts';
-import { type Folder, type FolderOptions, type Lying, openFolder } from './folder.ts';
-import { installOffline } from './install.ts';
+import type { Changed, Listed, PluginAdmin, ShownPlugin } from '../plugin/admin/plugin-admin.ts';
+import { installOffline } from './install-plugin.ts';
+import { type Folder, type FolderOptions, type Lying, openFolder } from './plugin-folder.ts';
 
 const resource = 'plugins';
 const nextStart = 'No panel runs: this is what the next start finds';
