@@ -1,5 +1,5 @@
 /** What the compiler costs, without an engine: from scratch, and for one change among few and many sites. */
-import { createProjection } from '../../core/src/engine/render/projection/projection.ts';
+import { Projection } from '../../core/src/engine/render/projection/projection.ts';
 import { render } from '../../core/src/engine/render/render.ts';
 import type { Site } from '../../core/src/engine/site.ts';
 import { testContext, testSite } from '../support/site.ts';
@@ -31,8 +31,8 @@ const time = async (runs: number, work: (run: number) => unknown): Promise<numbe
     return median(taken);
 };
 
-const filled = (count: number): ReturnType<typeof createProjection> => {
-    const projection = createProjection(testContext());
+const filled = (count: number): Projection => {
+    const projection = new Projection(testContext());
     projection.change({ sites: sites(count).map((site) => ({ id: site.id, site })) });
     projection.loaded();
     return projection;

@@ -8,13 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { createSiteTable, type SiteTable } from '../../core/src/engine/files/table/table.ts';
+import { SiteTable } from '../../core/src/engine/files/table/table.ts';
 import type { EngineConfig } from '../../core/src/engine/port.ts';
 import type { CompileContext } from '../../core/src/engine/render/compile/context.ts';
 import { engineFeatures } from '../../core/src/engine/render/features.ts';
 import {
-    createProjection,
-    type Projection,
+    Projection,
     type ProjectionChange,
     type ProjectionStep
 } from '../../core/src/engine/render/projection/projection.ts';
@@ -126,8 +125,8 @@ export const startCaddy = async (
         }
     };
 
-    const projection = createProjection(context);
-    const table = createSiteTable(folders);
+    const projection = new Projection(context);
+    const table = new SiteTable(folders);
     try {
         await until(async () => (await admin('GET', '/config/')).status === 200, 'the engine answers');
         await load(projection.config());

@@ -2,7 +2,7 @@
 import { defineEntity, type EntitySchema } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
-import { createCaddyDriver } from '../../core/src/engine/caddy/caddy.ts';
+import { CaddyDriver } from '../../core/src/engine/caddy/caddy.ts';
 import type {
     CertificatePem,
     Change,
@@ -12,7 +12,7 @@ import type {
     Outcome,
     Plan
 } from '../../core/src/engine/change.ts';
-import { createEngine } from '../../core/src/engine/engine.ts';
+import { ProxyEngine } from '../../core/src/engine/engine.ts';
 import { engineEntities, engineMigrations } from '../../core/src/engine/entities.ts';
 import type { EngineFolders } from '../../core/src/engine/files/home.ts';
 import type { EngineDriver } from '../../core/src/engine/port.ts';
@@ -96,7 +96,7 @@ export const faultyRig = async (options: Partial<EngineOptions> = {}): Promise<F
 export const realRig = (options: Partial<EngineOptions> = {}): Promise<Rig> =>
     rig(
         (dataDir) =>
-            createCaddyDriver({
+            new CaddyDriver({
                 binary: null,
                 dataDir,
                 user: null,
@@ -134,7 +134,7 @@ const rig = async (
         failed: []
     };
     const create = (more: Partial<EngineOptions>): EngineService =>
-        createEngine({
+        new ProxyEngine({
             driver: driverOf(real.dataDir),
             hosts: hostStore(store),
             settings: {

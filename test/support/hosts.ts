@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { createEngine } from '../../core/src/engine/engine.ts';
+import { ProxyEngine } from '../../core/src/engine/engine.ts';
 import { engineEntities, engineMigrations } from '../../core/src/engine/entities.ts';
 import { type EngineFolders, engineHome, prepareHome } from '../../core/src/engine/files/home.ts';
 import { unsupportedPlaceholders } from '../../core/src/engine/render/placeholder.ts';
@@ -77,7 +77,7 @@ export async function createHostKit(): Promise<HostKit> {
     };
     const rows = new DatabaseHostStore(store.db);
     const certificateRows = new DatabaseCertificateStore(store.db, store.keyring);
-    const engine = createEngine({
+    const engine = new ProxyEngine({
         driver,
         hosts: rows,
         certificates: certificateRows,

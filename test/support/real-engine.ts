@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { type CaddyDriverOptions, createCaddyDriver } from '../../core/src/engine/caddy/caddy.ts';
+import { type CaddyDriverOptions, CaddyDriver } from '../../core/src/engine/caddy/caddy.ts';
 import { adminConfig, type EngineFolders, engineHome } from '../../core/src/engine/files/home.ts';
 import type { EngineConfig, EngineDriver } from '../../core/src/engine/port.ts';
 
@@ -42,7 +42,7 @@ export const createRealEngine = (options: Partial<CaddyDriverOptions> = {}, belo
     const folders = engineHome(dataDir, options.user ?? null);
     const drivers: EngineDriver[] = [];
     const another = (more: Partial<CaddyDriverOptions> = {}): EngineDriver => {
-        const driver = createCaddyDriver({
+        const driver = new CaddyDriver({
             binary: null,
             dataDir,
             user: null,

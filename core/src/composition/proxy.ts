@@ -1,8 +1,8 @@
 /** The serving half of the panel, put together: the engine, the hosts and certificates that it serves, and the hooks around their changes. */
 import { adaptCaddyfile } from '../engine/caddy/adapt.ts';
 import { findBinary } from '../engine/caddy/binary.ts';
-import { createCaddyDriver } from '../engine/caddy/caddy.ts';
-import { createEngine } from '../engine/engine.ts';
+import { CaddyDriver } from '../engine/caddy/caddy.ts';
+import { ProxyEngine } from '../engine/engine.ts';
 import { translateErrors } from '../engine/errors.ts';
 import { type EngineFolders, engineHome } from '../engine/files/home.ts';
 import type { EngineConfig, EngineDriver } from '../engine/port.ts';
@@ -84,7 +84,7 @@ export function createServing({
 }: ServingParts): Serving {
     const driver =
         parts.driver ??
-        createCaddyDriver({
+        new CaddyDriver({
             binary: config.caddy === 'caddy' ? null : config.caddy,
             dataDir: config.dataDir,
             user: config.engineUser,
@@ -93,7 +93,7 @@ export function createServing({
     const home = (): EngineFolders => engineHome(config.dataDir, config.engineUser);
     const hostStore = new DatabaseHostStore(db);
     const certificateStore = new DatabaseCertificateStore(db, keyring);
-    const engine = createEngine({
+    const engine = new ProxyEngine({
         driver,
         db,
         clock,

@@ -1,28 +1,19 @@
-/** The engine service: the rows, the queue through which they change, and the process that serves them. */
-import { type Reply, reply } from '@portico/sdk';
+import type { Reply } from '@portico/sdk';
 
 import type { Call } from '../platform/call.ts';
-import { canonicalize, hashOf } from '../platform/canonical-json.ts';
+import { canonicalize } from '../platform/canonical-json.ts';
 import { fail } from '../platform/errors.ts';
 import type { Change, Draft, HostRow, HostState, Outcome } from './change.ts';
-import { type Control, createControl } from './control/control.ts';
+import { EngineControl } from './control/control.ts';
 import { findDrift } from './control/drift.ts';
+import { readStatus } from './control/status.ts';
 import { translateErrors } from './errors.ts';
-import {
-    createFragments,
-    createFragmentStore,
-    fragmentHandlers,
-    type Fragments
-} from './fragments/fragments.ts';
+import { fragmentHandlers, Fragments } from './fragments/fragments.ts';
+import { FragmentStore } from './fragments/store.ts';
 import type { EngineConfig, EngineProcess, EngineUpstream } from './port.ts';
 import { explain } from './render/render.ts';
-import { planRestore } from './revisions/restore.ts';
-import {
-    createRevisions,
-    type RevisionDetail,
-    type Revisions,
-    type RevisionSummary
-} from './revisions/revisions.ts';
+import { restoreRevision } from './revisions/restore.ts';
+import { type RevisionDetail, Revisions, type RevisionSummary } from './revisions/revisions.ts';
 import type {
     ControlResult,
     Drift,
@@ -33,51 +24,49 @@ import type {
 } from './service.ts';
 import type { Site } from './site.ts';
 import { DraftOverlay } from './sync/draft-overlay.ts';
-import { projected } from './sync/engine-context.ts';
+import { projectionChangeOf } from './sync/engine-context.ts';
 import { EngineState } from './sync/engine-state.ts';
 import type { SyncPorts, Waiter } from './sync/ports.ts';
-import { type ApplyQueue, createApplyQueue } from './sync/queue.ts';
+import { SyncQueue } from './sync/queue.ts';
 import { syncBatch } from './sync/sync-batch.ts';
 import { advancedOf } from './wire/mask.ts';
 
-/** The engine service. Nothing happens before `boot`. */
-export const createEngine = (options: EngineOptions): EngineService => new ProxyEngine(options);
-
 const reloadWindowMs = 1000;
 
-class ProxyEngine implements EngineService {
+/** The engine service: the rows, the queue through which they change, and the process that serves them. It does nothing before `boot`. */
+export class ProxyEngine implements EngineService {
+    readonly fragments: Fragments;
     readonly #options: EngineOptions;
     readonly #revisions: Revisions;
     readonly #state: EngineState;
-    readonly #queue: ApplyQueue<Waiter>;
-    readonly #control: Control;
-    readonly fragments: Fragments;
+    readonly #queue: SyncQueue<Waiter>;
+    readonly #control: EngineControl;
     #checking = false;
     #closed = false;
 
     constructor(options: EngineOptions) {
         this.#options = options;
-        this.#revisions = createRevisions(options.db, options.sealer);
-        const store = createFragmentStore(options.db, options.sealer);
-        const keeper = new EngineState(options, this.#revisions, store);
-        this.fragments = createFragments(this, store, () => options.places?.() ?? []);
+        this.#revisions = new Revisions(options.db, options.sealer);
+        const store = new FragmentStore(options.db, options.sealer);
+        const state = new EngineState(options, this.#revisions, store);
+        this.fragments = new Fragments(this, store, () => options.places?.() ?? []);
         const ports: SyncPorts = {
             db: options.db,
             hosts: options.hosts,
-            rows: () => keeper.rows,
-            served: () => keeper.context.served,
-            mode: () => keeper.mode(),
-            provable: () => keeper.provable(),
-            pems: keeper.pems,
-            record: (tx, batch) => keeper.recordBatch(tx, batch),
-            revisionOf: (batch) => keeper.revisionOf(batch),
-            attempted: (attempt) => keeper.recordAttempt(attempt),
+            rows: () => state.rows,
+            served: () => state.context.served,
+            mode: () => state.mode(),
+            provable: () => state.provable(),
+            pems: state.pems,
+            record: (tx, batch) => state.recordBatch(tx, batch),
+            revisionOf: (batch) => state.revisionOf(batch),
+            attempted: (attempt) => state.recordAttempt(attempt),
             committed: (event) => options.hooks?.applied?.(event),
             windowMs: options.windowMs ?? reloadWindowMs
         };
-        this.#state = keeper;
-        this.#queue = createApplyQueue((batch: readonly Waiter[]) => syncBatch(ports, batch));
-        this.#control = createControl(options, keeper, (work) => this.#exclusive(work));
+        this.#state = state;
+        this.#queue = new SyncQueue((batch: readonly Waiter[]) => syncBatch(ports, batch));
+        this.#control = new EngineControl(options, state, (work) => this.#exclusive(work));
     }
 
     async boot(): Promise<void> {
@@ -109,7 +98,7 @@ class ProxyEngine implements EngineService {
 
     async tryChange(change: Pick<Change<never>, 'plan'>): Promise<{ readonly reloaded: boolean }> {
         const { config, reloaded } = await this.#exclusive(() => this.#tryStaged(change));
-        // A proof takes a process and up to a second: nobody waits for it in line.
+        // A validation takes a process and up to a second: it runs outside the queue.
         if (config !== null) {
             await translateErrors(() => this.#options.driver.validate(config));
         }
@@ -165,45 +154,8 @@ class ProxyEngine implements EngineService {
         await this.#exclusive(() => this.#state.reconcile(true));
     }
 
-    async status(): Promise<EngineStatus> {
-        const { driver, clock, settings } = this.#options;
-        const { state, version, pid, startedAt, message } = driver.process();
-        const running =
-            state === 'running'
-                ? await driver.config().then(
-                      (config) => (config === null ? null : hashOf(config)),
-                      () => null
-                  )
-                : null;
-        const {
-            lastApply,
-            memory: { revision, applied, wanted },
-            refused,
-            problem: trouble,
-            context: works
-        } = this.#state;
-        return {
-            state,
-            running: state === 'running',
-            version: version?.text ?? null,
-            pid,
-            startedAt,
-            uptimeSeconds:
-                startedAt === null
-                    ? null
-                    : Math.max(0, Math.floor((clock.now() - startedAt.getTime()) / 1000)),
-            message: state === 'running' ? trouble : (message ?? trouble),
-            wanted,
-            autoReload: settings.autoReload(),
-            configuration: { wanted: works.served.projection.configHash(), running },
-            revision,
-            appliedRevision: applied,
-            pending: revision - applied,
-            pendingHosts: this.#state.behind.size,
-            refused: [...refused].map(([id, text]) => ({ id, message: text })),
-            lastApply,
-            loads: works.served.loads
-        };
+    status(): Promise<EngineStatus> {
+        return readStatus(this.#options, this.#state);
     }
 
     configNow(): Promise<EngineConfig | null> {
@@ -215,8 +167,8 @@ class ProxyEngine implements EngineService {
     }
 
     drift(): Promise<Drift> {
-        const { served: serving, table } = this.#state.context;
-        return translateErrors(() => findDrift(this.#options.driver, serving, table));
+        const { served, table } = this.#state.context;
+        return translateErrors(() => findDrift(this.#options.driver, served, table));
     }
 
     revisions(page: { readonly before: number | null; readonly limit: number }): {
@@ -254,62 +206,14 @@ class ProxyEngine implements EngineService {
     }
 
     async restore(number: number, call: Call): Promise<Reply<RestoreResult>> {
-        const { settings, clock, vet } = this.#options;
-        const target = this.revision(number);
+        const revision = this.revision(number);
         const versions = new Map(
-            [...this.#revisions.undo(number, this.#state.memory.revision)].map(([id, { version }]) => [
-                id,
-                version
-            ])
+            Array.from(
+                this.#revisions.undo(number, this.#state.memory.revision),
+                ([id, { version }]) => [id, version] as const
+            )
         );
-        let plan: ReturnType<typeof planRestore> = {};
-        const { value } = await this.change<Reply<RestoreResult>>({
-            by: {
-                id: call.actor.id,
-                username: call.actor.username,
-                tokenId: call.actor.tokenId,
-                plugin: call.actor.plugin,
-                requestId: call.id
-            },
-            plan: (draft) => {
-                plan = planRestore({
-                    target,
-                    versions,
-                    draft,
-                    lastVersion: (id) =>
-                        draft instanceof DraftOverlay ? draft.deletedVersions.get(id) : undefined,
-                    call,
-                    settings,
-                    now: clock.now(),
-                    vet
-                });
-                return plan;
-            },
-            commit: async (tx, outcome) => {
-                if (plan.settings !== undefined) {
-                    const { fragments: _kept, ...own } = plan.settings;
-                    await settings.write?.(tx, own);
-                }
-
-                const data: RestoreResult = {
-                    revision: outcome.revision,
-                    applied: outcome.applied,
-                    reload: outcome.reloaded,
-                    changed: plan.hosts?.length ?? 0
-                };
-                return call.complete(tx, {
-                    action: 'restore',
-                    resource: 'proxyengine',
-                    resourceId: number,
-                    after: { ...data },
-                    reply: reply.with(data, {
-                        message: `The hosts are those of revision ${number}`,
-                        headers: { 'x-engine-reload': String(outcome.reloaded) }
-                    })
-                });
-            }
-        });
-        return value;
+        return restoreRevision({ ...this.#options, engine: this }, { revision, versions }, call);
     }
 
     logs(options: {
@@ -329,10 +233,10 @@ class ProxyEngine implements EngineService {
     }
 
     #exclusive<T>(work: () => Promise<T>): Promise<T> {
-        return this.#closed ? Promise.reject(fail.NOT_READY()) : this.#queue.alone(work);
+        return this.#closed ? Promise.reject(fail.NOT_READY()) : this.#queue.exclusive(work);
     }
 
-    /** Lays a change over what is wanted, looks, and takes it away again. */
+    /** Stages a change, reads what it would cost, and undoes it. */
     async #tryStaged(
         change: Pick<Change<never>, 'plan'>
     ): Promise<{ readonly config: EngineConfig | null; readonly reloaded: boolean }> {
@@ -340,22 +244,22 @@ class ProxyEngine implements EngineService {
         const {
             pems,
             rows,
-            context: { served: serving }
+            context: { served }
         } = this.#state;
-        const sketch = new DraftOverlay(rows);
-        const plan = change.plan(sketch);
-        sketch.apply(plan);
+        const draft = new DraftOverlay(rows);
+        const plan = change.plan(draft);
+        draft.apply(plan);
         for (const { id, pem } of plan.certificates ?? []) {
             if (pem !== undefined) {
                 pems.set(id, pem);
             }
         }
 
-        const staged = serving.stage(projected(plan, sketch.settings));
+        const staged = served.stage(projectionChangeOf(plan, draft.settings));
         try {
             return {
-                config: this.#state.provable() ? await serving.proof() : null,
-                reloaded: serving.needsReload
+                config: this.#state.provable() ? await served.proof() : null,
+                reloaded: served.needsReload
             };
         } finally {
             staged.undo();
@@ -374,7 +278,7 @@ class ProxyEngine implements EngineService {
         if (process.state === 'running' && !this.#checking && !this.#closed) {
             this.#checking = true;
             this.#queue
-                .alone(() => {
+                .exclusive(() => {
                     this.#checking = false;
                     return this.#state.recheck();
                 })

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createCaddyDriver } from '../../../core/src/engine/caddy/caddy.ts';
+import { CaddyDriver } from '../../../core/src/engine/caddy/caddy.ts';
 import { engineHome } from '../../../core/src/engine/files/home.ts';
 import { Client } from '../../support/client.ts';
 import { freePort, until } from '../../support/real-engine.ts';
@@ -120,7 +120,7 @@ describe('a panel that is killed amid changes', { timeout: 120_000 }, () => {
             expect(revisions.data.every(({ applied }: { applied: boolean }) => applied)).to.be.true();
         } finally {
             await kill();
-            const driver = createCaddyDriver({
+            const driver = new CaddyDriver({
                 binary: null,
                 dataDir,
                 user: null,

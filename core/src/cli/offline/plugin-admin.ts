@@ -4,7 +4,7 @@
  */
 import { viewSettings } from '@portico/sdk/host';
 
-import { createFragmentStore } from '../../engine/fragments/fragments.ts';
+import { FragmentStore } from '../../engine/fragments/store.ts';
 import type { Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import { askedOf, beyond } from '../../plugins/manager/consent/capabilities.ts';
@@ -242,7 +242,7 @@ async function dropFragments(
     plugins: readonly string[]
 ): Promise<readonly string[]> {
     await tx.em.nativeDelete(PluginBootEntity, {}); // one of these may have spoilt the starts until now: they count no more
-    const store = createFragmentStore(db, keyring);
+    const store = new FragmentStore(db, keyring);
     const given = Object.keys(store.load()).filter((plugin) => plugins.includes(plugin));
     for (const plugin of given) {
         await store.write(tx, plugin, null);

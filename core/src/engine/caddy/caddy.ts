@@ -9,20 +9,21 @@ import {
     type EngineDriver,
     type EngineProcess,
     EngineRejected,
-    type ProcessState,
     EngineUnavailable,
-    type EngineUpstream
+    type EngineUpstream,
+    type ProcessState
 } from '../port.ts';
-import { requestAdmin, parseUpstreams, pingAdmin } from './admin.ts';
-import { createInstance, type EngineInstance } from './instance.ts';
-import { saveWhenLoaded, parseConfig, readLastConfig } from './last-config.ts';
+import { parseUpstreams, pingAdmin, requestAdmin } from './admin.ts';
+import { EngineInstance } from './instance.ts';
+import { parseConfig, readLastConfig, saveWhenLoaded } from './last-config.ts';
 import { type Listener, listenersOf, probeListeners } from './listeners.ts';
 import { readLog } from './log.ts';
 import { capOutput, startConfig, startOf } from './process.ts';
-import { createSupervisor, type Supervisor } from './supervisor.ts';
+import { Supervisor } from './supervisor.ts';
 import { defaultTiming, type EngineTiming } from './timing.ts';
 import { validateConfig } from './validation.ts';
 
+/** What the driver works with. */
 export interface CaddyDriverOptions {
     /** Path of the binary; null: `caddy` on the PATH. */
     readonly binary: string | null;
@@ -34,13 +35,11 @@ export interface CaddyDriverOptions {
     readonly timing?: Partial<EngineTiming>;
 }
 
-/** The start of any app may fail after listeners of the refused configuration were opened. */
+/** A message that says that the start of an app failed: listeners of the refused configuration may be open already. */
 const startedPartly = / app module: start: /;
 
-/** The one engine driver: Caddy over its admin API. Starts nothing, and touches nothing on the disk, until it is asked to. */
-export const createCaddyDriver = (options: CaddyDriverOptions): EngineDriver => new CaddyDriver(options);
-
-class CaddyDriver implements EngineDriver {
+/** The engine driver for Caddy, over its admin API. It starts nothing and touches no file before `start`. */
+export class CaddyDriver implements EngineDriver {
     readonly #options: CaddyDriverOptions;
     readonly #timing: EngineTiming;
     readonly #instance: EngineInstance;
@@ -51,7 +50,7 @@ class CaddyDriver implements EngineDriver {
     #state: ProcessState = 'stopped';
     #message: string | null = null;
     #base: EngineConfig | null = null;
-    /** What it was last given and took; null: unknown. */
+    /** The configuration that it took last; null: unknown. */
     #last: EngineConfig | null = null;
     #listening: readonly Listener[] = [];
     #asking = new AbortController();
@@ -61,7 +60,7 @@ class CaddyDriver implements EngineDriver {
     constructor(options: CaddyDriverOptions) {
         this.#options = options;
         this.#timing = { ...defaultTiming, ...options.timing };
-        this.#instance = createInstance({
+        this.#instance = new EngineInstance({
             binary: options.binary,
             home: () => this.#home(),
             timing: this.#timing,
@@ -71,8 +70,8 @@ class CaddyDriver implements EngineDriver {
         });
         this.#message = this.#instance.missing();
         this.#state = this.#message === null ? 'stopped' : 'missing';
-        this.#supervisor = createSupervisor(this.#timing, {
-            // While something is done to it, whoever does it learns of its death.
+        this.#supervisor = new Supervisor(this.#timing, {
+            // Work under the mutex finds out by itself when the process ends.
             isAlive: () => this.#process.busy || this.#instance.runs(),
             answers: async () =>
                 this.#process.busy ||
@@ -86,7 +85,7 @@ class CaddyDriver implements EngineDriver {
 
     process(): EngineProcess {
         const [state, message, instance] = [this.#state, this.#message, this.#instance];
-        // Lists ask for every request, and want the state alone: the rest is read from the kernel, which takes longer than all else that they do.
+        // Lists of hosts call this for each request and read only the state: the rest costs a read from the kernel.
         return {
             state,
             message,
@@ -123,7 +122,7 @@ class CaddyDriver implements EngineDriver {
     }
 
     stop(): Promise<boolean> {
-        // The supervisor lets go first, so that a stop that waits in the queue is not raced by a restart.
+        // The supervisor is paused first, so that it does not restart the engine while this stop waits for the mutex.
         this.#supervisor.pause();
         this.#abortLoads();
         return this.#process.run(async () => {
@@ -158,7 +157,7 @@ class CaddyDriver implements EngineDriver {
                 if (error instanceof EngineRejected && startedPartly.test(error.message)) {
                     await this.#restartPrevious(error);
                 } else if (error instanceof EngineUnavailable) {
-                    // Nobody knows which configuration it has now: the supervisor replaces it, with the last good one.
+                    // It is unknown which configuration it has now: the supervisor replaces the process, with the last good one.
                     this.#supervisor.suspect(error.message);
                 }
 
@@ -211,8 +210,9 @@ class CaddyDriver implements EngineDriver {
     }
 
     /**
-     * Finds the engine or starts it, and sees that it has a configuration: the one it runs, or the first candidate that it takes.
-     * When it takes none it is left running, empty, so that a better one can be loaded.
+     * Finds the engine or starts it, and gives it a configuration: the one that it runs, or the first candidate that it takes.
+     * If it takes none, it is left running without one, so that a better one can be loaded.
+     * @returns `refusal`: what the engine said about the first candidate that it refused
      */
     async #startWithConfig(
         candidates: readonly (EngineConfig | null)[]
@@ -252,7 +252,7 @@ class CaddyDriver implements EngineDriver {
         throw refusal ?? new EngineUnavailable('there is no configuration to start the engine with');
     }
 
-    /** One load, after a look whether its new addresses are free: a load that fails at binding is not undone by the engine. */
+    /** One load. First checks whether its new addresses are free: the engine does not undo a load that fails at binding. */
     async #loadConfig(config: EngineConfig, signal?: AbortSignal): Promise<void> {
         const problems = await probeListeners(listenersOf(config), {
             pid: this.#instance.identity()?.pid ?? null,
@@ -282,7 +282,7 @@ class CaddyDriver implements EngineDriver {
         this.#remember(config);
     }
 
-    /** Null when it runs only what it was started with. */
+    /** The configuration that it runs; null when it runs only what it was started with. */
     async #running(): Promise<EngineConfig | null> {
         const config = parseConfig(await this.#ask('GET', '/config/', this.#timing.loadMs));
         return isDeepStrictEqual(config, startConfig(this.#home())) ? null : config;
@@ -302,7 +302,7 @@ class CaddyDriver implements EngineDriver {
         await this.#instance.end();
     }
 
-    /** After a load that failed half-way: a new process with the previous configuration, since the old one may serve a mixture. */
+    /** After a load that failed half-way: starts a new process with the previous configuration, since the old one may serve a mixture. */
     async #restartPrevious(cause: EngineRejected): Promise<void> {
         this.#options.log.warn('Engine refused a listener; it is restarted with the configuration before', {
             reason: cause.message
@@ -319,7 +319,7 @@ class CaddyDriver implements EngineDriver {
         }
     }
 
-    /** A load while the process is down: the new configuration may be just what lets it live. */
+    /** A load while the process is down: starts it with the new configuration, which may be what lets it run. */
     async #restartWith(config: EngineConfig, signal: AbortSignal): Promise<void> {
         try {
             await this.#end();
@@ -340,7 +340,7 @@ class CaddyDriver implements EngineDriver {
         }
     }
 
-    /** The supervisor's attempt. */
+    /** One attempt of the supervisor. */
     async #recover(): Promise<void> {
         if (this.#state !== 'failing' && this.#state !== 'missing') {
             return;
@@ -387,7 +387,7 @@ class CaddyDriver implements EngineDriver {
         return this.#folders;
     }
 
-    /** A configuration without our admin socket would lock the panel out of the engine. */
+    /** A configuration with another admin API would lock the panel out of the engine. */
     #checkAdmin(config: EngineConfig): void {
         if (!isDeepStrictEqual(config['admin'], adminConfig(this.#home()))) {
             throw new EngineRejected("the configuration does not keep the panel's admin socket");
@@ -410,7 +410,7 @@ class CaddyDriver implements EngineDriver {
         });
     }
 
-    /** Whoever stops a hanging engine does not wait for the loads before it. */
+    /** Ends loads that are under way, so that a stop does not wait for an engine that hangs. */
     #abortLoads(): void {
         this.#asking.abort(new EngineUnavailable('the engine was stopped before it took the configuration'));
         this.#asking = new AbortController();

@@ -9,7 +9,7 @@ import { pingAdmin } from './admin.ts';
 import { findBinary, lockHeld, runBinary } from './binary.ts';
 import { endProcess, findEngine, forgetPid, isAlive, type ProcessIdentity, spawnEngine } from './process.ts';
 
-/** Milliseconds. */
+/** Time limits of the process, in milliseconds. */
 export interface InstanceTiming {
     /** From the start of the process to its first answer. */
     readonly startMs: number;
@@ -18,6 +18,7 @@ export interface InstanceTiming {
     readonly graceMs: number;
 }
 
+/** What an instance works with. */
 export interface InstanceOptions {
     readonly binary: string | null;
     readonly home: () => EngineFolders;
@@ -29,35 +30,14 @@ export interface InstanceOptions {
     readonly ended: () => void;
 }
 
-/** The one process that is the engine, whoever started it, without regard to what it serves. */
-export interface EngineInstance {
-    /** Null unless it lives. */
-    identity(): ProcessIdentity | null;
-    runs(): boolean;
-    version(): EngineVersion | null;
-    /** How the last process ended, for a sentence's end; empty while one lives or when nobody knows. */
-    ending(): string;
-    /** Null, or why there is no binary. */
-    missing(): string | null;
-    /** @throws EngineUnavailable when it is missing */
-    binary(): string;
-    /** Finds a running engine that answers, or starts one without a configuration. @throws EngineUnavailable */
-    ensureRunning(): Promise<'found' | 'started'>;
-    /** Ends what does not answer or must not go on serving. */
-    end(): Promise<void>;
-    /** Ends it by wish; false: there was none. */
-    stop(): Promise<boolean>;
-}
-
-/** For how long an engine that is just starting is waited for. */
+/** How long to wait for an engine that is just starting. */
 const adoptionMs = 2000;
 
-/** The grace of an engine that does not answer, or must not go on serving. */
+/** The grace of an engine that does not answer or must not go on serving. */
 const hangingMs = 1000;
 
-export const createInstance = (options: InstanceOptions): EngineInstance => new Instance(options);
-
-class Instance implements EngineInstance {
+/** The one process that is the engine, no matter which process started it, and without regard to what it serves. */
+export class EngineInstance {
     readonly #options: InstanceOptions;
     #identity: ProcessIdentity | null = null;
     #version: EngineVersion | null = null;
@@ -67,6 +47,7 @@ class Instance implements EngineInstance {
         this.#options = options;
     }
 
+    /** Null unless the process lives. */
     identity(): ProcessIdentity | null {
         return this.#identity !== null && isAlive(this.#identity) ? this.#identity : null;
     }
@@ -79,10 +60,12 @@ class Instance implements EngineInstance {
         return this.#version;
     }
 
+    /** How the last process ended, to be put behind a sentence; empty while one lives or when it is unknown. */
     ending(): string {
         return this.runs() ? '' : this.#ending;
     }
 
+    /** Why there is no binary; null when there is one. */
     missing(): string | null {
         const { binary } = this.#options;
         if (findBinary(binary) !== null) {
@@ -94,6 +77,7 @@ class Instance implements EngineInstance {
             : `there is no executable Caddy at ${binary} (PORTICO_CADDY)`;
     }
 
+    /** @throws EngineUnavailable when it is missing */
     binary(): string {
         const binary = findBinary(this.#options.binary);
         if (binary === null) {
@@ -103,6 +87,7 @@ class Instance implements EngineInstance {
         return binary;
     }
 
+    /** Finds a running engine that answers, or starts one without a configuration. @throws EngineUnavailable */
     async ensureRunning(): Promise<'found' | 'started'> {
         if (await this.#adopt()) {
             return 'found';
@@ -160,7 +145,7 @@ class Instance implements EngineInstance {
         return 'started';
     }
 
-    /** Takes over an engine that runs already; one that does not answer, or is another user's, is ended. */
+    /** Takes over an engine that runs already. One that does not answer, or runs as another user, is ended. */
     async #adopt(): Promise<boolean> {
         const end = performance.now() + adoptionMs;
         while (!(await this.#claim())) {
@@ -185,7 +170,7 @@ class Instance implements EngineInstance {
         return true;
     }
 
-    /** Makes the engine that runs now ours, if it answers. Whoever started it: another driver may have been faster. */
+    /** Makes the running engine ours if it answers. Another driver may have started it in the meantime. */
     async #claim(): Promise<boolean> {
         const folders = this.#options.home();
         const found = findEngine(folders);
@@ -198,6 +183,7 @@ class Instance implements EngineInstance {
         return true;
     }
 
+    /** Ends a process that does not answer or must not go on serving. */
     async end(): Promise<void> {
         const identity = this.identity();
         this.#identity = null;
@@ -206,6 +192,7 @@ class Instance implements EngineInstance {
         }
     }
 
+    /** Ends the engine because it should not run. @returns false when there was none */
     async stop(): Promise<boolean> {
         const folders = this.#options.home();
         const identity = this.identity() ?? findEngine(folders)?.identity ?? null;
@@ -228,7 +215,7 @@ class Instance implements EngineInstance {
               );
     }
 
-    /** The end of what the process said before it died, for a human. */
+    /** The last line that the process wrote before it ended, for a human. */
     #lastWords(): string {
         try {
             const lines = readFileSync(this.#options.home().outputFile, 'utf8')

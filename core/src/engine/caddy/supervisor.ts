@@ -1,4 +1,4 @@
-/** Milliseconds, but for `pingsMissed`. */
+/** How often the supervisor looks, and how it backs off. Milliseconds, but for `pingsMissed`. */
 export interface SupervisorTiming {
     readonly tickMs: number;
     readonly pingEveryMs: number;
@@ -17,138 +17,142 @@ export interface Supervised {
     answers(): Promise<boolean>;
     failed(reason: string): void;
     recover(): Promise<void>;
-    /** Called once in a while. */
+    /** Called with every ping. */
     tidy(): void;
 }
 
-export interface Supervisor {
-    /** It is wished to run, but does not yet: from now on a failure is tried again. */
-    expectRunning(): void;
-    /** The engine runs: look after it from now on. */
-    watch(): void;
-    /** The engine failed: try again after the next wait. Does nothing while resting. */
-    retry(): void;
-    /** The engine may not be trusted any more: fail it, and do not let it go on. */
-    suspect(reason: string): void;
-    isSuspected(): boolean;
-    /** Something happened to the process: look now. */
-    checkNow(): void;
-    /** Stopped by wish: leave it alone. */
-    pause(): void;
-    close(): void;
-}
+/** Watches one engine by polling: the panel is the parent only of an engine that it started itself. */
+export class Supervisor {
+    readonly #timing: SupervisorTiming;
+    readonly #supervised: Supervised;
+    #mode: 'paused' | 'watching' | 'retrying' | 'closed' = 'paused';
+    #timer: NodeJS.Timeout | null = null;
+    #attempts = 0;
+    #missed = 0;
+    #suspected = false;
+    #watchedSince = 0;
+    #pingedAt = 0;
+    /** Counts the plans: a look that was overtaken by a newer plan ends. */
+    #round = 0;
 
-/** Watches one engine by polling, since the panel is the parent only of an engine that it started itself. */
-export const createSupervisor = (timing: SupervisorTiming, supervised: Supervised): Supervisor => {
-    let mode: 'resting' | 'watching' | 'retrying' | 'closed' = 'resting';
-    let timer: NodeJS.Timeout | null = null;
-    let attempts = 0;
-    let missed = 0;
-    let suspected = false;
-    let watchedSince = 0;
-    let pingedAt = 0;
-    let round = 0;
+    constructor(timing: SupervisorTiming, supervised: Supervised) {
+        this.#timing = timing;
+        this.#supervised = supervised;
+    }
 
-    const plan = (delayMs: number, next: () => Promise<void>): void => {
-        round += 1;
-        const mine = round;
-        if (timer !== null) {
-            clearTimeout(timer);
+    /** The engine should run, and does not run yet: from now on a failure is retried. */
+    expectRunning(): void {
+        if (this.#mode === 'paused') {
+            this.#mode = 'retrying';
         }
+    }
 
-        timer = setTimeout(() => {
-            timer = null;
-            if (mine === round) {
-                void next();
-            }
-        }, delayMs);
-        timer.unref();
-    };
-
-    const look = async (): Promise<void> => {
-        const mine = round;
-        const now = performance.now();
-        if (!supervised.isAlive()) {
-            supervised.failed("the engine's process ended unexpectedly");
+    /** The engine runs: watches it from now on. */
+    watch(): void {
+        if (this.#mode === 'closed' || this.#mode === 'paused') {
             return;
         }
 
-        if (now - watchedSince > timing.stableMs) {
-            attempts = 0;
+        if (this.#mode !== 'watching') {
+            this.#watchedSince = performance.now();
         }
 
-        if (now - pingedAt >= timing.pingEveryMs) {
-            pingedAt = now;
-            supervised.tidy();
-            missed = (await supervised.answers()) ? 0 : missed + 1;
-            if (mine !== round) {
+        this.#mode = 'watching';
+        this.#missed = 0;
+        this.#suspected = false;
+        this.#pingedAt = performance.now();
+        this.#plan(this.#timing.tickMs, () => this.#look());
+    }
+
+    /** The engine failed: recovers it after the next wait. Does nothing while paused. */
+    retry(): void {
+        if (this.#mode === 'closed' || this.#mode === 'paused') {
+            return;
+        }
+
+        this.#mode = 'retrying';
+        const { backoffMs, backoffCapMs } = this.#timing;
+        const wait = Math.min(backoffCapMs, backoffMs * 2 ** Math.min(this.#attempts, 20));
+        this.#attempts += 1;
+        this.#plan(wait * (0.75 + Math.random() / 4), () => this.#supervised.recover());
+    }
+
+    /** The engine can no longer be trusted: fails it, and has its process replaced. */
+    suspect(reason: string): void {
+        this.#suspected = true;
+        this.#supervised.failed(reason);
+    }
+
+    isSuspected(): boolean {
+        return this.#suspected;
+    }
+
+    /** Looks now: something happened to the process. */
+    checkNow(): void {
+        if (this.#mode === 'watching') {
+            this.#plan(0, () => this.#look());
+        }
+    }
+
+    /** The engine should not run: leaves it alone. */
+    pause(): void {
+        if (this.#mode !== 'closed') {
+            this.#mode = 'paused';
+            this.#round += 1;
+            this.#attempts = 0;
+        }
+    }
+
+    close(): void {
+        this.#mode = 'closed';
+        this.#round += 1;
+        if (this.#timer !== null) {
+            clearTimeout(this.#timer);
+        }
+    }
+
+    #plan(delayMs: number, next: () => Promise<void>): void {
+        this.#round += 1;
+        const round = this.#round;
+        if (this.#timer !== null) {
+            clearTimeout(this.#timer);
+        }
+
+        this.#timer = setTimeout(() => {
+            this.#timer = null;
+            if (round === this.#round) {
+                void next();
+            }
+        }, delayMs);
+        this.#timer.unref();
+    }
+
+    async #look(): Promise<void> {
+        const round = this.#round;
+        const now = performance.now();
+        if (!this.#supervised.isAlive()) {
+            this.#supervised.failed("the engine's process ended unexpectedly");
+            return;
+        }
+
+        if (now - this.#watchedSince > this.#timing.stableMs) {
+            this.#attempts = 0;
+        }
+
+        if (now - this.#pingedAt >= this.#timing.pingEveryMs) {
+            this.#pingedAt = now;
+            this.#supervised.tidy();
+            this.#missed = (await this.#supervised.answers()) ? 0 : this.#missed + 1;
+            if (round !== this.#round) {
                 return;
             }
 
-            if (missed >= timing.pingsMissed) {
-                suspected = true;
-                supervised.failed('the engine does not answer');
+            if (this.#missed >= this.#timing.pingsMissed) {
+                this.suspect('the engine does not answer');
                 return;
             }
         }
 
-        plan(timing.tickMs, look);
-    };
-
-    return {
-        expectRunning() {
-            if (mode === 'resting') {
-                mode = 'retrying';
-            }
-        },
-        watch() {
-            if (mode === 'closed' || mode === 'resting') {
-                return;
-            }
-
-            if (mode !== 'watching') {
-                watchedSince = performance.now();
-            }
-
-            mode = 'watching';
-            missed = 0;
-            suspected = false;
-            pingedAt = performance.now();
-            plan(timing.tickMs, look);
-        },
-        retry() {
-            if (mode === 'closed' || mode === 'resting') {
-                return;
-            }
-
-            mode = 'retrying';
-            const wait = Math.min(timing.backoffCapMs, timing.backoffMs * 2 ** Math.min(attempts, 20));
-            attempts += 1;
-            plan(wait * (0.75 + Math.random() / 4), supervised.recover);
-        },
-        suspect(reason) {
-            suspected = true;
-            supervised.failed(reason);
-        },
-        isSuspected: () => suspected,
-        checkNow() {
-            if (mode === 'watching') {
-                plan(0, look);
-            }
-        },
-        pause() {
-            if (mode !== 'closed') {
-                mode = 'resting';
-                round += 1;
-                attempts = 0;
-            }
-        },
-        close() {
-            mode = 'closed';
-            round += 1;
-            if (timer !== null) {
-                clearTimeout(timer);
-            }
-        }
-    };
-};
+        this.#plan(this.#timing.tickMs, () => this.#look());
+    }
+}

@@ -1,4 +1,3 @@
-/** Start, stop, restart, reload and overwrite: what an operator does to the engine, each put on record with the wish that it leaves. */
 import { type Reply, reply } from '@portico/sdk';
 
 import type { Call } from '../../platform/call.ts';
@@ -8,61 +7,203 @@ import { EngineRejected } from '../port.ts';
 import type { ControlResult, EngineOptions } from '../service.ts';
 import type { EngineState } from '../sync/engine-state.ts';
 
-/** The part of the service that controls the process. */
-export interface Control {
-    start(call: Call): Promise<Reply<ControlResult>>;
-    stop(call: Call): Promise<Reply<ControlResult>>;
-    restart(call: Call): Promise<Reply<ControlResult>>;
-    reload(call: Call): Promise<Reply<ControlResult>>;
-    overwriteDrift(call: Call): Promise<Reply<ControlResult>>;
+/** What is recorded about a control. */
+interface Done {
+    readonly action: 'start' | 'stop' | 'restart' | 'reload' | 'overwrite';
+    readonly changed: boolean;
+    /** For the user. */
+    readonly message: string;
+    /** The engine serves everything that waited. */
+    readonly caughtUp?: boolean;
 }
 
-/** @param alone - runs work in the apply queue */
-export const createControl = (
-    options: EngineOptions,
-    keeper: EngineState,
-    alone: <T>(work: () => Promise<T>) => Promise<T>
-): Control => {
-    const { driver, db } = options;
+/** Start, stop, restart, reload and overwrite. Each is recorded in one transaction with whether the engine should run from now on. */
+export class EngineControl {
+    readonly #options: EngineOptions;
+    readonly #state: EngineState;
+    readonly #exclusive: <T>(work: () => Promise<T>) => Promise<T>;
 
-    const mustExist = (): void => {
-        const { state, message } = driver.process();
+    /** @param exclusive - runs work on its own in the sync queue */
+    constructor(
+        options: EngineOptions,
+        state: EngineState,
+        exclusive: <T>(work: () => Promise<T>) => Promise<T>
+    ) {
+        this.#options = options;
+        this.#state = state;
+        this.#exclusive = exclusive;
+    }
+
+    start(call: Call): Promise<Reply<ControlResult>> {
+        return this.#run(async () => {
+            this.#mustExist();
+            const before = this.#options.driver.process().state;
+            const { wanted } = this.#state.memory;
+            if (before === 'running' && wanted === 'running') {
+                return this.#record(call, {
+                    action: 'start',
+                    changed: false,
+                    message: 'The engine is running already'
+                });
+            }
+
+            await this.#startWithPending(before);
+            return this.#orRestoreWanted(wanted, () =>
+                this.#record(call, {
+                    action: 'start',
+                    changed: true,
+                    message:
+                        this.#state.refused.size === 0
+                            ? 'The engine is running'
+                            : 'The engine is running, without what it refuses'
+                })
+            );
+        });
+    }
+
+    stop(call: Call): Promise<Reply<ControlResult>> {
+        const before = this.#options.driver.process().state;
+        // Stops at once, outside the queue: work in the queue that waits for an engine that hangs is freed by it.
+        const stopped = this.#options.driver.stop();
+        stopped.catch(() => undefined);
+        return this.#run(async () => {
+            const { wanted } = this.#state.memory;
+            await stopped;
+            this.#state.setWanted('stopped');
+            this.#state.context.served.invalidate();
+            const changed = before === 'running' || before === 'failing' || wanted === 'running';
+            try {
+                return await this.#record(call, {
+                    action: 'stop',
+                    changed,
+                    message: changed ? 'The engine is stopped' : 'The engine is stopped already'
+                });
+            } catch (error) {
+                this.#state.setWanted(wanted);
+                await this.#state.reconcile(true);
+                throw error;
+            }
+        });
+    }
+
+    restart(call: Call): Promise<Reply<ControlResult>> {
+        return this.#run(async () => {
+            this.#mustExist();
+            const before = this.#options.driver.process().state;
+            const { wanted } = this.#state.memory;
+            await this.#options.driver.stop();
+            await this.#startWithPending(before);
+            return this.#orRestoreWanted(wanted, () =>
+                this.#record(call, { action: 'restart', changed: true, message: 'The engine was restarted' })
+            );
+        });
+    }
+
+    reload(call: Call): Promise<Reply<ControlResult>> {
+        return this.#run(async () => {
+            this.#mustRun();
+            const { context } = this.#state;
+            const readmitted = context.readmit(this.#state.rows);
+            try {
+                await this.#state.sync(true);
+            } catch (error) {
+                readmitted.undo();
+                if (error instanceof EngineRejected) {
+                    this.#state.refuse(error.message);
+                }
+
+                throw translateError(error);
+            }
+
+            context.excluded.clear();
+            return this.#record(call, {
+                action: 'reload',
+                changed: true,
+                message: 'The engine was reloaded',
+                caughtUp: true
+            });
+        });
+    }
+
+    overwriteDrift(call: Call): Promise<Reply<ControlResult>> {
+        return this.#run(async () => {
+            this.#mustRun();
+            const changed = await this.#state.context.served.repair({ reload: true });
+            return this.#record(call, {
+                action: 'overwrite',
+                changed,
+                message: 'The engine runs again what it was given'
+            });
+        });
+    }
+
+    #run(work: () => Promise<Reply<ControlResult>>): Promise<Reply<ControlResult>> {
+        return this.#exclusive(() => translateErrors(work));
+    }
+
+    #mustExist(): void {
+        const { state, message } = this.#options.driver.process();
         if (state === 'missing') {
             throw fail.TOOL_MISSING(
                 { tool: 'caddy', install: 'apt-get install caddy' },
                 message === null ? {} : { message }
             );
         }
-    };
+    }
 
-    const mustRun = (): void => {
-        mustExist();
-        const { state, message } = driver.process();
+    #mustRun(): void {
+        this.#mustExist();
+        const { state, message } = this.#options.driver.process();
         if (state !== 'running') {
             throw fail.ENGINE_UNAVAILABLE(
                 { engine: message ?? 'the engine is stopped' },
                 state === 'stopped' ? { message: 'The proxy engine is stopped' } : {}
             );
         }
-    };
+    }
 
-    const record = (
-        call: Call,
-        action: string,
-        changed: boolean,
-        message: string,
-        caughtUp = false
-    ): Promise<Reply<ControlResult>> => {
-        const { revision, applied } = keeper.memory;
-        const refused = [...keeper.refused.values()][0] ?? null;
+    /** Starts the engine with everything that waits. @param before - the process's state before, for the message */
+    async #startWithPending(before: string): Promise<void> {
+        const { wanted } = this.#state.memory;
+        this.#state.setWanted('running');
+        await this.#state.reconcile(false);
+        const { state, message } = this.#options.driver.process();
+        if (state !== 'running') {
+            await this.#restoreWanted(wanted);
+            throw fail.ENGINE_UNAVAILABLE({
+                engine: message ?? this.#state.problem ?? `the engine is ${before}`
+            });
+        }
+    }
+
+    async #orRestoreWanted<T>(wanted: 'running' | 'stopped', work: () => Promise<T>): Promise<T> {
+        try {
+            return await work();
+        } catch (error) {
+            await this.#restoreWanted(wanted);
+            throw error;
+        }
+    }
+
+    /** A control that failed changes nothing about whether the engine should run. */
+    async #restoreWanted(wanted: 'running' | 'stopped'): Promise<void> {
+        this.#state.setWanted(wanted);
+        if (wanted === 'stopped') {
+            await this.#options.driver.stop();
+        }
+    }
+
+    #record(call: Call, { action, changed, message, caughtUp = false }: Done): Promise<Reply<ControlResult>> {
+        const { revision, applied } = this.#state.memory;
+        const refused = [...this.#state.refused.values()][0] ?? null;
         const data: ControlResult = {
             changed,
-            state: driver.process().state,
+            state: this.#options.driver.process().state,
             pending: caughtUp ? 0 : revision - applied,
-            error: caughtUp ? null : (refused ?? keeper.problem)
+            error: caughtUp ? null : (refused ?? this.#state.problem)
         };
-        return db.write(async (tx) => {
-            await keeper.remember(tx, caughtUp);
+        return this.#options.db.write(async (tx) => {
+            await this.#state.remember(tx, caughtUp);
             return call.complete(tx, {
                 action,
                 resource: 'proxyengine',
@@ -71,130 +212,5 @@ export const createControl = (
                 reply: reply.with(data, { message })
             });
         });
-    };
-
-    const raise = async (was: string): Promise<void> => {
-        const before = keeper.memory.wanted;
-        keeper.setWanted('running');
-        await keeper.reconcile(false);
-        const { state, message } = driver.process();
-        if (state !== 'running') {
-            await backTo(before);
-            throw fail.ENGINE_UNAVAILABLE({ engine: message ?? keeper.problem ?? `the engine is ${was}` });
-        }
-    };
-
-    /** What failed leaves no wish behind. */
-    const backTo = async (wanted: 'running' | 'stopped'): Promise<void> => {
-        keeper.setWanted(wanted);
-        if (wanted === 'stopped') {
-            await driver.stop();
-        }
-    };
-
-    const orBackTo = async <T>(wanted: 'running' | 'stopped', work: () => Promise<T>): Promise<T> => {
-        try {
-            return await work();
-        } catch (error) {
-            await backTo(wanted);
-            throw error;
-        }
-    };
-
-    return {
-        start: (call) =>
-            alone(() =>
-                translateErrors(async () => {
-                    mustExist();
-                    const was = driver.process().state;
-                    const { wanted } = keeper.memory;
-                    if (was === 'running' && wanted === 'running') {
-                        return record(call, 'start', false, 'The engine is running already');
-                    }
-
-                    await raise(was);
-                    return orBackTo(wanted, () =>
-                        record(
-                            call,
-                            'start',
-                            true,
-                            keeper.refused.size === 0
-                                ? 'The engine is running'
-                                : 'The engine is running, without what it refuses'
-                        )
-                    );
-                })
-            ),
-
-        stop(call) {
-            const was = driver.process().state;
-            // At once and not in line: whatever waits for an engine that hangs is let go by it.
-            const stopped = driver.stop();
-            stopped.catch(() => undefined);
-            return alone(() =>
-                translateErrors(async () => {
-                    const { wanted } = keeper.memory;
-                    await stopped;
-                    keeper.setWanted('stopped');
-                    keeper.context.served.invalidate();
-                    const changed = was === 'running' || was === 'failing' || wanted === 'running';
-                    try {
-                        return await record(
-                            call,
-                            'stop',
-                            changed,
-                            changed ? 'The engine is stopped' : 'The engine is stopped already'
-                        );
-                    } catch (error) {
-                        keeper.setWanted(wanted);
-                        await keeper.reconcile(true);
-                        throw error;
-                    }
-                })
-            );
-        },
-
-        restart: (call) =>
-            alone(() =>
-                translateErrors(async () => {
-                    mustExist();
-                    const was = driver.process().state;
-                    const { wanted } = keeper.memory;
-                    await driver.stop();
-                    await raise(was);
-                    return orBackTo(wanted, () => record(call, 'restart', true, 'The engine was restarted'));
-                })
-            ),
-
-        reload: (call) =>
-            alone(() =>
-                translateErrors(async () => {
-                    mustRun();
-                    const { context: works } = keeper;
-                    const readmitted = works.readmit(keeper.rows);
-                    try {
-                        await keeper.sync(true);
-                    } catch (error) {
-                        readmitted.undo();
-                        if (error instanceof EngineRejected) {
-                            keeper.refuse(error.message);
-                        }
-
-                        throw translateError(error);
-                    }
-
-                    works.excluded.clear();
-                    return record(call, 'reload', true, 'The engine was reloaded', true);
-                })
-            ),
-
-        overwriteDrift: (call) =>
-            alone(() =>
-                translateErrors(async () => {
-                    mustRun();
-                    const changed = await keeper.context.served.repair({ reload: true });
-                    return record(call, 'overwrite', changed, 'The engine runs again what it was given');
-                })
-            )
-    };
-};
+    }
+}

@@ -2,7 +2,7 @@
 import type { SiteTable } from '../files/table/table.ts';
 import { type EngineDriver, EngineUnavailable } from '../port.ts';
 import type { Drift } from '../service.ts';
-import type { Serving } from '../sync/served-state.ts';
+import type { ServedState } from '../sync/served-state.ts';
 import { differences } from './differences.ts';
 
 /** How many differences are told of each kind. */
@@ -12,16 +12,20 @@ const told = 1000;
 const looks = 5;
 
 /** @throws EngineUnavailable when it does not run or does not answer */
-export const findDrift = async (driver: EngineDriver, serving: Serving, table: SiteTable): Promise<Drift> => {
+export const findDrift = async (
+    driver: EngineDriver,
+    served: ServedState,
+    table: SiteTable
+): Promise<Drift> => {
     for (let look = 1; ; look += 1) {
-        const { generation, loaded } = serving;
+        const { generation, loaded } = served;
         const running = await driver.config();
         if (running === null && driver.process().state !== 'running') {
             throw new EngineUnavailable('the engine does not run');
         }
 
-        const moves = await table.compare(serving.servedTable());
-        if (generation !== serving.generation && look < looks) {
+        const moves = await table.compare(served.servedTable());
+        if (generation !== served.generation && look < looks) {
             continue;
         }
 

@@ -6,82 +6,10 @@
 import { errors } from '@portico/sdk';
 
 import { canonicalize } from '../../platform/canonical-json.ts';
-import type { Database, Transaction } from '../../platform/database/database.ts';
 import type { Author, Engine, Outcome } from '../change.ts';
-import { EngineFragmentEntity } from '../entities.ts';
-import type { Sealer } from '../revisions/revisions.ts';
 import type { EngineFragments, EngineSettings, PluginFragments } from '../site.ts';
-
-/** Fragments as the rest of the panel uses them. */
-export interface Fragments {
-    /** Those that are kept, by plugin. */
-    all(): EngineFragments;
-    /**
-     * Puts these in the place of what the plugin gave before, proven by one apply. The same ones again cost nothing.
-     * @throws VALIDATION_FAILED 40001, CONFLICT 40900 for an app that another plugin gives, ENGINE_REJECTED 42200, ENGINE_UNAVAILABLE 50301; then those of before stay
-     */
-    put(plugin: string, given: readonly unknown[]): Promise<Outcome | null>;
-    /** Takes a plugin's away. @returns the slots that went, as `handlers` and `apps.<name>` */
-    drop(plugin: string): Promise<readonly string[]>;
-}
-
-const label = 'engine-fragments';
-const mostBytes = 256 * 1024;
-const deepest = 32;
-const mostHandlers = 20;
-/** The engine's own, and what runs programs or opens listeners of its own. */
-const ownApps = new Set([
-    'http',
-    'tls',
-    'pki',
-    'events',
-    'layer4',
-    'exec',
-    'supervisor',
-    'caddy',
-    'admin',
-    'logging',
-    'storage'
-]);
-/** They read files, run programs, or show the engine's inside. */
-const refusedHandlers = new Set([
-    'exec',
-    'templates',
-    'file_server',
-    'acme_server',
-    'metrics',
-    'push',
-    'webdav',
-    'map_file',
-    'fs'
-]);
-/** Under these names the engine would listen, write, or read files elsewhere. */
-const refusedKeys = new Set([
-    'admin',
-    'listen',
-    'listener',
-    'listeners',
-    'listener_wrappers',
-    'storage',
-    'storage_raw',
-    'logging',
-    'logs',
-    'writer',
-    'output',
-    'persist',
-    'root',
-    'file_system',
-    'load_files',
-    'load_folders',
-    'load_pem',
-    'load_storage',
-    '__proto__',
-    'constructor',
-    'prototype'
-]);
-/** What a request says of itself. All else may be a secret of the machine. */
-const harmless =
-    /^\{(?:http\.request\.[^{}]+|http\.error\.[^{}]+|http\.vars\.client_ip|http\.shutting_down|client_ip|time\.[a-z_.]+)\}$/;
+import { readFragments } from './check.ts';
+import type { FragmentStore } from './store.ts';
 
 /** Handlers of all plugins, by the plugins' names. */
 export const fragmentHandlers = ({
@@ -106,15 +34,56 @@ export const withFragments = (
     fragments: EngineFragments
 ): EngineSettings => (Object.keys(fragments).length === 0 ? settings : { ...settings, fragments });
 
-export function createFragments(
-    engine: Pick<Engine, 'change' | 'draft'>,
-    store: FragmentStore,
-    places: () => readonly string[]
-): Fragments {
-    const all = (): EngineFragments => engine.draft().settings.fragments ?? {};
-    const set = async (plugin: string, fragments: PluginFragments | null): Promise<Outcome> => {
+/** What plugins have in the engine's configuration. */
+export class Fragments {
+    readonly #engine: Pick<Engine, 'change' | 'draft'>;
+    readonly #store: FragmentStore;
+    readonly #places: () => readonly string[];
+
+    /** @param places - absolute paths that no fragment may name */
+    constructor(
+        engine: Pick<Engine, 'change' | 'draft'>,
+        store: FragmentStore,
+        places: () => readonly string[]
+    ) {
+        this.#engine = engine;
+        this.#store = store;
+        this.#places = places;
+    }
+
+    /** All fragments, by plugin. */
+    all(): EngineFragments {
+        return this.#engine.draft().settings.fragments ?? {};
+    }
+
+    /**
+     * Replaces the fragments of a plugin by these, in one change that the engine proves. Equal ones cost nothing.
+     * @returns null when nothing changed
+     * @throws VALIDATION_FAILED 40001, CONFLICT 40900 for an app that another plugin gives, ENGINE_REJECTED 42200, ENGINE_UNAVAILABLE 50301; then the previous ones stay
+     */
+    async put(plugin: string, given: readonly unknown[]): Promise<Outcome | null> {
+        const fragments = readFragments(given, this.#places());
+        const isEmpty = fragments.handlers.length === 0 && Object.keys(fragments.apps).length === 0;
+        const before = this.all()[plugin];
+        const isSame =
+            before === undefined ? isEmpty : !isEmpty && canonicalize(before) === canonicalize(fragments);
+        return isSame ? null : this.#set(plugin, isEmpty ? null : fragments);
+    }
+
+    /** Removes the fragments of a plugin. @returns the slots that it had, as `handlers` and `apps.<name>` */
+    async drop(plugin: string): Promise<readonly string[]> {
+        const before = this.all()[plugin];
+        if (before === undefined) {
+            return [];
+        }
+
+        await this.#set(plugin, null);
+        return slotsOf(before);
+    }
+
+    async #set(plugin: string, fragments: PluginFragments | null): Promise<Outcome> {
         const by: Author = { id: null, username: null, tokenId: null, plugin, requestId: null };
-        const { outcome } = await engine.change({
+        const { outcome } = await this.#engine.change({
             by,
             plan(draft) {
                 const { [plugin]: _before, ...others } = draft.settings.fragments ?? {};
@@ -126,34 +95,10 @@ export function createFragments(
                 }
                 return { fragments: fragments === null ? others : { ...others, [plugin]: fragments } };
             },
-            commit: (tx) => store.write(tx, plugin, fragments)
+            commit: (tx) => this.#store.write(tx, plugin, fragments)
         });
         return outcome;
-    };
-    return {
-        all,
-        async put(plugin, given) {
-            const fragments = readFragments(given, places());
-            const isEmpty = fragments.handlers.length === 0 && Object.keys(fragments.apps).length === 0;
-            const before = all()[plugin];
-            if (
-                isEmpty
-                    ? before === undefined
-                    : before !== undefined && canonicalize(before) === canonicalize(fragments)
-            ) {
-                return null;
-            }
-            return set(plugin, isEmpty ? null : fragments);
-        },
-        async drop(plugin) {
-            const before = all()[plugin];
-            if (before === undefined) {
-                return [];
-            }
-            await set(plugin, null);
-            return slotsOf(before);
-        }
-    };
+    }
 }
 
 function slotsOf({ handlers, apps }: PluginFragments): readonly string[] {
@@ -161,162 +106,4 @@ function slotsOf({ handlers, apps }: PluginFragments): readonly string[] {
         ...(handlers.length === 0 ? [] : ['handlers']),
         ...Object.keys(apps).map((name) => `apps.${name}`)
     ];
-}
-
-/** Holds what a plugin gave against what a fragment may be. @throws VALIDATION_FAILED 40001 with every fault */
-export function readFragments(given: readonly unknown[], places: readonly string[] = []): PluginFragments {
-    const faults: { path: string; message: string }[] = [];
-    const add = (path: string, message: string): void =>
-        void faults.push({ path, message: `${path} ${message}` });
-    const text = plainText(given);
-    if (text === null || text.length > mostBytes) {
-        throw errors.invalid([
-            { path: '', message: `The fragments of a plugin are JSON of at most ${mostBytes} bytes` }
-        ]);
-    }
-    const handlers: Readonly<Record<string, unknown>>[] = [];
-    const apps: Record<string, unknown> = {};
-    for (const [at, fragment] of (JSON.parse(text) as readonly unknown[]).entries()) {
-        const one = (fragment ?? {}) as {
-            readonly slot?: unknown;
-            readonly handlers?: unknown;
-            readonly name?: unknown;
-            readonly config?: unknown;
-        };
-        if (one.slot === 'handlers' && Array.isArray(one.handlers)) {
-            handlers.push(...(one.handlers as Readonly<Record<string, unknown>>[]));
-            one.handlers.forEach((handler: unknown, index) => {
-                if (typeof (handler as { handler?: unknown } | null)?.handler !== 'string') {
-                    add(`${at}.handlers.${index}`, 'must be an object that names its handler');
-                }
-            });
-            walk(one.handlers, `${at}.handlers`, places, add);
-        } else if (
-            one.slot === 'apps' &&
-            typeof one.name === 'string' &&
-            typeof one.config === 'object' &&
-            one.config !== null &&
-            !Array.isArray(one.config)
-        ) {
-            if (
-                !/^[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*$/.test(one.name) ||
-                ownApps.has(one.name) ||
-                Object.hasOwn(apps, one.name)
-            ) {
-                add(`${at}.name`, "must be an app that is neither the engine's own nor given twice");
-            }
-            apps[one.name] = one.config;
-            walk(one.config, `${at}.config`, places, add);
-        } else {
-            add(String(at), 'must be { slot: "handlers", handlers } or { slot: "apps", name, config }');
-        }
-    }
-    if (handlers.length > mostHandlers) {
-        add('handlers', `may be ${mostHandlers} at most`);
-    }
-    if (faults.length > 0) {
-        throw errors.invalid(faults);
-    }
-    return { handlers, apps };
-}
-
-type Add = (path: string, message: string) => void;
-
-function walk(value: unknown, path: string, places: readonly string[], add: Add, depth = 0): void {
-    if (depth > deepest) {
-        add(path, `lies deeper than ${deepest} levels`);
-        return;
-    }
-    if (typeof value === 'string') {
-        checkText(value, path, places, add);
-        return;
-    }
-    if (typeof value !== 'object' || value === null) {
-        return;
-    }
-    const { handler } = value as { handler?: unknown };
-    if (typeof handler === 'string' && refusedHandlers.has(handler)) {
-        add(`${path}.handler`, `may not be ${handler}`);
-    }
-    for (const [key, inner] of Object.entries(value)) {
-        if (!Array.isArray(value)) {
-            checkText(key, `${path}.${key}`, places, add);
-            if (refusedKeys.has(key.toLowerCase())) {
-                add(`${path}.${key}`, "is not a fragment's to set");
-            }
-            if (key === 'match' && JSON.stringify(inner).includes('"file":')) {
-                add(`${path}.match`, 'may not look for files');
-            }
-        }
-        walk(inner, `${path}.${key}`, places, add, depth + 1);
-    }
-}
-
-function checkText(text: string, path: string, places: readonly string[], add: Add): void {
-    if (/(?:^|[^a-z])unix[+\w]*\//i.test(text) || /\bfd(?:gram)?\//i.test(text)) {
-        add(path, 'may not lead to a socket');
-    }
-    if (places.some((place) => text.includes(place))) {
-        add(path, 'may not lead to the folders of the panel or its engine');
-    }
-    if (/portico_/i.test(text)) {
-        add(path, 'may not name what the panel itself puts in place');
-    }
-    if (
-        text.includes('{') &&
-        (/\{\$/.test(text) ||
-            (text.match(/\{[^{}]*\}?/g) ?? []).some(
-                (placeholder) => looksLikePlaceholder(placeholder) && !harmless.test(placeholder)
-            ))
-    ) {
-        add(path, 'may only have placeholders of the request');
-    }
-}
-
-/** Braces of a pattern or of JSON are none. */
-function looksLikePlaceholder(text: string): boolean {
-    return /^\{[a-z_$][\w.$:/-]*\}?$/i.test(text);
-}
-
-function plainText(value: unknown): string | null {
-    try {
-        const text = JSON.stringify(value);
-        return Array.isArray(value) && text !== undefined ? text : null;
-    } catch {
-        return null;
-    }
-}
-
-/** Fragments in the database, sealed: a key of a service may be in them. */
-export interface FragmentStore {
-    load(): EngineFragments;
-    write(tx: Transaction, plugin: string, fragments: PluginFragments | null): Promise<void>;
-}
-
-export function createFragmentStore(db: Database, sealer: Sealer): FragmentStore {
-    const rows = db.prepare<[], { plugin: string; fragments: string }>(
-        'select plugin, fragments from engine_fragment order by plugin'
-    );
-    return {
-        load: () =>
-            Object.fromEntries(
-                rows
-                    .all()
-                    .map(({ plugin, fragments }) => [
-                        plugin,
-                        JSON.parse(sealer.open(label, fragments)) as PluginFragments
-                    ])
-            ),
-        async write(tx, plugin, fragments) {
-            if (fragments === null) {
-                await tx.em.nativeDelete(EngineFragmentEntity, { plugin });
-            } else {
-                await tx.em.upsert(
-                    EngineFragmentEntity,
-                    { plugin, fragments: sealer.seal(label, JSON.stringify(fragments)) },
-                    { onConflictFields: ['plugin'], disableIdentityMap: true }
-                );
-            }
-        }
-    };
 }

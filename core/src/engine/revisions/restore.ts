@@ -1,18 +1,90 @@
-/** Rows of an earlier time, as an ordinary change. */
+import { type Reply, reply } from '@portico/sdk';
+
 import type { Call } from '../../platform/call.ts';
 import { canonicalize } from '../../platform/canonical-json.ts';
 import { fail } from '../../platform/errors.ts';
-import type { Draft, HostRow, Plan, SettingsSource } from '../change.ts';
+import type { Draft, Engine, HostRow, Plan, SettingsSource } from '../change.ts';
 import { withFragments } from '../fragments/fragments.ts';
+import type { EngineOptions, RestoreResult } from '../service.ts';
 import type { EngineSettings } from '../site.ts';
+import { DraftOverlay } from '../sync/draft-overlay.ts';
 import type { RevisionDetail } from './revisions.ts';
 
-export interface Restore {
+/** What a restore needs of the engine service. */
+export interface RestoreOptions extends Pick<EngineOptions, 'settings' | 'clock' | 'vet'> {
+    readonly engine: Pick<Engine, 'change'>;
+}
+
+/** A revision to restore. */
+export interface RestoreTarget {
+    readonly revision: RevisionDetail;
+    /** The highest version that each host had since, by id. */
+    readonly versions: ReadonlyMap<number, number>;
+}
+
+/** Makes rows and settings those of an earlier revision: an ordinary change through the sync queue. @throws what `planRestore` and any change throw */
+export const restoreRevision = async (
+    { engine, settings, clock, vet }: RestoreOptions,
+    { revision, versions }: RestoreTarget,
+    call: Call
+): Promise<Reply<RestoreResult>> => {
+    let plan: Plan = {};
+    const { actor } = call;
+    const { value } = await engine.change<Reply<RestoreResult>>({
+        by: {
+            id: actor.id,
+            username: actor.username,
+            tokenId: actor.tokenId,
+            plugin: actor.plugin,
+            requestId: call.id
+        },
+        plan(draft) {
+            plan = planRestore({
+                target: revision,
+                versions,
+                draft,
+                lastVersion: (id) =>
+                    draft instanceof DraftOverlay ? draft.deletedVersions.get(id) : undefined,
+                call,
+                settings,
+                now: clock.now(),
+                vet
+            });
+            return plan;
+        },
+        async commit(tx, outcome) {
+            if (plan.settings !== undefined) {
+                const { fragments: _kept, ...own } = plan.settings;
+                await settings.write?.(tx, own);
+            }
+
+            const data: RestoreResult = {
+                revision: outcome.revision,
+                applied: outcome.applied,
+                reload: outcome.reloaded,
+                changed: plan.hosts?.length ?? 0
+            };
+            return call.complete(tx, {
+                action: 'restore',
+                resource: 'proxyengine',
+                resourceId: revision.number,
+                after: { ...data },
+                reply: reply.with(data, {
+                    message: `The hosts are those of revision ${revision.number}`,
+                    headers: { 'x-engine-reload': String(outcome.reloaded) }
+                })
+            });
+        }
+    });
+    return value;
+};
+
+interface Restore {
     readonly target: RevisionDetail;
     /** The highest version that each host had since. */
     readonly versions: ReadonlyMap<number, number>;
     readonly draft: Draft;
-    /** The version that a host, which is gone by now, had at last; undefined: not gone lately. */
+    /** The last version of a deleted host; undefined when it was not deleted since the panel started. */
     readonly lastVersion: (id: number) => number | undefined;
     readonly call: Call;
     readonly settings: SettingsSource;
@@ -21,10 +93,10 @@ export interface Restore {
 }
 
 /**
- * What makes the rows those of the revision: hosts of that time come back under their ids, later ones go, versions count up.
- * @throws FORBIDDEN without the right to write hosts, or settings where these differ; CONFLICT when a certificate of that time is gone
+ * Plans what makes the rows those of the revision: hosts of that time come back under their ids, later ones are removed, versions count up.
+ * @throws FORBIDDEN 40300 without `hosts:write`, or `settings:write` where settings differ; CONFLICT 40900 when a certificate of that time is gone
  */
-export const planRestore = (restore: Restore): Plan => {
+const planRestore = (restore: Restore): Plan => {
     const { target, draft, call } = restore;
     const then = new Map(target.hosts.map((row) => [row.site.id, row]));
     const hosts: { readonly id: number; readonly row: HostRow | null }[] = [];
@@ -74,7 +146,7 @@ const settingsOf = ({ target, draft, settings }: Restore): EngineSettings | null
         return null;
     }
 
-    // What plugins have in the configuration stays as it is: a revision of before would serve sites without their protection.
+    // Fragments stay as they are: those of an earlier revision could leave sites without the protection of a plugin.
     const wanted = withFragments(
         { ...target.settings, ...settings.fixed?.() },
         draft.settings.fragments ?? {}

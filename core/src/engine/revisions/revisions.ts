@@ -1,43 +1,47 @@
 /**
- * Revisions and the engine's own state row, on the core's database. A revision holds what it changed, before and after: rows of any kept
- * revision are the rows of now with the later deltas undone, so dropping the oldest never breaks the rest.
+ * A revision stores the rows that it changed, before and after. The rows of an earlier revision are the rows of now with the later deltas
+ * undone, so old revisions can be removed without harm to the others.
  */
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import type { Author, HostRow } from '../change.ts';
 import { EngineStateEntity, RevisionEntity } from '../entities.ts';
 import type { EngineFragments, EngineSettings } from '../site.ts';
 
-/** Seals what the database must not show. The core's keyring fits. */
+/** Encrypts what the database must not show. The core's keyring implements it. */
 export interface Sealer {
     seal(label: string, plain: string): string;
     open(label: string, sealed: string): string;
 }
 
+/** What a revision did to one host; null: no such host. */
 export interface HostDelta {
     readonly id: number;
     readonly before: HostRow | null;
     readonly after: HostRow | null;
 }
 
+/** A revision as lists show it. */
 export interface RevisionSummary {
     readonly number: number;
     readonly at: Date;
-    /** Whether the engine serves it, or something later. */
+    /** Whether the engine serves it, or served a later one. */
     readonly applied: boolean;
     readonly reloaded: boolean;
-    /** SHA-256 over what was rendered: configuration and table. */
+    /** SHA-256 over the rendered configuration and table. */
     readonly hash: string;
     readonly by: readonly Author[];
     /** Number of host rows that it changed. */
     readonly changed: number;
 }
 
+/** A revision with its changes, and all rows and settings as they were. */
 export interface RevisionDetail extends RevisionSummary {
     readonly changes: readonly HostDelta[];
     readonly hosts: readonly HostRow[];
     readonly settings: EngineSettings;
 }
 
+/** A revision to be written. `at` is milliseconds since 1970. */
 export interface NewRevision {
     readonly number: number;
     readonly at: number;
@@ -49,43 +53,20 @@ export interface NewRevision {
     readonly settings: EngineSettings;
 }
 
-/** The one row that outlives the process. */
+/** The engine's state row: what is known about it across restarts of the panel. */
 export interface EngineMemory {
     readonly wanted: 'running' | 'stopped';
     /** The last revision; 0: none yet. */
     readonly revision: number;
-    /** The last one that the engine served. */
+    /** The last revision that the engine served. */
     readonly applied: number;
     /** The highest id that a host ever had. */
     readonly lastHostId: number;
-    /** The settings that the engine was last given; null: never. */
+    /** The settings that the engine was last given; null: none yet. */
     readonly settings: EngineSettings | null;
 }
 
-export interface Revisions {
-    memory(): EngineMemory;
-    remember(tx: Transaction, memory: Partial<EngineMemory>): Promise<void>;
-    append(tx: Transaction, revision: NewRevision): Promise<void>;
-    /** Says that everything up to this revision is served now. */
-    markApplied(tx: Transaction, upTo: number): Promise<void>;
-    /** Newest first: the `limit` below `before`. */
-    page(before: number | null, limit: number): readonly RevisionSummary[];
-    total(): number;
-    /** @returns null when it is not kept */
-    summary(number: number): RevisionSummary | null;
-    changes(number: number): readonly HostDelta[];
-    settings(number: number): EngineSettings;
-    /**
-     * What the rows that changed after revision `from` (up to `to`, the present) were at that time; null: no such host.
-     * @returns with each, the highest version that it had since
-     */
-    undo(
-        from: number,
-        to: number
-    ): ReadonlyMap<number, { readonly row: HostRow | null; readonly version: number }>;
-}
-
-/** How many revisions are kept. Those that are not served yet are kept whatever their number. */
+/** Number of revisions that are kept. Revisions that wait are kept beyond it. */
 export const keptRevisions = 200;
 
 const sealLabel = 'engine-revision';
@@ -100,149 +81,191 @@ interface Row {
     readonly changed: number;
 }
 
-export const createRevisions = (db: Database, sealer: Sealer): Revisions => {
-    const columns = 'number, at, applied, reloaded, hash, authors, changed';
-    const memoryOf = db.prepare<
-        [],
-        {
-            wanted: 'running' | 'stopped';
-            revision: number;
-            applied: number;
-            host_id: number;
-            settings: string | null;
-        }
-    >('select wanted, revision, applied, host_id, settings from engine_state where id = 1');
-    const newest = db.prepare<[number, number], Row>(
-        `select ${columns} from engine_revision where number < ? order by number desc limit ?`
-    );
-    const one = db.prepare<[number], Row>(`select ${columns} from engine_revision where number = ?`);
-    const count = db.prepare<[], { total: number }>('select count(*) as total from engine_revision');
-    const deltas = db.prepare<[number, number], { hosts: string }>(
-        'select hosts from engine_revision where number > ? and number <= ? order by number desc'
-    );
-    const deltasOf = db.prepare<[number], { hosts: string }>(
-        'select hosts from engine_revision where number = ?'
-    );
-    const settingsOf = db.prepare<[number], { settings: string }>(
-        'select settings from engine_revision where number = ?'
-    );
+/** The revisions and the engine's state row, in the core's database. */
+export class Revisions {
+    readonly #statements: ReturnType<typeof prepareStatements>;
+    readonly #settings: SettingsCodec;
 
-    // Settings change rarely and are part of each revision: sealing the same ones again is saved.
-    let lastSealed: { readonly settings: EngineSettings; readonly text: string } | null = null;
-    const sealSettings = (settings: EngineSettings): string => {
-        if (lastSealed?.settings !== settings) {
+    constructor(db: Database, sealer: Sealer) {
+        this.#statements = prepareStatements(db);
+        this.#settings = new SettingsCodec(sealer);
+    }
+
+    memory(): EngineMemory {
+        const row = this.#statements.memory.get();
+        if (row === undefined) {
+            throw new Error("The engine's state row is missing: the database is damaged");
+        }
+
+        return {
+            wanted: row.wanted,
+            revision: row.revision,
+            applied: row.applied,
+            lastHostId: row.host_id,
+            settings: row.settings === null ? null : this.#settings.open(row.settings)
+        };
+    }
+
+    /** Writes the given fields of the state row. */
+    async remember(tx: Transaction, memory: Partial<EngineMemory>): Promise<void> {
+        const { wanted, revision, applied, lastHostId, settings } = memory;
+        await tx.em.nativeUpdate(
+            EngineStateEntity,
+            { id: 1 },
+            {
+                ...(wanted === undefined ? {} : { wanted }),
+                ...(revision === undefined ? {} : { revision }),
+                ...(applied === undefined ? {} : { applied }),
+                ...(lastHostId === undefined ? {} : { hostId: lastHostId }),
+                ...(settings === undefined
+                    ? {}
+                    : { settings: settings === null ? null : this.#settings.seal(settings) })
+            }
+        );
+    }
+
+    /** Writes a revision, and removes those that are too old. */
+    async append(tx: Transaction, revision: NewRevision): Promise<void> {
+        const { number, at, applied, reloaded, hash, by, deltas, settings } = revision;
+        await tx.em.insert(RevisionEntity, {
+            number,
+            at,
+            applied,
+            reloaded,
+            hash,
+            authors: JSON.stringify(by),
+            changed: deltas.length,
+            settings: this.#settings.seal(settings),
+            hosts: JSON.stringify(deltas)
+        });
+        await tx.em.nativeDelete(RevisionEntity, { number: { $lte: number - keptRevisions }, applied: true });
+    }
+
+    /** Notes that the engine serves everything up to this revision. */
+    async markApplied(tx: Transaction, upTo: number): Promise<void> {
+        await tx.em.nativeUpdate(
+            RevisionEntity,
+            { applied: false, number: { $lte: upTo } },
+            { applied: true }
+        );
+    }
+
+    /** Newest first: the `limit` revisions below `before`. */
+    page(before: number | null, limit: number): readonly RevisionSummary[] {
+        return this.#statements.newest.all(before ?? Number.MAX_SAFE_INTEGER, limit).map(summaryOf);
+    }
+
+    total(): number {
+        return this.#statements.count.get()?.total ?? 0;
+    }
+
+    /** @returns null when it is not kept */
+    summary(number: number): RevisionSummary | null {
+        const row = this.#statements.one.get(number);
+        return row === undefined ? null : summaryOf(row);
+    }
+
+    changes(number: number): readonly HostDelta[] {
+        return deltasIn(this.#statements.deltasOf.get(number)?.hosts ?? '[]');
+    }
+
+    settings(number: number): EngineSettings {
+        return this.#settings.open(this.#statements.settingsOf.get(number)?.settings ?? 'null');
+    }
+
+    /**
+     * The rows that changed after revision `from` (up to `to`, the present), as they were at `from`; null: no such host.
+     * @returns by host id, with the highest version that the host had since
+     */
+    undo(
+        from: number,
+        to: number
+    ): ReadonlyMap<number, { readonly row: HostRow | null; readonly version: number }> {
+        const found = new Map<number, { readonly row: HostRow | null; readonly version: number }>();
+        for (const { hosts } of this.#statements.deltas.all(from, to)) {
+            for (const { id, before, after } of deltasIn(hosts)) {
+                const version = Math.max(
+                    found.get(id)?.version ?? 0,
+                    before?.version ?? 0,
+                    after?.version ?? 0
+                );
+                found.set(id, { row: before, version });
+            }
+        }
+
+        return found;
+    }
+}
+
+/** Engine settings as text for the database, with the EAB key and the fragments sealed. */
+class SettingsCodec {
+    readonly #sealer: Sealer;
+    /** Settings are part of each revision and rarely change: the last ones are not sealed again. */
+    #last: { readonly settings: EngineSettings; readonly text: string } | null = null;
+
+    constructor(sealer: Sealer) {
+        this.#sealer = sealer;
+    }
+
+    seal(settings: EngineSettings): string {
+        if (this.#last?.settings !== settings) {
             const { acmeEab: eab, fragments } = settings;
-            lastSealed = {
-                settings,
-                text: JSON.stringify({
-                    ...settings,
-                    ...(eab === null
-                        ? {}
-                        : { acmeEab: { ...eab, macKey: sealer.seal(sealLabel, eab.macKey) } }),
-                    ...(fragments === undefined
-                        ? {}
-                        : { fragments: sealer.seal(sealLabel, JSON.stringify(fragments)) })
-                })
-            };
+            const sealed = (text: string): string => this.#sealer.seal(sealLabel, text);
+            const text = JSON.stringify({
+                ...settings,
+                ...(eab === null ? {} : { acmeEab: { ...eab, macKey: sealed(eab.macKey) } }),
+                ...(fragments === undefined ? {} : { fragments: sealed(JSON.stringify(fragments)) })
+            });
+            this.#last = { settings, text };
         }
 
-        return lastSealed.text;
-    };
-    const openSettings = (text: string): EngineSettings => {
+        return this.#last.text;
+    }
+
+    open(text: string): EngineSettings {
         const { fragments, ...settings } = JSON.parse(text) as Omit<EngineSettings, 'fragments'> & {
             readonly fragments?: string;
         };
         const eab = settings.acmeEab;
+        const opened = (sealed: string): string => this.#sealer.open(sealLabel, sealed);
         return {
             ...settings,
-            ...(eab === null ? {} : { acmeEab: { ...eab, macKey: sealer.open(sealLabel, eab.macKey) } }),
+            ...(eab === null ? {} : { acmeEab: { ...eab, macKey: opened(eab.macKey) } }),
             ...(fragments === undefined
                 ? {}
-                : { fragments: JSON.parse(sealer.open(sealLabel, fragments)) as EngineFragments })
+                : { fragments: JSON.parse(opened(fragments)) as EngineFragments })
         };
-    };
+    }
+}
 
+interface StateRow {
+    readonly wanted: 'running' | 'stopped';
+    readonly revision: number;
+    readonly applied: number;
+    readonly host_id: number;
+    readonly settings: string | null;
+}
+
+const prepareStatements = (db: Database) => {
+    const columns = 'number, at, applied, reloaded, hash, authors, changed';
     return {
-        memory() {
-            const row = memoryOf.get();
-            if (row === undefined) {
-                throw new Error("The engine's state row is missing: the database is damaged");
-            }
-
-            return {
-                wanted: row.wanted,
-                revision: row.revision,
-                applied: row.applied,
-                lastHostId: row.host_id,
-                settings: row.settings === null ? null : openSettings(row.settings)
-            };
-        },
-        async remember(tx, memory) {
-            const { wanted, revision, applied, lastHostId, settings } = memory;
-            await tx.em.nativeUpdate(
-                EngineStateEntity,
-                { id: 1 },
-                {
-                    ...(wanted === undefined ? {} : { wanted }),
-                    ...(revision === undefined ? {} : { revision }),
-                    ...(applied === undefined ? {} : { applied }),
-                    ...(lastHostId === undefined ? {} : { hostId: lastHostId }),
-                    ...(settings === undefined
-                        ? {}
-                        : { settings: settings === null ? null : sealSettings(settings) })
-                }
-            );
-        },
-        async append(tx, revision) {
-            const { number, at, applied, reloaded, hash, by } = revision;
-            await tx.em.insert(RevisionEntity, {
-                number,
-                at,
-                applied,
-                reloaded,
-                hash,
-                authors: JSON.stringify(by),
-                changed: revision.deltas.length,
-                settings: sealSettings(revision.settings),
-                hosts: JSON.stringify(revision.deltas)
-            });
-            await tx.em.nativeDelete(RevisionEntity, {
-                number: { $lte: number - keptRevisions },
-                applied: true
-            });
-        },
-        async markApplied(tx, upTo) {
-            await tx.em.nativeUpdate(
-                RevisionEntity,
-                { applied: false, number: { $lte: upTo } },
-                { applied: true }
-            );
-        },
-        page: (before, limit) => newest.all(before ?? Number.MAX_SAFE_INTEGER, limit).map(summaryOf),
-        total: () => count.get()?.total ?? 0,
-        summary(number) {
-            const row = one.get(number);
-            return row === undefined ? null : summaryOf(row);
-        },
-        changes: (number) => deltasIn(deltasOf.get(number)?.hosts ?? '[]'),
-        settings: (number) => openSettings(settingsOf.get(number)?.settings ?? 'null'),
-        undo(from, to) {
-            const found = new Map<number, { readonly row: HostRow | null; readonly version: number }>();
-            for (const { hosts } of deltas.all(from, to)) {
-                for (const { id, before, after } of deltasIn(hosts)) {
-                    found.set(id, {
-                        row: before,
-                        version: Math.max(
-                            found.get(id)?.version ?? 0,
-                            before?.version ?? 0,
-                            after?.version ?? 0
-                        )
-                    });
-                }
-            }
-
-            return found;
-        }
+        memory: db.prepare<[], StateRow>(
+            'select wanted, revision, applied, host_id, settings from engine_state where id = 1'
+        ),
+        newest: db.prepare<[number, number], Row>(
+            `select ${columns} from engine_revision where number < ? order by number desc limit ?`
+        ),
+        one: db.prepare<[number], Row>(`select ${columns} from engine_revision where number = ?`),
+        count: db.prepare<[], { total: number }>('select count(*) as total from engine_revision'),
+        deltas: db.prepare<[number, number], { hosts: string }>(
+            'select hosts from engine_revision where number > ? and number <= ? order by number desc'
+        ),
+        deltasOf: db.prepare<[number], { hosts: string }>(
+            'select hosts from engine_revision where number = ?'
+        ),
+        settingsOf: db.prepare<[number], { settings: string }>(
+            'select settings from engine_revision where number = ?'
+        )
     };
 };
 

@@ -1,24 +1,17 @@
-/**
- * One batch of changes: planned one after the other, brought to the engine together, committed in one transaction. A change that the engine
- * refuses is found by halving and refused alone; a commit that fails takes the engine back.
- */
 import { isFailure } from '@portico/sdk';
 
 import type { Author, Outcome, Plan } from '../change.ts';
 import { translateError } from '../errors.ts';
 import { EngineRejected, EngineUnavailable } from '../port.ts';
 import type { HostDelta } from '../revisions/revisions.ts';
-import { type Rows, DraftOverlay } from './draft-overlay.ts';
-import { projected } from './engine-context.ts';
-import type { SyncPorts, Batch, Waiter } from './ports.ts';
-import type { Serving, Staged } from './served-state.ts';
+import { DraftOverlay, type Rows } from './draft-overlay.ts';
+import { projectionChangeOf } from './engine-context.ts';
+import type { Batch, SyncPorts, Waiter } from './ports.ts';
+import type { ServedState, Staged } from './served-state.ts';
 
-/** Milliseconds until the engine may be asked to load again. */
-export const waitOf = (ports: SyncPorts): number =>
+/** Milliseconds until the engine may load again; negative when it may now. */
+export const remainingWindow = (ports: SyncPorts): number =>
     ports.served().loadedAt + ports.windowMs - performance.now();
-
-/** Takes one batch through. */
-export const createBatch = (ports: SyncPorts): BatchRun => new BatchRun(ports);
 
 interface Step {
     readonly waiter: Waiter;
@@ -32,15 +25,19 @@ interface Refusal {
     readonly error: unknown;
 }
 
-class BatchRun {
+/**
+ * One batch of changes. They are planned one after the other, synced together and committed in one transaction. A change that the engine
+ * refuses is found by bisection and refused alone. If the commit fails, the engine is reverted.
+ */
+export class BatchRun {
     readonly #ports: SyncPorts;
-    readonly #served: Serving;
+    readonly #served: ServedState;
     readonly #draft: DraftOverlay;
     readonly #answered = new Set<Waiter>();
     #steps: Step[] = [];
     #refused: Refusal[] = [];
     #left: readonly Waiter[] = [];
-    /** The engine may have more than the steps that are still staged. */
+    /** Whether the engine may serve more than what is still staged. */
     #engineTouched = false;
     #reloaded = false;
 
@@ -50,14 +47,15 @@ class BatchRun {
         this.#draft = new DraftOverlay(ports.rows());
     }
 
-    /** What must wait for the next load. */
+    /** The changes that must wait for the next load. */
     get left(): readonly Waiter[] {
         return this.#left;
     }
 
+    /** Plans, syncs and commits. @throws what makes the batch fail as a whole; then call `abandon` */
     async run(waiters: readonly Waiter[]): Promise<void> {
         const mode = this.#ports.mode();
-        this.#left = this.#stageUntil(waiters, mode === 'live' && waitOf(this.#ports) > 0);
+        this.#left = this.#stageUntil(waiters, mode === 'live' && remainingWindow(this.#ports) > 0);
         const taken = waiters.slice(0, waiters.length - this.#left.length);
         if (mode === 'live') {
             await this.#syncStaged(taken);
@@ -70,11 +68,11 @@ class BatchRun {
         this.#refuse();
     }
 
-    /** Refuses what is left undecided, and takes the engine back. */
+    /** Ends a batch that failed: reverts the engine and refuses every change that has no answer yet. */
     async abandon(error: unknown, waiters: readonly Waiter[]): Promise<void> {
         this.#unstage(0);
         if (error instanceof EngineUnavailable) {
-            // Nobody knows what it has, and it does not say: whoever speaks with it next has to look.
+            // It is unknown whether the engine took the load: the next sync compares.
             this.#served.invalidate();
         } else if (this.#engineTouched) {
             await this.#revert();
@@ -90,7 +88,10 @@ class BatchRun {
         }
     }
 
-    /** Plans in order. Inside the window it stops before the first change that needs a load. */
+    /**
+     * Plans changes in order. With `closed` (a load is not allowed yet) it stops before the first change that needs one.
+     * @returns the changes that were not planned
+     */
     #stageUntil(waiters: readonly Waiter[], closed: boolean): readonly Waiter[] {
         if (closed && this.#served.needsReload) {
             return waiters;
@@ -121,7 +122,7 @@ class BatchRun {
             this.#steps.push({
                 waiter,
                 plan,
-                staged: this.#served.stage(projected(plan, this.#draft.settings)),
+                staged: this.#served.stage(projectionChangeOf(plan, this.#draft.settings)),
                 mark
             });
         } catch (error) {
@@ -138,7 +139,7 @@ class BatchRun {
         }
     }
 
-    /** Brings what is staged to the engine; finds and drops what it refuses. */
+    /** Syncs what is staged; finds and drops the changes that the engine refuses. */
     async #syncStaged(waiters: readonly Waiter[]): Promise<void> {
         if (this.#steps.length === 0) {
             return;
@@ -159,7 +160,7 @@ class BatchRun {
             }
         }
 
-        // Proving costs no connection; a load that succeeds half-way to the answer would.
+        // Validation costs no connection; each load would.
         await this.#halve(waiters, () => this.#served.prove());
         if (this.#steps.length === 0) {
             return;
@@ -172,13 +173,13 @@ class BatchRun {
                 throw error;
             }
 
-            // What only a real load finds out (an address in use, for one) has to be looked for with real loads.
+            // Some faults show only in a real load (an address in use, for example): look for them with real loads.
             this.#restart();
             await this.#halve(waiters, () => this.#sync());
         }
     }
 
-    /** As `#serve` for changes that wait: what the engine is known to refuse is refused at once. Without a verdict the load will tell. */
+    /** For changes that wait: refuses now what the engine would refuse. Without a verdict the later load decides. */
     async #prove(waiters: readonly Waiter[]): Promise<void> {
         if (this.#steps.length === 0 || !this.#served.needsReload || !this.#ports.provable()) {
             return;
@@ -201,7 +202,7 @@ class BatchRun {
         }
     }
 
-    /** Whether what waits already is refused: then no change at hand is to blame. */
+    /** Whether the engine refuses what waited before this batch: then no change of the batch is the cause. */
     async #refusesPending(): Promise<boolean> {
         return (
             this.#served.behind &&
@@ -266,7 +267,7 @@ class BatchRun {
                 return;
             }
 
-            // One change cannot be written: the others can be, on an engine that never had it.
+            // One change cannot be written. The others are written, on an engine that is synced without it.
             const others = this.#steps.filter((step) => step !== culprit.step).map((step) => step.waiter);
             this.#refused.push({ waiter: culprit.step.waiter, error: culprit.error });
             this.#unstage(0);
@@ -277,7 +278,7 @@ class BatchRun {
         }
     }
 
-    /** @returns the change that could not be written; null when all are */
+    /** @returns the change that could not be written and why; null when all were written */
     async #write(applied: boolean): Promise<{ readonly step: Step; readonly error: unknown } | null> {
         const { db, hosts, rows } = this.#ports;
         const reloaded = this.#reloaded;
@@ -304,10 +305,10 @@ class BatchRun {
                     culprit = null;
                 }
 
-                const settle = await this.#ports.record(tx, batch);
+                const afterCommit = await this.#ports.record(tx, batch);
                 tx.afterCommit(() => {
                     rows().advance(this.#draft);
-                    settle();
+                    afterCommit();
                 });
             });
         } catch (error) {
@@ -356,10 +357,10 @@ class BatchRun {
 
 const deltasOf = (
     rows: Rows,
-    sketch: DraftOverlay,
+    draft: DraftOverlay,
     steps: readonly Step[]
 ): { readonly deltas: readonly HostDelta[]; readonly beyondHosts: boolean } => ({
-    deltas: [...sketch.hosts.changes()]
+    deltas: [...draft.hosts.changes()]
         .map(([id, after]) => ({ id, before: rows.hosts.get(id) ?? null, after: after ?? null }))
         .filter(({ before, after }) => before !== after),
     beyondHosts: steps.some(

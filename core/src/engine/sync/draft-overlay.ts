@@ -1,9 +1,8 @@
-/** The rows as the apply queue sees them: what is committed, and over it what the changes at hand would make of it. */
 import type { Draft, HostRow, Plan } from '../change.ts';
 import { withFragments } from '../fragments/fragments.ts';
 import type { EngineSettings, SiteCertificate } from '../site.ts';
 
-/** A map over another one that is not touched; each write can be taken back. */
+/** A map laid over another one, which is not touched. Each write can be undone. */
 class OverlayMap<K, V> implements ReadonlyMap<K, V> {
     readonly #base: ReadonlyMap<K, V>;
     readonly #over = new Map<K, V | undefined>();
@@ -99,7 +98,7 @@ export class Rows implements Draft {
     readonly #hosts = new Map<number, HostRow>();
     readonly #names = new Map<string, number>();
     readonly #certificates = new Map<number, SiteCertificate>();
-    /** The last version of hosts that are gone: one that comes back goes on from there. */
+    /** Last version of each deleted host, by id: a host that is restored counts on from there. */
     readonly #deletedVersions = new Map<number, number>();
     #settings: EngineSettings;
     #lastHostId: number;
@@ -153,12 +152,12 @@ export class Rows implements Draft {
         return this.#names.get(name);
     }
 
-    /** An id for somebody who only looks: the next who really asks gets the same. */
+    /** Only shows the next id: it is not used up. */
     nextHostId(): number {
         return this.#lastHostId + 1;
     }
 
-    /** Makes what a draft says the committed state. The draft is used up. */
+    /** Takes over what a draft changed, after its commit. The draft must not be used any more. */
     advance(draft: DraftOverlay): void {
         for (const [map, changes] of [
             [this.#hosts, draft.hosts.changes()],
@@ -174,7 +173,7 @@ export class Rows implements Draft {
     }
 }
 
-/** What is laid over the rows while changes are tried. */
+/** The rows as they would be with the changes that wait. Every step can be rolled back. */
 export class DraftOverlay implements Draft {
     readonly hosts: OverlayMap<number, HostRow>;
     readonly names: OverlayMap<string, number>;
@@ -210,12 +209,12 @@ export class DraftOverlay implements Draft {
         return this.#lastHostId;
     }
 
-    /** A place to come back to. */
+    /** A mark for `rollBack`. */
     mark(): number {
         return this.#undo.length;
     }
 
-    /** Takes back everything since the mark. */
+    /** Undoes everything since the mark. */
     rollBack(mark: number): void {
         while (this.#undo.length > mark) {
             this.#undo.pop()?.();
@@ -224,7 +223,7 @@ export class DraftOverlay implements Draft {
 
     /**
      * Lays a plan over the rows.
-     * @throws TypeError for a plan that breaks what the engine relies on: one owner for each name, rows under their own id. Take it back with `back`.
+     * @throws TypeError when a plan gives one name to two hosts, or puts a row under another id. Undo it with `rollBack`.
      */
     apply(plan: Plan): void {
         const hosts = plan.hosts ?? [];
@@ -279,7 +278,7 @@ export class DraftOverlay implements Draft {
             throw new TypeError(`A plan puts host ${row.site.id} in the place of host ${id}`);
         }
 
-        // An import brings its ids along.
+        // An import brings its own ids.
         this.#reach(Math.max(id, this.#lastHostId));
 
         for (const name of namesOf(row)) {

@@ -1,46 +1,27 @@
-/** The compiled side of the engine service: projection, table and copies for one engine, and the sites that it had to be spared. */
+/** Everything that is compiled for one version of the engine: projection, table and certificate copies. */
 import type { CertificatePem, HostRow, Plan } from '../change.ts';
-import { type CertificateCopies, createCertificateCopies } from '../files/copies.ts';
+import { CertificateCopies } from '../files/copies.ts';
 import type { EngineFolders } from '../files/home.ts';
-import { createSiteTable, type SiteTable } from '../files/table/table.ts';
+import { SiteTable } from '../files/table/table.ts';
 import { EngineRejected, type EngineVersion } from '../port.ts';
 import type { CompileContext } from '../render/compile/context.ts';
 import { engineFeatures } from '../render/features.ts';
-import { createProjection, type ProjectionChange } from '../render/projection/projection.ts';
+import { Projection, type ProjectionChange } from '../render/projection/projection.ts';
 import type { EngineOptions } from '../service.ts';
 import type { EngineSettings } from '../site.ts';
 import type { Rows } from './draft-overlay.ts';
 import { isolate } from './isolate.ts';
-import { createServing, type Serving, type Staged } from './served-state.ts';
+import { ServedState, type Staged } from './served-state.ts';
 
-/** What the engine serves where it is not what the rows say. */
+/** What the engine serves where it differs from the rows. */
 export interface ServedRows {
-    /** Rows as they are served; null: no such host is. */
+    /** Rows as they are served, by host id; null: the engine serves no such host. */
     readonly hosts: ReadonlyMap<number, HostRow | null>;
-    /** Settings as they are served. */
     readonly settings: EngineSettings;
 }
 
-export interface EngineContext {
-    readonly compileContext: CompileContext;
-    readonly served: Serving;
-    readonly table: SiteTable;
-    /** The engine's version that all this is for. */
-    readonly version: string | null;
-    /** Sites that are left out because the engine refuses them, and what it says. */
-    readonly excluded: Map<number, string>;
-    /** Lays what is served. Once, and first. */
-    stageServed(rows: Rows, waiting: ServedRows): void;
-    /** Lays what waits over it. */
-    stagePending(rows: Rows, waiting: ServedRows): Staged;
-    /** Puts sites that were left out back in. */
-    readmit(rows: Rows): Staged;
-    /** Brings what is wanted, without the sites that the engine refuses if that helps. @throws EngineRejected when it does not; EngineUnavailable */
-    syncAcceptable(sites: () => Iterable<HostRow>): Promise<boolean>;
-}
-
-/** Stands for the engine's folders where it cannot have any (its user is missing): nothing is ever written there. */
-const nowhere: EngineFolders = {
+/** Stands for the engine's folders where it cannot have any (its user is missing). Nothing is ever written there. */
+const noFolders: EngineFolders = {
     persistent: '/nonexistent',
     runtime: '/nonexistent',
     storage: '/nonexistent/storage',
@@ -58,91 +39,108 @@ const nowhere: EngineFolders = {
     panel: { uid: -1, gid: -1 }
 };
 
-/** @param home - null: the engine has no place on this machine yet */
-export const createEngineContext = (
-    options: EngineOptions,
-    home: EngineFolders | null,
-    version: EngineVersion | null,
-    settings: EngineSettings,
-    pems: ReadonlyMap<number, CertificatePem>
-): EngineContext => {
-    const folders = home ?? nowhere;
-    const context: CompileContext = {
-        settings,
-        folders,
-        features: engineFeatures(version),
-        ...(options.address === undefined ? {} : { address: options.address })
-    };
-    const table = createSiteTable(folders);
-    const serving = createServing({
-        driver: options.driver,
-        projection: createProjection(context),
-        table,
-        copies: copiesOf(options, folders),
-        pem: async (id) => pems.get(id) ?? (await options.certificates.pem(id))
-    });
-    const excluded = new Map<number, string>();
-    return {
-        compileContext: context,
-        served: serving,
-        table,
-        version: version?.text ?? null,
-        excluded,
-        stageServed(rows, waiting) {
-            const hosts = [...rows.hosts.values()].filter((row) => !waiting.hosts.has(row.site.id));
-            const others = [...waiting.hosts.values()].filter((row) => row !== null);
-            serving.stage({
-                sites: [...hosts, ...others].map(({ site }) => ({ id: site.id, site })),
-                certificates: [...rows.certificates.values()].map((certificate) => ({
-                    id: certificate.id,
-                    certificate
-                }))
-            });
-        },
-        stagePending(rows, waiting) {
-            return serving.stage({
-                sites: [...waiting.hosts.keys()].map((id) => ({
-                    id,
-                    site: rows.hosts.get(id)?.site ?? null
-                })),
-                ...(rows.settings === waiting.settings ? {} : { settings: rows.settings })
-            });
-        },
-        readmit(rows) {
-            const sites = [...excluded.keys()].map((id) => ({ id, site: rows.hosts.get(id)?.site ?? null }));
-            return serving.stage({ sites });
-        },
-        async syncAcceptable(sites) {
-            try {
-                return await serving.sync();
-            } catch (error) {
-                const refused =
-                    error instanceof EngineRejected
-                        ? await isolate(
-                              serving,
-                              [...sites()].map(({ site }) => site)
-                          )
-                        : null;
-                if (refused === null) {
-                    throw error;
-                }
+/** What an engine context is made for. */
+export interface EngineContextOptions {
+    readonly engine: EngineOptions;
+    /** Null: the engine has no folders on this machine yet. */
+    readonly folders: EngineFolders | null;
+    readonly version: EngineVersion | null;
+    readonly settings: EngineSettings;
+    /** PEM texts of certificates that are not committed yet, by id. */
+    readonly pems: ReadonlyMap<number, CertificatePem>;
+}
 
-                for (const [id, message] of refused) {
-                    excluded.set(id, message);
-                }
+/** Projection, table and served state for one engine version, and the sites that this engine refuses. */
+export class EngineContext {
+    readonly compileContext: CompileContext;
+    readonly served: ServedState;
+    readonly table: SiteTable;
+    /** The engine version that all this is for, as text. */
+    readonly version: string | null;
+    /** Ids of sites that are left out because the engine refuses them, with its message. */
+    readonly excluded = new Map<number, string>();
 
-                return serving.sync();
+    constructor({ engine, folders: home, version, settings, pems }: EngineContextOptions) {
+        const folders = home ?? noFolders;
+        this.compileContext = {
+            settings,
+            folders,
+            features: engineFeatures(version),
+            ...(engine.address === undefined ? {} : { address: engine.address })
+        };
+        this.table = new SiteTable(folders);
+        this.served = new ServedState({
+            driver: engine.driver,
+            projection: new Projection(this.compileContext),
+            table: this.table,
+            copies: copiesOf(engine, folders),
+            pem: async (id) => pems.get(id) ?? (await engine.certificates.pem(id))
+        });
+        this.version = version?.text ?? null;
+    }
+
+    /** Stages what the engine serves. Must be called once, before anything else is staged. */
+    stageServed(rows: Rows, served: ServedRows): void {
+        const hosts = [...rows.hosts.values()].filter((row) => !served.hosts.has(row.site.id));
+        const others = [...served.hosts.values()].filter((row) => row !== null);
+        this.served.stage({
+            sites: [...hosts, ...others].map(({ site }) => ({ id: site.id, site })),
+            certificates: [...rows.certificates.values()].map((certificate) => ({
+                id: certificate.id,
+                certificate
+            }))
+        });
+    }
+
+    /** Stages the changes that wait, on top of what is served. */
+    stagePending(rows: Rows, served: ServedRows): Staged {
+        return this.served.stage({
+            sites: [...served.hosts.keys()].map((id) => ({ id, site: rows.hosts.get(id)?.site ?? null })),
+            ...(rows.settings === served.settings ? {} : { settings: rows.settings })
+        });
+    }
+
+    /** Stages the sites again that were left out. */
+    readmit(rows: Rows): Staged {
+        const sites = [...this.excluded.keys()].map((id) => ({ id, site: rows.hosts.get(id)?.site ?? null }));
+        return this.served.stage({ sites });
+    }
+
+    /**
+     * Syncs the engine. If it refuses, the sites that it refuses are left out and the rest is synced.
+     * @returns whether a configuration was loaded
+     * @throws EngineRejected when the sites are not the cause; EngineUnavailable
+     */
+    async syncAcceptable(rows: () => Iterable<HostRow>): Promise<boolean> {
+        try {
+            return await this.served.sync();
+        } catch (error) {
+            const refused =
+                error instanceof EngineRejected
+                    ? await isolate(
+                          this.served,
+                          Array.from(rows(), ({ site }) => site)
+                      )
+                    : null;
+            if (refused === null) {
+                throw error;
             }
-        }
-    };
-};
 
-/** Writes the engine's copies of certificates before anything is there that would name them. */
+            for (const [id, message] of refused) {
+                this.excluded.set(id, message);
+            }
+
+            return this.served.sync();
+        }
+    }
+}
+
+/** Writes the engine's copies of all certificates, before a configuration names them. */
 export const writeCopies = (options: EngineOptions, folders: EngineFolders, rows: Rows): Promise<void> =>
     copiesOf(options, folders).write(rows.certificates.values(), (id) => options.certificates.pem(id), true);
 
-/** What of a plan the engine is concerned with, once it is laid over the rows: `settings` as they are then. */
-export const projected = (plan: Plan, settings: EngineSettings): ProjectionChange => ({
+/** The part of a plan that the projection needs. @param settings - as they are with the plan */
+export const projectionChangeOf = (plan: Plan, settings: EngineSettings): ProjectionChange => ({
     ...(plan.hosts === undefined
         ? {}
         : { sites: plan.hosts.map(({ id, row }) => ({ id, site: row?.site ?? null })) }),
@@ -153,7 +151,7 @@ export const projected = (plan: Plan, settings: EngineSettings): ProjectionChang
 });
 
 const copiesOf = (options: EngineOptions, folders: EngineFolders): CertificateCopies =>
-    createCertificateCopies(folders, (id, error) => {
+    new CertificateCopies(folders, (id, error) => {
         options.log.error('A certificate cannot be read and is not given to the engine', {
             certificate: id,
             error

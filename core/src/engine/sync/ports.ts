@@ -1,44 +1,46 @@
-/** What the apply queue needs of the rest of the engine service, and what it says of itself. */
+/** What the sync queue needs of the rest of the engine service, and what it reports to it. */
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import type { Author, CertificatePem, Change, HostStore, Outcome } from '../change.ts';
 import type { HostDelta } from '../revisions/revisions.ts';
-import type { Rows, DraftOverlay } from './draft-overlay.ts';
-import type { Serving } from './served-state.ts';
+import type { DraftOverlay, Rows } from './draft-overlay.ts';
+import type { ServedState } from './served-state.ts';
 
-/** A change in line, and whoever waits for it. */
+/** A change in line, and how its caller is answered. */
 export interface Waiter {
     readonly change: Change<unknown>;
     resolve(result: { readonly value: unknown; readonly outcome: Outcome }): void;
     reject(error: unknown): void;
 }
 
-/** What a batch is about to commit. */
+/** What is committed together. */
 export interface Batch {
+    /** Whether the engine serves it. */
     readonly applied: boolean;
     readonly reloaded: boolean;
     readonly deltas: readonly HostDelta[];
-    /** Settings or certificates are part of it. */
+    /** Whether it changes settings, fragments or certificates too. */
     readonly beyondHosts: boolean;
     readonly draft: DraftOverlay;
     readonly by: readonly Author[];
 }
 
+/** Committed rows, served state and database as a batch uses them. */
 export interface SyncPorts {
     readonly db: Database;
     readonly hosts: HostStore;
     readonly rows: () => Rows;
-    readonly served: () => Serving;
-    /** Whether changes reach the engine now, wait, or cannot be taken. @throws ENGINE_UNAVAILABLE */
+    readonly served: () => ServedState;
+    /** Whether changes reach the engine now or wait. @throws ENGINE_UNAVAILABLE 50301 when the engine should run and does not answer */
     readonly mode: () => 'live' | 'deferred';
-    /** Whether a configuration that waits can be proven. */
+    /** Whether a configuration can be validated without the running engine. */
     readonly provable: () => boolean;
-    /** Texts of certificates that are not committed yet. */
+    /** PEM texts of certificates that are not committed yet, by id. */
     readonly pems: Map<number, CertificatePem>;
-    /** Writes the revision and the engine's state; returns what is to be done in memory once it is durable. */
+    /** Writes the revision and the engine's state row; returns what to do in memory after the commit. */
     readonly record: (tx: Transaction, batch: Batch) => Promise<() => void>;
     /** The number that the revision of a batch will have. */
     readonly revisionOf: (batch: Batch) => number;
-    /** Called after each attempt to bring something to the engine. */
+    /** Called after each attempt to sync the engine. */
     readonly attempted: (attempt: Attempt) => void;
     /** Called after each commit. */
     readonly committed: (event: {
@@ -51,7 +53,9 @@ export interface SyncPorts {
     readonly windowMs: number;
 }
 
+/** One attempt to sync the engine, and how it ended. */
 export interface Attempt {
+    /** Number of changes in it. */
     readonly changes: number;
     readonly reloaded: boolean;
     readonly durationMs: number;

@@ -1,7 +1,3 @@
-/**
- * What the engine serves against what it should serve. The projection says what is wanted; here it is known which of it has not
- * reached the engine yet, and in which order it gets there without one request led astray: files, then configuration, then table.
- */
 import { setTimeout as wait } from 'node:timers/promises';
 
 import { hashOf } from '../../platform/canonical-json.ts';
@@ -14,67 +10,34 @@ import type { Projection, ProjectionChange } from '../render/projection/projecti
 import type { SiteCertificate } from '../site.ts';
 
 /**
- * Milliseconds from a load to the table. The listeners of the configuration before have taken connections that it still answers, and it
- * would answer 503 for a profile that only the new one has.
+ * Milliseconds between a load and the change of the table. The previous configuration still answers connections that its listeners accepted,
+ * and it would answer 503 for a profile that only the new configuration has.
  */
 const drainMs = 25;
 
-/** A change that is wanted and, if it is not taken back, reaches the engine with the next `bring`. */
+/** A staged change: it reaches the engine with the next `sync`, unless it is undone. */
 export interface Staged {
     undo(): void;
 }
 
-export interface Serving {
-    readonly projection: Projection;
-    stage(change: ProjectionChange): Staged;
-    /** Whether `bring` will load a configuration. */
-    readonly needsReload: boolean;
-    /** Whether anything that is wanted has not reached the engine. */
-    readonly behind: boolean;
-    /** What the engine was last given and took; null: not by this process yet. */
-    readonly loaded: EngineConfig | null;
-    readonly loadedHash: string | null;
-    /** When the last load ended, of `performance.now()`. */
-    readonly loadedAt: number;
-    readonly loads: number;
-    /** Another number whenever something was, or may have been, brought to the engine in between. */
-    readonly generation: number;
-    /** Says that nobody knows what the engine has: the next `bring` looks. */
-    invalidate(): void;
-    /**
-     * Makes the engine serve what is wanted.
-     * @returns whether it had to load a configuration
-     * @throws EngineRejected the engine goes on as before; EngineUnavailable; what the file system says
-     */
-    sync(how?: { readonly reload: boolean }): Promise<boolean>;
-    /**
-     * Makes the engine serve again what it was given last, whatever waits: after it was changed by others, or came back.
-     * @returns whether anything had to be repaired
-     */
-    repair(how?: { readonly reload: boolean }): Promise<boolean>;
-    /** Proves what is wanted without serving it. @throws EngineRejected, EngineUnavailable when there is no verdict */
-    prove(): Promise<void>;
-    /** What `prove` would prove, with everything that it names in place; null: it would prove nothing. */
-    proof(): Promise<EngineConfig | null>;
-    /** The table as the engine serves it. */
-    servedTable(): ReadonlyMap<string, string>;
-}
-
-export interface ServingOptions {
+/** What a served state works with. */
+export interface ServedStateOptions {
     readonly driver: EngineDriver;
     readonly projection: Projection;
     readonly table: SiteTable;
     readonly copies: CertificateCopies;
-    /** The texts of a certificate that is wanted. */
+    /** The PEM texts of a staged certificate. */
     readonly pem: (id: number) => Promise<CertificatePem>;
 }
 
-export const createServing = (options: ServingOptions): Serving => new EngineServing(options);
-
-class EngineServing implements Serving {
+/**
+ * Knows what the engine serves and what it should serve, and brings the first to the second. The order of a sync leads no request astray:
+ * first certificate files, then the configuration, then the table.
+ */
+export class ServedState {
     readonly projection: Projection;
-    readonly #options: ServingOptions;
-    /** By name: its entry on disk, and the one that is wanted. */
+    readonly #options: ServedStateOptions;
+    /** By name: its entry on disk and the staged entry, where they differ. */
     readonly #moves = new Map<string, TableMove>();
     readonly #certificates = new Map<number, SiteCertificate>();
     #loaded: EngineConfig | null = null;
@@ -84,39 +47,47 @@ class EngineServing implements Serving {
     #generation = 0;
     #invalid = true;
 
-    constructor(options: ServingOptions) {
+    constructor(options: ServedStateOptions) {
         this.#options = options;
         this.projection = options.projection;
     }
 
+    /** Whether the next `sync` loads a configuration. */
     get needsReload(): boolean {
         return this.projection.needsReload;
     }
 
+    /** Whether the engine lacks anything that is staged. */
     get behind(): boolean {
         return this.projection.needsReload || this.#moves.size > 0;
     }
 
+    /** The configuration that the engine took last; null: none yet in this process. */
     get loaded(): EngineConfig | null {
         return this.#loaded;
     }
 
+    /** SHA-256 of `loaded` as canonical JSON. */
     get loadedHash(): string | null {
         return this.#loadedHash;
     }
 
+    /** When the last load ended, on the clock of `performance.now()`. */
     get loadedAt(): number {
         return this.#loadedAt;
     }
 
+    /** Number of loads so far. */
     get loads(): number {
         return this.#loads;
     }
 
+    /** Changes whenever the engine was changed, or may have been. */
     get generation(): number {
         return this.#generation;
     }
 
+    /** Lays a change over what is staged already. @throws Error when two sites have one name, or a name or address is malformed */
     stage(change: ProjectionChange): Staged {
         const step = this.projection.change(change);
         for (const move of step.table) {
@@ -139,10 +110,16 @@ class EngineServing implements Serving {
         };
     }
 
+    /** Stops trusting what is known about the engine: the next `sync` compares it. */
     invalidate(): void {
         this.#invalid = true;
     }
 
+    /**
+     * Makes the engine serve everything that is staged.
+     * @returns whether a configuration was loaded
+     * @throws EngineRejected when the engine refuses, and goes on as before; EngineUnavailable; errors of the file system
+     */
     async sync(how = { reload: false }): Promise<boolean> {
         this.#generation += 1;
         try {
@@ -152,6 +129,10 @@ class EngineServing implements Serving {
         }
     }
 
+    /**
+     * Makes the engine serve again what it was given last, without what is staged since. For an engine that came back or was changed by others.
+     * @returns whether anything had to be repaired
+     */
     async repair(how = { reload: false }): Promise<boolean> {
         if (this.#loaded === null) {
             return this.sync(how);
@@ -175,6 +156,7 @@ class EngineServing implements Serving {
         }
     }
 
+    /** Validates what is staged without served it. @throws EngineRejected; EngineUnavailable when there is no verdict */
     async prove(): Promise<void> {
         const config = await this.proof();
         if (config !== null) {
@@ -182,6 +164,7 @@ class EngineServing implements Serving {
         }
     }
 
+    /** The configuration that `prove` validates, with all files in place; null when no load is needed. */
     async proof(): Promise<EngineConfig | null> {
         if (!this.projection.needsReload) {
             return null;
@@ -191,6 +174,7 @@ class EngineServing implements Serving {
         return this.projection.config();
     }
 
+    /** The table as the engine serves it: name to entry. */
     servedTable(): ReadonlyMap<string, string> {
         const served = new Map(this.projection.table);
         for (const { name, from } of this.#moves.values()) {
@@ -206,7 +190,7 @@ class EngineServing implements Serving {
 
     async #syncOnce(reload: boolean, doubted: boolean): Promise<boolean> {
         const { driver, table } = this.#options;
-        // Whatever fails on the way leaves an engine of which less is known than before.
+        // If a step fails, it is no longer known what the engine serves.
         this.#invalid = true;
         let reloaded = false;
         try {
@@ -214,10 +198,10 @@ class EngineServing implements Serving {
                 await this.#writeCopies(doubted || reload);
                 reloaded = await this.#load(reload, doubted);
             } else if (this.#moves.size > 0) {
-                await answers(driver);
+                await checkAnswers(driver);
             }
         } catch (error) {
-            // A refusal is a known state: the one before.
+            // After a refusal the engine serves what it served before.
             this.#invalid = doubted || !(error instanceof EngineRejected);
             throw error;
         }
@@ -264,7 +248,7 @@ class EngineServing implements Serving {
         this.#loadedAt = performance.now();
     }
 
-    /** Whether a name that is served moves to a profile that the configuration before may not have. */
+    /** Whether a name moves to another profile, which the previous configuration may lack. */
     #changesProfile(): boolean {
         for (const { from, to } of this.#moves.values()) {
             if (from !== null && to !== null && parseEntry(from)?.profile !== parseEntry(to)?.profile) {
@@ -301,8 +285,8 @@ class EngineServing implements Serving {
     }
 }
 
-/** A table that nobody reads would be no change: the engine must be there, also where it is not asked to load. */
-const answers = async (driver: EngineDriver): Promise<void> => {
+/** A change of the table alone does not speak to the engine; it must answer all the same, or nothing would serve the change. */
+const checkAnswers = async (driver: EngineDriver): Promise<void> => {
     try {
         await driver.upstreams();
     } catch (error) {

@@ -1,18 +1,21 @@
-/** The apply queue's work: one batch of changes, and then those that may not be loaded yet. */
-import { createBatch, waitOf } from './batch.ts';
+import { BatchRun, remainingWindow } from './batch.ts';
 import type { SyncPorts, Waiter } from './ports.ts';
+import type { BatchResult } from './queue.ts';
 
-/** Settles a batch. Never throws: each waiter learns its own fate. @returns the changes that must wait for the next load, and until when */
+/**
+ * Applies a batch of changes. Never throws: each waiter gets its own answer.
+ * @returns the changes that must wait for the next load, and the time until it
+ */
 export const syncBatch = async (
     ports: SyncPorts,
     waiters: readonly Waiter[]
-): Promise<{ readonly left: readonly Waiter[]; readonly wait: Promise<void> | null }> => {
-    const run = createBatch(ports);
+): Promise<BatchResult<Waiter>> => {
+    const batch = new BatchRun(ports);
     try {
-        await run.run(waiters);
+        await batch.run(waiters);
     } catch (error) {
-        await run.abandon(error, waiters).catch((cause: unknown) => {
-            // A defect; nobody may wait for ever because of it.
+        await batch.abandon(error, waiters).catch((cause: unknown) => {
+            // This is a defect; even then no caller may wait for ever.
             ports.served().invalidate();
             for (const waiter of waiters) {
                 waiter.reject(cause);
@@ -21,13 +24,10 @@ export const syncBatch = async (
     }
 
     ports.pems.clear();
-    return {
-        left: run.left,
-        wait:
-            run.left.length === 0
-                ? null
-                : new Promise((done) => {
-                      setTimeout(done, Math.max(0, waitOf(ports)));
-                  })
-    };
+    return { left: batch.left, wait: batch.left.length === 0 ? null : windowEnd(ports) };
 };
+
+const windowEnd = (ports: SyncPorts): Promise<void> =>
+    new Promise((done) => {
+        setTimeout(done, Math.max(0, remainingWindow(ports)));
+    });

@@ -48,7 +48,7 @@ const freeze = async (pid: number | null): Promise<void> => {
     );
 };
 
-describe('createCaddyDriver', { timeout: 60_000 }, () => {
+describe('CaddyDriver', { timeout: 60_000 }, () => {
     let engine: RealEngine;
     let port: number;
     const servers: Server[] = [];

@@ -2,9 +2,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import {
-    createSupervisor,
     type Supervised,
-    type Supervisor,
+    Supervisor,
     type SupervisorTiming
 } from '../../../../core/src/engine/caddy/supervisor.ts';
 import { until } from '../../../support/real-engine.ts';
@@ -21,7 +20,7 @@ const quickTiming: SupervisorTiming = {
     stableMs: 200
 };
 
-describe('createSupervisor', { timeout: 20_000 }, () => {
+describe('Supervisor', { timeout: 20_000 }, () => {
     const supervisors: Supervisor[] = [];
     afterEach(() => supervisors.splice(0).forEach((supervisor) => supervisor.close()));
 
@@ -57,7 +56,7 @@ describe('createSupervisor', { timeout: 20_000 }, () => {
             },
             tidy: () => undefined
         };
-        const supervisor = createSupervisor({ ...quickTiming, ...timing }, supervised);
+        const supervisor = new Supervisor({ ...quickTiming, ...timing }, supervised);
         supervisors.push(supervisor);
         return { state, supervisor };
     };

@@ -4,7 +4,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type FailureError, isFailure } from '@portico/sdk';
 
-import { readFragments } from '../../../../core/src/engine/fragments/fragments.ts';
+import { readFragments } from '../../../../core/src/engine/fragments/check.ts';
 import { creates, faultyRig, realRig, type Rig, updates } from '../../../support/engine-rig.ts';
 import { callOf, person } from '../../../support/store.ts';
 import { startUpstream, type TestUpstream } from '../../../support/upstream.ts';

@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createSiteTable } from '../../../../core/src/engine/files/table/table.ts';
+import { SiteTable } from '../../../../core/src/engine/files/table/table.ts';
 import { keptRevisions } from '../../../../core/src/engine/revisions/revisions.ts';
 import type { EngineSettings } from '../../../../core/src/engine/site.ts';
 import { creates, type FaultyRig, faultyRig, removes, updates } from '../../../support/engine-rig.ts';
@@ -82,7 +82,7 @@ describe('revisions', () => {
         expect(names()).to.equal(['a.test']);
         expect(rig.rows().get(1)?.row).to.include({ version: 3 });
         expect(rig.rows().get(1)?.row.site.headers.response[0]?.value).to.equal('first');
-        expect([...(await createSiteTable(rig.folders).read()).keys()]).to.equal(['a.test']);
+        expect([...(await new SiteTable(rig.folders).read()).keys()]).to.equal(['a.test']);
         expect(rig.engine.revision(5).by[0]).to.include({ username: 'admin', requestId: 'test-call' });
         await rig.engine.restore(4, callOf(admin));
         expect(names()).to.equal(['b.test']);
@@ -112,7 +112,7 @@ describe('revisions', () => {
         expect(await caught(rig.engine.restore(1, call))).to.include({ code: 42200 });
         expect(call.done).to.equal([]);
         expect(names()).to.equal(['b.test']);
-        expect([...(await createSiteTable(rig.folders).read()).keys()]).to.equal(['b.test']);
+        expect([...(await new SiteTable(rig.folders).read()).keys()]).to.equal(['b.test']);
     });
 
     it('restore settings too, but for what the environment decides, and keep the EAB sealed', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createSiteTable } from '../../../../core/src/engine/files/table/table.ts';
+import { SiteTable } from '../../../../core/src/engine/files/table/table.ts';
 import {
     creates,
     type FaultyRig,
@@ -42,10 +42,10 @@ const ask = (port: number, host: string): Promise<string> =>
             .end();
     });
 
-describe('createEngine on an engine that fails on demand', () => {
+describe('ProxyEngine on an engine that fails on demand', () => {
     let rig: FaultyRig;
     const loads = (): number => rig.driver.calls.filter(({ operation }) => operation === 'load').length;
-    const table = (): Promise<ReadonlyMap<string, string>> => createSiteTable(rig.folders).read();
+    const table = (): Promise<ReadonlyMap<string, string>> => new SiteTable(rig.folders).read();
     const stateOf = (id: number) => rig.engine.stateOf(rig.engine.draft().hosts.get(id)!);
 
     beforeEach(async () => {
@@ -278,7 +278,7 @@ describe('createEngine on an engine that fails on demand', () => {
             'a/b': 1,
             storage: { module: 'file_system', root: '/elsewhere' }
         });
-        await createSiteTable(rig.folders).apply([
+        await new SiteTable(rig.folders).apply([
             { name: 'a.test', from: (await table()).get('a.test') ?? null, to: null }
         ]);
         const drift = await rig.engine.drift();
@@ -329,7 +329,7 @@ describe('createEngine on an engine that fails on demand', () => {
     });
 });
 
-describe('createEngine on a real engine', { timeout: 60_000 }, () => {
+describe('ProxyEngine on a real engine', { timeout: 60_000 }, () => {
     let rig: Rig;
     let upstream: TestUpstream;
 

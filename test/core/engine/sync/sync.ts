@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createSiteTable } from '../../../../core/src/engine/files/table/table.ts';
+import { SiteTable } from '../../../../core/src/engine/files/table/table.ts';
 import { creates, type FaultyRig, faultyRig, removes, updates } from '../../../support/engine-rig.ts';
 import { until } from '../../../support/real-engine.ts';
 
@@ -36,7 +36,7 @@ const codeOf = async (
 describe('the apply queue', () => {
     let rig: FaultyRig;
     const loads = (): number => rig.driver.calls.filter(({ operation }) => operation === 'load').length;
-    const table = (): Promise<ReadonlyMap<string, string>> => createSiteTable(rig.folders).read();
+    const table = (): Promise<ReadonlyMap<string, string>> => new SiteTable(rig.folders).read();
     const steady = async (): Promise<string> =>
         JSON.stringify([
             rig.driver.running,

@@ -1,4 +1,3 @@
-/** The file table: one folder a name, in it one empty file whose own name is the entry. One rename changes a name's behaviour without a reload. */
 import {
     chmodSync,
     chownSync,
@@ -18,47 +17,38 @@ import type { EngineFolders } from '../home.ts';
 import { isEntry } from './entry.ts';
 import { folderOf, nameOfFolder } from './name.ts';
 
-/** One name's move. `from` null: the name is new; `to` null: the name goes. */
+/** A change of one name's entry. `from` null: the name is new; `to` null: the name is removed. */
 export interface TableMove {
     readonly name: string;
     readonly from: string | null;
     readonly to: string | null;
 }
 
+/** Moves in the order in which they are made. */
 export type TablePatch = readonly TableMove[];
 
-/** The table on disk. One writer. */
-export interface SiteTable {
-    /**
-     * Does the moves in their order, each by one step of the file system: whoever looks sees the old entry or the new one, also after a
-     * crash. What is not as `from` says is put right. Repeatable.
-     * @throws Error from the file system, or when a name or entry is none; moves before that one are done
-     */
-    apply(patch: TablePatch): Promise<void>;
-    /** What the engine sees: name to entry. */
-    read(): Promise<Map<string, string>>;
-    /** What would have to move for the table to be as wanted; what is nobody's name is told with the folder's name and `to` null. Sorted by name. */
-    compare(wanted: ReadonlyMap<string, string>): Promise<TablePatch>;
-    /** Makes the table as wanted and tells what was not. */
-    reconcile(wanted: ReadonlyMap<string, string>): Promise<TablePatch>;
-}
-
-/** The table in `folders.table`, which exists. Folders get the engine's group where the engine is another user. */
-export const createSiteTable = (folders: Pick<EngineFolders, 'table' | 'owner'>): SiteTable =>
-    new FolderTable(folders);
-
-/** So many steps of the file system between two turns of the event loop: about a few milliseconds. */
+/** So many file system calls are made in one turn of the event loop: they take a few milliseconds. */
 const batch = 128;
 
-class FolderTable implements SiteTable {
+/**
+ * The table on disk: one folder for each name, in it one empty file whose own name is the entry. One rename changes the behaviour of a name
+ * without a reload. There must be only one writer.
+ */
+export class SiteTable {
     readonly #root: string;
     readonly #group: number | null;
 
+    /** @param folders - `table` exists. Folders in it get the engine's group where the engine runs as another user */
     constructor({ table, owner }: Pick<EngineFolders, 'table' | 'owner'>) {
         this.#root = table;
         this.#group = owner.switched ? owner.gid : null;
     }
 
+    /**
+     * Makes the moves in their order. Each is one step of the file system: a reader sees the old entry or the new one, also after a crash.
+     * An entry that is not as `from` says is corrected. May be repeated.
+     * @throws Error from the file system, or when a name or entry is malformed; the moves before that one are made
+     */
     async apply(patch: TablePatch): Promise<void> {
         for (const [index, { name, from, to }] of patch.entries()) {
             if (index > 0 && index % batch === 0) {
@@ -69,6 +59,7 @@ class FolderTable implements SiteTable {
         }
     }
 
+    /** What the engine sees: name to entry. */
     async read(): Promise<Map<string, string>> {
         const found = new Map<string, string>();
         for await (const { name, files } of this.#folders()) {
@@ -81,6 +72,7 @@ class FolderTable implements SiteTable {
         return found;
     }
 
+    /** The moves that would make the table as wanted, sorted by name. A folder that is no name is told under its own name, with `to` null. */
     async compare(wanted: ReadonlyMap<string, string>): Promise<TablePatch> {
         const moves: TableMove[] = [];
         const seen = new Set<string>();
@@ -105,6 +97,7 @@ class FolderTable implements SiteTable {
         return moves.sort((a, b) => (a.name < b.name ? -1 : 1));
     }
 
+    /** Makes the table as wanted. @returns the moves that were needed */
     async reconcile(wanted: ReadonlyMap<string, string>): Promise<TablePatch> {
         for (const [name, entry] of wanted) {
             folderOf(name);
@@ -129,7 +122,7 @@ class FolderTable implements SiteTable {
         return moves;
     }
 
-    /** The files of each folder in the engine's order; null: it is no folder. */
+    /** Each entry of the table's folder with its files in the engine's order; `files` is null when it is no folder. */
     async *#folders(): AsyncGenerator<{
         readonly folder: string;
         readonly name: string | null;
@@ -183,7 +176,7 @@ class FolderTable implements SiteTable {
         }
     }
 
-    /** Whatever is there: afterwards there is `to`, and nothing else. The entry comes first, so the name is never without one in between. */
+    /** Makes `to` the only file of the folder, whatever it held. The new entry comes first, so the name is never without one. */
     #enforce(folder: string, to: string | null): void {
         const path = join(this.#root, folder);
         if (to === null) {
@@ -229,7 +222,7 @@ class FolderTable implements SiteTable {
     }
 }
 
-/** Only its name says something. */
+/** Makes an empty file: only its name matters. */
 const create = (path: string): void => closeSync(openSync(path, 'wx', 0o600));
 
 const checked = (entry: string | null): string | null => {

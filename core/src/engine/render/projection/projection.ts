@@ -1,4 +1,3 @@
-/** What the engine should serve, kept up to date change by change: the cost of a change does not grow with the number of sites. */
 import { hashOf } from '../../../platform/canonical-json.ts';
 import { TableHash } from '../../files/table/hash.ts';
 import type { TableMove, TablePatch } from '../../files/table/table.ts';
@@ -14,50 +13,25 @@ import type { Profile } from '../profile/profile.ts';
 import { byId, renderCompiled, type Rendered } from '../render.ts';
 import { TlsNeeds } from './tls.ts';
 
+/** Sites, settings and certificates to change. An id that is not named stays. */
 export interface ProjectionChange {
-    /** null removes. An id that is not named stays. */
+    /** null removes. */
     readonly sites?: readonly { readonly id: number; readonly site: Site | null }[];
     readonly settings?: EngineSettings;
     readonly certificates?: readonly { readonly id: number; readonly certificate: SiteCertificate | null }[];
 }
 
-/** A change that is in the projection, and not yet in the engine. */
+/** A change that the projection has and the engine does not have yet. */
 export interface ProjectionStep {
-    /** Empty when no name's entry differs. */
+    /** Empty when no entry changes. */
     readonly table: TablePatch;
-    /** The running configuration lacks something that the projection (this step and all before it) needs. Load `config()` BEFORE the table's patch. */
+    /** Whether the running configuration lacks something that this step or an earlier one needs. Then load `config()` before the table changes. */
     readonly needsReload: boolean;
-    /** The configuration to load: all that is wanted, and the profiles that table entries on disk may still name. */
+    /** The configuration to load: everything that is wanted, and the profiles that entries on disk may still name. */
     config(): EngineConfig;
-    /** Takes the change out again. Only the newest step that was not undone can be. @throws Error otherwise */
+    /** Undoes the change. @throws Error unless it is the newest step that is not undone */
     undo(): void;
 }
-
-export interface Projection {
-    /** @throws Error when two sites have one name, or a name or address is none; nothing is changed then */
-    change(change: ProjectionChange): ProjectionStep;
-    /** Whether the running configuration lacks something. True until the first `loaded()`. */
-    readonly needsReload: boolean;
-    /** What `ProjectionStep.config()` would say now; while nothing is lacking, exactly what was loaded. */
-    config(): EngineConfig;
-    /** SHA-256 of the canonical JSON of `config()`. */
-    configHash(): string;
-    /** Whole table: name to entry. Live; not to be kept. */
-    readonly table: ReadonlyMap<string, string>;
-    tableHash(): string;
-    /** Says that the engine runs what `config()` says now. A profile that was dropped since the load before stays in it until the next. */
-    loaded(): void;
-    /**
-     * Takes what an engine was found running, if it has all that is wanted and nothing else but what earlier sites left behind.
-     * @returns false when it has to be loaded; nothing is taken then
-     */
-    adopt(running: EngineConfig): boolean;
-    /** From scratch, without profiles that nobody uses: what a new panel would make of the same rows. */
-    rendered(): Rendered;
-}
-
-/** An empty projection. */
-export const createProjection = (context: CompileContext): Projection => new IncrementalProjection(context);
 
 interface Compiled {
     readonly config: EngineConfig;
@@ -76,15 +50,16 @@ interface Reversal {
     readonly certificates: readonly { readonly id: number; readonly certificate: SiteCertificate | null }[];
 }
 
-class IncrementalProjection implements Projection {
+/** What the engine should serve, kept up to date change by change: the cost of a change does not grow with the number of sites. */
+export class Projection {
     #context: CompileContext;
     readonly #sites = new Map<number, CompiledSite>();
     readonly #table = new Map<string, string>();
     readonly #tableHash = new TableHash();
     readonly #profiles = new Map<string, { readonly profile: Profile; users: number }>();
-    /** Dropped since the last load, and still in the running configuration. */
+    /** Profiles that no site uses since the last load, and that the running configuration still has. */
     readonly #retained = new Map<string, Profile>();
-    /** What the running configuration has too little or too much of, by kind and name. */
+    /** Keys (kind and name) of everything that the running configuration has too little or too much of. */
     readonly #lacking = new Set<string>();
     readonly #tls = new TlsNeeds(this.#lacking);
     #running: Running | null = null;
@@ -95,10 +70,12 @@ class IncrementalProjection implements Projection {
         this.#context = context;
     }
 
+    /** Whether the running configuration lacks something. True until the first `loaded()`. */
     get needsReload(): boolean {
         return this.#running === null || this.#lacking.size > 0;
     }
 
+    /** The whole table: name to entry. Live; do not keep it. */
     get table(): ReadonlyMap<string, string> {
         return this.#table;
     }
@@ -107,6 +84,7 @@ class IncrementalProjection implements Projection {
         return this.#tableHash.toString();
     }
 
+    /** Takes a change over. @throws Error when two sites have one name, or a name or address is malformed; nothing is changed then */
     change(change: ProjectionChange): ProjectionStep {
         const sites = (change.sites ?? []).map(({ id, site }) => ({
             id,
@@ -134,18 +112,26 @@ class IncrementalProjection implements Projection {
         };
     }
 
+    /** The configuration to load now; while nothing is lacking, exactly the one that was loaded. */
     config(): EngineConfig {
         return this.#compiled().config;
     }
 
+    /** SHA-256 of the canonical JSON of `config()`. */
     configHash(): string {
         return this.#compiled().hash;
     }
 
+    /** Notes that the engine runs `config()`. A profile that was dropped since the load before stays in it until the next load. */
     loaded(): void {
         this.#take({ ...this.#compiled(), settings: this.#context.settings });
     }
 
+    /**
+     * Takes a configuration that the engine was found running for the loaded one, if it has everything that is wanted and nothing else but
+     * what earlier sites left behind.
+     * @returns false when `config()` has to be loaded; nothing is taken then
+     */
     adopt(running: EngineConfig): boolean {
         const extra = compiledProfiles(running).filter(({ id }) => !this.#profiles.has(id));
         const candidate = this.#compile(
@@ -160,6 +146,7 @@ class IncrementalProjection implements Projection {
         return this.#lacking.size === 0;
     }
 
+    /** What a new panel would render from the same rows: without profiles that no site uses. */
     rendered(): Rendered {
         return renderCompiled(this.#sites.values(), this.#tls.certificates.values(), this.#context);
     }
@@ -195,7 +182,7 @@ class IncrementalProjection implements Projection {
         return { config, hash: hashOf(config), profiles: new Set(profiles.map(({ id }) => id)), names };
     }
 
-    /** Ten thousand sites of one behaviour keep it once. */
+    /** Sites of one behaviour share one profile object, also ten thousand of them. */
     #share(site: CompiledSite): CompiledSite {
         const known = this.#profiles.get(site.profile.id);
         if (known === undefined) {
@@ -207,9 +194,9 @@ class IncrementalProjection implements Projection {
         return { ...site, profile: known.profile };
     }
 
-    /** Does a change, and says how to take it back. What is checked is only what the change touched. */
+    /** Makes a change, and returns how to undo it. Checks only what the change touched. */
     #assign(change: Reversal): { readonly reversal: Reversal; readonly moves: TablePatch } {
-        this.#refuseDoubles(change.sites);
+        this.#refuseDuplicates(change.sites);
         const before = new Map<string, string | null>();
         const reversal = {
             sites: change.sites.map(({ id }) => ({ id, site: this.#sites.get(id) ?? null })),
@@ -246,7 +233,7 @@ class IncrementalProjection implements Projection {
         return { reversal, moves: this.#moves(before) };
     }
 
-    #refuseDoubles(sites: Reversal['sites']): void {
+    #refuseDuplicates(sites: Reversal['sites']): void {
         const leaving = new Set(
             sites.flatMap(({ id }) => this.#sites.get(id)?.names.map(({ name }) => name) ?? [])
         );

@@ -20,7 +20,7 @@ import * as Lab from '@hapi/lab';
 
 import { entryText, fitsEntry, parseEntry } from '../../../../../core/src/engine/files/table/entry.ts';
 import { folderOf, nameOfFolder } from '../../../../../core/src/engine/files/table/name.ts';
-import { createSiteTable, type SiteTable } from '../../../../../core/src/engine/files/table/table.ts';
+import { SiteTable } from '../../../../../core/src/engine/files/table/table.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
@@ -51,7 +51,7 @@ async function asSomebodyElse(root: string, work: () => Promise<unknown>): Promi
     }
 }
 
-describe('createSiteTable', () => {
+describe('SiteTable', () => {
     let folder: string;
     let root: string;
     let table: SiteTable;
@@ -62,7 +62,7 @@ describe('createSiteTable', () => {
         folder = mkdtempSync(join(tmpdir(), 'portico-table-'));
         root = join(folder, 'table');
         mkdirSync(root);
-        table = createSiteTable({ table: root, owner });
+        table = new SiteTable({ table: root, owner });
     });
 
     afterEach(() => {
@@ -228,7 +228,7 @@ describe('createSiteTable', () => {
         "gives the engine's group the right to look, and nobody else, when the engine is another user",
         { skip: process.getuid?.() !== 0 },
         async () => {
-            const other = createSiteTable({
+            const other = new SiteTable({
                 table: root,
                 owner: { name: 'y', uid: 12345, gid: 23456, switched: true }
             });
@@ -254,8 +254,8 @@ describe('createSiteTable', () => {
     it('shows each name old or new after a kill at any moment', { timeout: 30_000 }, async () => {
         const entries = [entry('h:1'), entry('h:2'), null];
         const script = `
-            import { createSiteTable } from ${JSON.stringify(fileURLToPath(new URL('../../../../../core/src/engine/files/table/table.ts', import.meta.url)))};
-            const table = createSiteTable({ table: ${JSON.stringify(root)}, owner: { switched: false } });
+            import { SiteTable } from ${JSON.stringify(fileURLToPath(new URL('../../../../../core/src/engine/files/table/table.ts', import.meta.url)))};
+            const table = new SiteTable({ table: ${JSON.stringify(root)}, owner: { switched: false } });
             const entries = ${JSON.stringify(entries)};
             process.stdout.write('go');
             for (let turn = 0; ; turn += 1) {

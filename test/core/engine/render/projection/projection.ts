@@ -8,8 +8,7 @@ import { coveringWildcard } from '../../../../../core/src/engine/render/certific
 import { compiledProfiles } from '../../../../../core/src/engine/render/compile/dispatch.ts';
 import { loadedNames } from '../../../../../core/src/engine/render/compile/tls.ts';
 import {
-    createProjection,
-    type Projection,
+    Projection,
     type ProjectionChange,
     type ProjectionStep
 } from '../../../../../core/src/engine/render/projection/projection.ts';
@@ -24,7 +23,7 @@ const only = (site: Site): ProjectionChange => ({ sites: [{ id: site.id, site }]
 
 /** A projection whose engine runs what it says. */
 const running = (...sites: readonly Site[]): Projection => {
-    const projection = createProjection(testContext());
+    const projection = new Projection(testContext());
     projection.change({ sites: sites.map((site) => ({ id: site.id, site })) });
     projection.loaded();
     return projection;
@@ -55,9 +54,9 @@ const profilesOf = (projection: Projection): readonly string[] =>
         .map(({ id }) => id)
         .sort();
 
-describe('createProjection', () => {
+describe('Projection', () => {
     it('needs a load at first, and none for what the loaded configuration can do', () => {
-        const projection = createProjection(testContext());
+        const projection = new Projection(testContext());
         expect(projection.needsReload).to.be.true();
         const first = projection.change(only(testSite()));
         expect(first.needsReload).to.be.true();
@@ -154,7 +153,7 @@ describe('createProjection', () => {
         const auto = { ssl: true, sslMode: 'auto' as const };
         const certificate: SiteCertificate = { id: 5, fingerprint: 'aa', names: ['a.test', '*.b.test'] };
         const needs = (from: readonly Site[], change: ProjectionChange): boolean => {
-            const projection = createProjection(testContext());
+            const projection = new Projection(testContext());
             projection.change({
                 sites: from.map((site) => ({ id: site.id, site })),
                 certificates: [{ id: 5, certificate }]
@@ -221,7 +220,7 @@ describe('createProjection', () => {
         });
         const config = JSON.parse(JSON.stringify(before.config())) as Record<string, unknown>;
 
-        const after = createProjection(testContext());
+        const after = new Projection(testContext());
         after.change(only(testSite({ id: 3, domain: 'b.test' })));
         expect(after.adopt(config)).to.be.true();
         expect(after.needsReload).to.be.false();
@@ -231,13 +230,13 @@ describe('createProjection', () => {
             after.change(only(testSite({ id: 2, domain: 'i.test', ssl: true, sslMode: 'auto' }))).needsReload
         ).to.be.true();
 
-        const other = createProjection(testContext());
+        const other = new Projection(testContext());
         other.change(only(testSite({ securityHeaders: true })));
         expect(other.adopt(config)).to.be.false();
         expect(other.needsReload).to.be.true();
-        expect(createProjection({ ...testContext(), address: '127.0.0.1' }).adopt(config)).to.be.false();
-        expect(createProjection(testContext()).adopt({})).to.be.false();
-        expect(createProjection(testContext()).adopt({ apps: null, admin: [] })).to.be.false();
+        expect(new Projection({ ...testContext(), address: '127.0.0.1' }).adopt(config)).to.be.false();
+        expect(new Projection(testContext()).adopt({})).to.be.false();
+        expect(new Projection(testContext()).adopt({ apps: null, admin: [] })).to.be.false();
     });
 
     it('says after any changes, loads and undos what a render from scratch says, and never leaves an entry without its profile', () => {
@@ -302,7 +301,7 @@ describe('createProjection', () => {
 
         fc.assert(
             fc.property(fc.array(command, { maxLength: 40 }), (commands) => {
-                const projection = createProjection(testContext());
+                const projection = new Projection(testContext());
                 const states = [
                     {
                         sites: new Map<number, Site>(),
