@@ -20,7 +20,7 @@ import { hostRoutes } from './features/hosts/routes.ts';
 import { KeptPlugins } from './features/import-export/plugins/kept.ts';
 import type { PluginCatalogue } from './features/import-export/ports.ts';
 import { importExportRoutes } from './features/import-export/routes.ts';
-import { createNotifications } from './features/notifications/notifications.ts';
+import { Notifications } from './features/notifications/notifications.ts';
 import { notificationRoutes } from './features/notifications/routes.ts';
 import { settingsRoutes } from './features/settings/routes.ts';
 import { Settings } from './features/settings/settings.ts';
@@ -144,7 +144,7 @@ export async function createPanel({
         recorded: recordedHook(hooks)
     });
     const outbound = createOutbound({ allow: () => settings.get('panel.outboundAllow'), log });
-    const notifications = createNotifications({
+    const notifications = new Notifications({
         db,
         keyring,
         outbound,

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { usualRetryMs } from '../../core/src/features/notifications/delivery/courier.ts';
+import { usualRetryMs } from '../../core/src/features/notifications/delivery/dispatcher.ts';
 import { usualPorts } from '../../core/src/features/notifications/delivery/email.ts';
 import { newSecret } from '../../core/src/features/notifications/delivery/webhook.ts';
 import { type Notifying, openNotifying, until } from '../support/notifying.ts';

@@ -8,8 +8,7 @@ import {
     notificationMigrations
 } from '../../core/src/features/notifications/entities.ts';
 import {
-    createNotifications,
-    type Notifications,
+    Notifications,
     type NotificationsOptions
 } from '../../core/src/features/notifications/notifications.ts';
 import { systemClock } from '../../core/src/platform/clock.ts';
@@ -38,7 +37,7 @@ export async function openNotifying(options: Partial<NotificationsOptions> = {})
     const store = await openStore(tables);
     const recorded: unknown[] = [];
     const make = (more: Partial<NotificationsOptions>): Notifications =>
-        createNotifications({
+        new Notifications({
             db: store.db,
             keyring: store.keyring,
             clock: systemClock,
@@ -83,7 +82,7 @@ async function main([folder = '', when = '']: readonly string[]): Promise<void> 
     const log = createLog({ level: 'silent' });
     const db = await openDatabase({ file: `${folder}/panel.db`, ...tables });
     const outbound = createOutbound({ allow: () => ['127.0.0.0/8'], log });
-    const notifications = createNotifications({
+    const notifications = new Notifications({
         db,
         keyring: createKeyring(folder),
         clock: systemClock,

@@ -1,4 +1,4 @@
-/** Channels by which people are told, and what was or is to be told: the outbox and the log of deliveries are one table. */
+/** The tables of notifications: channels, and deliveries. A delivery is in the outbox while it waits, and in the log once it ended. */
 import { defineEntity, type InferEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
@@ -13,9 +13,9 @@ const ChannelEntity = defineEntity({
         events: p.text(),
         /** 0 or 1. */
         enabled: p.integer(),
-        /** JSON object of what the type needs, without secrets. */
+        /** JSON object of the fields of the type, without secrets. */
         fields: p.text(),
-        /** The type's one secret, sealed under the label `notifications`; null without one. */
+        /** The one secret of the channel, sealed under the label `notifications`; null without one. */
         sealed: p.text().nullable(),
         version: p.integer(),
         createdAt: p.string(),
@@ -29,12 +29,12 @@ const DeliveryEntity = defineEntity({
     properties: (p) => ({
         n: p.integer().primary(),
         channelId: p.integer(),
-        /** Stays the same over attempts and replays: receivers know a repetition by it. */
+        /** The same for all attempts and replays, so that receivers recognise a repetition. */
         messageId: p.string(),
         event: p.string(),
         severity: p.string(),
         title: p.string(),
-        /** The message as JSON, byte for byte as webhooks get it. */
+        /** The message as JSON, exactly as webhooks get it. */
         body: p.text(),
         /** pending, delivered or failed. */
         state: p.string(),
@@ -44,26 +44,29 @@ const DeliveryEntity = defineEntity({
         createdAt: p.string(),
         lastAttemptAt: p.string().nullable(),
         finishedAt: p.string().nullable(),
-        /** Of HTTP or SMTP, from the last attempt. */
+        /** Status code of HTTP or SMTP at the last attempt. */
         status: p.integer().nullable(),
         error: p.text().nullable(),
-        /** The beginning of what the other side said. */
+        /** The beginning of the answer of the receiver. */
         response: p.text().nullable(),
         replayOf: p.integer().nullable()
     })
 });
 
-/** As statements read it: every column is there, null where it is empty. */
+/** A row as a statement reads it: every column is there, null where it is empty. */
 type Row<E> = { readonly [K in keyof E as K extends symbol ? never : K]-?: Exclude<E[K], undefined> };
 
+/** A row of `notification_channel`. */
 export type ChannelRow = Row<InferEntity<typeof ChannelEntity>>;
+/** A row of `notification_delivery`. */
 export type DeliveryRow = Row<InferEntity<typeof DeliveryEntity>>;
 
+/** The entities of notifications. */
 export const notificationEntities = [ChannelEntity, DeliveryEntity] as const;
 
 class CreateNotifications extends Migration {
     override up(): void {
-        // AUTOINCREMENT: the number of a channel that is gone is never given to another.
+        // AUTOINCREMENT: the id of a removed channel is never used again.
         this.addSql(`create table notification_channel (
             id integer primary key autoincrement not null,
             name text not null,
@@ -102,6 +105,7 @@ class CreateNotifications extends Migration {
     }
 }
 
+/** The migrations of notifications. */
 export const notificationMigrations: readonly MigrationObject[] = [
     { name: '0001-notifications', class: CreateNotifications }
 ];

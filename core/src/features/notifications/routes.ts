@@ -1,7 +1,9 @@
-/** `/api/settings/channels`: who is told what, and how that went. */
+/** `/api/settings/channels`: manages notification channels, and shows their deliveries. */
 import { joi, reply } from '@portico/sdk';
 
 import { json, type Route } from '../../server/http/route.ts';
+import type { Channels } from './channels/channels.ts';
+import type { Deliveries } from './delivery/deliveries.ts';
 import type { Notifications } from './notifications.ts';
 import {
     channelCreate,
@@ -15,10 +17,15 @@ import {
 
 const base = '/api/settings/channels';
 
+/** The routes of channels and their deliveries. */
 export function notificationRoutes({
     channels,
     deliveries
 }: Pick<Notifications, 'channels' | 'deliveries'>): Route[] {
+    return [...channelRoutes(channels), ...deliveryRoutes(deliveries)];
+}
+
+function channelRoutes(channels: Channels): Route[] {
     return [
         json({
             method: 'GET',
@@ -35,7 +42,7 @@ export function notificationRoutes({
             id: 'channels.create',
             access: 'settings:write',
             summary: 'Create a notification channel',
-            description: 'A webhook without a secret gets one, which is in this answer and in no other',
+            description: 'A webhook without a secret gets one, which only this answer shows',
             secret: true,
             validate: { payload: channelCreate },
             returns: channelView,
@@ -70,15 +77,20 @@ export function notificationRoutes({
             validate: { params: channelParams },
             returns: joi.valid(null),
             handler: (request) => channels.remove(request.params.id, request)
-        }),
+        })
+    ];
+}
+
+function deliveryRoutes(deliveries: Deliveries): Route[] {
+    return [
         json({
             method: 'POST',
             path: `${base}/{id}/test`,
             id: 'channels.test',
             access: 'settings:write',
-            summary: 'Send a message of its own by a channel, now',
+            summary: 'Send a test message by a channel now',
             description:
-                'The answer is the delivery, delivered or failed, with what the other side said. It is not tried again',
+                'The answer is the delivery, delivered or failed, with the answer of the receiver. It is not tried again',
             answers: [200],
             timeoutSeconds: 60,
             audit: { action: 'run', resource: 'channels' },
@@ -91,8 +103,8 @@ export function notificationRoutes({
             path: `${base}/{id}/deliveries`,
             id: 'channels.deliveries',
             access: 'settings:read',
-            summary: 'List what a channel delivered, newest first',
-            description: 'What waits, and the last 200 that ended',
+            summary: 'List the deliveries of a channel, newest first',
+            description: 'The waiting deliveries, and the last 200 that ended',
             validate: { params: channelParams, query: deliveryQuery },
             returns: joi.array().items(deliveryView),
             handler: ({ params, query }) => deliveries.list(params.id, query)
@@ -104,7 +116,7 @@ export function notificationRoutes({
             access: 'settings:write',
             summary: 'Send a message again',
             description:
-                'Under the same message id. What has ended becomes a new delivery; what waits is due now',
+                'With the same message id. A delivery that ended is repeated as a new one; one that waits becomes due now',
             answers: [200],
             audit: { action: 'run', resource: 'channels' },
             fails: ['CONFLICT'],

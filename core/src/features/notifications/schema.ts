@@ -1,10 +1,10 @@
-/** The wire shapes of channels and deliveries. */
+/** The schemas of channels and deliveries. */
 import { joi, type Value } from '@portico/sdk';
 
 import { eventPattern } from './channels/patterns.ts';
 import { addressPattern, senderPattern } from './delivery/email.ts';
 
-const name = () => joi.string().max(100).description('For people');
+const name = () => joi.string().max(100).description('A name for users');
 const events = () =>
     joi
         .array()
@@ -14,13 +14,13 @@ const events = () =>
         .unique()
         .description('`certificate.expiring`, `certificate.*` or `*`');
 const enabled = () =>
-    joi.boolean().description('A channel that is not gets nothing new; what waits for it, waits');
+    joi.boolean().description('A disabled channel gets nothing new; its waiting deliveries stay');
 const secret = () =>
     joi
         .secret()
         .max(200)
         .description(
-            'Signs the messages: `whsec_` and base64 of 24 to 64 bytes. Made and shown once, in the answer, when it is not given. Never read back'
+            'Signs the messages: `whsec_` and base64 of 24 to 64 bytes. When it is not given, it is generated and shown once, in the answer. Never read back'
         );
 const password = () => joi.secret().max(1024);
 const own = {
@@ -54,6 +54,7 @@ const ignored = joi.any().description('Read only; ignored in a write');
 const readOnly = { id: ignored, passwordSet: ignored, createdAt: ignored, updatedAt: ignored };
 const version = joi.number().integer().min(1).description('Acts as If-Match');
 
+/** A new channel. */
 export const channelCreate = joi.object({
     name: name().required(),
     type: joi.string().valid('webhook', 'email').required(),
@@ -66,7 +67,7 @@ export const channelCreate = joi.object({
     ...readOnly
 });
 
-/** `type` may be sent back, but not changed. */
+/** A change of a channel. `type` may be sent back, but not changed. */
 export const channelUpdate = joi.object({
     name: name(),
     type: joi.string().valid('webhook', 'email'),
@@ -85,14 +86,17 @@ export const channelUpdate = joi.object({
     ...readOnly
 });
 
+/** The path of a channel. */
 export const channelParams = joi.object({
     id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required()
 });
+/** The path of a delivery. */
 export const deliveryParams = joi.object({
     id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required(),
     n: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required()
 });
 
+/** The query of the list of deliveries. */
 export const deliveryQuery = joi.object({
     state: joi.string().valid('pending', 'delivered', 'failed'),
     limit: joi.number().integer().min(1).max(500).default(100),
@@ -101,6 +105,7 @@ export const deliveryQuery = joi.object({
 
 const time = joi.string().isoDate();
 
+/** A channel. */
 export const channelView = joi.object({
     id: joi.number().integer().required(),
     name: joi.string().required(),
@@ -121,6 +126,7 @@ export const channelView = joi.object({
     updatedAt: time.required()
 });
 
+/** A delivery. */
 export const deliveryView = joi.object({
     n: joi.number().integer().required(),
     messageId: joi.string().required().description('`webhook-id`; the same for all attempts and replays'),
@@ -133,14 +139,24 @@ export const deliveryView = joi.object({
     lastAttemptAt: time.allow(null).required(),
     nextAttemptAt: time.allow(null).required(),
     finishedAt: time.allow(null).required(),
-    status: joi.number().integer().allow(null).required().description('Of HTTP or SMTP, at the last attempt'),
+    status: joi
+        .number()
+        .integer()
+        .allow(null)
+        .required()
+        .description('Status code of HTTP or SMTP at the last attempt'),
     error: joi.string().allow(null).required(),
-    response: joi.string().allow(null).required().description('The beginning of what the other side said'),
+    response: joi.string().allow(null).required().description('The beginning of the answer of the receiver'),
     replayOf: joi.number().integer().allow(null).required()
 });
 
+/** A new channel as a client sends it. */
 export type ChannelCreate = Value<typeof channelCreate>;
+/** A change as a client sends it. */
 export type ChannelUpdate = Value<typeof channelUpdate>;
+/** A channel as the API shows it. */
 export type ChannelView = Value<typeof channelView>;
+/** Which deliveries a client asks for. */
 export type DeliveryQuery = Value<typeof deliveryQuery>;
+/** A delivery as the API shows it. */
 export type DeliveryView = Value<typeof deliveryView>;

@@ -55,7 +55,7 @@ afterEach(async () => {
     await receiver.close();
 });
 
-describe('createNotifications', () => {
+describe('Notifications', () => {
     it('tells a webhook, signed, and keeps what it said', async () => {
         await open();
         receiver.answer = (response) => void response.writeHead(202).end('thank you\u0007');

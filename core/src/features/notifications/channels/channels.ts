@@ -1,4 +1,4 @@
-/** Channels as objects of the API. */
+/** Notification channels as the API manages them. */
 import { isDeepStrictEqual } from 'node:util';
 
 import { type Reply, reply } from '@portico/sdk';
@@ -12,175 +12,188 @@ import type { EmailFields } from '../delivery/email.ts';
 import type { WebhookFields } from '../delivery/webhook.ts';
 import type { ChannelRow } from '../entities.ts';
 import type { ChannelCreate, ChannelUpdate, ChannelView } from '../schema.ts';
-import type { Store } from '../store.ts';
-import { settle, type Settled } from './fields.ts';
+import { type ChannelFields, mergeFields } from './fields.ts';
+import type { ChannelStore } from './store.ts';
 
 /** Label under which secrets are sealed. */
 const label = 'notifications';
 const mostChannels = 100;
+/** What audit entries call a channel. */
 export const resource = 'channels';
 
+/** What {@link Channels} needs. */
 export interface ChannelsOptions {
     readonly db: Database;
-    readonly store: Store;
+    readonly store: ChannelStore;
     readonly keyring: Pick<Keyring, 'seal' | 'open'>;
     readonly clock: Clock;
-    /** Something that waits may be due now. */
+    /** Called after a commit that may have made a waiting delivery due. */
     changed(): void;
 }
 
-export interface Channels {
-    list(): readonly ChannelView[];
-    /** @throws NOT_FOUND */
-    get(id: number): ChannelView;
-    /** The answer has the secret of a webhook that was made here, this once. @throws VALIDATION_FAILED */
-    create(body: ChannelCreate, call: Call): Promise<Reply<ChannelView>>;
-    /** @throws NOT_FOUND, VERSION_STALE, VALIDATION_FAILED */
-    update(id: number, body: ChannelUpdate, call: Call): Promise<Reply<ChannelView>>;
-    /** Its deliveries go with it. @throws NOT_FOUND, VERSION_STALE */
-    remove(id: number, call: Call): Promise<null>;
-}
+/** Lists, creates, changes and removes channels. */
+export class Channels {
+    readonly #options: ChannelsOptions;
 
-export function createChannels({ db, store, keyring, clock, changed }: ChannelsOptions): Channels {
-    const now = (): string => new Date(clock.now()).toISOString();
-    const seal = (secret: string | null): string | null =>
-        secret === null ? null : keyring.seal(label, secret);
-
-    function checkVersion(row: ChannelRow, call: Call, sent: number | undefined): void {
-        if (
-            (call.ifMatch !== null && call.ifMatch !== '*' && call.ifMatch !== String(row.version)) ||
-            (sent !== undefined && sent !== row.version)
-        ) {
-            throw fail.VERSION_STALE({ version: row.version });
-        }
+    constructor(options: ChannelsOptions) {
+        this.#options = options;
     }
 
-    return {
-        list: () => store.channels().map(viewOf),
-        get: (id) => viewOf(channelOf(store, id)),
-        create(body, call) {
-            const faults: Invalid[] = [];
-            const settled = settle(body.type, body, null, faults);
-            if (settled === null) {
-                throw invalid(...faults);
+    /** All channels. */
+    list(): readonly ChannelView[] {
+        return this.#options.store.all().map(viewOf);
+    }
+
+    /** @throws NOT_FOUND 40400 */
+    get(id: number): ChannelView {
+        return viewOf(channelOf(this.#options.store, id));
+    }
+
+    /** Creates a channel. The reply shows a webhook secret that was generated here; no later answer does. @throws VALIDATION_FAILED 40001 */
+    create(body: ChannelCreate, call: Call): Promise<Reply<ChannelView>> {
+        const { db, store } = this.#options;
+        const faults: Invalid[] = [];
+        const merged = mergeFields(body.type, body, null, faults);
+        if (merged === null) {
+            throw invalid(...faults);
+        }
+        return db.write(async (tx) => {
+            if ((await store.count(tx)) >= mostChannels) {
+                throw invalid({ path: 'name', message: `There are ${mostChannels} channels already` });
             }
-            return db.write(async (tx) => {
-                const [{ count } = { count: 0 }] = await tx.em.execute<{ count: number }[]>(
-                    'select count(*) as count from notification_channel'
-                );
-                if (count >= mostChannels) {
-                    throw invalid({ path: 'name', message: `There are ${mostChannels} channels already` });
-                }
-                const at = now();
-                const fresh = {
-                    name: body.name,
-                    type: body.type,
-                    events: JSON.stringify(body.events),
-                    enabled: Number(body.enabled),
-                    fields: JSON.stringify(settled.fields),
-                    sealed: seal(settled.secret),
-                    version: 1,
-                    createdAt: at,
-                    updatedAt: at
-                };
-                const id = await store.insertChannel(tx, fresh);
-                const view = viewOf({ id, ...fresh });
-                const shown =
-                    settled.type === 'webhook' && settled.made ? { ...view, secret: settled.secret } : view;
-                return call.complete(tx, {
-                    action: 'create',
-                    resource,
-                    resourceId: id,
-                    before: null,
-                    after: view,
-                    reply: reply.created(`/api/settings/channels/${id}`, shown)
-                });
-            });
-        },
-        async update(id, body, call) {
-            const before = channelOf(store, id);
-            checkVersion(before, call, body.version);
-            const faults: Invalid[] = [];
-            if (body.type !== undefined && body.type !== before.type) {
-                faults.push({
-                    path: 'type',
-                    message: `type cannot be changed: this channel is of type ${before.type}`
-                });
-            }
-            const old = settledOf(before, keyring);
-            const settled = settle(old.type, body, old, faults);
-            if (settled === null || faults.length > 0) {
-                throw invalid(...faults);
-            }
-            const changes = {
-                name: body.name ?? before.name,
-                events: body.events === undefined ? before.events : JSON.stringify(body.events),
-                enabled: body.enabled === undefined ? before.enabled : Number(body.enabled),
-                fields: JSON.stringify(settled.fields),
-                sealed: settled.secret === old.secret ? before.sealed : seal(settled.secret)
+            const at = this.#now();
+            const row = {
+                name: body.name,
+                type: body.type,
+                events: JSON.stringify(body.events),
+                enabled: Number(body.enabled),
+                fields: JSON.stringify(merged.fields),
+                sealed: this.#seal(merged.secret),
+                version: 1,
+                createdAt: at,
+                updatedAt: at
             };
-            if (isDeepStrictEqual({ ...before, ...changes }, before)) {
-                return reply.with(viewOf(before), {});
-            }
-            const after: ChannelRow = {
-                ...before,
-                ...changes,
-                version: before.version + 1,
-                updatedAt: now()
-            };
-            return db.write(async (tx) => {
-                if (!(await store.updateChannel(tx, after))) {
-                    throw fail.VERSION_STALE({ version: channelOf(store, id).version });
-                }
-                tx.afterCommit(changed);
-                return call.complete(tx, {
-                    action: 'update',
-                    resource,
-                    resourceId: id,
-                    before: viewOf(before),
-                    after: viewOf(after),
-                    reply: reply.with(viewOf(after), {})
-                });
+            const id = await store.insert(tx, row);
+            const view = viewOf({ id, ...row });
+            const shown =
+                merged.type === 'webhook' && merged.generated ? { ...view, secret: merged.secret } : view;
+            return call.complete(tx, {
+                action: 'create',
+                resource,
+                resourceId: id,
+                before: null,
+                after: view,
+                reply: reply.created(`/api/settings/channels/${id}`, shown)
             });
-        },
-        async remove(id, call) {
-            const before = channelOf(store, id);
-            checkVersion(before, call, undefined);
-            return db.write(async (tx) => {
-                if (!(await store.removeChannel(tx, id, before.version))) {
-                    throw fail.VERSION_STALE({ version: channelOf(store, id).version });
-                }
-                return call.complete(tx, {
-                    action: 'delete',
-                    resource,
-                    resourceId: id,
-                    before: viewOf(before),
-                    after: null,
-                    reply: null
-                });
+        });
+    }
+
+    /** @throws NOT_FOUND 40400, VERSION_STALE 41200, VALIDATION_FAILED 40001 */
+    async update(id: number, body: ChannelUpdate, call: Call): Promise<Reply<ChannelView>> {
+        const { db, store, changed } = this.#options;
+        const before = channelOf(store, id);
+        checkVersion(before, call, body.version);
+        const after = this.#changed(before, body);
+        if (after === null) {
+            return reply.with(viewOf(before), {});
+        }
+        return db.write(async (tx) => {
+            if (!(await store.update(tx, after))) {
+                throw fail.VERSION_STALE({ version: channelOf(store, id).version });
+            }
+            tx.afterCommit(changed);
+            return call.complete(tx, {
+                action: 'update',
+                resource,
+                resourceId: id,
+                before: viewOf(before),
+                after: viewOf(after),
+                reply: reply.with(viewOf(after), {})
+            });
+        });
+    }
+
+    /** Removes a channel with its deliveries. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
+    async remove(id: number, call: Call): Promise<null> {
+        const { db, store } = this.#options;
+        const before = channelOf(store, id);
+        checkVersion(before, call, undefined);
+        return db.write(async (tx) => {
+            if (!(await store.remove(tx, id, before.version))) {
+                throw fail.VERSION_STALE({ version: channelOf(store, id).version });
+            }
+            return call.complete(tx, {
+                action: 'delete',
+                resource,
+                resourceId: id,
+                before: viewOf(before),
+                after: null,
+                reply: null
+            });
+        });
+    }
+
+    /** The row after a change; null when nothing changes. @throws VALIDATION_FAILED 40001 */
+    #changed(before: ChannelRow, body: ChannelUpdate): ChannelRow | null {
+        const faults: Invalid[] = [];
+        if (body.type !== undefined && body.type !== before.type) {
+            faults.push({
+                path: 'type',
+                message: `type cannot be changed: this channel is of type ${before.type}`
             });
         }
-    };
+        const old = fieldsOf(before, this.#options.keyring);
+        const merged = mergeFields(old.type, body, old, faults);
+        if (merged === null || faults.length > 0) {
+            throw invalid(...faults);
+        }
+        const changes = {
+            name: body.name ?? before.name,
+            events: body.events === undefined ? before.events : JSON.stringify(body.events),
+            enabled: body.enabled === undefined ? before.enabled : Number(body.enabled),
+            fields: JSON.stringify(merged.fields),
+            sealed: merged.secret === old.secret ? before.sealed : this.#seal(merged.secret)
+        };
+        return isDeepStrictEqual({ ...before, ...changes }, before)
+            ? null
+            : { ...before, ...changes, version: before.version + 1, updatedAt: this.#now() };
+    }
+
+    #seal(secret: string | null): string | null {
+        return secret === null ? null : this.#options.keyring.seal(label, secret);
+    }
+
+    #now(): string {
+        return new Date(this.#options.clock.now()).toISOString();
+    }
 }
 
-/** @throws NOT_FOUND 40400 */
-export function channelOf(store: Store, id: number): ChannelRow {
-    const row = store.channel(id);
+/** @throws VERSION_STALE 41200 */
+function checkVersion(row: ChannelRow, { ifMatch }: Call, sent: number | undefined): void {
+    const matches = ifMatch === null || ifMatch === '*' || ifMatch === String(row.version);
+    if (!matches || (sent !== undefined && sent !== row.version)) {
+        throw fail.VERSION_STALE({ version: row.version });
+    }
+}
+
+/** The row of a channel. @throws NOT_FOUND 40400 */
+export function channelOf(store: ChannelStore, id: number): ChannelRow {
+    const row = store.find(id);
     if (row === undefined) {
         throw fail.NOT_FOUND(null, { message: `There is no channel ${id}` });
     }
     return row;
 }
 
-/** A channel with its secret. @throws Error when that was sealed under another key */
-export function settledOf(row: ChannelRow, keyring: Pick<Keyring, 'open'>): Settled {
+/** The fields of a channel with its secret. @throws Error when the secret was sealed under another key */
+export function fieldsOf(row: ChannelRow, keyring: Pick<Keyring, 'open'>): ChannelFields {
     const secret = row.sealed === null ? null : keyring.open(label, row.sealed);
     return row.type === 'webhook'
         ? {
               type: 'webhook',
               fields: JSON.parse(row.fields) as WebhookFields,
               secret: secret ?? '',
-              made: false
+              generated: false
           }
         : { type: 'email', fields: JSON.parse(row.fields) as EmailFields, secret };
 }

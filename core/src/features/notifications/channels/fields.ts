@@ -1,4 +1,4 @@
-/** What each type of channel needs, held against what came in; the rest of the file knows no type's fields. */
+/** The fields of each type of channel: checks what a client sent, and merges it into what is stored. */
 import type { Invalid } from '../../../platform/errors.ts';
 import { OutboundFailure } from '../../../platform/outbound/failure.ts';
 import { readTarget, readUrl } from '../../../platform/outbound/target.ts';
@@ -6,26 +6,27 @@ import { type EmailFields, type EmailSecurity, usualPorts } from '../delivery/em
 import { newSecret, readSecret, type WebhookFields } from '../delivery/webhook.ts';
 import type { ChannelUpdate } from '../schema.ts';
 
-/** Fields of a channel with its secret, checked. */
-export type Settled =
+/** The checked fields of a channel, with its secret. */
+export type ChannelFields =
     | {
           readonly type: 'webhook';
           readonly fields: WebhookFields;
           readonly secret: string;
-          /** The secret was made here, and its owner has not seen it. */ readonly made: boolean;
+          /** Whether the secret was generated here, so that its owner has not seen it yet. */
+          readonly generated: boolean;
       }
     | { readonly type: 'email'; readonly fields: EmailFields; readonly secret: string | null };
 
 const webhookKeys = ['url', 'secret'] as const;
 const emailKeys = ['host', 'port', 'security', 'username', 'password', 'from', 'to'] as const;
 
-/** Merges what was sent into what there is (null on creation); `faults` gets all that is wrong, and then the result is null. */
-export function settle(
+/** Merges what was sent into the fields that there are (null on creation). Adds every fault to `faults`, and then returns null. */
+export function mergeFields(
     type: 'webhook' | 'email',
     sent: ChannelUpdate,
-    before: Settled | null,
+    before: ChannelFields | null,
     faults: Invalid[]
-): Settled | null {
+): ChannelFields | null {
     const count = faults.length;
     const add = (path: string, message: string): void =>
         void faults.push({ path, message: `${path} ${message}` });
@@ -34,25 +35,25 @@ export function settle(
             add(key, `does not belong to a channel of type ${type}`);
         }
     }
-    const settled =
+    const merged =
         type === 'webhook'
             ? webhook(sent, before?.type === 'webhook' ? before : null, add)
             : email(sent, before?.type === 'email' ? before : null, add);
-    return faults.length > count ? null : settled;
+    return faults.length > count ? null : merged;
 }
 
 type Add = (path: string, message: string) => void;
 
 function webhook(
     sent: ChannelUpdate,
-    before: Extract<Settled, { type: 'webhook' }> | null,
+    before: Extract<ChannelFields, { type: 'webhook' }> | null,
     add: Add
-): Settled {
+): ChannelFields {
     const url = sent.url ?? before?.fields.url;
     if (url === undefined) {
         add('url', 'is required');
     } else {
-        understand('url', () => readUrl(url), add);
+        check('url', () => readUrl(url), add);
     }
     const given = sent.secret === undefined ? before?.secret : readSecret(sent.secret);
     if (given === null) {
@@ -62,14 +63,18 @@ function webhook(
         type: 'webhook',
         fields: { url: url ?? '' },
         secret: given ?? newSecret(),
-        made: given === undefined
+        generated: given === undefined
     };
 }
 
-function email(sent: ChannelUpdate, before: Extract<Settled, { type: 'email' }> | null, add: Add): Settled {
+function email(
+    sent: ChannelUpdate,
+    before: Extract<ChannelFields, { type: 'email' }> | null,
+    add: Add
+): ChannelFields {
     const old = before?.fields;
     const security: EmailSecurity = sent.security ?? old?.security ?? 'starttls';
-    // A port that was never chosen follows the kind of connection.
+    // A port that still has the default follows the kind of connection.
     const port =
         sent.port ??
         (old === undefined || old.port === usualPorts[old.security] ? usualPorts[security] : old.port);
@@ -87,7 +92,7 @@ function email(sent: ChannelUpdate, before: Extract<Settled, { type: 'email' }> 
         }
     }
     if (fields.host !== '') {
-        understand('host', () => readTarget(fields.host, fields.port), add);
+        check('host', () => readTarget(fields.host, fields.port), add);
     }
     const kept = fields.username === null ? null : (before?.secret ?? null);
     const moved =
@@ -97,13 +102,13 @@ function email(sent: ChannelUpdate, before: Extract<Settled, { type: 'email' }> 
     } else if (sent.password === undefined && fields.username !== null && kept === null) {
         add('password', 'is required with a user name');
     } else if (sent.password === undefined && kept !== null && moved) {
-        // Whoever may change a channel may not therefore learn its password by having it sent elsewhere.
+        // An actor who may change a channel must not learn its password by having it sent to another server.
         add('password', 'is to be sent again: it would go to another server, or in the clear');
     }
     return { type: 'email', fields, secret: sent.password ?? kept };
 }
 
-function understand(path: string, read: () => unknown, add: Add): void {
+function check(path: string, read: () => unknown, add: Add): void {
     try {
         read();
     } catch (error) {

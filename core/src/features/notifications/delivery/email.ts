@@ -1,4 +1,4 @@
-/** E-mail over SMTP. The connection is made by the outbound client, so that mail servers are held to the same rules as every other address. */
+/** E-mail over SMTP. The outbound client makes the connection, so that mail servers are under the same rules as every other address. */
 import { getCACertificates } from 'node:tls';
 
 import { createTransport } from 'nodemailer';
@@ -7,13 +7,15 @@ import type { Outbound } from '../../../platform/outbound/client.ts';
 import type { Message, Payload } from './message.ts';
 import { type Attempt, excerpt, type Sender } from './sender.ts';
 
+/** How a connection to a mail server is encrypted. */
 export type EmailSecurity = 'none' | 'starttls' | 'tls';
 
+/** The fields of an e-mail channel. */
 export interface EmailFields {
     readonly host: string;
     readonly port: number;
     readonly security: EmailSecurity;
-    /** Null: the server asks for none. */
+    /** Null when the server needs none. */
     readonly username: string | null;
     readonly from: string;
     readonly to: readonly string[];
@@ -25,20 +27,21 @@ export const addressPattern =
 /** An address, or a name and an address in angle brackets. */
 export const senderPattern =
     /^(?:[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|[^\u0000-\u001f\u007f"<>@,;:\\()[\]]{1,100} <[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?>)$/;
-/** Where a server listens for each kind of connection (RFC 8314, RFC 6409, RFC 5321). */
+/** The usual port for each kind of connection (RFC 8314, RFC 6409, RFC 5321). */
 export const usualPorts: Readonly<Record<EmailSecurity, number>> = { tls: 465, starttls: 587, none: 25 };
 
 const connectMs = 10_000;
 const silenceMs = 10_000;
 const mostResponseBytes = 65_536;
 
-/** What nodemailer says of a failure. */
+/** An error of nodemailer. */
 interface SmtpFailure {
     readonly message?: string;
     readonly responseCode?: number;
     readonly response?: string;
 }
 
+/** Builds the sender of e-mail channels. `ca`: PEM of authorities to trust in addition to those of the system. */
 export function createEmailSender({
     outbound,
     ca
@@ -55,7 +58,7 @@ export function createEmailSender({
             signal,
             ...trust
         });
-        // Its own listeners come a moment later.
+        // Without a listener, an error before nodemailer adds its own would end the process.
         socket.on('error', () => undefined);
         const aborted = (): void => void socket.destroy();
         signal.addEventListener('abort', aborted);
@@ -116,13 +119,13 @@ function mailOf({ from, to }: EmailFields, message: Message) {
         subject: `[Portico] ${message.title}`,
         date: new Date(timestamp),
         messageId: `<${message.id}@${domain}>`,
-        // Nobody's answering machine should write back (RFC 3834).
+        // Keeps automatic replies away (RFC 3834).
         headers: { 'Auto-Submitted': 'auto-generated' },
         text: [message.title, ...(data.text === null ? [] : [data.text]), about.join('\n')].join('\n\n')
     };
 }
 
-/** A server may say in its answer what it was told: what is secret of that is not kept. */
+/** A failed attempt. A server may repeat what it was sent, so the secrets are removed from its answer. */
 function failed(
     { message = 'for an unknown reason', responseCode, response }: SmtpFailure,
     secrets: readonly string[]

@@ -1,26 +1,27 @@
-/** What is told, bounded and without secrets, in the form in which it is kept and sent. */
+/** Turns a notification into the message that is stored and sent: bounded, and without secrets. */
 import { randomBytes } from 'node:crypto';
 
 import { maskKeys } from '../../../platform/log.ts';
 
 const severities = ['info', 'warning', 'error'] as const;
 
+/** How serious a notification is. */
 export type Severity = (typeof severities)[number];
 
-/** Something that a person should know of. */
+/** Something that an admin should know. */
 export interface Notification {
-    /** `noun.verb`, as `certificate.expiring`; a plugin's begin with its name. */
+    /** `noun.verb`, as `certificate.expiring`; the events of a plugin start with its name. */
     readonly event: string;
     readonly severity: Severity;
     /** One line, at most 200 characters. */
     readonly title: string;
     /** At most 10,000 characters. */
     readonly text?: string;
-    /** Plain data for programs, at most 32 KiB as JSON; what stands under a telling key is masked. */
+    /** Plain data for programs, at most 32 KiB as JSON; values whose key names a secret are masked. */
     readonly data?: Readonly<Record<string, unknown>>;
 }
 
-/** A notification on its way, with the name by which its receiver knows it. */
+/** A notification on its way to a receiver. `id` is the same for every attempt. */
 export interface Message {
     readonly id: string;
     readonly event: string;
@@ -39,14 +40,14 @@ export interface Payload {
         readonly severity: Severity;
         readonly title: string;
         readonly text: string | null;
-        /** Null without any, or when there was too much of it. */
+        /** Null when there are none, or too many. */
         readonly details: unknown;
     };
 }
 
 const longest = { event: 100, title: 200, text: 10_000, details: 32_768 } as const;
 
-/** What can be kept and sent of what was told; what cannot is cut or left out. */
+/** The message of a notification. Texts that are too long are cut, and data that is too large is left out. */
 export function compose(notification: Notification, now: number): Omit<Message, 'id'> {
     const event = cut(String(notification.event), longest.event);
     const title = cut(
@@ -65,6 +66,7 @@ export function compose(notification: Notification, now: number): Omit<Message, 
     return { event, severity, title, body: JSON.stringify(payload) };
 }
 
+/** A new message id. */
 export function messageId(): string {
     return `msg_${randomBytes(16).toString('hex')}`;
 }
@@ -81,7 +83,7 @@ function detailsOf(data: unknown): unknown {
     }
 }
 
-/** Lone surrogates would not survive UTF-8. */
+/** Cuts a text to a length. Lone surrogates are replaced, since UTF-8 cannot hold them. */
 function cut(text: string, length: number): string {
     return (text.length > length ? `${text.slice(0, length - 1)}…` : text).toWellFormed();
 }

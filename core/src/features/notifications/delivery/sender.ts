@@ -1,22 +1,22 @@
-/** The port of a channel's type: it takes one message to its receiver, once. When to try again is not its business. */
+/** The port of a type of channel: it makes one attempt to send one message. The dispatcher decides on retries. */
 import type { Message } from './message.ts';
 
 /** How one attempt ended. */
 export interface Attempt {
     readonly ok: boolean;
-    /** Of HTTP or SMTP; null when it did not come that far. */
+    /** Status code of HTTP or SMTP; null when there was no answer. */
     readonly status: number | null;
-    /** Why it failed, or what was not quite right; null otherwise. */
+    /** Why it failed, or which part failed; null otherwise. */
     readonly error: string | null;
-    /** The beginning of what the other side said. */
+    /** The beginning of the answer of the receiver. */
     readonly response: string | null;
-    /** The receiver asks not to be tried sooner. Milliseconds. */
+    /** How long the receiver asks to wait, in milliseconds. */
     readonly retryAfterMs?: number;
-    /** The receiver wants nothing more, ever. */
+    /** Whether the receiver refuses all further messages. */
     readonly gone?: boolean;
 }
 
-/** Sends with a channel's fields and its secret. May throw: that is a failed attempt. */
+/** Sends with the fields and the secret of a channel. When it throws, the attempt has failed. */
 export type Sender<F> = (
     fields: F,
     secret: string | null,
@@ -24,10 +24,10 @@ export type Sender<F> = (
     signal: AbortSignal
 ) => Promise<Attempt>;
 
-/** Characters that are kept of what the other side said. */
+/** Characters that are kept of the answer of a receiver. */
 export const longestExcerpt = 1024;
 
-/** The beginning of a text from outside, fit to be kept and shown. */
+/** The beginning of a text from outside, without control characters; null when it is empty. */
 export function excerpt(text: string): string | null {
     const plain = text
         .replace(/(?![\n\t])\p{Cc}/gu, ' ')

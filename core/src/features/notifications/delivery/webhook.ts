@@ -1,27 +1,28 @@
-/** Webhooks, signed by the Standard Webhooks scheme (version 1.0.0, symmetric): a receiver's library for that scheme verifies them. */
+/** Webhooks, signed as the Standard Webhooks specification says (version 1.0.0, symmetric), so that receivers can verify them with a library. */
 import { createHmac, randomBytes } from 'node:crypto';
 
 import type { Clock } from '../../../platform/clock.ts';
 import { type Outbound, OutboundFailure } from '../../../platform/outbound/client.ts';
 import { excerpt, longestExcerpt, type Sender } from './sender.ts';
 
+/** The fields of a webhook channel. */
 export interface WebhookFields {
     readonly url: string;
 }
 
 const prefix = 'whsec_';
-/** Bounds of a secret that the scheme sets, in bytes. */
+/** The length of a secret in bytes, as the specification bounds it. */
 const secretBytes = { least: 24, most: 64 } as const;
 const timeoutMs = 15_000;
-/** A receiver cannot put us off for longer. */
+/** The longest wait that a receiver may ask for. */
 const longestRetryAfterMs = 6 * 3_600_000;
 
-/** A new secret, as receivers' libraries take it. */
+/** A new secret, in the form that libraries of receivers take. */
 export function newSecret(): string {
     return prefix + randomBytes(32).toString('base64');
 }
 
-/** The one spelling of a secret: `whsec_` and base64 of 24 to 64 bytes; null for what is none. */
+/** The canonical form of a secret: `whsec_` and base64 of 24 to 64 bytes; null when the text is no secret. */
 export function readSecret(text: string): string | null {
     const encoded = text.startsWith(prefix) ? text.slice(prefix.length) : text;
     const key = Buffer.from(encoded, 'base64');
@@ -39,6 +40,7 @@ export function sign(secret: string, id: string, timestamp: number, body: string
     return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
+/** Builds the sender of webhook channels. `ca`: PEM of authorities to trust in addition to those of the system. */
 export function createWebhookSender({
     outbound,
     clock,
@@ -49,7 +51,7 @@ export function createWebhookSender({
     readonly ca: readonly string[];
 }): Sender<WebhookFields> {
     return async ({ url }, secret, { id, body }, signal) => {
-        // The time of the attempt, not of the event: receivers refuse old ones, and a retry is not a replay by a stranger.
+        // The time of the attempt, not of the event: receivers refuse old timestamps as replays, and a retry must pass.
         const timestamp = Math.floor(clock.now() / 1000);
         const headers = {
             'content-type': 'application/json',
@@ -89,7 +91,7 @@ export function createWebhookSender({
     };
 }
 
-/** The message has arrived by now: whatever happens to the rest of the answer changes nothing. */
+/** The beginning of the answer. The message has arrived by now, so an error while reading changes nothing. */
 async function beginning(answer: Awaited<ReturnType<Outbound['open']>>): Promise<string | null> {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -113,7 +115,7 @@ async function beginning(answer: Awaited<ReturnType<Outbound['open']>>): Promise
         : null;
 }
 
-/** Seconds or a date (RFC 9110, section 10.2.3). */
+/** Milliseconds of a `Retry-After` of seconds or a date (RFC 9110, section 10.2.3); null without one. */
 function retryAfter(header: string | undefined, now: number): number | null {
     const ms =
         header === undefined

@@ -1,6 +1,6 @@
 /**
- * Takes what waits in the outbox to its receivers: one attempt at a time for each channel, channels side by side, so that a slow one holds up
- * nobody else. An attempt that was cut by the end of the process is made again: every message arrives at least once, or fails on record.
+ * Sends the deliveries of the outbox: one attempt at a time for each channel, and all channels at once, so that a slow receiver delays no
+ * other. An attempt that the end of the process interrupted is repeated, so every message arrives at least once or its failure is recorded.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomInt } from 'node:crypto';
@@ -8,42 +8,46 @@ import { randomInt } from 'node:crypto';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';
 import type { Logger } from '../../../platform/log.ts';
+import type { ChannelStore } from '../channels/store.ts';
 import type { ChannelRow, DeliveryRow } from '../entities.ts';
-import type { Store } from '../store.ts';
 import type { Message } from './message.ts';
 import type { Attempt } from './sender.ts';
+import type { DeliveryStore } from './store.ts';
 
 /** Waits before the second attempt and each later one: 5 s, 30 s, 2 min, 10 min, 1 h, 6 h. */
 export const usualRetryMs: readonly number[] = [5_000, 30_000, 120_000, 600_000, 3_600_000, 21_600_000];
 
-/** For all of one attempt. */
+/** The time limit of one attempt. */
 const attemptMs = 25_000;
-/** Part of a wait by which it is made longer or shorter, so that receivers that come back are not met by everybody at once. */
+/** The fraction by which a wait is randomly made longer or shorter, so that a receiver that returns does not get all retries at once. */
 const jitter = 0.2;
-/** No wait is longer: what seems due later than this is due, for the clock was turned back. */
+/** No wait is longer. A delivery that seems due later is due now: the clock was set back. */
 const longestWaitMs = 24 * 3_600_000;
-/** How often the outbox is looked at when nothing is due: clocks are set, machines sleep. */
+/** The outbox is read at least this often, since the clock can be set and the machine can sleep. */
 const longestSleepMs = 60_000;
-/** A channel whose attempts cannot be recorded is left alone for so long, or it would be flooded. */
+/** The pause of a channel whose attempts cannot be recorded. Without it, the same message would be sent again and again. */
 const holdMs = 60_000;
-/** For attempts under way when the panel stops. */
+/** How long running attempts may take when the panel stops. */
 const graceMs = 3_000;
 
-export interface CourierOptions {
+/** What {@link Dispatcher} needs. */
+export interface DispatcherOptions {
     readonly db: Database;
-    readonly store: Store;
+    readonly channels: ChannelStore;
+    readonly deliveries: DeliveryStore;
     readonly clock: Clock;
     readonly log: Logger;
     readonly retryMs: readonly number[];
     /** Makes one attempt. May throw. */
     send(channel: ChannelRow, message: Message, signal: AbortSignal): Promise<Attempt>;
-    /** Switches a channel off whose receiver wants nothing more. */
+    /** Disables a channel whose receiver refuses all further messages. */
     disable(tx: Transaction, channel: ChannelRow): Promise<void>;
 }
 
-export class Courier {
-    readonly #options: CourierOptions;
-    /** Runs outside of whatever transaction or request it is called in. */
+/** Makes attempts when they are due, and records how they ended. */
+export class Dispatcher {
+    readonly #options: DispatcherOptions;
+    /** Runs work outside the transaction and the request that are open. */
     readonly #outside = AsyncLocalStorage.snapshot();
     readonly #busy = new Map<number, Promise<void>>();
     readonly #held = new Map<number, number>();
@@ -51,16 +55,16 @@ export class Courier {
     #timer: NodeJS.Timeout | null = null;
     #closed = false;
 
-    constructor(options: CourierOptions) {
+    constructor(options: DispatcherOptions) {
         this.#options = options;
     }
 
-    /** Looks into the outbox soon. */
+    /** Reads the outbox soon. */
     wake(): void {
         this.#sleep(0);
     }
 
-    /** One attempt now, within its time. Never throws. */
+    /** Makes one attempt now, within the time limit. Never throws. */
     async attempt(
         channel: ChannelRow,
         message: Message,
@@ -68,7 +72,7 @@ export class Courier {
     ): Promise<Attempt> {
         const { send, log } = this.#options;
         const controller = new AbortController();
-        const aborted = (): void => controller.abort(new Error('The attempt was cut'));
+        const aborted = (): void => controller.abort(new Error('The attempt was interrupted'));
         const timer = setTimeout(
             () => controller.abort(new Error(`No end within ${attemptMs / 1000} s`)),
             attemptMs
@@ -93,18 +97,18 @@ export class Courier {
         }
     }
 
-    /** What an attempt makes of its delivery. `retry`: whether there may be another one. */
+    /** Records an attempt. `retry`: whether there may be another one. */
     async record(
         tx: Transaction,
         delivery: Pick<DeliveryRow, 'n' | 'channelId' | 'attempts'>,
         attempt: Attempt,
         retry: boolean
     ): Promise<void> {
-        const { clock, store, retryMs } = this.#options;
+        const { clock, deliveries, retryMs } = this.#options;
         const now = clock.now();
         const wait = retry && !attempt.ok && attempt.gone !== true ? retryMs[delivery.attempts] : undefined;
         const at = new Date(now).toISOString();
-        await store.attempted(tx, delivery, {
+        await deliveries.recordAttempt(tx, delivery, {
             state: attempt.ok ? 'delivered' : wait === undefined ? 'failed' : 'pending',
             nextAttemptAt:
                 wait === undefined ? null : now + Math.max(spread(wait), attempt.retryAfterMs ?? 0),
@@ -116,7 +120,7 @@ export class Courier {
         });
     }
 
-    /** Waits a little for attempts under way; what is not done by then is done after the next start. */
+    /** Waits a little for running attempts. Those that do not end are repeated after the next start. */
     async close(): Promise<void> {
         this.#closed = true;
         clearTimeout(this.#timer ?? undefined);
@@ -130,23 +134,23 @@ export class Courier {
         if (!this.#closed) {
             clearTimeout(this.#timer ?? undefined);
             this.#timer = this.#outside(() =>
-                setTimeout(() => this.#look(), Math.min(Math.max(ms, 0), longestSleepMs)).unref()
+                setTimeout(() => this.#readOutbox(), Math.min(Math.max(ms, 0), longestSleepMs)).unref()
             );
         }
     }
 
-    #look(): void {
+    #readOutbox(): void {
         const now = this.#options.clock.now();
         let soonest = Infinity;
         try {
-            for (const { channelId, at } of this.#options.store.due()) {
+            for (const { channelId, at } of this.#options.deliveries.due()) {
                 const from = Math.max(at > now + longestWaitMs ? now : at, this.#held.get(channelId) ?? 0);
                 if (from > now) {
                     soonest = Math.min(soonest, from);
                 } else if (!this.#busy.has(channelId)) {
                     this.#busy.set(
                         channelId,
-                        this.#serve(channelId).finally(() => {
+                        this.#deliverNext(channelId).finally(() => {
                             this.#busy.delete(channelId);
                             this.wake();
                         })
@@ -162,12 +166,12 @@ export class Courier {
         }
     }
 
-    /** One delivery; the next look sees whether there is another one. Never throws. */
-    async #serve(channelId: number): Promise<void> {
-        const { db, store, clock, log } = this.#options;
+    /** Makes the next delivery of a channel. Never throws. */
+    async #deliverNext(channelId: number): Promise<void> {
+        const { db, channels, deliveries, clock, log } = this.#options;
         try {
-            const channel = store.channel(channelId);
-            const delivery = store.next(channelId);
+            const channel = channels.find(channelId);
+            const delivery = deliveries.next(channelId);
             if (channel === undefined || delivery === undefined) {
                 return;
             }
