@@ -373,7 +373,7 @@ describe('Notifications', () => {
                     .get()?.n === 600
         );
         await tell(600);
-        await until(() => rig.store.lines.some((line) => line.includes('too much waits for its channel')));
+        await until(() => rig.store.lines.some((line) => line.includes('too many wait for its channel')));
         expect(
             rig.store.db
                 .prepare<[], { n: number }>(
