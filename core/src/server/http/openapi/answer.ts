@@ -5,6 +5,7 @@ import type { Reason } from '../../../platform/errors.ts';
 import type { JsonSchema } from '../json-schema/description.ts';
 import { jsonSchemaOf } from '../json-schema/json-schema.ts';
 import type { Route } from '../route.ts';
+import { anyData, envelopeOf, failureData } from './envelope.ts';
 import { failureName, failures } from './failures.ts';
 import { at } from './input.ts';
 
@@ -109,13 +110,7 @@ function success(route: Route, status: number, data: JsonSchema | null): JsonSch
         },
         content: {
             'application/json': {
-                schema: {
-                    allOf: [{ $ref: '#/components/schemas/Envelope' }],
-                    properties: {
-                        code: { type: 'integer', const: 0 },
-                        ...(shape === null ? {} : { data: shape })
-                    }
-                }
+                schema: envelopeOf({ type: 'integer', const: 0 }, shape ?? anyData)
             }
         }
     };
@@ -126,12 +121,10 @@ function refusals({ reasons, isPlugin, share }: AnswerContext): Record<string, J
     const known = [...byStatus].map(([status, some]) => {
         const own = isPlugin
             ? [
-                  {
-                      allOf: [{ $ref: '#/components/schemas/Failure' }],
-                      properties: {
-                          code: { type: 'integer', minimum: status * 100 + 50, maximum: status * 100 + 99 }
-                      }
-                  }
+                  envelopeOf(
+                      { type: 'integer', minimum: status * 100 + 50, maximum: status * 100 + 99 },
+                      failureData
+                  )
               ]
             : [];
         const schemas = [

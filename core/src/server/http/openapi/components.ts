@@ -1,32 +1,10 @@
 /** What every document of ours shares, and the names of what its operations share. */
 import type { JsonSchema } from '../json-schema/description.ts';
+import { envelopeOf, failureData } from './envelope.ts';
 import { failureSchemas } from './failures.ts';
 
 const string = { type: 'string' };
 const time = { type: ['string', 'null'], format: 'date-time' };
-
-export const envelope: JsonSchema = {
-    type: 'object',
-    properties: {
-        code: { type: 'integer', description: '0, or the HTTP status × 100 plus a detail' },
-        message: { ...string, description: 'For people; it may change' },
-        data: { type: ['object', 'array', 'null'] }
-    },
-    required: ['code', 'message', 'data'],
-    additionalProperties: false
-};
-
-const failure: JsonSchema = {
-    allOf: [{ $ref: '#/components/schemas/Envelope' }],
-    properties: {
-        code: { type: 'integer', minimum: 40_000, maximum: 59_999 },
-        data: {
-            type: 'object',
-            properties: { reason: { type: 'string', pattern: '^[A-Z][A-Z0-9_]*$', description: 'Stable' } },
-            required: ['reason']
-        }
-    }
-};
 
 const task: JsonSchema = {
     type: 'object',
@@ -56,8 +34,7 @@ const header = (description: string, schema: JsonSchema = string): JsonSchema =>
 export function sharedComponents(): Record<string, Record<string, JsonSchema>> {
     return {
         schemas: {
-            Envelope: envelope,
-            Failure: failure,
+            Failure: envelopeOf({ type: 'integer', minimum: 40_000, maximum: 59_999 }, failureData),
             Task: task,
             ...failureSchemas()
         },

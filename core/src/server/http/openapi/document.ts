@@ -1,6 +1,6 @@
 /**
- * The document that describes every mounted route, made of the declarations that the routes are served by. It is built when somebody
- * asks, and kept until the set of mounted servers changes.
+ * The document that describes every mounted route, made of the declarations that the routes are served by. It is built at the
+ * first request and kept until the set of mounted servers changes.
  */
 import { createHash } from 'node:crypto';
 
@@ -121,6 +121,7 @@ function build(servers: readonly DescribedServer[], version: string): OpenApiDoc
         info: {
             title: 'Portico',
             version,
+            license: { name: 'MIT', identifier: 'MIT' },
             description:
                 'Every JSON answer is `{ code, message, data }`. `code` is 0, or the HTTP status × 100 plus a detail; `data.reason` of a failure is stable. Numbers beyond ±(2^53 − 1), unknown fields and other types than the documented ones are refused.'
         },
@@ -128,7 +129,7 @@ function build(servers: readonly DescribedServer[], version: string): OpenApiDoc
         security: [{ bearer: [] }],
         tags: tags.map((name) => ({ name, ...describeTag(name, servers) })),
         paths,
-        components
+        components: withoutUnused(components, paths)
     };
 }
 
@@ -173,7 +174,36 @@ function place(
     };
 }
 
-function describeTag(name: string, servers: readonly DescribedServer[]): { description?: string } {
-    const plugin = servers.find((server) => server.prefix === `/api/plugins/${name}`);
-    return plugin === undefined ? {} : { description: `Routes of the plugin ${name}` };
+function describeTag(name: string, servers: readonly DescribedServer[]): { description: string } {
+    const isPlugin = servers.some((server) => server.prefix === `/api/plugins/${name}`);
+    return {
+        description: isPlugin ? `Routes of the plugin ${name}` : `Routes of the core below /api/${name}`
+    };
+}
+
+type Components = Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
+
+/** Leaves out components that nothing refers to. */
+function withoutUnused(components: Components, paths: OpenApiDocument['paths']): Components {
+    const used = new Set<string>();
+    const collect = (value: unknown): void => {
+        for (const [, reference = ''] of JSON.stringify(value).matchAll(
+            /"\$ref":"#\/components\/([^"]+)"/g
+        )) {
+            if (!used.has(reference)) {
+                used.add(reference);
+                const [kind = '', name = ''] = reference.split('/');
+                collect(components[kind]?.[name] ?? null);
+            }
+        }
+    };
+    collect(paths);
+    return Object.fromEntries(
+        Object.entries(components).map(([kind, all]) => [
+            kind,
+            kind === 'securitySchemes'
+                ? all
+                : Object.fromEntries(Object.entries(all).filter(([name]) => used.has(`${kind}/${name}`)))
+        ])
+    );
 }

@@ -4,6 +4,7 @@ import type { Failure } from '@portico/sdk';
 import { fail, type Reason } from '../../../platform/errors.ts';
 import type { JsonSchema } from '../json-schema/description.ts';
 import { effectOf, type Route } from '../route.ts';
+import { envelopeOf } from './envelope.ts';
 
 /** The whole table of the core's failures, by reason; messages with their places unfilled. */
 export const failures: ReadonlyMap<Reason, Failure> = new Map(
@@ -162,11 +163,7 @@ export function failureSchemas(): Record<string, JsonSchema> {
             };
             return [
                 failureName(reason as Reason),
-                {
-                    description: message,
-                    allOf: [{ $ref: '#/components/schemas/Failure' }],
-                    properties: { code: { type: 'integer', const: code }, data }
-                }
+                { description: message, ...envelopeOf({ type: 'integer', const: code }, data) }
             ];
         })
     );

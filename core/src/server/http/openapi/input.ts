@@ -15,8 +15,11 @@ export function parametersOf(route: Route, path: string): JsonSchema[] {
     return [...pathParameters(route, path), ...queryParameters(route), ...headerParameters(route, path)];
 }
 
-/** The body of an operation; undefined where it takes none. `name` puts an object among the components. */
-export function bodyOf(route: Route, name: (schema: JsonSchema) => JsonSchema): JsonSchema | undefined {
+/**
+ * The body of an operation; undefined where it takes none. Its schema stands in the operation itself and not among the components:
+ * client generators take a field with a default as always present everywhere else.
+ */
+export function bodyOf(route: Route): JsonSchema | undefined {
     if (route.kind === 'upload') {
         return {
             required: true,
@@ -42,7 +45,7 @@ export function bodyOf(route: Route, name: (schema: JsonSchema) => JsonSchema): 
     return {
         required,
         content: {
-            'application/json': { schema: name(json) },
+            'application/json': { schema: json },
             ...Object.fromEntries((route.bytes?.types ?? []).map((type) => [type, {}]))
         },
         ...(route.maxBytes === undefined ? {} : { 'x-max-bytes': route.maxBytes })

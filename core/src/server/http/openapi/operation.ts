@@ -82,7 +82,7 @@ export function operationOf({ route, server, name, share }: OperationInput): [st
             ? { 'x-websocket': { protocols: route.protocols, maxMessageBytes: route.maxMessageBytes } }
             : {})
     };
-    const requestBody = bodyOf(route, (schema) => name(schema, [`${pascal(id)}Body`]));
+    const requestBody = bodyOf(route);
     const methods =
         route.kind === 'http' ? route.methods.filter((method) => method !== 'HEAD') : [route.method];
     return methods.map((method, index) => [

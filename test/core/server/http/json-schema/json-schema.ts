@@ -555,6 +555,11 @@ describe('createOpenApi', () => {
         return found;
     };
 
+    const bodyProperties = ({ requestBody }: Operation): object | undefined =>
+        (requestBody as { content: Record<string, { schema: { properties: object } }> }).content[
+            'application/json'
+        ]?.schema.properties;
+
     it('makes a valid document of every route, each once', () => {
         expect(validateDocument(document)).to.equal([]);
         const ids = Object.values(document.paths)
@@ -611,12 +616,8 @@ describe('createOpenApi', () => {
         expect(update['x-step-up']).to.equal(true);
         expect(update.deprecated).to.equal(true);
         expect(Object.keys(update.responses)).to.include(['404', '412']);
-        expect(
-            (document.components['schemas']?.['ThingsUpdateBody'] as { properties: object }).properties
-        ).to.equal({ name: { type: 'string', minLength: 1 }, size: number });
-        expect(
-            (document.components['schemas']?.['ThingsCreateBody'] as { properties: object }).properties
-        ).to.equal({
+        expect(bodyProperties(update)).to.equal({ name: { type: 'string', minLength: 1 }, size: number });
+        expect(bodyProperties(create)).to.equal({
             name: { type: 'string', minLength: 1, maxLength: 20 },
             size: { ...number, default: 3 }
         });
@@ -630,13 +631,7 @@ describe('createOpenApi', () => {
             { bearer: ['things:read'] },
             { ticket: [] }
         ]);
-        expect(document.components['schemas']).to.include([
-            'Thing',
-            'Task',
-            'Envelope',
-            'Failure',
-            'NotFoundFailure'
-        ]);
+        expect(document.components['schemas']).to.include(['Thing', 'Task', 'Failure', 'NotFoundFailure']);
         expect(Object.keys(operation('post', '/api/work').responses)[0]).to.equal('202');
         expect(operation('get', '/api/socket/{id}')['x-websocket']).to.equal({
             protocols: ['v1'],
@@ -667,7 +662,7 @@ describe('createOpenApi', () => {
         const conflict = at(document as never, responses['409']?.['$ref'] as string) as {
             content: Record<string, { schema: { anyOf: { properties?: { code: object } }[] } }>;
         };
-        expect(conflict.content['application/json']?.schema.anyOf.at(-1)?.properties?.code).to.equal({
+        expect(conflict.content['application/json']?.schema.anyOf.at(-1)?.properties?.code).to.include({
             type: 'integer',
             minimum: 40950,
             maximum: 40999
