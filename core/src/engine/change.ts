@@ -110,6 +110,9 @@ export interface CertificateStore {
     pem(id: number): Promise<CertificatePem>;
 }
 
+/** Why a host is pending while the engine runs: the answer to a write says it, and every later read. */
+export type WaitsForReload = 'Waits for a reload';
+
 /** How a host stands towards the engine. */
 export interface HostState {
     readonly state: 'applied' | 'pending' | 'error' | 'disabled';

@@ -1,8 +1,7 @@
 import type { Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
-import { waitsForReload } from '../../platform/pending.ts';
 import { startConfig } from '../caddy/process.ts';
-import type { CertificatePem, HostRow, HostState } from '../change.ts';
+import type { CertificatePem, HostRow, HostState, WaitsForReload } from '../change.ts';
 import { type EngineFolders, prepareHome } from '../files/home.ts';
 import type { FragmentStore } from '../fragments/store.ts';
 import { EngineRejected } from '../port.ts';
@@ -12,6 +11,8 @@ import type { Rows } from './draft-overlay.ts';
 import { EngineContext, type ServedRows, writeCopies } from './engine-context.ts';
 import type { Attempt, Batch } from './ports.ts';
 import { SyncProgress } from './progress.ts';
+
+const waitsForReload: WaitsForReload = 'Waits for a reload';
 
 /**
  * Keeps engine and rows together, and knows how far apart they are: what was applied, what waits, what was refused, and why.

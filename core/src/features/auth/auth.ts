@@ -17,7 +17,7 @@ import { OwnAccount } from './own-account.ts';
 import type { Account, Accounts, AuthSettings, LoginHooks, ResolveRoute } from './ports.ts';
 import { ApiTokens, type ApiTokenView, type NewApiToken } from './tokens/api-tokens.ts';
 import { ConsoleTokens } from './tokens/console-tokens.ts';
-import { createTokenSigner } from './tokens/jwt.ts';
+import { TokenSigner } from './tokens/jwt.ts';
 import { type Session, Sessions } from './tokens/sessions.ts';
 import { tokenSecret } from './tokens/signing-secret.ts';
 import { Tickets } from './tokens/tickets.ts';
@@ -95,7 +95,7 @@ export class Auth {
     constructor(dependencies: AuthDependencies) {
         const { db, clock, keyring, limits = {} } = dependencies;
         this.#in = dependencies;
-        const signer = createTokenSigner(tokenSecret(dependencies.jwtSecret, keyring));
+        const signer = new TokenSigner(tokenSecret(dependencies.jwtSecret, keyring));
         const sessions = (this.#sessions = new Sessions({ db, clock }));
         const secondFactors = (this.#secondFactors = new SecondFactors({ db, clock, keyring }));
         const throttle = (this.#throttle = new Throttle({

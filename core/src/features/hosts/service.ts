@@ -9,13 +9,12 @@ import { hash, verify } from '@node-rs/bcrypt';
 import { type Reply, reply } from '@portico/sdk';
 import type Joi from 'joi';
 
-import type { Author, Draft, Engine, HostRow, HostState, Plan } from '../../engine/change.ts';
+import type { Author, Draft, Engine, HostRow, HostState, Plan, WaitsForReload } from '../../engine/change.ts';
 import type { EngineConfig } from '../../engine/port.ts';
 import type { Site } from '../../engine/site.ts';
 import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { fail, invalid } from '../../platform/errors.ts';
-import { waitsForReload } from '../../platform/pending.ts';
 import { admission } from './checks/access-check.ts';
 import type { CheckItem, Checklist } from './checks/checklist.ts';
 import { build, type Built } from './input/build.ts';
@@ -35,6 +34,8 @@ import {
     type HostView
 } from './schema.ts';
 import { viewOf } from './view.ts';
+
+const waitsForReload: WaitsForReload = 'Waits for a reload';
 
 /** What plugins hang on: called outside of every lock and transaction. */
 export interface HostHooks {

@@ -1,6 +1,7 @@
 /**
- * Proof of work before a password is looked at, in the classic form of ALTCHA: find the number whose SHA-256 after the salt is the
- * challenge. The panel keeps nothing of a challenge that it hands out; it keeps the solved ones until they would have expired.
+ * Proof of work before a password is compared, in the classic form of ALTCHA: find the number whose SHA-256 after the salt is the
+ * challenge. The panel stores nothing when it hands out a challenge; it stores the solved ones until after they expire.
+ * docs/adr/0015 says why this is not the library's code.
  */
 import { createHmac, createSecretKey, hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 
@@ -22,6 +23,7 @@ export interface Challenge {
     readonly signature: string;
 }
 
+/** What `Challenges` needs. */
 export interface ChallengesDependencies {
     readonly db: Database;
     readonly clock: Clock;
@@ -36,16 +38,17 @@ const purpose = 'login';
 const saltForm = /^[0-9a-f]{24}\?expires=(\d{10,12})&for=login&$/;
 const hexForm = /^[0-9a-f]{64}$/;
 const longestPayload = 1024;
-/** Spent ones outlive their time by this much: a clock that is set back a little does not open them again. */
+/** Solved challenges are kept for this long after they expire, so that a clock that is set back a little does not open them again. */
 const graceMs = 10 * 60_000;
 const loadWindowMs = 60_000;
-/** From so many solved challenges a minute on, the work is so many times as much. */
+/** When so many challenges are solved in a minute, the work is multiplied. */
 const loads = [
     { from: 960, times: 8 },
     { from: 240, times: 4 },
     { from: 60, times: 2 }
 ] as const;
 
+/** Hands out challenges and accepts each solution once. */
 export class Challenges {
     readonly #db: Database;
     readonly #clock: Clock;
@@ -77,7 +80,7 @@ export class Challenges {
     }
 
     /**
-     * Looks at a solution without spending it. Costs two short hashes at most.
+     * Verifies a solution without spending it. Costs two short hashes at most.
      *
      * @returns the challenge with the time of its expiry; null when it is wrong, expired, or spent
      */
@@ -103,7 +106,7 @@ export class Challenges {
     }
 
     /**
-     * Spends a solution, once and for ever: it is on disk when this resolves.
+     * Accepts a solution, which is never accepted again: that is on disk when this resolves.
      *
      * @throws CHALLENGE_REQUIRED 40111, CHALLENGE_INVALID 40112, each with a fresh one in `data.challenge`
      */
@@ -135,7 +138,7 @@ export class Challenges {
         return createHmac('sha256', this.#key).update(challenge).digest('hex');
     }
 
-    /** Only solved ones count: asking for challenges costs nothing, and must not make the owner's login slow. */
+    /** Counts solved challenges only: asking for challenges costs nothing, and must not make the owner's login slow. */
     #difficulty(): number {
         const now = this.#clock.now();
         const { from, solved, before } = this.#minute;

@@ -10,7 +10,7 @@ import type { Caller } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { fail } from '../../../platform/errors.ts';
 import type { Keyring } from '../../../platform/keyring.ts';
-import { createTokenSigner, type TokenSigner } from './jwt.ts';
+import { TokenSigner } from './jwt.ts';
 
 const lifeMs = 30_000;
 const instanceForm = /^[\w-]{22}$/;
@@ -93,7 +93,7 @@ export class ConsoleTokens {
 }
 
 function signerOf(keyring: Pick<Keyring, 'derive'>, instance: string): TokenSigner {
-    return createTokenSigner(keyring.derive(`console ${instance}`));
+    return new TokenSigner(keyring.derive(`console ${instance}`));
 }
 
 /** A loopback address, or one of the machine's own, by which it reaches a panel that listens on that alone. */

@@ -1,9 +1,9 @@
 /** What came with a request, checked against the route's schemas and put on the call. */
 import type { Request } from '@hapi/hapi';
+import { validate } from '@portico/sdk/host';
 
 import { fail } from '../../../platform/errors.ts';
 import type { Route } from '../route.ts';
-import { validate } from '../validation.ts';
 import type { HttpCall } from './http-call.ts';
 import { parseJson } from './json.ts';
 import { knownQuery } from './known-queries.ts';

@@ -8,7 +8,7 @@ import {
     ConsoleTokens,
     signConsoleToken
 } from '../../../../../core/src/features/auth/tokens/console-tokens.ts';
-import { createTokenSigner } from '../../../../../core/src/features/auth/tokens/jwt.ts';
+import { TokenSigner } from '../../../../../core/src/features/auth/tokens/jwt.ts';
 import { handClock } from '../../../../support/store.ts';
 
 export const lab = Lab.script();
@@ -116,7 +116,7 @@ describe('ConsoleTokens', () => {
     it('refuses a token of another kind, and one whose header only says that it is of ours', () => {
         const clock = handClock();
         const tokens = new ConsoleTokens({ clock, keyring });
-        const signer = createTokenSigner(keyring.derive(`console ${tokens.instance}`));
+        const signer = new TokenSigner(keyring.derive(`console ${tokens.instance}`));
         const claims = {
             userId: 0,
             sessionId: 0,

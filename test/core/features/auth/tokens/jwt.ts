@@ -3,7 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { type Claims, createTokenSigner } from '../../../../../core/src/features/auth/tokens/jwt.ts';
+import { type Claims, TokenSigner } from '../../../../../core/src/features/auth/tokens/jwt.ts';
 import { faultOfSecret, tokenSecret } from '../../../../../core/src/features/auth/tokens/signing-secret.ts';
 
 export const lab = Lab.script();
@@ -11,7 +11,7 @@ const { describe, it } = lab;
 
 const now = Date.UTC(2026, 0, 15);
 const secret = randomBytes(32);
-const signer = createTokenSigner(secret);
+const signer = new TokenSigner(secret);
 const token = (more: { issuedAt?: number; expiresAt?: number } = {}): string =>
     signer.sign('access', {
         userId: 5,
@@ -31,7 +31,7 @@ const refusal = (kind: 'access' | 'refresh', text: string, at = now): unknown =>
     }
 };
 
-describe('createTokenSigner', () => {
+describe('TokenSigner', () => {
     it('reads back what it signed, until it expires', () => {
         expect(signer.verify('access', token(), now)).to.include({
             iss: 'portico',
@@ -60,7 +60,7 @@ describe('createTokenSigner', () => {
         expect(
             refusal(
                 'access',
-                createTokenSigner(randomBytes(32)).sign('access', {
+                new TokenSigner(randomBytes(32)).sign('access', {
                     userId: 5,
                     sessionId: 9,
                     id: 'x',
@@ -140,6 +140,25 @@ describe('createTokenSigner', () => {
         expect(refusal('access', `${head}.${body}.${signature.slice(0, -1)}${twin[last ^ 1]}`)).to.equal(
             'TOKEN_INVALID'
         );
+    });
+});
+
+describe('TokenSigner, with a token that an earlier version of the panel signed', () => {
+    const signed =
+        'eyJhbGciOiJIUzI1NiIsInR5cCI6ImF0K2p3dCJ9.eyJpc3MiOiJwb3J0aWNvIiwiYXVkIjoicG9ydGljbzphcGkiLCJzdWIiOiI1Iiwic2lkIjo5LCJqdGkiOiJ4IiwiaWF0IjoxNzY4NDM1MjAwLCJuYmYiOjE3Njg0MzUyMDAsImV4cCI6MTc2ODQzNTI2MH0.wcSWISsOdDyieQZS8nHhWZy0ULTkmWkBAn8Dl9KvN3w';
+    const earlier = new TokenSigner(Buffer.alloc(32, 7));
+
+    it('accepts it, and signs the same text itself', () => {
+        expect(earlier.verify('access', signed, now).sid).to.equal(9);
+        expect(
+            earlier.sign('access', {
+                userId: 5,
+                sessionId: 9,
+                id: 'x',
+                issuedAt: now,
+                expiresAt: now + 60_000
+            })
+        ).to.equal(signed);
     });
 });
 
