@@ -291,7 +291,7 @@ export async function createPanel({
         lifecycle: plugins.lifecycle,
         installer: plugins.installer,
         kept,
-        prover: new PluginSettings(keyring),
+        pluginSettings: new PluginSettings(keyring),
         keyring,
         db,
         log,
@@ -318,7 +318,7 @@ export async function createPanel({
         hooks,
         plugins: plugins.lifecycle,
         settled: () => opening,
-        blame: (error) => plugins.blame(error),
+        blame: (error) => plugins.handleUncaught(error),
         async start() {
             const address = await gateway.listen(config.host, config.port);
             writePanelAddress(config.dataDir, {

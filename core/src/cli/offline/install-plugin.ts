@@ -4,9 +4,8 @@ import { isFailure } from '@portico/sdk';
 
 import { fail } from '../../platform/errors.ts';
 import { askedOf, beyond } from '../../plugins/manager/consent/capabilities.ts';
-import type { Decision } from '../../plugins/manager/data/data-folders.ts';
 import { installFailed } from '../../plugins/manager/install/install-failure.ts';
-import type { PluginRecord } from '../../plugins/manager/records/plugin.ts';
+import type { Decision, PluginRecord } from '../../plugins/manager/records/plugin.ts';
 import { newRecord } from '../../plugins/manager/records/records.ts';
 import { chooseSource } from '../../plugins/manager/rollback/rollback-source.ts';
 import { Complaint } from '../command/command-error.ts';
@@ -91,7 +90,7 @@ async function place(
     plugin: PluginPackage,
     entry: LockEntry
 ): Promise<Placed> {
-    const { registry, records, data, kept, prover, db, clock, audit } = folder;
+    const { registry, records, data, kept, pluginSettings, db, clock, audit } = folder;
     const { name } = plugin.manifest;
     const { all } = await folder.look();
     const there = all.find(({ runtime }) => runtime.name === name);
@@ -124,7 +123,7 @@ async function place(
         settings:
             waiting === null
                 ? base.settings
-                : (await prover.take(plugin, null, base.settings, waiting)).settings
+                : (await pluginSettings.take(plugin, null, base.settings, waiting)).settings
     };
     refuseMisfit(folder, all, plugin);
     const source = chooseSource({ data, name, plugin, entry, restoreData });

@@ -45,7 +45,7 @@ export interface Folder extends FolderOptions {
     readonly records: Records;
     readonly data: PluginData;
     readonly kept: KeptPlugins;
-    readonly prover: PluginSettings;
+    readonly pluginSettings: PluginSettings;
     /** Looks at the disk anew. */
     look(): Promise<{ readonly all: readonly Lying[]; readonly survey: Inventory }>;
 }
@@ -65,7 +65,7 @@ export async function openFolder(options: FolderOptions): Promise<Folder> {
         { dataDir: config.dataDir, db, clock },
         registry.lock.current().map(({ folder }) => folder)
     ); // before the records are read
-    const [records, kept, prover] = [
+    const [records, kept, pluginSettings] = [
         await Records.open(db),
         new KeptPlugins({ db, clock, keyring }),
         new PluginSettings(keyring)
@@ -107,13 +107,13 @@ export async function openFolder(options: FolderOptions): Promise<Folder> {
         return {
             ...newRecord(plugin, clock.now()),
             version: 0,
-            settings: waiting === null ? {} : (await prover.take(plugin, null, {}, waiting)).settings,
+            settings: waiting === null ? {} : (await pluginSettings.take(plugin, null, {}, waiting)).settings,
             ...(found?.origin === 'folder' && records.of(name).length === 0
                 ? { enabled: true, grants: asked, decided: asked }
                 : {})
         };
     };
-    return { ...options, registry, records, data, kept, prover, look };
+    return { ...options, registry, records, data, kept, pluginSettings, look };
 }
 
 /** Where it rests until the next start, and why it failed the last time. To be asked after what it requires. */

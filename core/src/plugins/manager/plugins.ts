@@ -1,5 +1,5 @@
-/** Plugins, put together: the registry, the host, their records, the lifecycle, and what an admin sees of all that. */
-import { createRegistry } from '@portico/registry';
+/** The plugins of a panel, put together: the registry, the plugin host, records, lifecycle, installs, and what admins see of all that. */
+import { createRegistry, type Registry } from '@portico/registry';
 
 import type { Clock } from '../../platform/clock.ts';
 import type { Config } from '../../platform/config.ts';
@@ -7,28 +7,25 @@ import type { Database } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { Log } from '../../platform/log.ts';
-import type { GenerationTiming } from '../runtime/generation.ts';
+import type { GenerationTiming, PluginHost } from '../runtime/generation.ts';
 import { createPluginHost } from '../runtime/host.ts';
 import { Blame, isDeparture } from '../runtime/isolation/error-owner.ts';
 import type { PluginHostPorts } from '../runtime/ports.ts';
 import { PluginData } from './data/data-folders.ts';
-import {
-    createInstaller,
-    type Installer,
-    type InstallerPorts,
-    type KeptSettings
-} from './install/installer.ts';
+import { Installer } from './install/installer.ts';
 import { npmSetting } from './install/npm-setting.ts';
+import type { InstallerPorts, KeptSettings } from './install/ports.ts';
 import { CrashLoop } from './reconciler/crash-loop.ts';
 import { fragmentDrop } from './reconciler/fragment-drop.ts';
-import { checksOf, PluginHealth } from './reconciler/health.ts';
+import { collectChecks, PluginHealth } from './reconciler/health.ts';
 import { Lifecycle, type LifecycleEvents, type LifecycleOptions } from './reconciler/lifecycle.ts';
 import { placesOf } from './reconciler/places.ts';
-import { type DeclaredPermission, permissionsOf } from './records/permissions.ts';
+import { DeclaredPermissions, type PermissionCatalogue } from './records/declared-permissions.ts';
 import { Records } from './records/records.ts';
-import { createPluginService, type PluginService } from './routes/service.ts';
+import { PluginService } from './routes/service.ts';
 import { PluginSettings } from './settings/plugin-settings.ts';
 
+/** What the plugins of a panel are made of. */
 export interface PluginsOptions {
     readonly config: Pick<Config, 'dataDir' | 'pluginDirs' | 'nodeModules' | 'npmRegistry' | 'safeMode'>;
     readonly db: Database;
@@ -37,20 +34,19 @@ export interface PluginsOptions {
     readonly log: Log;
     readonly ports: PluginHostPorts;
     /** The role catalogue. */
-    readonly permissions: {
-        register(plugin: string, permissions: readonly DeclaredPermission[]): () => void;
-    };
-    /** Takes a name's permissions out of roles and tokens. */
+    readonly permissions: PermissionCatalogue;
+    /** Takes a plugin name's permissions out of roles and tokens. */
     readonly forgetArea: LifecycleOptions['forgetArea'];
     /** Names that no plugin may have. */
     readonly reserved: ReadonlySet<string>;
-    /** Versions that plugins' ranges are held against. */
+    /** The versions that plugins' ranges are checked against. */
     readonly host: { readonly sdk: string; readonly node: string };
     /** Settings that an import brought before their plugin. */
     readonly kept: KeptSettings;
     readonly reached?: InstallerPorts['reached'];
     readonly changed: LifecycleEvents['stateChanged'];
     readonly routesChanged: LifecycleEvents['routesChanged'];
+    /** Milliseconds. `goodMs`: a start is good so long after the last plugin has started; default 10,000. */
     readonly timing?: Partial<GenerationTiming> & {
         readonly importMs?: number;
         readonly goodMs?: number;
@@ -58,37 +54,19 @@ export interface PluginsOptions {
     };
 }
 
-export interface Plugins {
-    readonly service: PluginService;
-    readonly installer: Installer;
-    readonly lifecycle: Lifecycle;
-    /** Loads and starts what is enabled; resolves when every journey has ended, which may take as long as the slowest hangs. Never rejects. */
-    open(): Promise<void>;
-    /** Why a path of a plugin is not served. */
-    refusal(plugin: string): Error;
-    /** Whether an error that nobody caught came from a plugin, which then ends. To be asked in the handler. */
-    blame(error: unknown): boolean;
-    /** Why no plugin is loaded; null when they are. */
-    safeMode(): string | null;
-    /** Stops them all, in reverse. */
-    close(): Promise<void>;
-}
-
-/** So long after the last journey the start was a good one. */
 const usualGoodMs = 10_000;
 
-export async function createPlugins({
-    config,
-    db,
-    keyring,
-    clock,
-    log,
-    ports,
-    timing = {},
-    ...options
-}: PluginsOptions): Promise<Plugins> {
-    const { importMs, goodMs = usualGoodMs, healthEveryMs, ...generationTiming } = timing;
-    const places = placesOf(config);
+interface Parts {
+    readonly options: PluginsOptions;
+    readonly registry: Registry;
+    readonly host: PluginHost;
+    readonly data: PluginData;
+    readonly records: Records;
+}
+
+/** Makes the plugins of a panel; no plugin is loaded before `open`. */
+export async function createPlugins(options: PluginsOptions): Promise<Plugins> {
+    const { config, db, keyring, clock, log, ports, timing: { importMs } = {} } = options;
     const registry = await createRegistry({
         dataDir: config.dataDir,
         registryUrl: () => npmSetting(config.npmRegistry, (secret) => log.hide(secret)),
@@ -102,189 +80,198 @@ export async function createPlugins({
         ...(importMs === undefined ? {} : { importMs })
     });
     const host = createPluginHost(ports);
-    const blame = new Blame();
-    const boots = new CrashLoop(db, clock);
     const data = await PluginData.open(
         { dataDir: config.dataDir, db, clock },
         registry.lock.current().map(({ folder }) => folder)
     ); // before the records are read: it may finish a swap that was killed
-    const records = await Records.open(db);
-    const registered = new Map<string, () => void>();
-    const lifecycle = new Lifecycle({
-        registry,
-        host,
-        records,
-        data,
-        blame,
-        clock,
-        log,
-        places,
-        timing: generationTiming,
-        forgetArea: options.forgetArea,
-        events: {
-            stateChanged: options.changed,
-            routesChanged: options.routesChanged,
-            inventoryChanged(known) {
-                const gone = new Set(registered.keys());
-                for (const { name, seen } of known) {
-                    gone.delete(name);
-                    try {
-                        registered.set(name, options.permissions.register(name, permissionsOf(seen)));
-                    } catch (error) {
-                        log.warn('The permissions of a plugin are not known', { plugin: name, error });
-                    }
-                }
-                for (const name of gone) {
-                    registered.get(name)?.();
-                    registered.delete(name);
-                }
-            }
-        }
-    });
-    let safe: string | null = null;
-    let good: NodeJS.Timeout | undefined;
-    let opened = false;
-    const safeMode = (): string | null => safe;
-    const prover = new PluginSettings(keyring);
-    const health = new PluginHealth({
-        lifecycle,
-        clock,
-        log,
-        ...(healthEveryMs === undefined ? {} : { everyMs: healthEveryMs }),
-        async collect(plugin) {
-            for await (const outcome of ports.hooks.collect('health.collect', async () => ({}), {
-                only: [plugin]
-            })) {
-                return outcome.ok
-                    ? checksOf(outcome.result)
-                    : [{ name: 'health.collect', state: 'failed', evidence: outcome.message }];
-            }
-            return [];
-        }
-    });
-    const dropFragments = fragmentDrop(ports.fragments, log);
-    const service = createPluginService({
-        lifecycle,
-        prover,
-        db,
-        clock,
-        safeMode,
-        dataMoved: () => data.reload(),
-        dropFragments,
-        health,
-        hurry: (plugin) => ports.gateway.hurry(plugin)
-    });
+    return new Plugins({ options, registry, host, data, records: await Records.open(db) });
+}
 
-    const installer = createInstaller({
-        lifecycle,
-        data,
-        db,
-        clock,
-        log,
-        prover,
-        safeMode,
-        gateway: { park: (name) => ports.gateway.park(name) },
-        tasks: ports.tasks,
-        recorder: ports.http.recorder,
-        kept: options.kept,
-        runningDependants: (name) => service.runningDependants(name),
-        dropFragments,
-        hurry: (plugin) => ports.gateway.hurry(plugin),
-        ...(options.reached === undefined ? {} : { reached: options.reached })
-    });
+/** The plugins of a panel. */
+export class Plugins {
+    readonly service: PluginService;
+    readonly installer: Installer;
+    readonly lifecycle: Lifecycle;
+    readonly #options: PluginsOptions;
+    readonly #registry: Registry;
+    readonly #host: PluginHost;
+    readonly #errorOwner = new Blame();
+    readonly #crashLoop: CrashLoop;
+    readonly #health: PluginHealth;
+    #safeMode: string | null = null;
+    #goodTimer: NodeJS.Timeout | undefined;
+    #isOpen = false;
 
-    const load = async (): Promise<void> => {
-        await host.recover();
-        await registry.collect();
-        if (config.safeMode) {
-            safe =
-                'Safe mode: no plugin is loaded, because PORTICO_SAFE_MODE is set. Start without it to load them again';
-        } else if (await boots.takeDetected()) {
-            safe =
-                'Safe mode: no plugin is loaded, because the last three starts with plugins did not become good. Disable the one that you suspect, and start again';
-            ports.notify({
-                event: 'plugin.safeMode',
-                severity: 'error',
-                title: 'The panel started in safe mode',
-                text: safe
+    constructor({ options, registry, host, data, records }: Parts) {
+        const { config, db, keyring, clock, log, ports, timing = {} } = options;
+        const { importMs: _import, goodMs: _good, healthEveryMs, ...generationTiming } = timing;
+        this.#options = options;
+        this.#registry = registry;
+        this.#host = host;
+        this.#crashLoop = new CrashLoop(db, clock);
+        const permissions = new DeclaredPermissions(options.permissions, log);
+        this.lifecycle = new Lifecycle({
+            registry,
+            host,
+            records,
+            data,
+            errorOwner: this.#errorOwner,
+            clock,
+            log,
+            places: placesOf(config),
+            timing: generationTiming,
+            forgetArea: options.forgetArea,
+            events: {
+                stateChanged: options.changed,
+                routesChanged: options.routesChanged,
+                inventoryChanged: (known) => permissions.update(known)
+            }
+        });
+        this.#health = new PluginHealth({
+            lifecycle: this.lifecycle,
+            clock,
+            log,
+            ...(healthEveryMs === undefined ? {} : { everyMs: healthEveryMs }),
+            collect: (plugin) => collectChecks(ports.hooks, plugin)
+        });
+        const shared = {
+            lifecycle: this.lifecycle,
+            db,
+            clock,
+            pluginSettings: new PluginSettings(keyring),
+            safeMode: () => this.#safeMode,
+            dropFragments: fragmentDrop(ports.fragments, log),
+            hurry: (plugin: string) => ports.gateway.hurry(plugin)
+        };
+        this.service = new PluginService({
+            ...shared,
+            dataMoved: () => data.reload(),
+            health: this.#health
+        });
+        this.installer = new Installer({
+            ...shared,
+            data,
+            log,
+            gateway: { park: (name) => ports.gateway.park(name) },
+            tasks: ports.tasks,
+            recorder: ports.http.recorder,
+            kept: options.kept,
+            ...(options.reached === undefined ? {} : { reached: options.reached })
+        });
+    }
+
+    /** Loads and starts the enabled plugins. Resolves when every start has ended, which may take as long as the slowest plugin hangs. Never rejects. */
+    async open(): Promise<void> {
+        try {
+            await this.#open();
+        } catch (error) {
+            this.#options.log.error('Plugins could not be loaded', { error });
+        }
+    }
+
+    /** Why a path of a plugin is not served. */
+    refusal(plugin: string): Error {
+        const runtime = this.lifecycle.runtime(plugin);
+        const safe = this.#safeMode;
+        if (safe !== null || this.lifecycle.phase === 'new') {
+            return fail.NOT_READY(safe === null ? { retryAfterSeconds: 1 } : null, {
+                message: safe ?? 'The panel is still looking for its plugins'
             });
         }
-        if (safe !== null) {
-            log.warn(safe);
+        switch (runtime?.state) {
+            case undefined:
+                return fail.PLUGIN_NOT_FOUND({ plugin });
+            case 'disabled':
+                return fail.PLUGIN_DISABLED({ plugin });
+            case 'failed':
+            case 'quarantined':
+                return fail.PLUGIN_FAILED({
+                    plugin,
+                    stage: runtime?.failure?.stage ?? 'running',
+                    cause: runtime?.failure?.code ?? 'UNKNOWN'
+                });
+            default:
+                return fail.NOT_READY(
+                    { retryAfterSeconds: 1 },
+                    { message: `The plugin ${plugin} is starting` }
+                );
+        }
+    }
+
+    /** Whether an uncaught error came from a plugin; that plugin is then stopped. Must be called in the handler of the uncaught error. */
+    handleUncaught(error: unknown): boolean {
+        const plugin = this.#errorOwner.of(error);
+        if (plugin !== null && isDeparture(error)) {
+            this.#options.log.warn('A plugin does not handle that a client closed its request', {
+                plugin,
+                error
+            });
+        } else if (plugin !== null) {
+            this.#errorOwner.outside(() => this.lifecycle.handleUncaught(plugin, error));
+        }
+        return plugin !== null;
+    }
+
+    /** Why no plugin is loaded; null when plugins are loaded. */
+    safeMode(): string | null {
+        return this.#safeMode;
+    }
+
+    /** Stops all plugins, each before the plugins that it requires. */
+    async close(): Promise<void> {
+        clearTimeout(this.#goodTimer);
+        this.#health.close();
+        await this.lifecycle.close();
+        if (this.#isOpen && this.#safeMode === null) {
+            await this.#crashLoop.forgetStarts();
+        }
+    }
+
+    async #open(): Promise<void> {
+        const { log } = this.#options;
+        await this.#host.recover();
+        await this.#registry.collect();
+        this.#safeMode = await this.#decideSafeMode();
+        if (this.#safeMode === null) {
+            await this.#crashLoop.countStart();
         } else {
-            await boots.countStart();
+            log.warn(this.#safeMode);
         }
-        await lifecycle.open({ safe: safe !== null });
-        for (const { path, reason } of lifecycle.skipped) {
-            log.warn('A folder of plugins was not looked into', { path, reason });
+        await this.lifecycle.open({ safe: this.#safeMode !== null });
+        for (const { path, reason } of this.lifecycle.known.skipped) {
+            log.warn('A folder of plugins was not searched', { path, reason });
         }
-        if (safe === null && lifecycle.phase === 'open') {
-            health.start();
-            good = setTimeout(
-                () =>
-                    void boots
-                        .forgetStarts()
-                        .catch((error: unknown) => log.error('A good start could not be noted', { error })),
-                goodMs
+        if (this.#safeMode === null && this.lifecycle.phase === 'open') {
+            this.#health.start();
+            this.#goodTimer = setTimeout(
+                () => this.#noteGoodStart(),
+                this.#options.timing?.goodMs ?? usualGoodMs
             ).unref();
         }
-        opened = true;
-    };
+        this.#isOpen = true;
+    }
 
-    return {
-        service,
-        installer,
-        lifecycle,
-        safeMode,
-        async open() {
-            try {
-                await load();
-            } catch (error) {
-                log.error('Plugins could not be loaded', { error });
-            }
-        },
-        refusal(plugin) {
-            const runtime = lifecycle.runtime(plugin);
-            if (safe !== null || lifecycle.phase === 'new') {
-                return fail.NOT_READY(safe === null ? { retryAfterSeconds: 1 } : null, {
-                    message: safe ?? 'The panel still looks for its plugins'
-                });
-            }
-            switch (runtime?.state) {
-                case undefined:
-                    return fail.PLUGIN_NOT_FOUND({ plugin });
-                case 'disabled':
-                    return fail.PLUGIN_DISABLED({ plugin });
-                case 'failed':
-                case 'quarantined':
-                    return fail.PLUGIN_FAILED({
-                        plugin,
-                        stage: runtime?.failure?.stage ?? 'running',
-                        cause: runtime?.failure?.code ?? 'UNKNOWN'
-                    });
-                default:
-                    return fail.NOT_READY(
-                        { retryAfterSeconds: 1 },
-                        { message: `The plugin ${plugin} is starting` }
-                    );
-            }
-        },
-        blame(error) {
-            const plugin = blame.of(error);
-            if (plugin !== null && isDeparture(error)) {
-                log.warn('A plugin does not heed that a request was given up', { plugin, error });
-            } else if (plugin !== null) {
-                blame.outside(() => lifecycle.handleUncaught(plugin, error));
-            }
-            return plugin !== null;
-        },
-        async close() {
-            clearTimeout(good);
-            health.close();
-            await lifecycle.close();
-            if (opened && safe === null) {
-                await boots.forgetStarts();
-            }
+    async #decideSafeMode(): Promise<string | null> {
+        if (this.#options.config.safeMode) {
+            return 'Safe mode: no plugin is loaded, because PORTICO_SAFE_MODE is set. Start without it to load them again';
         }
-    };
+        if (!(await this.#crashLoop.takeDetected())) {
+            return null;
+        }
+        const text =
+            'Safe mode: no plugin is loaded, because the last three starts with plugins did not become good. Disable the one that you suspect, and start again';
+        this.#options.ports.notify({
+            event: 'plugin.safeMode',
+            severity: 'error',
+            title: 'The panel started in safe mode',
+            text
+        });
+        return text;
+    }
+
+    #noteGoodStart(): void {
+        this.#crashLoop
+            .forgetStarts()
+            .catch((error: unknown) => this.#options.log.error('A good start could not be noted', { error }));
+    }
 }

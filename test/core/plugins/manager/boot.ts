@@ -101,7 +101,7 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
         );
     });
 
-    it('takes errors that nobody caught for what they are: the plugin falls, the panel and the others go on', async () => {
+    it('stops a plugin that throws an uncaught error, and lets the panel and the others go on', async () => {
         const ways = {
             timer: "setTimeout(() => { throw new Error('from a timer'); }, 5);",
             promise: "void Promise.reject(new Error('from a promise'));",

@@ -10,7 +10,7 @@ import Sqlite from 'better-sqlite3';
 
 import { engineHome } from '../../../../core/src/engine/files/home.ts';
 import { readConfig } from '../../../../core/src/platform/config.ts';
-import { swapPhases } from '../../../../core/src/plugins/manager/upgrade/swap.ts';
+import { swapPhases } from '../../../../core/src/plugins/manager/upgrade/ports.ts';
 import { Client } from '../../../support/client.ts';
 import { type NpmRegistry, startNpmRegistry } from '../../../support/npm-registry.ts';
 import { ended } from '../../../support/plugin-panel.ts';

@@ -1,4 +1,4 @@
-/** What a plugin asks for, against what it may. */
+/** Compares the capabilities that a plugin asks for with those that it was granted. */
 import type { Manifest } from '@portico/registry';
 
 import type { Capabilities } from '../../runtime/generation.ts';
@@ -14,7 +14,7 @@ const lists = [
     'public',
     'direct'
 ] as const;
-/** Each one covers those before it, but for `own`, which `read` does not cover. */
+/** What each value of `hosts` includes. */
 const hostsCover: Readonly<Record<string, readonly string[]>> = {
     own: ['own'],
     read: ['read'],
@@ -25,10 +25,10 @@ const certificatesCover: Readonly<Record<string, readonly string[]>> = {
     write: ['read', 'write']
 };
 
-/** What the manifest asks for; nothing is asked for by one that says nothing. */
+/** The capabilities that a manifest asks for; empty when it names none. */
 export const askedOf = ({ capabilities = {} }: Pick<Manifest, 'capabilities'>): Capabilities => capabilities;
 
-/** What of `asked` none of `covers` holds; null when nothing is left. */
+/** The part of `asked` that is in none of `covers`; null when all of it is covered. */
 export function beyond(asked: Capabilities, ...covers: readonly Capabilities[]): Capabilities | null {
     const rest: Record<string, unknown> = {};
     for (const name of lists) {
@@ -75,7 +75,7 @@ export function beyond(asked: Capabilities, ...covers: readonly Capabilities[]):
     return Object.keys(rest).length === 0 ? null : rest;
 }
 
-/** What `setup` was judged by: a change of these shows only when the plugin is set up anew. */
+/** Whether a change of grants needs a new `setup`, because `setup` checks taps, public routes and pages against them. */
 export function bindsSetup(before: Capabilities, after: Capabilities): boolean {
     const part = ({ taps = [], public: reasons = [], pages }: Capabilities): string =>
         JSON.stringify([[...taps].sort(), [...reasons].sort(), pages === true]);

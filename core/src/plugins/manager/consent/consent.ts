@@ -1,10 +1,10 @@
-/** Who may grant what. */
+/** Checks that an admin may grant capabilities to a plugin. */
 import type { Caller } from '../../../platform/call.ts';
 import { fail } from '../../../platform/errors.ts';
 import type { Capabilities } from '../../runtime/generation.ts';
 
 /**
- * Nobody gives what they do not have, and an API token gives nothing.
+ * Refuses grants that the actor could not use in person. An API token cannot grant anything.
  *
  * @throws FORBIDDEN 40300, STEP_UP_REQUIRED 40301
  */
@@ -24,7 +24,7 @@ export function requireAuthority(actor: Caller, grants: Capabilities): void {
     }
 }
 
-/** What a person would need to do the same. Folders, sockets and programs reach the machine itself, as only `hosts:unsafe` does. */
+/** The permissions that a person needs to do the same. Folders, sockets and programs reach the machine itself, which only `hosts:unsafe` allows. */
 function permissionsBehind({
     hosts,
     certificates,
@@ -54,7 +54,7 @@ function permissionsBehind({
     ];
 }
 
-/** Who changes, refuses or watches what others do could do so in person. What the engine is given by a plugin can be anything that it understands. */
+/** The permission behind each group of hooks. `engine.` hooks can put any configuration into the engine, so they need `hosts:unsafe`. */
 const behindHooks: readonly (readonly [prefix: string, permission: string])[] = [
     ['audit.', 'audit:read'],
     ['settings.', 'settings:read'],

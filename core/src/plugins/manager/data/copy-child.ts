@@ -1,6 +1,6 @@
 /**
- * The child process that copies a plugin's data: a process of its own, since whoever closes a SQLite file drops every lock that its process holds
- * on it, and since giving up means killing it. One job, one answer, then it ends.
+ * The child process that copies a plugin's data. It is a process of its own because closing a SQLite file drops every lock that the process holds on
+ * it, and because a copy is cancelled by killing it. It does one job, sends one answer, and ends.
  */
 import { constants, type Stats } from 'node:fs';
 import { chown, copyFile, lstat, mkdir, open, readdir, readlink, symlink, utimes } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import Database from 'better-sqlite3';
 import type { CopyAnswer, CopyJob } from './copy.ts';
 
 const database = 'data.db';
-/** Shared memory of whoever has the database open; whoever opens the copy makes it anew. */
+/** Shared memory of the processes that have the database open. It is not copied: SQLite makes it again for the copy. */
 const shared = `${database}-shm`;
 
 process.on('disconnect', () => process.exit(1)); // the panel is gone
@@ -32,8 +32,8 @@ async function run({ from, to, isOpen }: CopyJob): Promise<CopyAnswer> {
 }
 
 /**
- * A reader that is inside keeps the log from being begun anew, so the file and the log behind it give one state, whatever is written meanwhile:
- * what was torn in the file is whole in the log, and what is torn at the end of the log does not count.
+ * Copies the database file, then its write-ahead log. An open read transaction keeps SQLite from starting the log again, so both copies together give
+ * one state, whatever is written meanwhile: a page that is torn in the file is whole in the log, and a torn end of the log does not count.
  */
 async function copyDatabase(from: string, to: string, isOpen: boolean): Promise<void> {
     if ((await typeOf(join(from, database))) === null) {
@@ -60,7 +60,7 @@ async function copyFolder(from: string, to: string, except: ReadonlySet<string> 
     await sync(to);
 }
 
-/** Files, folders and links; what is gone by now was never there, and pipes and sockets hold nothing. */
+/** Copies a file, a folder or a link. An entry that was deleted meanwhile is left out, as are pipes and sockets. */
 async function copyEntry(from: string, to: string): Promise<void> {
     const stat = await typeOf(from);
     if (stat?.isDirectory() === true) {
@@ -92,7 +92,7 @@ async function typeOf(path: string): Promise<Stats | null> {
     });
 }
 
-/** Brings it to the disk: the swap relies on it after a cut of the power, too. */
+/** Makes it durable: a swap must survive a power failure. */
 async function sync(path: string): Promise<void> {
     const handle = await open(path, 'r');
     try {

@@ -1,4 +1,4 @@
-/** Copies a plugin's data, in a child process; refuses before it begins when there is no room. */
+/** Copies a plugin's data in a child process. Refuses before it begins when the disk has no room. */
 import { fork } from 'node:child_process';
 import { lstat, readdir, rm, statfs } from 'node:fs/promises';
 import { dirname, extname, join } from 'node:path';
@@ -6,31 +6,35 @@ import { fileURLToPath } from 'node:url';
 
 import { fail } from '../../../platform/errors.ts';
 
-/** What the child is told. */
+/** The message to the child process. */
 export interface CopyJob {
     readonly from: string;
-    /** Not there yet; the folder that it lies in is. */
+    /** Must not exist; its parent folder must. */
     readonly to: string;
-    /** Whether the database may be written to meanwhile. */
+    /** The plugin may write to the database meanwhile. */
     readonly isOpen: boolean;
 }
 
+/** The answer of the child process. */
 export type CopyAnswer =
     { readonly done: true } | { readonly failed: { readonly code: string; readonly message: string } };
 
+/** What a copy needs. */
 export interface CopyOptions extends CopyJob {
     readonly signal?: AbortSignal;
-    /** Bytes that are free where it goes; default: what the file system says. */
+    /** Free bytes on the target's disk; default: asks the file system. */
     readonly free?: () => Promise<number>;
 }
 
-/** Bytes that are left to the rest of the panel. */
+/** Bytes that a copy leaves free for the rest of the panel. */
 const reserve = 64 * 1024 * 1024;
-const complaint = 2000;
+/** Characters of the child's error output that are kept. */
+const maxErrorOutput = 2000;
 
 /**
- * Makes a copy that is on the disk when the promise settles. What was made of it is deleted when it fails.
- * @throws STORAGE_FULL 50700 before anything is copied when there is no room, or when it runs out; the signal's reason
+ * Makes a copy that is durable when the promise resolves. When it fails, the partial copy is deleted.
+ *
+ * @throws STORAGE_FULL 50700 when there is no room, at the beginning or later; the signal's reason
  */
 export async function copyData({
     from,
@@ -97,7 +101,7 @@ function inChild(job: CopyJob, signal: AbortSignal | undefined): Promise<void> {
     const kill = (): void => void child.kill('SIGKILL');
     signal?.addEventListener('abort', kill, { once: true });
     let last = '';
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => (last = (last + text).slice(-complaint)));
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (last = (last + text).slice(-maxErrorOutput)));
     return new Promise<void>((resolve, reject) => {
         let answer: CopyAnswer | null = null;
         child.on('message', (message: CopyAnswer) => {

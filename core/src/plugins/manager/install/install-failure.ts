@@ -1,9 +1,9 @@
-/** What the registry says of a package, in the words of the API. */
+/** Turns failures of the registry package into errors of the API. */
 import { InstallFailure } from '@portico/registry';
 
 import { fail, invalid } from '../../../platform/errors.ts';
 
-/** Passes on what is no failure of an install. A cancelled one stays what it is: its task knows. */
+/** Throws the API error for a failed install. Other errors, and a cancelled install, are thrown as they are: the task handles them. */
 export function installFailed(error: unknown): never {
     if (!(error instanceof InstallFailure)) {
         throw error;

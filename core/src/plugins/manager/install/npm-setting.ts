@@ -1,4 +1,4 @@
-/** Which registry npm is set to, as npm itself says, for whoever did not name one. */
+/** Asks npm for its registry, and finds the token for it. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -8,6 +8,7 @@ import { fail } from '../../../platform/errors.ts';
 const run = promisify(execFile);
 const patienceMs = 20_000;
 
+/** The registry to use. */
 export interface NpmSetting {
     readonly url: string;
     /** The bearer token that npm would send there; null without one. */
@@ -15,9 +16,9 @@ export interface NpmSetting {
 }
 
 /**
- * Asks npm.
+ * The registry that the admin named, or the one that npm is set to.
  *
- * @param named - the address that somebody named; null: npm's own
+ * @param named - the address that the admin named; null: the one that npm is set to
  * @param hide - keeps a secret out of the log
  * @throws TOOL_MISSING 50302 without npm
  */
@@ -48,7 +49,7 @@ async function ask(key: string): Promise<string> {
     }
 }
 
-/** npm hands no token out: it stands in the user's file, for the address or a part of it. */
+/** npm does not tell its tokens. They stand in the user's `.npmrc`, for the address or its beginning. */
 function tokenFor(address: string, npmrc: string): string | null {
     const { host, pathname } = new URL(address);
     const place = `//${host}${pathname.replace(/\/?$/, '/')}`;

@@ -1,11 +1,12 @@
-/** Counts starts that loaded plugins and never became good: code of a plugin that ends or blocks the panel at each start must not keep it down. */
+/** Counts starts of the panel that loaded plugins and did not last: a plugin that ends or blocks the panel at each start must not keep it down. */
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import { PluginBootEntity } from '../records/entities.ts';
 
-/** So many bad starts in a row, and the next one loads no plugin. */
-const mostBadStarts = 3;
+/** After so many bad starts in a row, the next start loads no plugin. */
+const maxBadStarts = 3;
 
+/** Detects that the panel crashes at each start. */
 export class CrashLoop {
     readonly #db: Database;
     readonly #clock: Clock;
@@ -15,26 +16,27 @@ export class CrashLoop {
         this.#clock = clock;
     }
 
-    /** Whether the starts until now were so bad that the next one is to load no plugin. */
+    /** Whether the last three starts were bad, so that the next one must load no plugin. */
     async isDetected(): Promise<boolean> {
-        return (await this.#db.read((em) => em.count(PluginBootEntity, {}))) >= mostBadStarts;
+        return (await this.#db.read((em) => em.count(PluginBootEntity, {}))) >= maxBadStarts;
     }
 
-    /** Whether the starts before this one were so bad that no plugin is to be loaded now. The next start tries again. */
+    /** The same; when it is true, the count starts at zero, so that the start after this one loads plugins again. */
     async takeDetected(): Promise<boolean> {
-        const bad = await this.isDetected();
-        if (bad) {
+        const isDetected = await this.isDetected();
+        if (isDetected) {
             await this.forgetStarts();
         }
-        return bad;
+        return isDetected;
     }
 
-    /** To be called, and waited for, before the first plugin is imported. */
+    /** Counts this start as bad until `forgetStarts`. Must have ended before the first plugin is imported. */
     async countStart(): Promise<void> {
-        await this.#db.write((tx) => tx.em.insert(PluginBootEntity, { at: this.#clock.now() } as never));
+        const row = { at: this.#clock.now() } as never; // the database makes the id
+        await this.#db.write((tx) => tx.em.insert(PluginBootEntity, row));
     }
 
-    /** All went well. */
+    /** This start was good: earlier ones count no more. */
     async forgetStarts(): Promise<void> {
         await this.#db.write((tx) => tx.em.nativeDelete(PluginBootEntity, {}));
     }

@@ -1,16 +1,22 @@
-/** Where a plugin belongs by what was decided and by what else there is. Pure: no code of it is asked. */
+/** Decides the state that a plugin should be in, from the admin's record and the state of other plugins. Pure: it runs no plugin code. */
 import { askedOf, beyond } from '../consent/capabilities.ts';
 import type { PluginFailure, PluginRecord, PluginState, Runtime } from '../records/plugin.ts';
 
 type Fault = Omit<PluginFailure, 'at'>;
 
-/** A state in which nothing of a plugin runs. */
+/** A state in which nothing of a plugin runs, and the failure that is the reason; null without a failure. */
 export interface IdleState {
     readonly state: PluginState;
     readonly fault: Fault | null;
 }
 
-/** Where it rests, and why; null when it is to run. `safe`: nothing is loaded. */
+/**
+ * The desired state of a plugin.
+ *
+ * @param other - finds another plugin by its name
+ * @param safe - no plugin may be loaded
+ * @returns null when the plugin should run
+ */
 export function desiredStateOf(
     runtime: Runtime,
     record: PluginRecord | null,
@@ -40,26 +46,30 @@ export function desiredStateOf(
     return safe ? { state: 'resolved', fault: null } : null;
 }
 
-/** What it requires and does not run; null when all of that runs. */
+/** The first required plugin that does not run, as a failure; null when all of them run. */
 export function missingRequirement(
     { name, plugin }: Runtime,
     other: (name: string) => Runtime | null
 ): Fault | null {
     for (const [required, range] of Object.entries(plugin?.manifest.requires ?? {})) {
-        const there = other(required);
-        if (there?.state !== 'running') {
-            const why =
-                there === null
-                    ? 'is not there'
-                    : there.state === 'disabled'
-                      ? 'is disabled'
-                      : `does not run${there.failure === null ? '' : `: ${there.failure.message}`}`;
+        const runtime = other(required);
+        if (runtime?.state !== 'running') {
             return {
                 stage: 'resolved',
                 code: 'REQUIREMENT_FAILED',
-                message: `${name} requires ${required} ${range}, which ${why}`
+                message: `${name} requires ${required} ${range}, which ${whyIdle(runtime)}`
             };
         }
     }
     return null;
+}
+
+function whyIdle(runtime: Runtime | null): string {
+    if (runtime === null) {
+        return 'is not there';
+    }
+    const { state, failure } = runtime;
+    return state === 'disabled'
+        ? 'is disabled'
+        : `does not run${failure === null ? '' : `: ${failure.message}`}`;
 }

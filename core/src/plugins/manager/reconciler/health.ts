@@ -1,24 +1,27 @@
-/** How plugins are: asked for in the background at a rate that nobody notices, and at once by whoever looks at one. */
+/** The health of plugins: asked for in the background once a minute, and at once when an admin looks at one plugin. */
 import type { Clock } from '../../../platform/clock.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { HealthReport } from '../../runtime/generation.ts';
+import type { PluginHostPorts } from '../../runtime/ports.ts';
 import type { Runtime } from '../records/plugin.ts';
 import type { Lifecycle } from './lifecycle.ts';
 
+/** What health needs. */
 export interface HealthOptions {
     readonly lifecycle: Pick<Lifecycle, 'runtimes'>;
     readonly clock: Clock;
     readonly log: Logger;
-    /** What a plugin's taps of `health.collect` know, as checks. */
+    /** The checks that a plugin's taps of `health.collect` report. */
     collect(plugin: string): Promise<readonly HealthReport[]>;
-    /** How often all are asked; default a minute. */
+    /** Milliseconds between two rounds; default 60,000. */
     readonly everyMs?: number;
 }
 
 const usualEveryMs = 60_000;
-/** Health that is younger is not asked for again. */
-const youngMs = 10_000;
+/** Health that is not older is not asked for again. */
+const freshMs = 10_000;
 
+/** Asks plugins for their health, and keeps it on their `Runtime`. */
 export class PluginHealth {
     readonly #options: HealthOptions;
     readonly #asked = new Map<string, Promise<void>>();
@@ -29,26 +32,26 @@ export class PluginHealth {
         this.#options = options;
     }
 
-    /** Looks at one that runs, unless that was just done. Resolves within the time limits of its checks, and never rejects. */
+    /** Asks one running plugin, unless that was done within the last ten seconds. Resolves within the time limits of its checks; never rejects. */
     ask(runtime: Runtime): Promise<void> {
         const { generation, health, name } = runtime;
         if (
             this.#isClosed ||
             generation === null ||
             runtime.state !== 'running' ||
-            (health !== null && Math.abs(this.#options.clock.now() - health.at) <= youngMs)
+            (health !== null && Math.abs(this.#options.clock.now() - health.at) <= freshMs)
         ) {
             return Promise.resolve();
         }
         let asking = this.#asked.get(name);
         if (asking === undefined) {
-            asking = this.#look(runtime, generation).finally(() => this.#asked.delete(name));
+            asking = this.#askNow(runtime, generation).finally(() => this.#asked.delete(name));
             this.#asked.set(name, asking);
         }
         return asking;
     }
 
-    /** Asks all of them now and then: one after the other, and never two rounds at once. */
+    /** Asks all plugins in rounds: one after the other, and never two rounds at once. */
     start(): void {
         const round = async (): Promise<void> => {
             for (const runtime of this.#options.lifecycle.runtimes()) {
@@ -64,12 +67,13 @@ export class PluginHealth {
         next(0);
     }
 
+    /** Ends the rounds. */
     close(): void {
         this.#isClosed = true;
         clearTimeout(this.#timer);
     }
 
-    async #look(runtime: Runtime, generation: NonNullable<Runtime['generation']>): Promise<void> {
+    async #askNow(runtime: Runtime, generation: NonNullable<Runtime['generation']>): Promise<void> {
         const { clock, log, collect } = this.#options;
         try {
             const [own, collected] = await Promise.all([generation.health(), collect(runtime.name)]);
@@ -77,31 +81,44 @@ export class PluginHealth {
                 runtime.health = { at: clock.now(), reports: [...own, ...collected] };
             }
         } catch (error) {
-            log.warn('A plugin could not be asked how it is', { plugin: runtime.name, error });
+            log.warn('A plugin could not be asked for its health', { plugin: runtime.name, error });
         }
     }
 }
 
-const states = ['ok', 'degraded', 'failed'];
-const mostChecks = 50;
-const longestText = 1_000;
+const states: readonly unknown[] = ['ok', 'degraded', 'failed'];
+const maxChecks = 50;
+const maxTextLength = 1_000;
 
-/** What a tap answered, as checks: it may answer anything. */
-export function checksOf(answer: unknown): readonly HealthReport[] {
+/** Asks a plugin's taps of `health.collect`. A tap that fails is a failed check. */
+export async function collectChecks(
+    hooks: Pick<PluginHostPorts['hooks'], 'collect'>,
+    plugin: string
+): Promise<readonly HealthReport[]> {
+    for await (const outcome of hooks.collect('health.collect', async () => ({}), { only: [plugin] })) {
+        return outcome.ok
+            ? checksOf(outcome.result)
+            : [{ name: 'health.collect', state: 'failed', evidence: outcome.message }];
+    }
+    return [];
+}
+
+/** A tap may answer anything. */
+function checksOf(answer: unknown): readonly HealthReport[] {
     const list: readonly unknown[] = Array.isArray(answer) ? answer : [answer];
-    return list.slice(0, mostChecks).map((each): HealthReport => {
+    return list.slice(0, maxChecks).map((each): HealthReport => {
         const { name, state, evidence, remedy } = (
             typeof each === 'object' && each !== null ? each : {}
         ) as Readonly<Record<string, unknown>>;
-        if (typeof name !== 'string' || !states.includes(state as string)) {
+        if (typeof name !== 'string' || !states.includes(state)) {
             return { name: 'health.collect', state: 'failed', evidence: 'It answered no health check' };
         }
         return {
-            name: name.slice(0, longestText),
+            name: name.slice(0, maxTextLength),
             state: state as HealthReport['state'],
-            ...(typeof evidence === 'string' ? { evidence: evidence.slice(0, longestText) } : {}),
+            ...(typeof evidence === 'string' ? { evidence: evidence.slice(0, maxTextLength) } : {}),
             ...(typeof remedy === 'object' && remedy !== null && !Array.isArray(remedy)
-                ? { remedy: remedy as never }
+                ? { remedy: remedy as NonNullable<HealthReport['remedy']> }
                 : {})
         };
     });

@@ -1,11 +1,11 @@
-/** What lies on the disk: one package for each name, the others with the reason why they are passed over. No code of theirs runs. */
+/** What lies on the disk: one package for each plugin name, and the packages that cannot be used because their name is taken. Runs no plugin code. */
 import { basename } from 'node:path';
 
 import type { Found, Place, PluginPackage, Registry, Skipped } from '@portico/registry';
 
 import type { PluginFailure } from '../records/plugin.ts';
 
-/** A package that has a name of its own. */
+/** A package that has its plugin name for itself. */
 export interface NamedPackage {
     readonly name: string;
     readonly found: Found;
@@ -15,20 +15,21 @@ export interface NamedPackage {
     readonly obstacle: Omit<PluginFailure, 'at'> | null;
 }
 
-/** A package whose name another one has. */
+/** A package that cannot be used because another package has its name. */
 export interface PassedOver extends NamedPackage {
     readonly obstacle: Omit<PluginFailure, 'at'>;
 }
 
+/** The result of a search of the disk. */
 export interface Inventory {
     readonly named: readonly NamedPackage[];
-    /** Names, each after what it requires. */
+    /** Plugin names; each comes after those that it requires. */
     readonly order: readonly string[];
     readonly passedOver: readonly PassedOver[];
     readonly skipped: readonly Skipped[];
 }
 
-/** Looks into every place. */
+/** Searches every place. */
 export async function takeInventory(
     registry: Pick<Registry, 'discover' | 'resolve'>,
     places: readonly Place[]
@@ -57,7 +58,7 @@ export async function takeInventory(
     });
     const taken = new Set<string>();
     const [seen, passedOver]: [NamedPackage[], PassedOver[]] = [[], []];
-    // A package that can be used has its name before a folder that merely is called so.
+    // A package that can be used gets its name before a broken one, of which only the folder has this name.
     for (const each of [
         ...all.filter(({ plugin }) => plugin !== null),
         ...all.filter(({ plugin }) => plugin === null)

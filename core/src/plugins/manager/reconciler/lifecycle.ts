@@ -1,9 +1,9 @@
 /**
- * The plugins of a panel: what is there, what is to run, and bringing the one to the other. There is one procedure, `settle`: it holds what was
- * decided against what runs and takes the one step that is missing. Every change is a change of a record, a disk or a plugin's own end,
- * followed by `settle`; those that require the plugin are settled after it. All that is done to one plugin is done in turn.
+ * The plugins of a panel. One procedure, `reconcile`, compares what an admin decided with what runs, and takes the one step that is missing: it
+ * starts the plugin, stops it, or marks it as failed. Every change edits a record or the disk, or ends a plugin, and then calls `reconcile`; the
+ * plugins that require the changed one are reconciled after it. Work on one plugin runs one at a time.
  */
-import type { Found, Place, PluginPackage, Registry, Skipped } from '@portico/registry';
+import type { Found, Place, PluginPackage, Registry } from '@portico/registry';
 import { KeyedMutex } from '@portico/sdk';
 
 import type { Clock } from '../../../platform/clock.ts';
@@ -18,202 +18,156 @@ import type {
 } from '../../runtime/generation.ts';
 import type { Blame } from '../../runtime/isolation/error-owner.ts';
 import { bindsSetup } from '../consent/capabilities.ts';
-import {
-    type DataFolders,
-    emptyRuntime,
-    type PluginFailure,
-    type PluginRecord,
-    type PluginState,
-    type Runtime
-} from '../records/plugin.ts';
+import type { DataFolders, PluginFailure, PluginRecord, PluginState, Runtime } from '../records/plugin.ts';
 import { newRecord, type Records } from '../records/records.ts';
 import { BackgroundWork } from './background.ts';
 import { desiredStateOf, missingRequirement } from './desired-state.ts';
-import { type PassedOver, takeInventory } from './inventory.ts';
-import { count } from './quarantine.ts';
+import { takeInventory } from './inventory.ts';
+import { Runtimes } from './runtimes.ts';
 import { interruptedCode, prepareGeneration, start, StartAborted, type StartPorts } from './start.ts';
+import { PluginStates, type StateOptions } from './states.ts';
 
-/** What others hear of. Must not throw. */
+/** Listeners for changes of plugins. They must not throw. */
 export interface LifecycleEvents {
-    stateChanged(
-        plugin: string,
-        state: PluginState,
-        before: PluginState,
-        failure: PluginFailure | null
-    ): void;
-    /** Routes came or went. */
+    readonly stateChanged: StateOptions['changed'];
+    /** The plugin's routes were added or removed. */
     routesChanged(plugin: string): void;
-    /** What is known changed: permissions are to be declared anew. */
+    /** The set of known packages changed, so their permissions must be declared again. */
     inventoryChanged(plugins: readonly PluginRecord[]): void;
 }
 
+/** What the lifecycle is made of. */
 export interface LifecycleOptions {
     readonly registry: Registry;
     readonly host: PluginHost;
     readonly records: Records;
     readonly data: DataFolders;
-    readonly blame: Blame;
+    readonly errorOwner: Blame;
     readonly clock: Clock;
     readonly log: Logger;
     readonly places: readonly Place[];
     readonly events: LifecycleEvents;
-    /** Takes a name's permissions out of roles and tokens: they were given to another package. */
+    /** Takes a plugin name's permissions out of roles and tokens, because another package had them. */
     readonly forgetArea: (tx: Transaction, area: string) => Promise<void>;
     readonly timing?: Partial<GenerationTiming>;
 }
 
-/** How long the end of the panel waits for a plugin that is just being made. */
+/** How long `close` waits for a plugin that is in the middle of its start. */
 const closePatienceMs = 3_000;
 
+/** Starts, stops and watches plugins. */
 export class Lifecycle {
     readonly registry: Registry;
     readonly host: PluginHost;
     readonly records: Records;
     readonly forgetArea: LifecycleOptions['forgetArea'];
+    /** All plugins by name, and who requires whom. */
+    readonly known: Runtimes;
     readonly #options: LifecycleOptions;
     readonly #startPorts: StartPorts;
-    readonly #runtimes = new Map<string, Runtime>();
+    readonly #states: PluginStates;
     readonly #mutex = new KeyedMutex();
     readonly #background: BackgroundWork;
     readonly #inventoryReady = Promise.withResolvers<void>();
-    /** Names in an order in which each comes after what it requires. */
-    #order: readonly string[] = [];
-    #passedOver: readonly PassedOver[] = [];
-    #skipped: readonly Skipped[] = [];
     #phase: 'new' | 'open' | 'safe' | 'closing' = 'new';
 
     constructor(options: LifecycleOptions) {
-        const { registry, host, records, data, blame, timing = {} } = options;
+        const { registry, host, records, data, errorOwner, clock, log, events, timing = {} } = options;
         this.registry = registry;
         this.host = host;
         this.records = records;
         this.forgetArea = options.forgetArea;
         this.#options = options;
-        this.#background = new BackgroundWork((error) =>
-            options.log.error('Work on a plugin failed', { error })
-        );
+        this.known = new Runtimes(records);
+        this.#states = new PluginStates({ records, clock, log, changed: events.stateChanged });
+        this.#background = new BackgroundWork((error) => log.error('Work on a plugin failed', { error }));
         this.#startPorts = {
             registry,
             host,
             timing,
-            confine: (name, folder) => blame.confine(name, folder),
+            confine: (name, folder) => errorOwner.confine(name, folder),
             dataDir: (found) => data.current(found),
             accepted: (found) => data.acceptedOf(found),
-            lacking: (runtime) => missingRequirement(runtime, (name) => this.runtime(name)),
+            missingRequirement: (runtime) => missingRequirement(runtime, (name) => this.runtime(name)),
             record: (runtime) => this.recordOf(runtime) ?? newRecord(runtime.plugin as PluginPackage, 0),
-            reached: (runtime, state) => {
-                if (this.#phase === 'closing') {
-                    throw new StartAborted({
-                        stage: 'running',
-                        code: 'PANEL_STOPPING',
-                        message: 'The panel stops'
-                    });
-                }
-                this.#show(runtime, state, null);
-            }
+            reached: (runtime, state) => this.#reached(runtime, state)
         };
     }
 
-    /** `safe`: nothing is loaded. `new`: nothing is known yet. */
+    /** `new`: the disk was not searched yet. `safe`: no plugin is loaded. */
     get phase(): 'new' | 'open' | 'safe' | 'closing' {
         return this.#phase;
     }
 
-    /** One plugin; null when nobody has heard of it. */
+    /** Resolves when the disk was searched, so that all plugins are known. */
+    get inventoryReady(): Promise<void> {
+        return this.#inventoryReady.promise;
+    }
+
+    /** One plugin; null when the name is unknown. */
     runtime(name: string): Runtime | null {
-        return this.#runtimes.get(name) ?? null;
+        return this.known.get(name);
     }
 
-    /** All of them, each after what it requires. */
+    /** All plugins; each comes after the plugins that it requires. */
     runtimes(): readonly Runtime[] {
-        return [...this.#runtimes.values()].sort(
-            (one, two) => this.#placeOf(one.name) - this.#placeOf(two.name) || (one.name < two.name ? -1 : 1)
-        );
+        return this.known.list();
     }
 
-    /** Packages that lie there and cannot be used under a name of their own. */
-    get passedOver(): readonly PassedOver[] {
-        return this.#passedOver;
+    /** The record that applies to a plugin now; null when its manifest was never readable. */
+    recordOf(runtime: Pick<Runtime, 'name' | 'plugin' | 'found'>): PluginRecord | null {
+        return this.known.recordOf(runtime);
     }
 
-    /** Places that were not looked into. */
-    get skipped(): readonly Skipped[] {
-        return this.#skipped;
-    }
-
-    /** The record that counts for a plugin now; null when its manifest was never readable. */
-    recordOf({ name, plugin, found }: Pick<Runtime, 'name' | 'plugin' | 'found'>): PluginRecord | null {
-        const packageName = plugin?.package ?? found?.lock?.package;
-        return packageName === undefined
-            ? found === null
-                ? (this.records.of(name).at(-1) ?? null)
-                : null
-            : this.records.get(name, packageName);
-    }
-
-    /** Runs something when all that was begun before with this plugin has ended. Not to be nested with the same name. */
+    /** Runs work when all earlier work on this plugin has ended. The work must not call `withPlugin` for the same name and wait for it. */
     withPlugin<T>(name: string, work: () => Promise<T>): Promise<T> {
-        return this.#mutex.run(name, () => this.#options.blame.outside(work));
+        return this.#mutex.run(name, () => this.#options.errorOwner.outside(work));
     }
 
-    /** Looks at what lies on the disk, and makes records of what is new. What runs goes on as it is. */
+    /** Searches the disk again, and makes records for new packages. Running plugins go on as they are. */
     async refreshInventory(): Promise<void> {
         const { places, clock, events, records } = this.#options;
-        const { named: seen, order, passedOver, skipped } = await takeInventory(this.registry, places);
-        this.#order = order;
-        this.#passedOver = passedOver;
-        this.#skipped = skipped;
+        const inventory = await takeInventory(this.registry, places);
         await records.enrol(
-            seen.flatMap(({ plugin, found }) =>
+            inventory.named.flatMap(({ plugin, found }) =>
                 plugin === null ? [] : [{ plugin, trusted: found.origin === 'folder' }]
             ),
             clock.now()
         );
-        for (const each of seen) {
-            const runtime = this.#runtimes.get(each.name) ?? emptyRuntime(each.name);
-            this.#runtimes.set(each.name, runtime);
-            runtime.obstacle = each.obstacle;
-            if (runtime.generation === null && runtime.found?.folder !== each.found.folder) {
-                Object.assign(runtime, { definition: null, importFailed: false, bootMs: null });
-            }
-            if (runtime.generation === null) {
-                Object.assign(runtime, { found: each.found, plugin: each.plugin });
-            }
-        }
-        this.#forget(new Set(seen.map(({ name }) => name)));
+        this.known.update(inventory);
         events.inventoryChanged(this.runtimes().flatMap((runtime) => this.recordOf(runtime) ?? []));
     }
 
-    /** Brings every plugin to where it should be, side by side as far as their requirements allow. `safe`: loads nothing. */
+    /** Reconciles all plugins for the first time, side by side as far as their requirements allow. @param mode - `safe`: load no plugin */
     async open({ safe }: { readonly safe: boolean }): Promise<void> {
         try {
             await this.refreshInventory();
             this.#phase = safe ? 'safe' : 'open';
-            const settling = Promise.all(this.runtimes().map(({ name }) => this.reconcile(name)));
-            await (safe ? settling : null);
+            const reconciled = Promise.all(this.runtimes().map(({ name }) => this.reconcile(name)));
+            await (safe ? reconciled : null);
             this.#inventoryReady.resolve();
-            await settling;
+            await reconciled;
             await this.idle();
         } finally {
-            this.#inventoryReady.resolve(); // nobody waits for a disk that cannot be read
+            this.#inventoryReady.resolve(); // also when the disk cannot be read: no request may wait for ever
         }
     }
 
     /**
-     * Brings one plugin to where it should be.
+     * Brings one plugin to its desired state. A failure is noted on its record and does not reject.
      *
-     * @param options - `retry`: also when it failed before
-     * @returns what was let go of, when it was stopped; whatever fails stands on its record
+     * @param options - `retry`: start it again although its last start failed
+     * @returns what the plugin held, when it was stopped; null otherwise
      */
     async reconcile(
         name: string,
         { retry = false }: { readonly retry?: boolean } = {}
     ): Promise<ReleaseReport | null> {
-        const runtime = this.#runtimes.get(name);
-        if (runtime === undefined || this.#phase === 'new' || this.#phase === 'closing') {
+        const runtime = this.runtime(name);
+        if (runtime === null || this.#phase === 'new' || this.#phase === 'closing') {
             return null;
         }
-        // Only what was begun before is waited for, so nothing ever waits in a circle.
+        // Waits only for work on required plugins that began earlier, so plugins never wait for each other in a circle.
         const required = Object.keys(runtime.plugin?.manifest.requires ?? {}).map((other) =>
             this.#mutex.idle(other)
         );
@@ -227,23 +181,16 @@ export class Lifecycle {
         return released;
     }
 
-    /** Whatever requires a plugin follows it, in the background: falls when it is gone, comes back when it runs. */
+    /** Reconciles the plugins that require this one, in the background: they fail when it stops, and start when it runs. */
     reconcileDependants(name: string): void {
-        const runtime = this.#runtimes.get(name);
-        if (runtime !== undefined) {
+        const runtime = this.runtime(name);
+        if (runtime !== null) {
             runtime.isKnownToRun = runtime.state === 'running';
         }
-        this.dependants(name).forEach((other) => this.#background.add(this.reconcile(other)));
+        this.known.dependants(name).forEach((other) => this.#background.add(this.reconcile(other)));
     }
 
-    /** Names of those that require a plugin, directly. */
-    dependants(name: string): readonly string[] {
-        return this.runtimes()
-            .filter(({ plugin }) => Object.hasOwn(plugin?.manifest.requires ?? {}, name))
-            .map((runtime) => runtime.name);
-    }
-
-    /** Stops what runs of a plugin. Only inside `withPlugin`. */
+    /** Stops a plugin. Only inside `withPlugin`. @returns what it held; null when it did not run */
     async stop(runtime: Runtime, reason: string): Promise<ReleaseReport | null> {
         const { generation } = runtime;
         if (generation === null) {
@@ -256,21 +203,16 @@ export class Lifecycle {
         return report;
     }
 
-    /** Resolves when it is known what there is. */
-    get inventoryReady(): Promise<void> {
-        return this.#inventoryReady.promise;
-    }
-
-    /** What was decided reaches what runs; a generation that does not take it is replaced by a new one. */
+    /** Applies changed grants and settings to a running plugin, or starts it again when it does not accept them; then reconciles it. */
     async refresh(
         name: string,
         before: Pick<PluginRecord, 'grants' | 'settings'>,
         options: { readonly retry: boolean }
     ): Promise<void> {
         await this.withPlugin(name, async () => {
-            const runtime = this.#runtimes.get(name);
-            const record = runtime === undefined ? null : this.recordOf(runtime);
-            if (runtime === undefined || runtime.generation === null || record === null) {
+            const runtime = this.runtime(name);
+            const record = runtime === null ? null : this.recordOf(runtime);
+            if (runtime === null || runtime.generation === null || record === null) {
                 return;
             }
             try {
@@ -284,34 +226,34 @@ export class Lifecycle {
                     await this.stop(runtime, 'its grants changed');
                 }
             } catch (error) {
-                this.#options.log.warn('A plugin did not take a change while it ran, and is started anew', {
+                this.#options.log.warn('A running plugin did not accept a change, and is started again', {
                     plugin: name,
                     error
                 });
-                await this.stop(runtime, 'it did not take a change');
+                await this.stop(runtime, 'it did not accept a change');
             }
         });
         await this.reconcile(name, options);
     }
 
-    /** Another generation took its place, or none did. Only inside `withPlugin`; to be followed by `settleDependants`. */
+    /** Notes that another package, and its generation, took the plugin's place. Only inside `withPlugin`; call `reconcileDependants` afterwards. */
     switchTo(
         runtime: Runtime,
-        by: {
+        next: {
             readonly found: Found;
             readonly plugin: PluginPackage;
             readonly definition: Runtime['definition'];
             readonly generation: Generation | null;
         }
     ): void {
-        Object.assign(runtime, by, { importFailed: false, obstacle: null, health: null });
-        if (by.generation !== null) {
-            this.#show(runtime, 'running', null);
+        Object.assign(runtime, next, { importFailed: false, obstacle: null, health: null });
+        if (next.generation !== null) {
+            this.#states.set(runtime, 'running', null);
             this.#options.events.routesChanged(runtime.name);
         }
     }
 
-    /** Makes a generation, its gate closed. @throws GenerationFault */
+    /** Makes a generation of imported code. It answers no request before `mount`. @throws GenerationFault */
     prepareGeneration(
         found: Found,
         definition: NonNullable<Runtime['definition']>,
@@ -320,61 +262,27 @@ export class Lifecycle {
         return prepareGeneration(found, definition, options, this.#startPorts);
     }
 
-    /** Imports what was found, in the plugin's name. */
+    /** Imports the code of a package. Errors that it throws later are assigned to the plugin. */
     load(name: string, found: Found, options?: { readonly fresh?: boolean }): ReturnType<Registry['load']> {
-        return this.#options.blame
+        return this.#options.errorOwner
             .confine(name, found.folder)
             .enter(() => this.registry.load(found, options));
     }
 
-    /** Imports the code of a plugin that is to run, if that was not done yet: its settings are judged by it. */
-    async ensureLoaded(name: string): Promise<void> {
-        await this.withPlugin(name, async () => {
-            const runtime = this.#runtimes.get(name);
-            if (
-                runtime?.found != null &&
-                runtime.definition === null &&
-                runtime.obstacle === null &&
-                this.#phase === 'open'
-            ) {
-                const loading = await this.load(name, runtime.found, { fresh: runtime.importFailed });
-                runtime.importFailed = 'failure' in loading;
-                runtime.definition = 'failure' in loading ? null : loading.definition;
-            }
-        });
+    /** Notes a failure on the plugin's record; after too many of them the plugin is in quarantine. Only inside `withPlugin`, when nothing of it runs. */
+    markFailed(runtime: Runtime, failure: Omit<PluginFailure, 'at'>): Promise<void> {
+        return this.#states.markFailed(runtime, this.recordOf(runtime), failure);
     }
 
-    /** It failed: counted, kept on its record, told. Only inside `withPlugin`, with nothing of it running. */
-    async markFailed(runtime: Runtime, failure: Omit<PluginFailure, 'at'>): Promise<void> {
-        const { clock, records, log } = this.#options;
-        const at = clock.now();
-        const record = this.recordOf(runtime);
-        const { failures, quarantinedAt } = count(record?.failures ?? [], failure, at);
-        const kept = { ...failure, at };
-        log.warn('A plugin failed', {
-            plugin: runtime.name,
-            ...failure,
-            quarantined: quarantinedAt !== null
-        });
-        if (record !== null) {
-            await records
-                .note(record.name, record.package, { failure: kept, failures, quarantinedAt })
-                .catch((error: unknown) =>
-                    log.error('A failure of a plugin could not be kept', { plugin: runtime.name, error })
-                );
-        }
-        this.#show(runtime, quarantinedAt === null ? 'failed' : 'quarantined', kept);
-    }
-
-    /** An error of its own that nobody caught: it ends, and falls. */
+    /** Stops a plugin that threw an error outside of every call, and marks it as failed. */
     handleUncaught(name: string, error: unknown): void {
         const message = error instanceof Error ? error.message : String(error);
-        this.#options.log.error('An error of a plugin that nobody caught', { plugin: name, error });
+        this.#options.log.error('A plugin threw an uncaught error', { plugin: name, error });
         this.#background.add(
             this.withPlugin(name, async () => {
-                const runtime = this.#runtimes.get(name);
+                const runtime = this.runtime(name);
                 if (runtime?.generation != null && this.#phase !== 'closing') {
-                    await this.stop(runtime, 'it threw an error that nobody caught');
+                    await this.stop(runtime, 'it threw an uncaught error');
                     await this.markFailed(runtime, { stage: 'running', code: 'UNCAUGHT', message });
                     this.reconcileDependants(name);
                 }
@@ -382,25 +290,38 @@ export class Lifecycle {
         );
     }
 
-    /** Resolves when nothing is under way. */
+    /** Disables plugins on their records, as part of a transaction. Call `reconcile` for each afterwards. */
+    async disable(tx: Transaction, names: readonly string[]): Promise<void> {
+        for (const name of names) {
+            const runtime = this.runtime(name);
+            const record = runtime === null ? null : this.recordOf(runtime);
+            if (record !== null) {
+                await this.records.put(tx, { ...record, enabled: false, version: record.version + 1 });
+            }
+        }
+    }
+
+    /** Resolves when no work on any plugin is left. */
     async idle(): Promise<void> {
         await this.#background.idle();
         await this.#mutex.idle();
     }
 
-    /** Stops everything, each before what it requires. */
+    /** Stops all plugins, each before the plugins that it requires. */
     async close(): Promise<void> {
         this.#phase = 'closing';
-        const ends = new Map<string, Promise<ReleaseReport | undefined>>();
+        const closed = new Map<string, Promise<ReleaseReport | undefined>>();
         for (const runtime of [...this.runtimes()].reverse()) {
-            const after = this.dependants(runtime.name).flatMap((other) => ends.get(other) ?? []);
+            const dependants = this.known
+                .dependants(runtime.name)
+                .flatMap((other) => closed.get(other) ?? []);
             runtime.interrupt?.();
-            ends.set(
+            closed.set(
                 runtime.name,
-                Promise.all(after).then(() => runtime.generation?.close('the panel stops'))
+                Promise.all(dependants).then(() => runtime.generation?.close('the panel stops'))
             );
         }
-        await Promise.all(ends.values());
+        await Promise.all(closed.values());
         let timer: NodeJS.Timeout | undefined;
         await Promise.race([
             this.idle(),
@@ -411,38 +332,30 @@ export class Lifecycle {
         clearTimeout(timer);
     }
 
-    /** The one step that is missing. */
+    /** Only inside `withPlugin`. */
     async #reconcile(runtime: Runtime, retry: boolean): Promise<ReleaseReport | null> {
-        const rest = desiredStateOf(
-            runtime,
-            this.recordOf(runtime),
-            (name) => this.runtime(name),
-            this.#phase === 'safe'
-        );
-        if (rest !== null) {
-            const record = this.recordOf(runtime);
-            const report = await this.stop(runtime, rest.fault?.message ?? `it is ${rest.state}`);
-            const stays = rest.state === runtime.state && isSame(rest.fault, runtime.failure);
-            if (rest.state === 'failed' && rest.fault !== null && !stays) {
-                await this.markFailed(runtime, rest.fault);
-            } else if (!stays) {
-                this.#show(
-                    runtime,
-                    rest.state,
-                    record?.quarantinedAt === null ? null : (record?.failure ?? null)
-                );
+        const record = this.recordOf(runtime);
+        const idle = desiredStateOf(runtime, record, (name) => this.runtime(name), this.#phase === 'safe');
+        if (idle !== null) {
+            const report = await this.stop(runtime, idle.fault?.message ?? `it is ${idle.state}`);
+            const isThere = idle.state === runtime.state && isSame(idle.fault, runtime.failure);
+            if (idle.state === 'failed' && idle.fault !== null && !isThere) {
+                await this.markFailed(runtime, idle.fault);
+            } else if (!isThere) {
+                const { quarantinedAt, failure } = record ?? { quarantinedAt: null, failure: null };
+                this.#states.set(runtime, idle.state, quarantinedAt === null ? null : failure);
             }
             return report;
         }
+        // A missing requirement may be there by now; any other failure waits for an admin.
         const waits = runtime.state === 'failed' && !retry && runtime.failure?.stage !== 'resolved';
         if (runtime.generation === null && !waits) {
-            await this.#start(runtime);
+            await this.#start(runtime, record);
         }
         return null;
     }
 
-    async #start(runtime: Runtime): Promise<void> {
-        const record = this.recordOf(runtime);
+    async #start(runtime: Runtime, record: PluginRecord | null): Promise<void> {
         await (record === null ? null : this.records.takeArea(record, this.forgetArea));
         try {
             await start(runtime, this.#startPorts);
@@ -451,45 +364,25 @@ export class Lifecycle {
             }
             this.#options.events.routesChanged(runtime.name);
         } catch (error) {
-            const fault =
+            const failure =
                 error instanceof StartAborted
                     ? error.failure
                     : { stage: 'running' as const, code: 'INTERNAL', message: String(error) };
-            if (this.#phase !== 'closing' && fault.code !== interruptedCode) {
-                await this.markFailed(runtime, fault);
+            if (this.#phase !== 'closing' && failure.code !== interruptedCode) {
+                await this.markFailed(runtime, failure);
             }
         }
     }
 
-    #show(runtime: Runtime, state: PluginState, failure: PluginFailure | null): void {
-        const { state: before } = runtime;
-        runtime.state = state;
-        runtime.failure = failure;
-        if (before !== state) {
-            this.#options.events.stateChanged(runtime.name, state, before, failure);
+    #reached(runtime: Runtime, state: PluginState): void {
+        if (this.#phase === 'closing') {
+            throw new StartAborted({
+                stage: 'running',
+                code: 'PANEL_STOPPING',
+                message: 'The panel stops'
+            });
         }
-    }
-
-    /** What is gone from the disk: only its record is left, if there is one. */
-    #forget(seen: ReadonlySet<string>): void {
-        for (const record of this.records.all()) {
-            if (!this.#runtimes.has(record.name)) {
-                this.#runtimes.set(record.name, emptyRuntime(record.name));
-            }
-        }
-        for (const runtime of this.#runtimes.values()) {
-            if (!seen.has(runtime.name) && runtime.generation === null) {
-                Object.assign(runtime, { found: null, plugin: null, obstacle: null, definition: null });
-                if (this.records.of(runtime.name).length === 0) {
-                    this.#runtimes.delete(runtime.name);
-                }
-            }
-        }
-    }
-
-    #placeOf(name: string): number {
-        const place = this.#order.indexOf(name);
-        return place < 0 ? this.#order.length : place;
+        this.#states.set(runtime, state, null);
     }
 }
 

@@ -1,10 +1,11 @@
-/** Where plugins are looked for beside those that were installed; earlier places win. */
+/** Where the panel looks for plugins that it did not install. */
 import { join } from 'node:path';
 
 import type { Place } from '@portico/registry';
 
 import type { Config } from '../../../platform/config.ts';
 
+/** The places, in order: of two packages with one name, the one in the earlier place counts. */
 export function placesOf({
     dataDir,
     pluginDirs,

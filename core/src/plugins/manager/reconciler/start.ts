@@ -1,4 +1,7 @@
-/** The journey of one plugin, on one screen: resolved → loaded → mounted → running. Whatever stops it has a stage, a code and a sentence. */
+/**
+ * Starts one plugin: resolve → load → mount → run. Each step that succeeds sets the plugin's state; a step that fails ends the start with
+ * `StartAborted`, which has the stage, a code and a sentence. What happens then is in `Lifecycle.markFailed`.
+ */
 import type { Registry } from '@portico/registry';
 import type { PluginDefinition } from '@portico/sdk';
 
@@ -13,40 +16,46 @@ import type { Confine } from '../../runtime/isolation/error-owner.ts';
 import type { PluginFailure, PluginRecord, PluginState, Runtime } from '../records/plugin.ts';
 
 type Found = NonNullable<Runtime['found']>;
+type Fault = Omit<PluginFailure, 'at'>;
 
-/** What a journey needs. */
+/** What a start needs. */
 export interface StartPorts {
     readonly registry: Pick<Registry, 'load'>;
     readonly host: Pick<PluginHost, 'prepare'>;
     readonly timing: Partial<GenerationTiming>;
+    /** Runs code in the name of a plugin. @param folder - real path of its package */
     confine(name: string, folder: string): Confine;
-    /** The folder of the plugin's data. */
+    /** The folder of the plugin's data; it is created for a plugin that has none. */
     dataDir(found: Found): Promise<string>;
-    /** What is told before the first change of its data. */
+    /** The function that the plugin calls before it accepts the first change to its data. */
     accepted(found: Found): () => Promise<void>;
-    /** What of its requirements does not run; null when all do. */
-    lacking(runtime: Runtime): Omit<PluginFailure, 'at'> | null;
-    /** As of now: an admin may change it while the plugin runs. */
+    /** The first required plugin that does not run, as a failure; null when all of them run. */
+    missingRequirement(runtime: Runtime): Fault | null;
+    /** The plugin's record as of now: an admin may change it while the plugin runs. */
     record(runtime: Runtime): PluginRecord;
-    /** It passed a stage. @throws Stopped when it is not to go on */
+    /** Sets the state after a step. @throws StartAborted when the start must not go on */
     reached(runtime: Runtime, state: PluginState): void;
 }
 
-/** Somebody decided otherwise while it was under way: no failure. */
+/** The code of a start that an admin's decision ended: it is no failure. */
 export const interruptedCode = 'INTERRUPTED';
 
-/** The end of a journey before its time. */
+/** A start that ended before the plugin ran. */
 export class StartAborted extends Error {
-    readonly failure: Omit<PluginFailure, 'at'>;
+    readonly failure: Fault;
 
-    constructor(failure: Omit<PluginFailure, 'at'>, options: { readonly cause?: unknown } = {}) {
+    constructor(failure: Fault, options: { readonly cause?: unknown } = {}) {
         super(failure.message, options);
         this.failure = failure;
     }
 }
 
-/** @throws Stopped; what was made until then is let go of */
-export async function start(runtime: Runtime, road: StartPorts): Promise<void> {
+/**
+ * Starts a plugin that does not run.
+ *
+ * @throws StartAborted; the generation that was made until then is closed
+ */
+export async function start(runtime: Runtime, ports: StartPorts): Promise<void> {
     const began = performance.now();
     const { promise: interrupted, reject: interrupt } = Promise.withResolvers<never>();
     interrupted.catch(() => undefined);
@@ -61,28 +70,25 @@ export async function start(runtime: Runtime, road: StartPorts): Promise<void> {
         unwanted.abort(reason);
     };
     try {
-        const found = resolve(runtime, road);
-        const definition = await load(runtime, found, road);
-        const generation = await mount(runtime, found, definition, unwanted.signal, road);
-        await run(runtime, generation, interrupted, road);
+        const found = resolve(runtime, ports);
+        const definition = await load(runtime, found, ports);
+        const generation = await mount(runtime, found, definition, unwanted.signal, ports);
+        await run(runtime, generation, interrupted, ports);
         runtime.bootMs = Math.round(performance.now() - began);
     } catch (error) {
         const { generation } = runtime;
         runtime.generation = null;
         await generation?.close('it could not be started');
-        throw unwanted.signal.aborted
-            ? (unwanted.signal.reason as StartAborted)
-            : error instanceof StartAborted
-              ? error
-              : new StartAborted(failureOf(error), { cause: error });
+        unwanted.signal.throwIfAborted();
+        throw error instanceof StartAborted ? error : new StartAborted(failureOf(error), { cause: error });
     } finally {
         runtime.interrupt = null;
     }
 }
 
-/** It fits this panel, and what it requires runs. */
-function resolve(runtime: Runtime, { lacking, reached }: StartPorts): Found {
-    const obstacle = runtime.obstacle ?? lacking(runtime);
+/** The package fits this panel, and every plugin that it requires runs. */
+function resolve(runtime: Runtime, { missingRequirement, reached }: StartPorts): Found {
+    const obstacle = runtime.obstacle ?? missingRequirement(runtime);
     if (obstacle !== null || runtime.found === null) {
         throw new StartAborted(
             obstacle ?? {
@@ -96,7 +102,7 @@ function resolve(runtime: Runtime, { lacking, reached }: StartPorts): Found {
     return runtime.found;
 }
 
-/** Its code is imported: once in a process, unless that failed. */
+/** The code is imported: once in a process, and again only after an import that failed. */
 async function load(
     runtime: Runtime,
     found: Found,
@@ -116,31 +122,31 @@ async function load(
     return runtime.definition;
 }
 
-/** Its settings hold, its data is migrated, and `setup` has registered everything, behind a closed gate. */
+/** The settings are valid, the data is migrated, and `setup` has registered everything. The plugin answers no request yet. */
 async function mount(
     runtime: Runtime,
     found: Found,
     definition: PluginDefinition,
     signal: AbortSignal,
-    road: StartPorts
+    ports: StartPorts
 ): Promise<Generation> {
     runtime.generation = await prepareGeneration(
         found,
         definition,
         {
-            dataDir: await road.dataDir(found),
-            accepted: road.accepted(found),
-            settings: road.record(runtime).settings,
-            grants: () => road.record(runtime).grants,
+            dataDir: await ports.dataDir(found),
+            accepted: ports.accepted(found),
+            settings: ports.record(runtime).settings,
+            grants: () => ports.record(runtime).grants,
             signal
         },
-        road
+        ports
     );
-    road.reached(runtime, 'mounted');
+    ports.reached(runtime, 'mounted');
     return runtime.generation;
 }
 
-/** Its work has begun; then the gate opens. */
+/** `onStart` has ended; then the plugin answers requests. */
 async function run(
     runtime: Runtime,
     generation: Generation,
@@ -152,7 +158,7 @@ async function run(
     reached(runtime, 'running');
 }
 
-/** Makes a generation of code that was imported. @throws GenerationFault */
+/** Makes a generation of imported code. It answers no request before `mount`. @throws GenerationFault */
 export function prepareGeneration(
     found: Found,
     definition: PluginDefinition,
@@ -160,9 +166,8 @@ export function prepareGeneration(
     { host, timing, confine }: Pick<StartPorts, 'host' | 'timing' | 'confine'>
 ): Promise<Generation> {
     if ('fault' in found.result) {
-        return Promise.reject(
-            new GenerationFault('loaded', found.result.fault.code, found.result.fault.message)
-        );
+        const { code, message } = found.result.fault;
+        return Promise.reject(new GenerationFault('loaded', code, message));
     }
     const { plugin } = found.result;
     return host.prepare({
@@ -175,7 +180,7 @@ export function prepareGeneration(
     });
 }
 
-function failureOf(error: unknown): Omit<PluginFailure, 'at'> {
+function failureOf(error: unknown): Fault {
     if (error instanceof GenerationFault) {
         return { stage: error.stage, code: error.code, message: error.message };
     }

@@ -1,9 +1,9 @@
-/** Another package takes over what belonged to the one that had its name: the record is moved by its caller, the data by name here. */
+/** A package takes over the data of another package that had its name. The caller takes over the record. */
 import type { Transaction } from '../../../platform/database/database.ts';
 import type { PluginRecord } from './plugin.ts';
 import type { Records } from './records.ts';
 
-/** Moves the data, and forgets the record that it came with. */
+/** Assigns the data to the package, and deletes the record of the other one. */
 export async function adopt(
     tx: Transaction,
     records: Records,

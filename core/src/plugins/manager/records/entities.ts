@@ -1,7 +1,8 @@
-/** What the panel keeps of plugins: one record for each name and package, where their data lies, and starts that never became good. */
+/** The tables of plugins: one record for each name and package, their data folders, and starts of the panel that were not good. */
 import { defineEntity, type InferEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
+/** A package under a plugin name: what was decided about it, and how it went. */
 export const PluginEntity = defineEntity({
     name: 'Plugin',
     tableName: 'plugins',
@@ -11,24 +12,25 @@ export const PluginEntity = defineEntity({
         enabled: p.boolean(),
         /** JSON of the capabilities that an admin granted. */
         grants: p.text(),
-        /** JSON of the capabilities that it asked for when somebody last decided about them. */
+        /** JSON of the capabilities that it asked for when an admin last decided about them. */
         decided: p.text(),
         /** JSON of the settings; secrets in it are sealed. */
         settings: p.text(),
-        /** JSON list of when it failed lately, milliseconds since 1970. */
+        /** JSON list of the times of its latest failures, milliseconds since 1970. */
         failures: p.text(),
-        /** JSON of the last failure; null when it runs, or never failed. */
+        /** JSON of the last failure; null when it runs, or has never failed. */
         failure: p.text().nullable(),
         quarantinedAt: p.integer().nullable(),
-        /** Roles and tokens name permissions of this package, and of no other one of its name. */
+        /** Roles and tokens that name its permissions mean this package, and no other package of the name. */
         holdsArea: p.boolean(),
-        /** JSON of the package as it was last seen. */
+        /** JSON of the package as it was last found. */
         seen: p.text(),
         firstSeenAt: p.integer(),
         version: p.integer()
     })
 });
 
+/** A row of `plugins`. */
 export type PluginRow = Readonly<Omit<InferEntity<typeof PluginEntity>, symbol>>;
 
 /** A folder with a plugin's data, `<dataDir>/plugin-data/<name>/<n>`. */
@@ -39,30 +41,32 @@ export const PluginDataEntity = defineEntity({
         name: p.string().primary(),
         package: p.string().primary(),
         n: p.integer().primary(),
-        /** The code that it was made for: folder below `plugins/` as the lock names it; empty for a plugin that was not installed. */
+        /** The code that the data were made for: the folder below `plugins/` that the lock names; empty for a plugin that was not installed. */
         folder: p.string(),
         /** Version of that code. */
         version: p.string(),
         createdAt: p.integer(),
         current: p.boolean(),
-        /** Made by a swap that is not known to have been committed: counts when the lock names its code. */
+        /** Made by a swap that has not noted its commit. It was committed when the lock names the code. */
         pending: p.boolean(),
-        /** A change was accepted since it was made: going back behind it would lose that. */
+        /** A change was accepted since the folder was made; a rollback to earlier data would lose it. */
         accepted: p.boolean(),
-        /** JSON of what was decided with the swap, until it is committed: becomes the record's. */
+        /** JSON of what was decided with the swap; becomes part of the record with the commit. */
         decision: p.text().nullable()
     })
 });
 
+/** A row of `plugin_data`. */
 export type PluginDataRow = Readonly<Omit<InferEntity<typeof PluginDataEntity>, symbol>>;
 
-/** A start that loaded plugins and is not known to have become good. */
+/** A start of the panel that loaded plugins and has not noted that it was good. */
 export const PluginBootEntity = defineEntity({
     name: 'PluginBoot',
     tableName: 'plugin_boots',
     properties: (p) => ({ id: p.integer().primary(), at: p.integer() })
 });
 
+/** The entities of all plugin tables. */
 export const pluginEntities = [PluginEntity, PluginDataEntity, PluginBootEntity] as const;
 
 class CreatePluginTables extends Migration {
@@ -84,6 +88,7 @@ class CreatePluginTables extends Migration {
     }
 }
 
+/** The migrations of all plugin tables. */
 export const pluginMigrations: readonly MigrationObject[] = [
     { name: '0002-plugins', class: CreatePluginTables }
 ];

@@ -1,4 +1,4 @@
-/** What a plugin's manifest says of permissions, as the panel's roles have them. */
+/** The permissions that a plugin's manifest declares. */
 import type { PluginPackage } from '@portico/registry';
 
 /** A permission as the role catalogue takes it. */
@@ -8,7 +8,7 @@ export interface DeclaredPermission {
     readonly roles: readonly ('viewer' | 'operator' | 'admin')[];
 }
 
-/** `read` for everybody, everything else for admins, unless the manifest names more roles. */
+/** All fixed roles get `read`; other permissions belong to admins, and to the roles that the manifest names. */
 export function permissionsOf({ manifest, title }: PluginPackage): readonly DeclaredPermission[] {
     const { read, ...others } = {
         read: `See what ${title} has`,

@@ -4,14 +4,14 @@ import type { PluginDefinition } from '@portico/sdk';
 
 import type { Capabilities, Generation, HealthReport, ReleaseReport } from '../../runtime/generation.ts';
 
-/** The last stage of its journey that a plugin passed, or why it does not run. */
+/** The last stage of its start that a plugin passed, or why it does not run. */
 export type PluginState =
     'discovered' | 'resolved' | 'loaded' | 'mounted' | 'running' | 'disabled' | 'failed' | 'quarantined';
 
-/** The step at which a plugin failed. */
+/** The stage at which a plugin failed. */
 export type PluginStage = 'discovered' | 'resolved' | 'loaded' | 'mounted' | 'running';
 
-/** Why a plugin does not run; stays on its record. `code` is stable. */
+/** Why a plugin does not run; it stays on the plugin's record. `code` is stable. */
 export interface PluginFailure {
     readonly stage: PluginStage;
     readonly code: string;
@@ -23,28 +23,31 @@ export interface PluginFailure {
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** What was decided about one package under one name, and what became of it. Never deleted but by an uninstall. */
+/** What was decided about one package under one name, and how it went. Only an uninstall deletes it. */
 export interface PluginRecord {
     readonly name: string;
     readonly package: string;
     readonly enabled: boolean;
     readonly grants: Capabilities;
-    /** What it asked for when somebody last decided: what it asks for beyond waits for consent. */
+    /** What it asked for when an admin last decided. What it asks for beyond that needs consent. */
     readonly decided: Capabilities;
-    /** As `PluginHost.seal` gave them. */
+    /** Secrets in them are sealed. */
     readonly settings: Values;
-    /** When it failed within the last hour, milliseconds since 1970. */
+    /** Times of its failures within the last hour, milliseconds since 1970. */
     readonly failures: readonly number[];
     readonly failure: PluginFailure | null;
     readonly quarantinedAt: number | null;
-    /** Roles and tokens that name its permissions mean this package, and no other one of its name. */
+    /** Roles and tokens that name its permissions mean this package, and no other package of the name. */
     readonly holdsArea: boolean;
-    /** The package as it was last seen: what is shown when it is gone. */
+    /** The package as it was last found; it is shown when the package is gone. */
     readonly seen: PluginPackage;
     readonly firstSeenAt: number;
-    /** Counts up with every change that somebody made; the ETag. */
+    /** Goes up by one with every change by an admin; the ETag. */
     readonly version: number;
 }
+
+/** The part of a record that an admin decides, and that a swap changes. */
+export type Decision = Pick<PluginRecord, 'enabled' | 'grants' | 'decided' | 'settings'>;
 
 /** One plugin in this process. Changed only inside `Lifecycle.withPlugin`. */
 export interface Runtime {
@@ -54,34 +57,34 @@ export interface Runtime {
     found: Found | null;
     /** Null when its manifest cannot be read. */
     plugin: PluginPackage | null;
-    /** Why it cannot start, whatever is decided: its manifest, its ranges, its place in the order. */
+    /** Why it cannot start whatever an admin decides: its manifest, a version range, a circle of requirements. Null when it can. */
     obstacle: Omit<PluginFailure, 'at'> | null;
-    /** What its code says; null before it was imported. */
+    /** What its code exports; null before the import. */
     definition: PluginDefinition | null;
-    /** The last import in this process failed: the next one must be a fresh one. */
+    /** The last import in this process failed, so the next one must not come from Node's module cache. */
     importFailed: boolean;
     generation: Generation | null;
     failure: PluginFailure | null;
-    /** Ends a start that takes its time; null when none is under way. May be called from anywhere. */
+    /** Ends the start that is under way; null without one. May be called outside of `withPlugin`. */
     interrupt: (() => void) | null;
-    /** What those that require it were told last. */
+    /** Whether it ran when the plugins that require it were last reconciled. */
     isKnownToRun: boolean;
     /** Milliseconds from the import to running; null before it ran. */
     bootMs: number | null;
-    /** What its last end let go of; null before it ended. */
+    /** What it held when it last stopped; null before that. */
     released: { readonly at: number; readonly report: ReleaseReport } | null;
     health: { readonly at: number; readonly reports: readonly HealthReport[] } | null;
 }
 
-/** Where plugins' data lies. */
+/** Where the data of plugins lie. */
 export interface DataFolders {
-    /** The current folder of what was found, absolute; one is made for a plugin that has none. */
+    /** The folder that counts, absolute; it is created for a plugin that has none. */
     current(found: Found): Promise<string>;
-    /** What is told before the first change that a generation on its current data accepts. */
+    /** The function that a plugin calls before it accepts the first change to its data. */
     acceptedOf(found: Found): () => Promise<void>;
 }
 
-/** One of which only the name is known. */
+/** A plugin of which only the name is known. */
 export function emptyRuntime(name: string): Runtime {
     return {
         name,

@@ -1,21 +1,24 @@
-/** Records of plugins: all in memory, since every request for the list asks, and durable before anything follows from them. */
+/** The records of all plugins. They are held in memory, because each request for the list reads them; a change is durable before it has any effect. */
 import type { PluginPackage } from '@portico/registry';
 
+import type { Call } from '../../../platform/call.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';
+import { fail } from '../../../platform/errors.ts';
 import { askedOf } from '../consent/capabilities.ts';
 import { PluginEntity, type PluginRow } from './entities.ts';
 import type { PluginRecord } from './plugin.ts';
 
-/** Settings that wait for a package until it is seen. */
-export interface Heritage {
-    /** As they are kept on a record; null when nothing waits. */
+/** Settings that wait for a package that was not seen yet. */
+export interface WaitingSettings {
+    /** In the form of a record, secrets sealed; null when none wait. */
     find(name: string, packageName: string): PluginRecord['settings'] | null;
     forget(tx: Transaction, name: string): Promise<void>;
 }
 
+/** All records, by plugin name and package. */
 export class Records {
     readonly #db: Database;
-    #heritage: Heritage = { find: () => null, forget: () => Promise.resolve() };
+    #waiting: WaitingSettings = { find: () => null, forget: () => Promise.resolve() };
     readonly #records = new Map<string, PluginRecord>();
 
     static async open(db: Database): Promise<Records> {
@@ -30,9 +33,9 @@ export class Records {
         this.#db = db;
     }
 
-    /** From now on, packages that are seen for the first time have the settings that wait for them. */
-    inheritFrom(heritage: Heritage): void {
-        this.#heritage = heritage;
+    /** Sets where packages that are seen for the first time get their settings from. */
+    inheritFrom(waiting: WaitingSettings): void {
+        this.#waiting = waiting;
     }
 
     /** The record of a package under a name; null when it was never seen. */
@@ -40,7 +43,7 @@ export class Records {
         return this.#records.get(keyOf(name, packageName)) ?? null;
     }
 
-    /** Every package that was seen under a name. */
+    /** The records of all packages that were seen under a name, the oldest first. */
     of(name: string): readonly PluginRecord[] {
         return [...this.#records.values()].filter((record) => record.name === name);
     }
@@ -49,13 +52,13 @@ export class Records {
         return [...this.#records.values()];
     }
 
-    /** Writes one inside a transaction, new or changed; memory follows the commit. */
+    /** Writes a record, new or changed, as part of a transaction; memory has it after the commit. */
     async put(tx: Transaction, record: PluginRecord): Promise<void> {
         await tx.em.upsert(PluginEntity, rowOf(record));
         tx.afterCommit(() => this.#records.set(keyOf(record.name, record.package), record));
     }
 
-    /** Makes records of packages that are seen for the first time. One in a trusted folder, whose name nobody had, gets what it asks for. */
+    /** Makes records of packages that are seen for the first time. A package in a trusted folder is enabled with all that it asks for, unless another package had its name. */
     async enrol(
         seen: readonly { readonly plugin: PluginPackage; readonly trusted: boolean }[],
         at: number
@@ -72,7 +75,7 @@ export class Records {
             return [
                 {
                     ...newRecord(plugin, at),
-                    settings: this.#heritage.find(name, plugin.package) ?? {},
+                    settings: this.#waiting.find(name, plugin.package) ?? {},
                     ...(trusted && this.of(name).length === 0
                         ? { enabled: true, grants: asked, decided: asked }
                         : {})
@@ -87,14 +90,14 @@ export class Records {
                         this.get(record.name, record.package) === null &&
                         Object.keys(record.settings).length > 0
                     ) {
-                        await this.#heritage.forget(tx, record.name);
+                        await this.#waiting.forget(tx, record.name);
                     }
                 }
             });
         }
     }
 
-    /** From now on a package's permissions are those that its name has. `forget` is called when another package had them. */
+    /** Assigns the permissions of a plugin's name to this package. `forget` is called when another package had them. */
     async takeArea(
         { name, package: packageName }: PluginRecord,
         forget: (tx: Transaction, area: string) => Promise<void>
@@ -108,7 +111,7 @@ export class Records {
         });
     }
 
-    /** Writes the record of a package that runs: it takes its name's permissions. */
+    /** Writes the record of a package that runs, and assigns the permissions of the name to it. */
     async putRunning(
         tx: Transaction,
         record: PluginRecord,
@@ -126,7 +129,7 @@ export class Records {
         }
     }
 
-    /** Forgets one, and what its schedules waited for: whoever has the name next missed nothing. */
+    /** Deletes a record and the times of its schedules, so that the next package of the name has no missed runs. */
     async remove(
         tx: Transaction,
         { name, package: packageName }: Pick<PluginRecord, 'name' | 'package'>
@@ -136,7 +139,7 @@ export class Records {
         tx.afterCommit(() => this.#records.delete(keyOf(name, packageName)));
     }
 
-    /** Changes what the panel itself notes on a record: not a change that counts as a version. Null when the record is gone. */
+    /** Changes what the panel itself notes on a record; the version stays. @returns null when the record is gone */
     note(
         name: string,
         packageName: string,
@@ -154,7 +157,15 @@ export class Records {
     }
 }
 
-/** A record of a package that is seen for the first time: disabled and empty, until somebody decides. */
+/** Checks the `If-Match` header of a call against a record; a plugin without a record has version 0. @throws VERSION_STALE 41200 */
+export function requireVersion({ ifMatch }: Pick<Call, 'ifMatch'>, record: PluginRecord | null): void {
+    const version = record?.version ?? 0;
+    if (ifMatch !== null && ifMatch !== '*' && ifMatch !== String(version)) {
+        throw fail.VERSION_STALE({ version });
+    }
+}
+
+/** The record of a package that is seen for the first time: disabled and empty, until an admin decides. @param at - milliseconds since 1970 */
 export function newRecord(plugin: PluginPackage, at: number): PluginRecord {
     return {
         name: plugin.manifest.name,

@@ -1,22 +1,23 @@
-/** Which data a version begins with: those of now, unless they cannot be read by it. */
+/** Chooses the data that a version begins with: the present data, unless the version cannot read them. */
 import type { LockEntry, PluginPackage } from '@portico/registry';
 
 import { fail } from '../../../platform/errors.ts';
 import type { PluginData } from '../data/data-folders.ts';
 import type { PluginDataRow } from '../records/entities.ts';
 
+/** What the choice depends on. */
 export interface SourceChoice {
     readonly data: Pick<PluginData, 'rowOf' | 'earlierOf' | 'migrationsOf'>;
     readonly name: string;
     readonly plugin: PluginPackage;
     readonly entry: LockEntry;
-    /** An admin gives up what was changed since. */
+    /** An admin gives up every change since. */
     readonly restoreData: boolean;
 }
 
 /**
- * The data that a version is to begin with; null when there are none. To an earlier version belong the data of now as long as nothing was migrated
- * since: then nothing is lost. Otherwise its own, as it left them, unless a change was accepted since.
+ * Chooses the data for a version; null when there are none. An earlier version gets the present data when nothing was migrated since, so that no change
+ * is lost. Otherwise it gets the data that it left, unless a change was accepted since.
  *
  * @throws DATA_AHEAD 40911
  */

@@ -1,4 +1,4 @@
-/** `/api/plugins`: what is there, what is decided about it, and what the registry offers. */
+/** `/api/plugins`: the plugins that are there, decisions about them, and what the npm registry offers. */
 import { joi, type Reply, reply } from '@portico/sdk';
 
 import { taskView } from '../../../features/tasks/schema.ts';
@@ -24,34 +24,19 @@ import type { PluginService } from './service.ts';
 
 const base = '/api/plugins';
 const resource = 'plugins';
-/** A plugin may take its time to stop and to start. */
+/** A plugin may take long to stop and to start. */
 const changeSeconds = 180;
 const offersSeconds = 330;
 
-/** An archive, as npm packs it. */
+/** An archive that `npm pack` makes. */
 const archives = { types: ['application/gzip', 'application/octet-stream'], maxBytes: 64 * 1024 * 1024 };
 
+/** The routes of `/api/plugins`. */
 export function pluginRoutes(plugins: PluginService, installer: Installer): Route[] {
-    type Change = { readonly params: { readonly name: string }; readonly payload: PluginUpdate } & Call;
-    /** The version that is there, sent back, is no wish. */
-    const changeVersion = (request: Change): Promise<Reply<TaskView>> | null => {
-        const { version, enabled, grants, settings, force, restoreData, adopt } = request.payload;
-        if (version === undefined || version === plugins.versionOf(request.params.name)) {
-            return null;
-        }
-        if (adopt === true || enabled === false) {
-            throw invalid({
-                path: adopt === true ? 'adopt' : 'enabled',
-                message: `${adopt === true ? 'adopt' : 'enabled'} and version are two changes, which do not go together`
-            });
-        }
-        if (request.actor.kind !== 'system' && !request.actor.fresh) {
-            throw fail.STEP_UP_REQUIRED(); // other code is an install
-        }
-        return installer
-            .change(request.params.name, { version, enabled, grants, settings, force, restoreData }, request)
-            .then((task) => reply.accepted(task));
-    };
+    return [...readRoutes(plugins), updateRoute(plugins, installer), ...installRoutes(installer)];
+}
+
+function readRoutes(plugins: PluginService): Route[] {
     return [
         json({
             method: 'GET',
@@ -79,38 +64,67 @@ export function pluginRoutes(plugins: PluginService, installer: Installer): Rout
             validate: { params: pluginParams },
             returns: pluginDetail,
             handler: ({ params }) => plugins.get(params.name)
-        }),
-        json({
-            method: 'PUT',
-            path: `${base}/{name}`,
-            id: 'plugins.update',
-            access: 'plugins:manage',
-            audit: { action: 'update', resource },
-            summary: 'Enable, disable or configure a plugin, or grant it what it asks for',
-            timeoutSeconds: changeSeconds,
-            answers: [200, 202],
-            fails: [
-                'PLUGIN_NOT_FOUND',
-                'CONSENT_REQUIRED',
-                'DATA_AHEAD',
-                'IN_USE',
-                'STEP_UP_REQUIRED',
-                'PLUGIN_FAILED'
-            ],
-            description:
-                'With another `version` it is a task, `plugin.upgrade` or `plugin.rollback`, without one failed request. Otherwise it answers when it is done, with the state that came of it: a plugin that fails to start is answered with 200, the state `failed` and the reason',
-            validate: { params: pluginParams, query: pluginUpdateQuery, payload: pluginUpdate },
-            returns: joi.alternatives(pluginDetail, taskView),
-            handler(request) {
-                request.audit({ resourceId: request.params.name });
-                return (
-                    changeVersion(request) ??
-                    plugins.update(request.params.name, request.payload, request, {
-                        cascade: request.query.cascade === 'true'
-                    })
-                );
-            }
-        }),
+        })
+    ];
+}
+
+function updateRoute(plugins: PluginService, installer: Installer): Route {
+    return json({
+        method: 'PUT',
+        path: `${base}/{name}`,
+        id: 'plugins.update',
+        access: 'plugins:manage',
+        audit: { action: 'update', resource },
+        summary: 'Enable, disable or configure a plugin, or grant it what it asks for',
+        timeoutSeconds: changeSeconds,
+        answers: [200, 202],
+        fails: [
+            'PLUGIN_NOT_FOUND',
+            'CONSENT_REQUIRED',
+            'DATA_AHEAD',
+            'IN_USE',
+            'STEP_UP_REQUIRED',
+            'PLUGIN_FAILED'
+        ],
+        description:
+            'With another `version` it is a task, `plugin.upgrade` or `plugin.rollback`, without one failed request. Otherwise it answers when it is done, with the state that came of it: a plugin that fails to start is answered with 200, the state `failed` and the reason',
+        validate: { params: pluginParams, query: pluginUpdateQuery, payload: pluginUpdate },
+        returns: joi.alternatives(pluginDetail, taskView),
+        handler(request) {
+            const { params, payload, query } = request;
+            request.audit({ resourceId: params.name });
+            // A read that is sent back names the version that is there.
+            return payload.version === undefined || payload.version === plugins.versionOf(params.name)
+                ? plugins.update(params.name, payload, request, { cascade: query.cascade === 'true' })
+                : changeVersion(installer, params.name, payload.version, payload, request);
+        }
+    });
+}
+
+async function changeVersion(
+    installer: Installer,
+    name: string,
+    version: string,
+    { enabled, grants, settings, force, restoreData, adopt }: PluginUpdate,
+    call: Call
+): Promise<Reply<TaskView>> {
+    if (adopt === true || enabled === false) {
+        const path = adopt === true ? 'adopt' : 'enabled';
+        throw invalid({
+            path,
+            message: `${path} and version are two changes: send them one after the other`
+        });
+    }
+    if (call.actor.kind !== 'system' && !call.actor.fresh) {
+        throw fail.STEP_UP_REQUIRED(); // as for an install: it brings other code
+    }
+    return reply.accepted(
+        await installer.change(name, { version, enabled, grants, settings, force, restoreData }, call)
+    );
+}
+
+function installRoutes(installer: Installer): Route[] {
+    return [
         json({
             method: 'POST',
             path: base,
@@ -166,13 +180,14 @@ export function pluginRoutes(plugins: PluginService, installer: Installer): Rout
             validate: { params: pluginParams, query: pluginRemoveQuery },
             returns: joi.any().valid(null),
             handler(request) {
-                request.audit({ resourceId: request.params.name });
-                return installer.remove(
-                    request.params.name,
+                const { params, query } = request;
+                request.audit({ resourceId: params.name });
+                return installer.uninstall(
+                    params.name,
                     {
-                        purge: request.query.purge === 'true',
-                        cascade: request.query.cascade === 'true',
-                        force: request.query.force === 'true'
+                        purge: query.purge === 'true',
+                        cascade: query.cascade === 'true',
+                        force: query.force === 'true'
                     },
                     request
                 );

@@ -5,12 +5,14 @@ import type Joi from 'joi';
 
 import type { Capabilities } from '../../runtime/generation.ts';
 
+// `joi` of the SDK types only what plugins may use; `extract` belongs to joi itself.
 const manifest = manifestSchema as unknown as Joi.ObjectSchema;
 /** What a registry is asked for is one line of plain text. */
 const printable = /^[\x20-\x7e]+$/;
 const range = () => joi.string().description('A semver range');
 const time = () => joi.string().allow(null).required();
 
+/** The plugin that a path names. */
 export const pluginParams = joi.object({
     name: joi
         .string()
@@ -18,6 +20,7 @@ export const pluginParams = joi.object({
         .required()
 });
 
+/** Query of the list. */
 export const pluginQuery = joi.object({
     available: joi
         .string()
@@ -25,6 +28,7 @@ export const pluginQuery = joi.object({
         .description('`true`: what the npm registry offers instead of what is there')
 });
 
+/** Query of a change. */
 export const pluginUpdateQuery = joi.object({
     cascade: joi
         .string()
@@ -32,7 +36,7 @@ export const pluginUpdateQuery = joi.object({
         .description('`true`: what requires the plugin is disabled before it')
 });
 
-/** What is only read may be sent back and is ignored. */
+/** Body of a change. Fields that can only be read may be sent back; they are ignored. */
 export const pluginUpdate = joi.object({
     enabled: joi
         .boolean()
@@ -93,6 +97,7 @@ export const pluginUpdate = joi.object({
 
 const flag = (described: string) => joi.string().valid('true', 'false').description(described);
 
+/** Body of an install from the registry. */
 export const pluginInstall = joi.object({
     package: joi.string().pattern(printable).max(214).required(),
     version: joi
@@ -115,7 +120,7 @@ export const pluginInstall = joi.object({
     )
 });
 
-/** What an uploaded archive cannot say itself. */
+/** Query of an install from an archive, which has no other body. */
 export const pluginInstallQuery = joi.object({
     enabled: flag('For an archive: as `enabled` in the body'),
     integrity: joi
@@ -125,6 +130,7 @@ export const pluginInstallQuery = joi.object({
         .description('For an archive: what it must be, as `sha512-…`')
 });
 
+/** Query of an uninstall. */
 export const pluginRemoveQuery = joi.object({
     purge: flag('`true`: its data are deleted, too'),
     cascade: flag('`true`: what requires the plugin is disabled before it'),
@@ -212,7 +218,7 @@ const common = {
         .allow(null)
         .required(),
     quarantinedAt: time().description(
-        'It failed three times within an hour, and waits until somebody enables it again'
+        'It failed three times within an hour, and waits until an admin enables it again'
     ),
     deprecations: joi
         .array()
@@ -262,8 +268,10 @@ const released = joi
     .required()
     .description('What its last end in this process let go of');
 
+/** A plugin in a list. */
 export const pluginView = joi.object(common);
 
+/** A plugin with its settings. */
 export const pluginDetail = joi.object({
     ...common,
     settings: joi.record(joi.any()).required().description('Secrets are `{ "set": true }`'),
@@ -286,6 +294,7 @@ export const pluginDetail = joi.object({
     released
 });
 
+/** A package that the npm registry offers. */
 export const offerView = joi.object({
     package: joi.string().required(),
     name: joi.string().allow(null).required().description('null: its manifest cannot be read'),
@@ -301,8 +310,11 @@ export const offerView = joi.object({
     upgrade: joi.boolean().required()
 });
 
+/** Value of a change. */
 export type PluginUpdate = Omit<Value<typeof pluginUpdate>, 'grants'> & {
     readonly grants?: Capabilities | undefined;
 };
+/** Value of a plugin in a list. */
 export type PluginView = Value<typeof pluginView>;
+/** Value of a plugin with its settings. */
 export type PluginDetail = Value<typeof pluginDetail>;

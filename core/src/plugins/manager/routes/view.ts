@@ -17,6 +17,7 @@ export interface Viewed {
     readonly adoptable: string | null;
 }
 
+/** A plugin in a list. */
 export function viewOf({ runtime, record, available, adoptable }: Viewed): PluginView {
     const plugin = runtime.plugin ?? record?.seen ?? null;
     return {
@@ -28,14 +29,15 @@ export function viewOf({ runtime, record, available, adoptable }: Viewed): Plugi
         health: healthOf(runtime),
         bootMs: runtime.bootMs,
         failure: failureOf(runtime.failure),
-        quarantinedAt: timeOf(record?.quarantinedAt ?? null),
+        quarantinedAt: record?.quarantinedAt == null ? null : timeOf(record.quarantinedAt),
         deprecations: [],
         available,
         adoptable
-    } as unknown as PluginView;
+    };
 }
 
-export function detailOf(viewed: Viewed, settingsSchema: object | null): PluginDetail {
+/** A plugin with its settings. @param settingsSchema - JSON Schema; null before its code was loaded */
+export function detailOf(viewed: Viewed, settingsSchema: Record<string, unknown> | null): PluginDetail {
     const { released } = viewed.runtime;
     return {
         ...viewOf(viewed),
@@ -46,11 +48,11 @@ export function detailOf(viewed: Viewed, settingsSchema: object | null): PluginD
             count,
             at: timeOf(at)
         })),
-        released: released === null ? null : { at: new Date(released.at).toISOString(), ...released.report }
-    } as unknown as PluginDetail;
+        released: released === null ? null : releasedView(released)
+    };
 }
 
-/** A package whose name another one has. */
+/** A package that cannot be used because another package has its name. */
 export function passedOverView(
     {
         name,
@@ -78,10 +80,23 @@ export function passedOverView(
         deprecations: [],
         available: null,
         adoptable: null
-    } as unknown as PluginView;
+    };
 }
 
-function packageView(name: string, plugin: PluginPackage | null, found: Found | null): object {
+function releasedView({
+    at,
+    report
+}: NonNullable<Runtime['released']>): NonNullable<PluginDetail['released']> {
+    return {
+        at: timeOf(at),
+        released: [...report.released],
+        leaked: [...report.leaked],
+        cut: report.cut,
+        failures: [...report.failures]
+    };
+}
+
+function packageView(name: string, plugin: PluginPackage | null, found: Found | null) {
     return {
         package: plugin?.package ?? found?.lock?.package ?? null,
         version: plugin?.version ?? found?.lock?.version ?? null,
@@ -90,21 +105,28 @@ function packageView(name: string, plugin: PluginPackage | null, found: Found | 
         sdk: plugin?.manifest.sdk ?? null,
         requires: plugin?.manifest.requires ?? {},
         optional: plugin?.manifest.optional ?? {},
-        permissions: plugin === null ? [] : permissionsOf(plugin)
+        permissions:
+            plugin === null
+                ? []
+                : permissionsOf(plugin).map(({ name: permission, title, roles }) => ({
+                      name: permission,
+                      title,
+                      roles: [...roles]
+                  }))
     };
 }
 
-function capabilitiesOf(plugin: PluginPackage | null, record: PluginRecord | null): object {
+function capabilitiesOf(plugin: PluginPackage | null, record: PluginRecord | null) {
     const asked = plugin === null ? {} : askedOf(plugin.manifest);
     const granted = record?.grants ?? {};
     return { asked, granted, missing: beyond(asked, granted) };
 }
 
-function healthOf({ health }: Runtime): object | null {
+function healthOf({ health }: Runtime): PluginView['health'] {
     if (health === null) {
         return null;
     }
-    const state = worst[Math.max(0, ...health.reports.map((report) => worst.indexOf(report.state)))];
+    const state = worst[Math.max(0, ...health.reports.map((report) => worst.indexOf(report.state)))] ?? 'ok';
     return {
         state,
         at: timeOf(health.at),
@@ -117,12 +139,12 @@ function healthOf({ health }: Runtime): object | null {
     };
 }
 
-function failureOf(failure: PluginFailure | null): object | null {
+function failureOf(failure: PluginFailure | null): PluginView['failure'] {
     return failure === null
         ? null
         : { stage: failure.stage, code: failure.code, message: failure.message, at: timeOf(failure.at) };
 }
 
-function timeOf(at: number | null): string | null {
-    return at === null ? null : new Date(at).toISOString();
+function timeOf(at: number): string {
+    return new Date(at).toISOString();
 }

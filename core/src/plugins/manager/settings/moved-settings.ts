@@ -1,6 +1,6 @@
 /**
- * Settings with their secrets apart, as they move from panel to panel. A secret is named by a JSON pointer (RFC 6901) to where it stood; what
- * does not begin with a slash is the name of a setting.
+ * Settings with their secrets apart from them, as they move from panel to panel. The key of a secret is a JSON pointer (RFC 6901) to its place in
+ * the settings; a key without a leading slash is the name of a setting.
  */
 import { isDeepStrictEqual } from 'node:util';
 
@@ -11,13 +11,13 @@ import type { Keyring } from '../../../platform/keyring.ts';
 type Values = Readonly<Record<string, unknown>>;
 type Place = readonly string[];
 
-/** Settings without their secrets, and the secrets by where they stood. */
+/** Settings without their secrets, and the secrets by their places. */
 export interface MovedSettings {
     readonly settings: Values;
     readonly secrets: Readonly<Record<string, string>>;
 }
 
-/** Takes what is sealed out of settings as they are kept, and opens it. @throws Error when it was sealed for somebody else */
+/** Takes the sealed secrets out of a record's settings, and opens them. @throws Error when they were sealed for another plugin */
 export function openMoved(
     kept: Values,
     owner: { readonly name: string; readonly package: string },
@@ -27,7 +27,7 @@ export function openMoved(
     return apart(kept, (value) => (isSealed(value) ? keyring.open(label, value['~sealed']) : null));
 }
 
-/** The same settings as they are kept. @throws Misplaced */
+/** Puts settings and secrets into the form of a record: secrets are sealed. @throws Misplaced */
 export function sealMoved(
     { settings, secrets }: MovedSettings,
     owner: { readonly name: string; readonly package: string },
@@ -37,7 +37,7 @@ export function sealMoved(
     return together(settings, secrets, (secret) => ({ '~sealed': keyring.seal(label, secret) }));
 }
 
-/** Settings with their secrets in them. @throws Misplaced */
+/** Puts the secrets back into the settings, as plain text. @throws Misplaced */
 export function joinMoved({ settings, secrets }: MovedSettings): Values {
     return together(settings, secrets, (secret) => secret);
 }
@@ -57,7 +57,7 @@ export function splitMoved(values: Values, patterns: readonly string[]): MovedSe
     );
 }
 
-/** Secrets that are here and not in the other settings; one in a list only where the list is the same, or it would come beside something else. */
+/** Adds the present secrets that moved settings lack. A secret in a list is added only when the lists are equal; otherwise it could belong to another item. */
 export function withPresent({ settings, secrets }: MovedSettings, here: MovedSettings): MovedSettings {
     const present = Object.entries(here.secrets).filter(([pointer]) => {
         const place = placeOf(pointer);
@@ -76,7 +76,7 @@ export function withPresent({ settings, secrets }: MovedSettings, here: MovedSet
     return { settings, secrets: { ...Object.fromEntries(present), ...secrets } };
 }
 
-/** A secret whose place is not in the settings. */
+/** A secret whose place does not exist in the settings. */
 export class Misplaced extends Error {}
 
 function apart(values: Values, secretOf: (value: unknown, place: Place) => string | null): MovedSettings {
@@ -94,7 +94,7 @@ function apart(values: Values, secretOf: (value: unknown, place: Place) => strin
               )
             : value;
     };
-    /** In a list its place stays. */
+    /** In a list, null stands in place of a secret, so that the other items keep their index. */
     const take = (value: unknown, place: Place, instead: unknown): unknown => {
         const secret = secretOf(value, place);
         if (secret === null) {

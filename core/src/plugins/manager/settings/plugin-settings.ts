@@ -1,4 +1,4 @@
-/** Settings of a plugin whose code was imported: what they are, whether a change holds, and what is kept of it. Nothing of the plugin runs but its schema. */
+/** Checks and seals the settings of plugins whose code was imported. Of the plugin's code only its schema runs. */
 import type { PluginPackage } from '@portico/registry';
 import { isFailure, type PluginDefinition } from '@portico/sdk';
 import {
@@ -16,6 +16,7 @@ import { joinMoved, type MovedSettings, sealMoved } from './moved-settings.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 
+/** Settings of plugins: described, checked, sealed. */
 export class PluginSettings {
     readonly #keyring: Pick<Keyring, 'seal' | 'open'>;
 
@@ -23,12 +24,12 @@ export class PluginSettings {
         this.#keyring = keyring;
     }
 
-    /** What the code says of itself before it runs. */
+    /** What the code declares in `definePlugin`. */
     describe(plugin: PluginPackage, definition: PluginDefinition): Promise<DefinitionDocument> {
         return guestOf(plugin, definition).define({});
     }
 
-    /** A change on top of what is kept, proven, its secrets sealed. @throws VALIDATION_FAILED 40001 */
+    /** Merges a change into kept settings, checks the result, and seals its secrets. @throws VALIDATION_FAILED 40001 */
     async seal(
         plugin: PluginPackage,
         definition: PluginDefinition,
@@ -44,9 +45,9 @@ export class PluginSettings {
     }
 
     /**
-     * Settings that came before the code did, on top of what is kept. Code that nobody may run yet (`definition` null) judges them when it starts.
+     * Merges settings that came before the code into kept settings. Code that may not be loaded yet (`definition` null) checks them when it starts.
      *
-     * @returns also why the code does not take them, and they are left out; what is merely missing can be given later
+     * @returns `refused`: why the code does not accept them, so that they are left out; null otherwise. Settings that are only missing can be given later
      */
     async take(
         plugin: PluginPackage,
@@ -75,7 +76,7 @@ export class PluginSettings {
         return { settings: sealSettings(values, secrets, label, this.#keyring), refused: null };
     }
 
-    /** The same settings for another package of the same name. */
+    /** Seals the secrets of one package for another package of the same name. */
     reseal(name: string, kept: Values, from: string, to: string): Values {
         const paths = sealedPaths(kept);
         return sealSettings(
@@ -87,6 +88,7 @@ export class PluginSettings {
     }
 }
 
+/** Only `define` and `readSettings` of it are called, so it needs no ports. */
 function guestOf({ manifest, version }: PluginPackage, definition: PluginDefinition): Guest {
     return createGuest({
         name: manifest.name,
@@ -94,12 +96,12 @@ function guestOf({ manifest, version }: PluginPackage, definition: PluginDefinit
         dataDir: '',
         definition,
         checkReturns: false,
-        doors: { log: () => Promise.resolve() } as never,
-        local: {} as never
+        doors: { log: () => Promise.resolve() } as never, // only `log` can be called
+        local: {} as never // never called
     });
 }
 
-/** Where sealed values stand, in the form of `DefinitionDocument.secrets`. */
+/** The places of sealed values, in the form of `DefinitionDocument.secrets`. */
 function sealedPaths(value: unknown, path: readonly string[] = []): readonly string[] {
     if (typeof value !== 'object' || value === null) {
         return [];

@@ -1,4 +1,4 @@
-/** Plugins as an export and an import of the whole panel see them: their settings with the secrets apart, and what follows when they change. */
+/** Plugins as an export or import of the whole panel handles them: their settings, with the secrets apart from them. */
 import { isFailure } from '@portico/sdk';
 
 import type { Database, Transaction } from '../../../platform/database/database.ts';
@@ -19,7 +19,7 @@ import {
 } from './moved-settings.ts';
 import type { PluginSettings } from './plugin-settings.ts';
 
-/** A plugin as a document has it. */
+/** A plugin as it stands in an export document. */
 export interface PortablePlugin extends MovedSettings {
     readonly name: string;
     readonly package: string;
@@ -27,43 +27,45 @@ export interface PortablePlugin extends MovedSettings {
     readonly enabled: boolean;
 }
 
-/** One that has a record here. */
+/** A plugin that has a record in this panel. */
 export interface KnownPlugin extends PortablePlugin {
-    /** Its package is there, and has the name. */
+    /** Its package is on the disk, and no other package has the name. */
     readonly isInstalled: boolean;
-    /** Somebody decided something about it: what merely lies there is no part of a panel. */
+    /** An admin decided something about it. A package that only lies on the disk is not exported. */
     readonly isDecided: boolean;
     /** It asks for more than it was granted, so it cannot be enabled. */
     readonly lacksConsent: boolean;
-    /** By its manifest it has data of its own for an export. */
+    /** Its manifest says that it adds data of its own to an export. */
     readonly gives: boolean;
-    /** Counts up with every change that somebody made. */
+    /** Goes up by one with every change by an admin. */
     readonly revision: number;
 }
 
+/** What exports and imports of plugins need. */
 export interface PortablePluginsOptions {
     readonly lifecycle: Lifecycle;
-    readonly prover: PluginSettings;
+    readonly pluginSettings: PluginSettings;
     readonly keyring: Pick<Keyring, 'seal' | 'open'>;
     readonly db: Database;
     readonly log: Logger;
 }
 
+/** Reads and writes the part of plugins that moves between panels. */
 export class PortablePlugins {
     readonly #options: PortablePluginsOptions;
-    /** Records before they were stored, until what runs has followed. */
+    /** The records before `store`, until `follow` has applied the new ones. */
     readonly #before = new Map<string, PluginRecord>();
 
     constructor(options: PortablePluginsOptions) {
         this.#options = options;
     }
 
-    /** Resolves when it is known what there is. */
+    /** Resolves when the disk was searched, so that all plugins are known. */
     ready(): Promise<void> {
         return this.#options.lifecycle.inventoryReady;
     }
 
-    /** One for each name. */
+    /** All known plugins, one for each name. */
     list(): readonly KnownPlugin[] {
         const { lifecycle, keyring } = this.#options;
         return lifecycle.runtimes().flatMap((runtime) => {
@@ -72,7 +74,7 @@ export class PortablePlugins {
         });
     }
 
-    /** A package under a name, also when another one has the name now. */
+    /** A package under a name, also when another package has the name now; null when there is no record. */
     find(name: string, packageName: string): KnownPlugin | null {
         const { lifecycle, keyring } = this.#options;
         const record = lifecycle.records.get(name, packageName);
@@ -80,9 +82,9 @@ export class PortablePlugins {
     }
 
     /**
-     * Holds settings against the code that is there; where none was loaded, they are judged when it starts.
+     * Checks settings by the plugin's code. Code that was not loaded checks them when it starts.
      *
-     * @param keeps - secrets that they do not have stay as they are here
+     * @param keeps - keeps the present secrets that the settings do not have
      * @returns the settings as they would be stored, and what is wrong with them
      */
     async prove(
@@ -91,7 +93,7 @@ export class PortablePlugins {
     ): Promise<{ readonly plugin: PortablePlugin; readonly faults: readonly string[] }> {
         const here = this.find(moved.name, moved.package);
         const whole = here !== null && keeps ? { ...moved, ...withPresent(moved, here) } : moved;
-        const { prover, lifecycle } = this.#options;
+        const { pluginSettings, lifecycle } = this.#options;
         const runtime = lifecycle.runtime(moved.name);
         try {
             if (hasSealed(moved.settings)) {
@@ -101,15 +103,15 @@ export class PortablePlugins {
             if (here?.isInstalled !== true || runtime?.plugin == null || runtime.definition === null) {
                 return { plugin: whole, faults: [] };
             }
-            await prover.seal(runtime.plugin, runtime.definition, {}, values);
-            const { secrets } = await prover.describe(runtime.plugin, runtime.definition);
+            await pluginSettings.seal(runtime.plugin, runtime.definition, {}, values);
+            const { secrets } = await pluginSettings.describe(runtime.plugin, runtime.definition);
             return { plugin: { ...whole, ...splitMoved(values, secrets) }, faults: [] };
         } catch (error) {
             return { plugin: whole, faults: faultsOf(error) };
         }
     }
 
-    /** Stores settings, and whether it is enabled. @throws VERSION_STALE when somebody changed the record since */
+    /** Stores settings, and whether the plugin is enabled. @throws VERSION_STALE 41200 when the record was changed meanwhile */
     async store(tx: Transaction, moved: PortablePlugin, revision: number): Promise<void> {
         const {
             lifecycle: { records },
@@ -135,7 +137,7 @@ export class PortablePlugins {
         });
     }
 
-    /** What runs follows what was stored, each after what it requires. */
+    /** Applies stored records to the running plugins, each after the plugins that it requires. */
     async follow(names: readonly string[]): Promise<void> {
         const { lifecycle } = this.#options;
         for (const runtime of lifecycle.runtimes().filter(({ name }) => names.includes(name))) {
@@ -151,7 +153,7 @@ export class PortablePlugins {
         names.forEach((name) => this.#before.delete(name));
     }
 
-    /** Settings that waited for a package, as its record keeps them; null when they have no form. */
+    /** Settings that waited for a package, in the form of a record; null when they cannot be used. */
     sealed(moved: PortablePlugin): PluginRecord['settings'] | null {
         try {
             return sealMoved(moved, moved, this.#options.keyring);
@@ -164,31 +166,33 @@ export class PortablePlugins {
         }
     }
 
-    /** What of a name runs; `generation` is another one after every start. */
+    /** The running package of a name; null when none runs. `generation` is a new object after each start. */
     running(name: string): { readonly package: string; readonly generation: object } | null {
         const { lifecycle } = this.#options;
-        const runtime = lifecycle.phase === 'closing' ? null : lifecycle.runtime(name); // what is closed with the panel keeps its state
+        const runtime = lifecycle.phase === 'closing' ? null : lifecycle.runtime(name); // plugins keep their state when the panel closes them
         return runtime?.generation != null && runtime.plugin !== null && runtime.state === 'running'
             ? { package: runtime.plugin.package, generation: runtime.generation }
             : null;
     }
 
-    /** The state of a name, and why it does not run; null when nobody has heard of it. */
+    /** The state of a plugin, and why it does not run; null when the name is unknown. */
     state(name: string): { readonly state: string; readonly message: string | null } | null {
         const runtime = this.#options.lifecycle.runtime(name);
         return runtime === null ? null : { state: runtime.state, message: runtime.failure?.message ?? null };
     }
 
-    /** Names of what runs and requires it. */
+    /** Names of the running plugins that require a plugin directly. */
     requiredBy(name: string): readonly string[] {
         const { lifecycle } = this.#options;
-        return lifecycle.dependants(name).filter((other) => lifecycle.runtime(other)?.generation != null);
+        return lifecycle.known
+            .dependants(name)
+            .filter((other) => lifecycle.runtime(other)?.generation != null);
     }
 
-    /** Settings that came before the code did may have secrets of which only the code knows that they are. */
+    /** Seals secrets in settings that were stored before the code was loaded: only the code knows which settings are secrets. */
     async #sealAll({ plugin, definition, name }: Runtime): Promise<void> {
         const {
-            prover,
+            pluginSettings,
             lifecycle: { records },
             keyring,
             db,
@@ -199,7 +203,7 @@ export class PortablePlugins {
             return;
         }
         try {
-            const { secrets } = await prover.describe(plugin, definition);
+            const { secrets } = await pluginSettings.describe(plugin, definition);
             const known = openMoved(record.settings, record, keyring);
             const split = splitMoved(joinMoved(known), secrets);
             if (Object.keys(split.secrets).some((pointer) => !Object.hasOwn(known.secrets, pointer))) {
@@ -211,12 +215,12 @@ export class PortablePlugins {
                 });
             }
         } catch (error) {
-            log.warn('Settings of a plugin could not be looked through for secrets', { plugin: name, error });
+            log.warn('The secrets in the settings of a plugin could not be sealed', { plugin: name, error });
         }
     }
 }
 
-/** As far as the records alone know, for a panel that does not run: one for each name. */
+/** Plugins as the records alone know them, for a panel that does not run; one for each name. */
 export function knownFromRecords(
     records: readonly PluginRecord[],
     keyring: Pick<Keyring, 'open'>

@@ -1,82 +1,35 @@
 /**
- * Changes the code of a plugin while the panel runs. The new code is proven on a copy of the data while the old one serves; then the gate is
- * parked, the old one drains and stops, the data are copied, the new one migrates its copy and starts; then the lock names it, and only then does
- * the gate open. Whatever fails before that leaves code and data as they were, byte for byte, and nobody who came meanwhile was sent away.
+ * Changes the code of a running plugin. The new code is tried on a copy of the data while the old code serves. Then new requests wait, the old code
+ * ends its requests and stops, the data are copied, and the new code migrates its copy and starts. Then the lock names the new code, and the
+ * waiting requests go on. A failure before the lock leaves code and data as they were, byte for byte, and no request was refused.
  */
-import type { Found, LockEntry, PluginPackage } from '@portico/registry';
+import type { Found, PluginPackage } from '@portico/registry';
 import type { PluginDefinition } from '@portico/sdk';
 
-import type { Clock } from '../../../platform/clock.ts';
-import type { Database, Transaction } from '../../../platform/database/database.ts';
 import { fail } from '../../../platform/errors.ts';
-import type { Logger } from '../../../platform/log.ts';
-import type { Parking } from '../../../server/gateway/gateway.ts';
-import { type Generation, GenerationFault, type HealthReport } from '../../runtime/generation.ts';
-import type { Decision, NextData, PluginData } from '../data/data-folders.ts';
-import type { Lifecycle } from '../reconciler/lifecycle.ts';
-import type { PluginDataRow } from '../records/entities.ts';
-import type { Runtime } from '../records/plugin.ts';
-import { newRecord } from '../records/records.ts';
+import { type Generation, GenerationFault } from '../../runtime/generation.ts';
+import type { NextData } from '../data/next-data.ts';
+import type { Decision, Runtime } from '../records/plugin.ts';
+import { finishCommit } from './activate.ts';
+import type { NextCode, SwapOptions, SwapPorts } from './ports.ts';
+import { probe, refuse } from './probe.ts';
 
-/** Where a swap is; in this order. */
-export const swapPhases = [
-    'probe',
-    'parked',
-    'stopped',
-    'copied',
-    'migrated',
-    'started',
-    'committed'
-] as const;
-export type SwapPhase = (typeof swapPhases)[number];
-
-export interface SwapPorts {
-    readonly lifecycle: Lifecycle;
-    readonly data: PluginData;
-    readonly db: Database;
-    readonly clock: Clock;
-    readonly gateway: { park(name: string): Parking };
-    readonly log: Logger;
-    /** Milliseconds that requests inside may take to end; default 8,000. */
-    readonly drainMs?: number;
-}
-
-/** What takes the place of what runs. */
-export interface NextCode {
-    readonly found: Found;
-    readonly plugin: PluginPackage;
-    readonly definition: PluginDefinition;
-    readonly entry: LockEntry;
-    /** The data that it begins with; null when there are none. */
-    readonly source: PluginDataRow | null;
-    readonly decision: Decision;
-}
-
-export interface SwapOptions {
-    /** Cuts what has not ended in time. */
-    readonly force: boolean;
-    /** Heard until the old one is stopped. */
-    readonly signal: AbortSignal;
-    /** Awaited: a test ends the process in it. */
-    phase(phase: SwapPhase): void | Promise<void>;
-    /** Belongs to the commit. */
-    also?(tx: Transaction): Promise<void>;
-}
-
+/** How a swap went. */
 export interface Swapped {
     /** Requests that were cut. */
     readonly cut: number;
-    /** Milliseconds during which newcomers waited. */
+    /** Milliseconds for which new requests waited. */
     readonly parkedMs: number;
 }
 
-const drainMs = 8_000;
+/** Milliseconds that requests under way may take to end. */
+const usualDrainMs = 8_000;
 
 /**
- * To be called inside `Lifecycle.withPlugin`, with a record that exists.
+ * Replaces the code of a plugin that has a record. Only inside `Lifecycle.withPlugin`.
  *
- * @throws BUSY 40904 when what is inside does not end in time; PLUGIN_FAILED 50303 when the new code does not stand the probe or the start;
- * STORAGE_FULL 50700; the signal's reason
+ * @throws BUSY 40904 when requests do not end in time; PLUGIN_FAILED 50303 when the new code fails on the copy or at its start; STORAGE_FULL 50700;
+ * the signal's reason
  */
 export async function swap(
     ports: SwapPorts,
@@ -92,12 +45,12 @@ export async function swap(
     const parking = ports.gateway.park(runtime.name);
     try {
         await phase('parked');
-        const inside = runtime.generation === null ? 0 : await parking.drain(ports.drainMs ?? drainMs);
+        const inside = runtime.generation === null ? 0 : await parking.drain(ports.drainMs ?? usualDrainMs);
         if (inside > 0 && !force) {
             throw fail.BUSY(
                 { plugin: runtime.name, inside },
                 {
-                    message: `${runtime.name} still had ${inside} ${inside === 1 ? 'request' : 'requests'} under way after ${(ports.drainMs ?? drainMs) / 1000} s; nothing was changed. force: true cuts them`
+                    message: `${runtime.name} still had ${inside} ${inside === 1 ? 'request' : 'requests'} under way after ${(ports.drainMs ?? usualDrainMs) / 1000} s; nothing was changed. force: true cuts them`
                 }
             );
         }
@@ -110,85 +63,7 @@ export async function swap(
     }
 }
 
-/** Another version of a plugin that does not run: its data are copied, so that going back finds them as they were. */
-export async function activateStopped(
-    ports: SwapPorts,
-    runtime: Runtime,
-    next: Omit<NextCode, 'definition'>,
-    { phase, also }: Pick<SwapOptions, 'phase' | 'also'>
-): Promise<void> {
-    const data =
-        next.source === null
-            ? null
-            : await ports.data.next(
-                  { name: runtime.name, package: next.plugin.package },
-                  next.source,
-                  next.entry
-              );
-    try {
-        await phase('copied');
-        await data?.prepare(next.decision);
-        await ports.lifecycle.registry.lock.activate(next.entry);
-    } catch (error) {
-        await data?.discard();
-        throw error;
-    }
-    await phase('committed');
-    ports.lifecycle.switchTo(runtime, {
-        found: next.found,
-        plugin: next.plugin,
-        definition: null,
-        generation: null
-    });
-    await finishCommit(ports, runtime, data, next, also);
-}
-
-/** Migrates a copy of the data, sets up and asks every health check, and starts nothing. A check that fails under the old one too keeps nobody out. */
-export async function probe(
-    { lifecycle, data }: SwapPorts,
-    runtime: Runtime,
-    { found, definition, source, decision }: NextCode,
-    signal: AbortSignal
-): Promise<void> {
-    const copy = await data.probe(runtime.name, source, signal);
-    try {
-        signal.throwIfAborted();
-        const generation = await lifecycle
-            .prepareGeneration(found, definition, {
-                dataDir: copy.path,
-                settings: decision.settings,
-                grants: () => decision.grants
-            })
-            .catch(refused(runtime, 'It was tried on a copy of its data'));
-        let reports: readonly HealthReport[];
-        try {
-            signal.throwIfAborted();
-            reports = await generation.health();
-        } finally {
-            await generation.close('it was tried');
-        }
-        const failed = reports.filter(({ state }) => state === 'failed');
-        const known =
-            failed.length === 0
-                ? []
-                : ((await runtime.generation?.health()) ?? [])
-                      .filter(({ state }) => state === 'failed')
-                      .map(({ name }) => name);
-        const fresh = failed.find(({ name }) => !known.includes(name));
-        if (fresh !== undefined) {
-            throw fail.PLUGIN_FAILED(
-                { plugin: runtime.name, stage: 'mounted', cause: 'HEALTH_FAILED', check: fresh.name },
-                {
-                    message: `Its health check ${fresh.name} failed on a copy of the data: ${fresh.evidence ?? 'it says no more'}; nothing was changed`
-                }
-            );
-        }
-    } finally {
-        await copy.discard();
-    }
-}
-
-/** Stops the old one and starts the new one; when that fails, the old one runs again on its own data. */
+/** Stops the old code and starts the new code; when that fails, the old code runs again on its own data. */
 async function replace(
     ports: SwapPorts,
     runtime: Runtime,
@@ -211,7 +86,7 @@ async function replace(
             next.entry
         );
         await phase('copied');
-        generation = await begin(ports, next, data, phase).catch(refused(runtime, 'It could not take over'));
+        generation = await begin(ports, next, data, phase).catch(refuse(runtime, 'It could not take over'));
         await phase('started');
         await data.prepare(next.decision);
         await lifecycle.registry.lock.activate(next.entry);
@@ -240,7 +115,7 @@ async function begin(
     phase: SwapOptions['phase']
 ): Promise<Generation> {
     const { records } = lifecycle;
-    // Those of the decision, until that has become the record.
+    // The record has these grants only after the commit; from then on the record counts.
     const before = records.get(plugin.manifest.name, plugin.package);
     const grants = (): Decision['grants'] => {
         const now = records.get(plugin.manifest.name, plugin.package);
@@ -261,35 +136,6 @@ async function begin(
         throw error;
     }
     return generation;
-}
-
-/** The lock has decided. What cannot be written now is written by the next start. */
-async function finishCommit(
-    { lifecycle, db, clock, log }: SwapPorts,
-    runtime: Runtime,
-    data: NextData | null,
-    { plugin, decision }: Pick<NextCode, 'plugin' | 'decision'>,
-    also: SwapOptions['also']
-): Promise<void> {
-    const finish = async (tx: Transaction): Promise<void> => {
-        const record = lifecycle.records.get(runtime.name, plugin.package) ?? {
-            ...newRecord(plugin, clock.now()),
-            version: 0
-        };
-        const after = { ...record, ...decision, seen: plugin, failure: null, version: record.version + 1 };
-        await (runtime.generation === null
-            ? lifecycle.records.put(tx, after)
-            : lifecycle.records.putRunning(tx, after, lifecycle.forgetArea));
-        await also?.(tx);
-    };
-    try {
-        await (data === null ? db.write(finish) : data.commit(finish));
-    } catch (error) {
-        log.error(
-            'A version of a plugin runs, and not all that belongs to that could be written; the next start does it',
-            { plugin: runtime.name, error }
-        );
-    }
 }
 
 async function restart(
@@ -322,24 +168,4 @@ async function restart(
                   );
         await lifecycle.markFailed(runtime, { stage: fault.stage, code: fault.code, message: fault.message });
     }
-}
-
-function refused(runtime: Runtime, when: string): (error: unknown) => never {
-    return (error) => {
-        if (error instanceof GenerationFault) {
-            throw fail.PLUGIN_FAILED(
-                {
-                    plugin: runtime.name,
-                    stage: error.stage,
-                    cause: error.code,
-                    ...(error.data === null ? {} : { detail: error.data })
-                },
-                {
-                    message: `${when}, and failed (${error.code}): ${error.message}; nothing was changed`,
-                    cause: error
-                }
-            );
-        }
-        throw error;
-    };
 }
