@@ -1,16 +1,16 @@
 /** Files of the machine: browse, search, edit, upload, archive, trash and a terminal. */
 import { definePlugin, type Health } from '@portico/sdk';
 
-import { createParts, type Parts } from './parts.ts';
+import { entities, migrations } from './entities.ts';
 import { archiveRoutes } from './routes/archives.ts';
 import { browseRoutes } from './routes/browse.ts';
-import { changeRoutes } from './routes/change.ts';
+import { changeRoutes } from './routes/changes.ts';
 import { contentRoutes } from './routes/content.ts';
 import { terminalRoutes } from './routes/terminals.ts';
 import { trashRoutes } from './routes/trash.ts';
 import { uploadRoutes } from './routes/uploads.ts';
+import { createParts, type Parts } from './services.ts';
 import { type Ctx, settings } from './settings.ts';
-import { entities, migrations } from './store.ts';
 
 export default definePlugin({
     settings,

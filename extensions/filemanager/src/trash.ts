@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto';
 
 import { type Actor, errors, joi, type Value } from '@portico/sdk';
 
-import { filesystem, isMissing, isTaken } from './failures.ts';
-import { move } from './moving.ts';
-import { nameOf, parentOf, privateFolder } from './place.ts';
-import { ensurePrivate, privatePath } from './private-folder.ts';
-import type { Root, Roots } from './roots.ts';
+import { TrashEntity, type TrashRow } from './entities.ts';
+import { filesystem, isMissing, isTaken } from './errors.ts';
+import { move } from './files/move.ts';
+import { removeTree } from './files/tree.ts';
+import { nameOf, parentOf, privateFolder } from './roots/path.ts';
+import { ensurePrivate, privatePath } from './roots/private-folder.ts';
+import type { Root, Roots } from './roots/roots.ts';
 import type { Ctx } from './settings.ts';
-import { TrashEntity, type TrashRow } from './store.ts';
-import { removeTree } from './tree.ts';
 
 export const trashSchema = joi.object({
     id: joi.number().integer().required(),

@@ -1,13 +1,13 @@
 /** Unpacks an archive beside its target, whole and proven, and only then gives it the target's name. */
 import type { Files } from '@portico/sdk';
 
-import { writeFrom } from '../bytes.ts';
-import { openFile } from '../content.ts';
-import { filesystem } from '../failures.ts';
-import { giveFile, giveFolder, type Owner, ownerOf } from '../owner.ts';
-import { join, parentOf } from '../place.ts';
-import type { Root } from '../roots.ts';
-import type { Scratch } from '../scratch.ts';
+import { filesystem } from '../errors.ts';
+import { writeFrom } from '../files/bytes.ts';
+import { openFile } from '../files/content.ts';
+import { giveFile, giveFolder, type Owner, ownerOf } from '../files/owner.ts';
+import { join, parentOf } from '../roots/path.ts';
+import type { Root } from '../roots/roots.ts';
+import type { Scratch } from '../roots/scratch.ts';
 import { formatOf, type Limits } from './format.ts';
 import { Names } from './names.ts';
 import { placeTree } from './placing.ts';

@@ -1,5 +1,5 @@
 /** Which kinds of archive there are, known by their names. */
-import { failures } from '../failures.ts';
+import { failures } from '../errors.ts';
 
 export type Format = 'tar' | 'tar.gz' | 'zip';
 

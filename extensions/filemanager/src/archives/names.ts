@@ -1,6 +1,6 @@
 /** Names inside an archive: hostile until proven plain. One bad name refuses the whole archive. */
-import { failures } from '../failures.ts';
-import { isReserved } from '../place.ts';
+import { failures } from '../errors.ts';
+import { isReserved } from '../roots/path.ts';
 
 const deepest = 100;
 const longestSegment = 255;

@@ -1,9 +1,9 @@
 /** A finished tree gets its name: as a whole where nothing is, or one top entry after the other into a folder that is there. */
 import { errors, type Files } from '@portico/sdk';
 
-import { failures, filesystem, isMissing } from '../failures.ts';
-import { giveFolder, type Owner } from '../owner.ts';
-import { join } from '../place.ts';
+import { failures, filesystem, isMissing } from '../errors.ts';
+import { giveFolder, type Owner } from '../files/owner.ts';
+import { join } from '../roots/path.ts';
 
 /** @throws CONFLICT 40900, and then nothing was moved */
 export async function placeTree(files: Files, staging: string, to: string, owner: Owner): Promise<void> {

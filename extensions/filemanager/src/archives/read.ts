@@ -7,8 +7,8 @@ import { createGunzip } from 'node:zlib';
 import tar from 'tar-stream';
 import yauzl from 'yauzl';
 
-import { bytesOf } from '../bytes.ts';
-import { failures } from '../failures.ts';
+import { failures } from '../errors.ts';
+import { bytesOf } from '../files/bytes.ts';
 import type { Format, Limits } from './format.ts';
 import type { EntryKind } from './names.ts';
 

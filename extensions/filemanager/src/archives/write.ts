@@ -7,14 +7,14 @@ import { createGzip } from 'node:zlib';
 import tar from 'tar-stream';
 import yazl from 'yazl';
 
-import { bytesOf, writeFrom } from '../bytes.ts';
-import { openFile } from '../content.ts';
-import { failures, filesystem, isMissing } from '../failures.ts';
-import { giveFile, ownerOf } from '../owner.ts';
-import { isWithin, nameOf, parentOf } from '../place.ts';
-import type { Root } from '../roots.ts';
-import type { Scratch } from '../scratch.ts';
-import { type Found, measure, untilAborted, walk } from '../tree.ts';
+import { failures, filesystem, isMissing } from '../errors.ts';
+import { bytesOf, writeFrom } from '../files/bytes.ts';
+import { openFile } from '../files/content.ts';
+import { giveFile, ownerOf } from '../files/owner.ts';
+import { type Found, measure, untilAborted, walk } from '../files/tree.ts';
+import { isWithin, nameOf, parentOf } from '../roots/path.ts';
+import type { Root } from '../roots/roots.ts';
+import type { Scratch } from '../roots/scratch.ts';
 import { type Format, formatOf, type Limits } from './format.ts';
 
 export interface Packed {

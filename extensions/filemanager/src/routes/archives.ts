@@ -4,11 +4,11 @@ import { errors, joi } from '@portico/sdk';
 import { extract } from '../archives/extract.ts';
 import { formatOf, type Limits } from '../archives/format.ts';
 import { pack } from '../archives/write.ts';
-import { filesystem, isMissing } from '../failures.ts';
-import { ownerOf } from '../owner.ts';
-import type { Parts } from '../parts.ts';
-import { parentOf, parseInner, parsePath, pathSchema, where } from '../place.ts';
-import { asTask, paced, taskSchema } from '../work.ts';
+import { filesystem, isMissing } from '../errors.ts';
+import { ownerOf } from '../files/owner.ts';
+import { parentOf, parseInner, parsePath, pathSchema, where } from '../roots/path.ts';
+import type { Parts } from '../services.ts';
+import { asTask, paced, taskSchema } from '../task-replies.ts';
 
 export function archiveRoutes({ ctx, roots, scratch }: Parts): void {
     const limits = (): Limits => ({

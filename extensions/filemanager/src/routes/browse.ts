@@ -1,12 +1,12 @@
 /** What is there: roots, lists, search. Names, sizes, times and owners only. */
 import { joi, reply } from '@portico/sdk';
 
-import { entrySchema } from '../entry.ts';
-import { failures, filesystem } from '../failures.ts';
-import type { Parts } from '../parts.ts';
-import { isReserved, join, pathSchema, where } from '../place.ts';
-import { search } from '../search.ts';
-import { byName } from '../tree.ts';
+import { failures, filesystem } from '../errors.ts';
+import { entrySchema } from '../files/entries.ts';
+import { search } from '../files/search.ts';
+import { byName } from '../files/tree.ts';
+import { isReserved, join, pathSchema, where } from '../roots/path.ts';
+import type { Parts } from '../services.ts';
 
 const rootSchema = joi.object({
     name: joi.string().required(),

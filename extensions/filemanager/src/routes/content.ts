@@ -1,10 +1,10 @@
 /** What is in a file. */
 import { joi, reply } from '@portico/sdk';
 
-import { download } from '../content.ts';
-import { entrySchema } from '../entry.ts';
-import type { Parts } from '../parts.ts';
-import { parseInner, where } from '../place.ts';
+import { download } from '../files/content.ts';
+import { entrySchema } from '../files/entries.ts';
+import { parseInner, where } from '../roots/path.ts';
+import type { Parts } from '../services.ts';
 
 export function contentRoutes({ ctx, roots, entries, writing }: Parts): void {
     ctx.download({

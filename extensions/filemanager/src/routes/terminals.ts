@@ -1,8 +1,8 @@
 /** A terminal on the machine. */
 import { isFailure, joi, reply } from '@portico/sdk';
 
-import type { Parts } from '../parts.ts';
-import { type TerminalSize, terminalSize } from '../terminal.ts';
+import type { Parts } from '../services.ts';
+import { type TerminalSize, terminalSize } from '../terminals.ts';
 
 const ticketSchema = joi.object({
     ticket: joi.string().required(),

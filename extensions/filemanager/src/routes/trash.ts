@@ -1,13 +1,13 @@
 /** What was removed, and the way back. */
 import { joi, reply } from '@portico/sdk';
 
-import { entrySchema } from '../entry.ts';
-import type { Parts } from '../parts.ts';
-import { parseInner, pathSchema } from '../place.ts';
-import { privatePath } from '../private-folder.ts';
+import { entrySchema } from '../files/entries.ts';
+import { measure } from '../files/tree.ts';
+import { parseInner, pathSchema } from '../roots/path.ts';
+import { privatePath } from '../roots/private-folder.ts';
+import type { Parts } from '../services.ts';
+import { asTask, paced, taskSchema } from '../task-replies.ts';
 import { trashSchema } from '../trash.ts';
-import { measure } from '../tree.ts';
-import { asTask, paced, taskSchema } from '../work.ts';
 
 const rootName = joi.string().max(64);
 

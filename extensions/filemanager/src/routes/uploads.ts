@@ -1,8 +1,8 @@
 /** Resumable uploads by tus 1.0. */
 import { joi } from '@portico/sdk';
 
-import type { Parts } from '../parts.ts';
-import { pathSchema } from '../place.ts';
+import { pathSchema } from '../roots/path.ts';
+import type { Parts } from '../services.ts';
 
 const raw = 'tus 1.0 has its own headers, its own empty answers and its own statuses';
 const maxBytes = 2 ** 40;

@@ -1,8 +1,8 @@
 /** tus 1.0 over WHATWG requests: creation (with upload), termination, expiration, checksum. */
 import { type Actor, errors, isFailure, statusOf } from '@portico/sdk';
 
-import { parseInner } from '../place.ts';
-import type { Roots } from '../roots.ts';
+import { parseInner } from '../roots/path.ts';
+import type { Roots } from '../roots/roots.ts';
 import type { Ctx } from '../settings.ts';
 import { tusErrors } from './errors.ts';
 import {
@@ -15,7 +15,7 @@ import {
     tusVersion,
     wholeNumber
 } from './headers.ts';
-import type { Progressed, Uploads } from './store.ts';
+import type { Progressed, Uploads } from './uploads.ts';
 
 /** What of a call the protocol needs. */
 export interface Caller {

@@ -1,16 +1,16 @@
 /** Folders made, entries moved, copied, removed, and their permission bits. */
 import { errors, joi, reply } from '@portico/sdk';
 
-import { checkVersion } from '../content.ts';
-import { entrySchema } from '../entry.ts';
-import { failures, filesystem, isMissing } from '../failures.ts';
-import { move } from '../moving.ts';
-import { giveFolder, ownerOf } from '../owner.ts';
-import type { Parts } from '../parts.ts';
-import { isWithin, parentOf, parseInner, pathSchema, where } from '../place.ts';
-import type { Root } from '../roots.ts';
-import { copyTree, measure, removeTree } from '../tree.ts';
-import { asTask, paced, taskSchema } from '../work.ts';
+import { failures, filesystem, isMissing } from '../errors.ts';
+import { checkVersion } from '../files/content.ts';
+import { entrySchema } from '../files/entries.ts';
+import { move } from '../files/move.ts';
+import { giveFolder, ownerOf } from '../files/owner.ts';
+import { copyTree, measure, removeTree } from '../files/tree.ts';
+import { isWithin, parentOf, parseInner, pathSchema, where } from '../roots/path.ts';
+import type { Root } from '../roots/roots.ts';
+import type { Parts } from '../services.ts';
+import { asTask, paced, taskSchema } from '../task-replies.ts';
 
 const fromTo = joi.object({
     root: joi.string().max(64).required(),

@@ -15,7 +15,7 @@ import {
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Harness } from './harness.ts';
+import { Harness } from '../harness.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -4,7 +4,7 @@
  */
 import { errors, joi } from '@portico/sdk';
 
-import { failures } from './failures.ts';
+import { failures } from '../errors.ts';
 
 /** The private folder at the top of a root: trash and unfinished uploads. */
 export const privateFolder = '.portico';

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Harness } from './harness.ts';
+import { Harness } from '../harness.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;

@@ -15,7 +15,7 @@ import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Harness } from './harness.ts';
+import { Harness } from '../harness.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
@@ -31,7 +31,7 @@ interface TarPack extends NodeJS.ReadableStream {
     entry(header: object, body?: string): void;
     finalize(): void;
 }
-const tar = createRequire(new URL('../../../extensions/filemanager/package.json', import.meta.url))(
+const tar = createRequire(new URL('../../../../extensions/filemanager/package.json', import.meta.url))(
     'tar-stream'
 ) as { pack(): TarPack };
 

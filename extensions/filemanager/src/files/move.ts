@@ -1,7 +1,7 @@
 /** Moves in one step, and names the one failure that is neither end's fault: that they lie on two file systems. */
 import { type Files, isFailure } from '@portico/sdk';
 
-import { failures, filesystem } from './failures.ts';
+import { failures, filesystem } from '../errors.ts';
 
 /** @throws OTHER_DEVICE 40951, CONFLICT 40900 when `to` is taken, NOT_FOUND 40400 */
 export async function move(

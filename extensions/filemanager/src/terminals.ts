@@ -1,7 +1,7 @@
 /** Terminals: a ticket for one shell, and the socket that carries it. */
 import { type Child, errors, type Health, isFailure, joi, type Socket } from '@portico/sdk';
 
-import { failures } from './failures.ts';
+import { failures } from './errors.ts';
 import type { Ctx } from './settings.ts';
 
 /** Size of a terminal. */

@@ -1,15 +1,15 @@
 /** Everything that the routes are made of, built once for each generation. */
-import { Accounts } from './accounts.ts';
-import { Writing } from './content.ts';
-import { Entries } from './entry.ts';
+import { Accounts } from './files/accounts.ts';
+import { Writing } from './files/content.ts';
+import { Entries } from './files/entries.ts';
 import { Locks } from './locks.ts';
-import { Roots } from './roots.ts';
-import { Scratch } from './scratch.ts';
+import { Roots } from './roots/roots.ts';
+import { Scratch } from './roots/scratch.ts';
 import type { Ctx } from './settings.ts';
-import { Terminals } from './terminal.ts';
+import { Terminals } from './terminals.ts';
 import { Trash } from './trash.ts';
 import { Protocol } from './uploads/protocol.ts';
-import { Uploads } from './uploads/store.ts';
+import { Uploads } from './uploads/uploads.ts';
 
 export interface Parts {
     readonly ctx: Ctx;

@@ -1,8 +1,8 @@
 /** `.portico` at the top of each root: closed to everybody else, and on the same file system, so that moving into it is one step. */
 import type { Files } from '@portico/sdk';
 
-import { failures, filesystem, isTaken } from './failures.ts';
-import { privateFolder } from './place.ts';
+import { failures, filesystem, isTaken } from '../errors.ts';
+import { privateFolder } from './path.ts';
 
 /** What it holds. */
 export type PrivatePart = 'trash' | 'uploads';

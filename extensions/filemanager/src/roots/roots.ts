@@ -1,8 +1,8 @@
 /** The folders that people may reach, each by those roles that it names. */
 import { type Actor, errors, type Files } from '@portico/sdk';
 
-import { parsePath } from './place.ts';
-import type { Ctx } from './settings.ts';
+import type { Ctx } from '../settings.ts';
+import { parsePath } from './path.ts';
 
 /** A root that somebody may reach. */
 export interface Root {

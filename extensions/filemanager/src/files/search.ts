@@ -1,7 +1,7 @@
 /** Search by name: a walk that ends in time whatever it walks over. */
 import type { Files } from '@portico/sdk';
 
-import { nameOf } from './place.ts';
+import { nameOf } from '../roots/path.ts';
 import { type Found, walk } from './tree.ts';
 
 /** What one search may cost. */

@@ -4,11 +4,11 @@
  */
 import { randomUUID } from 'node:crypto';
 
-import { isMissing } from './failures.ts';
-import { join, parentOf, privateFolder } from './place.ts';
+import { ScratchEntity } from '../entities.ts';
+import { isMissing } from '../errors.ts';
+import type { Ctx } from '../settings.ts';
+import { join, parentOf, privateFolder } from './path.ts';
 import type { Root, Roots } from './roots.ts';
-import type { Ctx } from './settings.ts';
-import { ScratchEntity } from './store.ts';
 
 export class Scratch {
     readonly #ctx: Ctx;

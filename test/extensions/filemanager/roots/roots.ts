@@ -18,7 +18,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
 
-import { type Answer, Harness } from './harness.ts';
+import { type Answer, Harness } from '../harness.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
@@ -235,7 +235,7 @@ describe('filemanager roots', () => {
             terminal: { ticket: 'ticket', permission: 'terminal' }
         });
         const { portico } = JSON.parse(
-            readFileSync(new URL('../../../extensions/filemanager/package.json', import.meta.url), 'utf8')
+            readFileSync(new URL('../../../../extensions/filemanager/package.json', import.meta.url), 'utf8')
         ) as { portico: { permissions: Record<string, unknown> } };
         for (const permission of ['content', 'write', 'terminal']) {
             expect(JSON.stringify(portico.permissions[permission])).to.not.contain('viewer');

@@ -4,13 +4,13 @@ import type { FileHandle } from 'node:fs/promises';
 import { createFailure, type Download, errors, type FileEntry, type Files } from '@portico/sdk';
 import { lookup } from 'mrmime';
 
+import { failures, filesystem, isMissing } from '../errors.ts';
+import type { Locks } from '../locks.ts';
+import { join, nameOf, parentOf } from '../roots/path.ts';
+import type { Root } from '../roots/roots.ts';
+import type { Scratch } from '../roots/scratch.ts';
 import { bytesOf, received, writeFrom } from './bytes.ts';
-import { failures, filesystem, isMissing } from './failures.ts';
-import type { Locks } from './locks.ts';
 import { giveFile, ownerOf } from './owner.ts';
-import { join, nameOf, parentOf } from './place.ts';
-import type { Root } from './roots.ts';
-import type { Scratch } from './scratch.ts';
 
 /** How often a file that is being replaced while it is opened is tried again. */
 const attempts = 5;

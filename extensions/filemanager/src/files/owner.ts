@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises';
 
 import type { Files } from '@portico/sdk';
 
-import { filesystem, isMissing } from './failures.ts';
+import { filesystem, isMissing } from '../errors.ts';
 
 export interface Owner {
     readonly uid: number;

@@ -1,11 +1,11 @@
 /** Whole trees: walked, measured, copied, removed. Links are entries like others and never followed. */
 import type { FileEntry, Files } from '@portico/sdk';
 
+import { filesystem, isMissing } from '../errors.ts';
+import { isReserved, join } from '../roots/path.ts';
 import { bytesOf, writeFrom } from './bytes.ts';
 import { openFile } from './content.ts';
-import { filesystem, isMissing } from './failures.ts';
 import { giveFile, giveFolder, type Owner } from './owner.ts';
-import { isReserved, join } from './place.ts';
 
 export interface Found {
     readonly path: string;

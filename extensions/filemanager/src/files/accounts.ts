@@ -1,5 +1,5 @@
 /** Names of accounts and groups, as the system's own name service knows them. */
-import type { Ctx } from './settings.ts';
+import type { Ctx } from '../settings.ts';
 
 const keptMs = 5 * 60_000;
 /** Ids that are kept; a hostile tree may have any number. */

@@ -6,16 +6,16 @@ import { randomBytes } from 'node:crypto';
 
 import { type Actor, errors, type Files } from '@portico/sdk';
 
-import { bytesOf, received, writeAll, writeFrom } from '../bytes.ts';
-import { failures, filesystem, isMissing } from '../failures.ts';
-import { isAcross, move } from '../moving.ts';
-import { giveFile, ownerOf } from '../owner.ts';
-import { parentOf, privateFolder } from '../place.ts';
-import { ensurePrivate, privatePath } from '../private-folder.ts';
-import type { Root, Roots } from '../roots.ts';
-import type { Scratch } from '../scratch.ts';
+import { UploadEntity, type UploadRow } from '../entities.ts';
+import { failures, filesystem, isMissing } from '../errors.ts';
+import { bytesOf, received, writeAll, writeFrom } from '../files/bytes.ts';
+import { isAcross, move } from '../files/move.ts';
+import { giveFile, ownerOf } from '../files/owner.ts';
+import { parentOf, privateFolder } from '../roots/path.ts';
+import { ensurePrivate, privatePath } from '../roots/private-folder.ts';
+import type { Root, Roots } from '../roots/roots.ts';
+import type { Scratch } from '../roots/scratch.ts';
 import type { Ctx } from '../settings.ts';
-import { UploadEntity, type UploadRow } from '../store.ts';
 import { tusErrors } from './errors.ts';
 import type { Checksum } from './headers.ts';
 

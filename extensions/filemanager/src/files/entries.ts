@@ -1,9 +1,9 @@
 /** One file, folder or link, as the API shows it. */
 import { type FileEntry, type Files, joi, type Value } from '@portico/sdk';
 
+import { filesystem } from '../errors.ts';
+import { nameOf } from '../roots/path.ts';
 import type { Accounts } from './accounts.ts';
-import { filesystem } from './failures.ts';
-import { nameOf } from './place.ts';
 
 export const entrySchema = joi.object({
     name: joi.string().allow('').required(),

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import type { Child, SpawnOptions } from '../../../sdk/src/index.ts';
-import { Harness } from './harness.ts';
+import type { Child, SpawnOptions } from '../../../../sdk/src/index.ts';
+import { Harness } from '../harness.ts';
 
 export const lab = Lab.script();
 const { describe, it, afterEach } = lab;
@@ -203,7 +203,7 @@ describe('@portico/plugin-filemanager', () => {
     it('shows in its README the routes that it has', async () => {
         files = await Harness.start();
         const readme = readFileSync(
-            new URL('../../../extensions/filemanager/README.md', import.meta.url),
+            new URL('../../../../extensions/filemanager/README.md', import.meta.url),
             'utf8'
         );
         const shown = [

@@ -7,16 +7,16 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { WebSocket } from 'ws';
 
-import type { Generation } from '../../../core/src/plugins/runtime/generation.ts';
-import definition from '../../../extensions/filemanager/src/index.ts';
-import { createPluginRig, entriesOf, type PluginRig } from '../../support/plugin-host.ts';
+import type { Generation } from '../../../../core/src/plugins/runtime/generation.ts';
+import definition from '../../../../extensions/filemanager/src/index.ts';
+import { createPluginRig, entriesOf, type PluginRig } from '../../../support/plugin-host.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
 
 const base = '/api/plugins/filemanager';
 const { portico: manifest } = JSON.parse(
-    readFileSync(new URL('../../../extensions/filemanager/package.json', import.meta.url), 'utf8')
+    readFileSync(new URL('../../../../extensions/filemanager/package.json', import.meta.url), 'utf8')
 ) as { portico: { capabilities: object } };
 
 async function until(what: () => boolean): Promise<void> {
