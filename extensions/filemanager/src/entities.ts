@@ -1,8 +1,8 @@
-/** What the plugin keeps in its own database: what lies in the trash, unfinished uploads, and names of files that must not outlive a crash. */
+/** The tables of the plugin's own database: the trash, uploads, and temporary files that must not outlive a crash. */
 import type { Migration } from '@portico/sdk';
 import { defineEntity, type InferEntity, p } from '@portico/sdk/db';
 
-/** Something in the trash; it lies at `.portico/trash/<key>` of its root. Times are milliseconds since 1970. */
+/** An entry in the trash. It lies at `.portico/trash/<key>` of its root. Times are milliseconds since 1970. */
 export const TrashEntity = defineEntity({
     name: 'FilemanagerTrash',
     tableName: 'trash',
@@ -18,20 +18,21 @@ export const TrashEntity = defineEntity({
         actor: p.string()
     }
 });
+/** A row of `trash`. */
 export type TrashRow = InferEntity<typeof TrashEntity>;
 
-/** An upload; its bytes lie at `.portico/uploads/<id>` of its root until it is whole. */
+/** An upload. Its bytes lie at `.portico/uploads/<id>` of its root until it is complete. */
 export const UploadEntity = defineEntity({
     name: 'FilemanagerUpload',
     tableName: 'uploads',
     properties: {
         id: p.string().primary(),
         folder: p.string(),
-        /** Name of the root when it began. */
+        /** Name of the root when the upload began. */
         root: p.string(),
         path: p.string(),
         length: p.integer(),
-        /** `Actor.key` of whoever began it: nobody else sees it. */
+        /** `Actor.key` of the actor who began it; no other actor can see it. */
         actor: p.string(),
         metadata: p.text(),
         replace: p.boolean(),
@@ -39,17 +40,20 @@ export const UploadEntity = defineEntity({
         expires: p.integer()
     }
 });
+/** A row of `uploads`. */
 export type UploadRow = InferEntity<typeof UploadEntity>;
 
-/** A name that is being written; what is still here at a start is left over from a crash. */
+/** A temporary file that is being written. A row that is still here at a start was left by a crash. */
 export const ScratchEntity = defineEntity({
     name: 'FilemanagerScratch',
     tableName: 'scratch',
     properties: { id: p.string().primary(), folder: p.string(), path: p.string() }
 });
 
+/** The entities of the plugin. */
 export const entities = [TrashEntity, UploadEntity, ScratchEntity];
 
+/** The migrations of the plugin, in order. A migration that was released never changes. */
 export const migrations: readonly Migration[] = [
     {
         name: '0001-trash-uploads-scratch',

@@ -1,9 +1,9 @@
-/** Work that may be small or large: small is done at once, large is a task. */
+/** Answers of routes whose work is a task. */
 import { type Actor, joi, type Reply, reply, type Task, type TaskRun } from '@portico/sdk';
 
 import type { Ctx } from './settings.ts';
 
-/** A task, as the API shows it everywhere. */
+/** The schema of a task as the core answers it. */
 export const taskSchema = joi
     .object({
         id: joi.number().integer().required(),
@@ -17,26 +17,26 @@ export const taskSchema = joi
     })
     .unknown(true);
 
-/** What a task is called and about. */
-export interface Job {
-    /** Without the plugin's name. */
+/** What a task is about. */
+export interface TaskDescription {
+    /** The kind, without the name of the plugin. */
     readonly kind: string;
     readonly title: string;
     readonly actor: Actor;
     readonly resource: string;
 }
 
-/** Answers 202 with a task that does the work. */
-export async function asTask<T>(
+/** Starts a task and answers 202 with it. */
+export async function acceptTask<T>(
     ctx: Ctx,
-    { kind, title, actor, resource }: Job,
+    { kind, title, actor, resource }: TaskDescription,
     work: (run: TaskRun) => Promise<T>
 ): Promise<Reply<Task>> {
     return reply.accepted(await ctx.task({ kind, title, access: 'write', actor, resource }, work));
 }
 
-/** Progress at most four times a second: a task's log is no place for each of a million files. */
-export function paced(run: TaskRun): (fraction: number | null) => void {
+/** Makes a reporter of progress that passes on at most four reports a second. */
+export function throttledProgress(run: TaskRun): (fraction: number | null) => void {
     let last = 0;
     return (fraction) => {
         const now = Date.now();

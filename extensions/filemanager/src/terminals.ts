@@ -1,85 +1,66 @@
-/** Terminals: a ticket for one shell, and the socket that carries it. */
-import { type Child, errors, type Health, isFailure, joi, type Socket } from '@portico/sdk';
+/** Runs shells in pseudo-terminals, each on a socket. */
+import { type Child, errors, joi, type Socket } from '@portico/sdk';
 
-import { failures } from './errors.ts';
+import { pluginErrors } from './errors.ts';
 import type { Ctx } from './settings.ts';
 
-/** Size of a terminal. */
+/** The schema of a terminal's size, in characters. */
 export const terminalSize = joi.object({
     columns: joi.number().integer().min(1).max(1000).default(80),
     rows: joi.number().integer().min(1).max(500).default(24)
 });
 
+/** Size of a terminal in characters. */
 export interface TerminalSize {
     readonly columns: number;
     readonly rows: number;
 }
 
-/** How long a shell may take to end once its socket is gone. */
+/** How long a shell may take to end after its socket has closed. */
 const graceMs = 2_000;
 
+/** The open terminals of one generation. */
 export class Terminals {
     readonly #ctx: Ctx;
     #open = 0;
-    #proven = false;
+    #checked = false;
 
     constructor(ctx: Ctx) {
         this.#ctx = ctx;
     }
 
-    /** Refuses before a ticket is issued what could not work afterwards. @throws TOOL_MISSING 50302, TOO_MANY_TERMINALS 42950 */
+    /** Checks that another terminal can be opened. @throws TOOL_MISSING 50302, TOO_MANY_TERMINALS 42950 */
     async check(): Promise<void> {
-        this.#refuseMore();
-        if (!this.#proven) {
+        this.#refuseOverLimit();
+        if (!this.#checked) {
             await using child = await this.#spawn({ columns: 80, rows: 24 }, ['-c', 'exit 0']);
-            await drained(child);
-            this.#proven = true;
+            await readToEnd(child);
+            this.#checked = true;
         }
     }
 
-    async health(): Promise<Health> {
-        if (this.#ctx.settings.terminals === 0) {
-            return { state: 'ok', evidence: 'Terminals are switched off' };
-        }
-        try {
-            await this.check();
-            return { state: 'ok', evidence: `${this.#open} terminals are open` };
-        } catch (error) {
-            const { code, reason, data, message } = isFailure(error)
-                ? error
-                : errors.toolMissing(this.#ctx.settings.terminalShell, '');
-            if (reason === 'TOO_MANY_TERMINALS') {
-                return { state: 'ok', evidence: message };
-            }
-            const install = data?.['install'];
-            return {
-                state: 'degraded',
-                evidence: `Terminals do not work: ${message} (${code})`,
-                remedy: {
-                    text: 'Install what is missing; files work without it',
-                    ...(typeof install === 'string' && install !== '' ? { command: install } : {})
-                }
-            };
-        }
+    /** How many terminals are open. */
+    get openCount(): number {
+        return this.#open;
     }
 
     /**
-     * Runs one shell: binary messages are what is typed and shown, text messages are JSON. The client sends `{ columns, rows }`; the last
+     * Runs one shell: binary messages carry what is typed and shown, text messages are JSON. The client sends `{ columns, rows }`; the last
      * one it gets is `{ exitCode }`.
      */
     async run(socket: Socket, size: TerminalSize, signal: AbortSignal): Promise<void> {
-        this.#refuseMore();
+        this.#refuseOverLimit();
         this.#open += 1;
         try {
             await using child = await this.#spawn(size, ['-l'], signal);
-            await this.#carry(socket, child);
+            await this.#connect(socket, child);
         } finally {
             this.#open -= 1;
         }
     }
 
-    async #carry(socket: Socket, child: Child): Promise<void> {
-        const shown = (async () => {
+    async #connect(socket: Socket, child: Child): Promise<void> {
+        const sending = (async () => {
             for await (const chunk of child.stdout) {
                 await socket.send(chunk);
             }
@@ -87,7 +68,7 @@ export class Terminals {
             await socket.send(JSON.stringify({ exitCode: code }));
             await socket.close(1000, 'The shell ended');
         })();
-        shown.catch(() => undefined);
+        sending.catch(() => undefined);
         const writer = child.stdin.getWriter();
         try {
             for await (const message of socket) {
@@ -101,8 +82,8 @@ export class Terminals {
         } finally {
             writer.releaseLock();
             await child.kill('SIGHUP').catch(() => undefined);
-            await ended(child);
-            await shown.catch(() => undefined);
+            await waitForEnd(child);
+            await sending.catch(() => undefined);
         }
     }
 
@@ -120,10 +101,10 @@ export class Terminals {
         });
     }
 
-    #refuseMore(): void {
+    #refuseOverLimit(): void {
         const { terminals } = this.#ctx.settings;
         if (this.#open >= terminals) {
-            throw failures.TOO_MANY_TERMINALS({ limit: terminals });
+            throw pluginErrors.TOO_MANY_TERMINALS({ limit: terminals });
         }
     }
 }
@@ -147,15 +128,15 @@ function readSize(message: string): TerminalSize {
     return { columns, rows };
 }
 
-async function drained(child: Child): Promise<void> {
+async function readToEnd(child: Child): Promise<void> {
     for await (const chunk of child.stdout) {
         void chunk;
     }
     await child.exited;
 }
 
-/** A shell that ignores the hang-up is killed. */
-async function ended(child: Child): Promise<void> {
+/** Waits for the end of a shell that was hung up, and kills one that ignores that. */
+async function waitForEnd(child: Child): Promise<void> {
     const timer = setTimeout(() => void child.kill('SIGKILL').catch(() => undefined), graceMs);
     try {
         await child.exited;

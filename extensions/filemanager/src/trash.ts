@@ -1,10 +1,10 @@
-/** The trash: what was removed lies in its root's private folder until it is restored, emptied, or too old. */
+/** The trash. A removed entry lies in the private folder of its root until it is restored, removed for good, or too old. */
 import { randomUUID } from 'node:crypto';
 
 import { type Actor, errors, joi, type Value } from '@portico/sdk';
 
 import { TrashEntity, type TrashRow } from './entities.ts';
-import { filesystem, isMissing, isTaken } from './errors.ts';
+import { filesystem, isMissing, isTaken } from './files/filesystem.ts';
 import { move } from './files/move.ts';
 import { removeTree } from './files/tree.ts';
 import { nameOf, parentOf, privateFolder } from './roots/path.ts';
@@ -12,6 +12,7 @@ import { ensurePrivate, privatePath } from './roots/private-folder.ts';
 import type { Root, Roots } from './roots/roots.ts';
 import type { Ctx } from './settings.ts';
 
+/** The schema of an item in the trash. */
 export const trashSchema = joi.object({
     id: joi.number().integer().required(),
     root: joi.string().required(),
@@ -22,16 +23,18 @@ export const trashSchema = joi.object({
     deletedAt: joi.string().isoDate().required(),
     deletedBy: joi.string().allow('').required()
 });
+/** An item as the API answers it. */
 export type TrashView = Value<typeof trashSchema>;
 
-/** An item with the root that it lies in. */
-export interface Held {
+/** An item of the trash and its root. */
+export interface TrashItem {
     readonly root: Root;
     readonly row: TrashRow;
 }
 
 const dayMs = 86_400_000;
 
+/** The trash of all roots. */
 export class Trash {
     readonly #ctx: Ctx;
     readonly #roots: Roots;
@@ -41,7 +44,7 @@ export class Trash {
         this.#roots = roots;
     }
 
-    /** Moves something into the trash in one step. @throws OTHER_DEVICE 40951 */
+    /** Moves an entry into the trash in one step. @throws OTHER_DEVICE 40951 */
     async put(root: Root, path: string, actor: Actor): Promise<void> {
         const { type, size } = await filesystem(() => root.files.stat(path));
         await ensurePrivate(root.files, 'trash');
@@ -64,8 +67,8 @@ export class Trash {
         }
     }
 
-    /** Newest first. */
-    async list(roots: readonly Root[]): Promise<Held[]> {
+    /** The items of some roots, newest first. */
+    async list(roots: readonly Root[]): Promise<TrashItem[]> {
         const rows = await this.#ctx.db.read((em) =>
             em.find(
                 TrashEntity,
@@ -79,7 +82,8 @@ export class Trash {
         });
     }
 
-    view({ root, row }: Held): TrashView {
+    /** The answer for an item. */
+    view({ root, row }: TrashItem): TrashView {
         return {
             id: row.id,
             root: root.name,
@@ -92,8 +96,8 @@ export class Trash {
         };
     }
 
-    /** @throws NOT_FOUND 40400 */
-    async one(roots: readonly Root[], id: number): Promise<Held> {
+    /** The item of an id in one of these roots. @throws NOT_FOUND 40400 */
+    async one(roots: readonly Root[], id: number): Promise<TrashItem> {
         const row = await this.#ctx.db.read((em) => em.findOne(TrashEntity, { id }));
         const root = roots.find(({ folder }) => folder === row?.folder);
         if (row === null || root === undefined) {
@@ -102,8 +106,8 @@ export class Trash {
         return { root, row };
     }
 
-    /** Puts an item back; the folders that it lay in are made again. @throws CONFLICT 40900 when the name is taken */
-    async restore({ root, row }: Held, to: string): Promise<void> {
+    /** Moves an item back. Creates the folders that it lay in where they are gone. @throws CONFLICT 40900 when the name is taken */
+    async restore({ root, row }: TrashItem, to: string): Promise<void> {
         const parent = parentOf(to);
         if (parent !== '') {
             await filesystem(() => root.files.createFolder(parent, { parents: true, mode: 0o750 })).catch(
@@ -115,11 +119,11 @@ export class Trash {
             );
         }
         await move(root.files, privatePath('trash', row.key), to);
-        await this.#drop(row.id);
+        await this.#removeRow(row.id);
     }
 
     /** Removes an item for good. */
-    async remove({ root, row }: Held, signal: AbortSignal): Promise<void> {
+    async remove({ root, row }: TrashItem, signal: AbortSignal): Promise<void> {
         await removeTree(root.files, privatePath('trash', row.key), { signal, step: () => undefined }).catch(
             (error: unknown) => {
                 if (!isMissing(error)) {
@@ -127,10 +131,10 @@ export class Trash {
                 }
             }
         );
-        await this.#drop(row.id);
+        await this.#removeRow(row.id);
     }
 
-    /** Removes what is older than the settings keep it. */
+    /** Removes items that are older than the setting `trashDays`. */
     async expire(signal: AbortSignal): Promise<void> {
         const { trashDays } = this.#ctx.settings;
         if (trashDays === 0) {
@@ -141,9 +145,9 @@ export class Trash {
         );
         for (const row of rows) {
             signal.throwIfAborted();
-            await this.remove({ root: this.#roots.formerly(row.folder), row }, signal).catch(
+            await this.remove({ root: this.#roots.formerRoot(row.folder), row }, signal).catch(
                 (error: unknown) =>
-                    this.#ctx.log.warn('Something old could not be removed from the trash', {
+                    this.#ctx.log.warn('An expired item could not be removed from the trash', {
                         folder: row.folder,
                         path: row.path,
                         error: String(error)
@@ -152,8 +156,8 @@ export class Trash {
         }
     }
 
-    /** Items of which a crash left only the row, as the work of finding and forgetting them. A root that cannot be reached now keeps its rows. */
-    async leftOver(): Promise<(signal: AbortSignal) => Promise<void>> {
+    /** Reads the rows, and resolves with the work that removes those whose files a crash lost. A root that cannot be opened keeps its rows. */
+    async findRemains(): Promise<(signal: AbortSignal) => Promise<void>> {
         const rows = await this.#ctx.db.read((em) => em.find(TrashEntity, {}));
         return async (signal) => {
             for (const [folder, items] of Map.groupBy(rows, (row) => row.folder)) {
@@ -165,20 +169,20 @@ export class Trash {
 
     async #reconcile(folder: string, items: readonly TrashRow[]): Promise<void> {
         try {
-            const there = new Set(
-                (await this.#roots.formerly(folder).files.list(`${privateFolder}/trash`)).map(
+            const stored = new Set(
+                (await this.#roots.formerRoot(folder).files.list(`${privateFolder}/trash`)).map(
                     ({ name }) => name
                 )
             );
-            for (const { id } of items.filter(({ key }) => !there.has(key))) {
-                await this.#drop(id);
+            for (const { id } of items.filter(({ key }) => !stored.has(key))) {
+                await this.#removeRow(id);
             }
         } catch (error) {
-            this.#ctx.log.warn('The trash of a root cannot be looked at', { folder, error: String(error) });
+            this.#ctx.log.warn('The trash of a root cannot be read', { folder, error: String(error) });
         }
     }
 
-    async #drop(id: number): Promise<void> {
+    async #removeRow(id: number): Promise<void> {
         await this.#ctx.db.write((em) => em.nativeDelete(TrashEntity, { id }));
     }
 }

@@ -1,18 +1,19 @@
-/** Unpacks an archive beside its target, whole and proven, and only then gives it the target's name. */
+/** Unpacks an archive to a temporary folder, checks all of it, and only then gives it the name of the target. */
 import type { Files } from '@portico/sdk';
 
-import { filesystem } from '../errors.ts';
 import { writeFrom } from '../files/bytes.ts';
 import { openFile } from '../files/content.ts';
-import { giveFile, giveFolder, type Owner, ownerOf } from '../files/owner.ts';
+import { filesystem } from '../files/filesystem.ts';
+import { changeFileOwner, changeFolderOwner, type Owner, ownerOf } from '../files/owner.ts';
 import { join, parentOf } from '../roots/path.ts';
 import type { Root } from '../roots/roots.ts';
 import type { Scratch } from '../roots/scratch.ts';
 import { formatOf, type Limits } from './format.ts';
-import { Names } from './names.ts';
+import { EntryNames } from './names.ts';
 import { placeTree } from './placing.ts';
 import { entriesOf } from './read.ts';
 
+/** What was unpacked, and where. */
 export interface Extracted {
     readonly root: string;
     readonly path: string;
@@ -20,13 +21,14 @@ export interface Extracted {
     readonly bytes: number;
 }
 
+/** How an archive is unpacked. */
 export interface ExtractOptions {
     readonly limits: Limits;
     readonly signal: AbortSignal;
     progress(fraction: number): void;
 }
 
-/** @throws ARCHIVE_REFUSED 42251, ARCHIVE_TOO_LARGE 42252, CONFLICT 40900 when something of the archive is there already; nothing is kept then */
+/** Unpacks a whole archive or nothing of it. @throws ARCHIVE_REFUSED 42251, ARCHIVE_TOO_LARGE 42252, CONFLICT 40900 when a name of the archive exists already */
 export async function extract(
     scratch: Scratch,
     root: Root,
@@ -41,7 +43,7 @@ export async function extract(
     await using closing = new AsyncDisposableStack();
     const { handle, entry } = await openFile(files, path);
     closing.defer(() => handle.close());
-    const names = new Names(limits.entries);
+    const names = new EntryNames(limits.entries);
     let [entries, bytes] = [0, 0];
     await scratch.beside(root, to === '' ? 'unpacked' : to, async (staging) => {
         await filesystem(() => files.createFolder(staging, { mode: 0o700 }));
@@ -62,11 +64,11 @@ export async function extract(
                 await makeFolder(files, join(staging, name));
             } else {
                 await makeFolder(files, join(staging, parentOf(name)));
-                bytes += await unpack(files, join(staging, name), one.body, one.mode, owner);
+                bytes += await unpackFile(files, join(staging, name), one.body, one.mode, owner);
             }
         }
         for (const folder of names.folders().reverse()) {
-            await closeFolder(files, join(staging, folder), owner);
+            await finishFolder(files, join(staging, folder), owner);
         }
         signal.throwIfAborted();
         await placeTree(files, staging, to, owner);
@@ -80,12 +82,12 @@ async function makeFolder(files: Files, path: string): Promise<void> {
             return;
         }
     } catch {
-        /* it is made below, or refused there */
+        // It is created below, or refused there.
     }
     await filesystem(() => files.createFolder(path, { parents: true, mode: 0o700 }));
 }
 
-async function unpack(
+async function unpackFile(
     files: Files,
     path: string,
     body: AsyncIterable<Uint8Array>,
@@ -96,16 +98,16 @@ async function unpack(
         await using closing = new AsyncDisposableStack();
         const handle = closing.adopt(await files.open(path, 'wx', 0o600), (one) => one.close());
         const bytes = await writeFrom(handle, body);
-        await giveFile(handle, owner);
-        // The owner can always read and write what was unpacked; nobody else gets more than the archive says, and no borrowed rights.
+        await changeFileOwner(handle, owner);
+        // The owner can always read and write the file. Others get no more than the archive says, and never set-user-id or set-group-id.
         await handle.chmod(mode === null ? 0o640 : (mode & 0o755) | 0o600);
         return bytes;
     });
 }
 
-async function closeFolder(files: Files, path: string, owner: Owner): Promise<void> {
+async function finishFolder(files: Files, path: string, owner: Owner): Promise<void> {
     await filesystem(async () => {
-        await giveFolder(files, path, owner);
+        await changeFolderOwner(files, path, owner);
         await files.chmod(path, 0o750);
     });
 }

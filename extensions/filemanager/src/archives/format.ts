@@ -1,9 +1,10 @@
-/** Which kinds of archive there are, known by their names. */
-import { failures } from '../errors.ts';
+/** The formats of archives, told by the end of a name. */
+import { pluginErrors } from '../errors.ts';
 
+/** A format that can be made and unpacked. */
 export type Format = 'tar' | 'tar.gz' | 'zip';
 
-/** @throws ARCHIVE_UNKNOWN 42250 */
+/** The format of a name, whatever its case. @throws ARCHIVE_UNKNOWN 42250 */
 export function formatOf(path: string): Format {
     const name = path.toLowerCase();
     if (name.endsWith('.tar.gz') || name.endsWith('.tgz')) {
@@ -15,10 +16,10 @@ export function formatOf(path: string): Format {
     if (name.endsWith('.tar')) {
         return 'tar';
     }
-    throw failures.ARCHIVE_UNKNOWN({ path });
+    throw pluginErrors.ARCHIVE_UNKNOWN({ path });
 }
 
-/** What an archive may come to. */
+/** Limits of one archive: entries, unpacked bytes, and how many times its own size it may unpack to. */
 export interface Limits {
     readonly entries: number;
     readonly bytes: number;

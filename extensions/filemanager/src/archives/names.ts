@@ -1,23 +1,24 @@
-/** Names inside an archive: hostile until proven plain. One bad name refuses the whole archive. */
-import { failures } from '../errors.ts';
+/** Checks names inside an archive, which may be hostile. One bad name refuses the whole archive. */
+import { pluginErrors } from '../errors.ts';
 import { isReserved } from '../roots/path.ts';
 
-const deepest = 100;
-const longestSegment = 255;
-const longestPath = 4096;
-/** Bytes of all names together, which are kept to find duplicates. */
-const mostNameBytes = 32 * 2 ** 20;
+const maxDepth = 100;
+const maxSegmentBytes = 255;
+const maxPathLength = 4096;
+/** Length of all names together, which stay in memory to find duplicates. */
+const maxNameBytes = 32 * 2 ** 20;
 
-/** What an entry of an archive is taken for. */
+/** What an entry of an archive becomes. */
 export type EntryKind = 'file' | 'folder';
 
-export class Names {
+/** The names of one archive, in the order in which they were read. */
+export class EntryNames {
     readonly #kinds = new Map<string, EntryKind>();
-    readonly #most: number;
+    readonly #maxEntries: number;
     #bytes = 0;
 
-    constructor(most: number) {
-        this.#most = most;
+    constructor(maxEntries: number) {
+        this.#maxEntries = maxEntries;
     }
 
     /**
@@ -27,7 +28,7 @@ export class Names {
      */
     accept(name: string, kind: EntryKind): string | null {
         const refuse = (why: string): never => {
-            throw failures.ARCHIVE_REFUSED({ why, entry: name.slice(0, 300) });
+            throw pluginErrors.ARCHIVE_REFUSED({ why, entry: name.slice(0, 300) });
         };
         if (name.startsWith('/')) {
             refuse('a name is absolute');
@@ -46,9 +47,9 @@ export class Names {
             refuse("a name is one of the file manager's own");
         }
         if (
-            segments.length > deepest ||
-            name.length > longestPath ||
-            segments.some((segment) => Buffer.byteLength(segment) > longestSegment)
+            segments.length > maxDepth ||
+            name.length > maxPathLength ||
+            segments.some((segment) => Buffer.byteLength(segment) > maxSegmentBytes)
         ) {
             refuse('a name is too long or too deep');
         }
@@ -61,35 +62,35 @@ export class Names {
             refuse('a name is there twice');
         }
         for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) {
-            this.#folder(path.slice(0, at), refuse);
+            this.#addFolder(path.slice(0, at), refuse);
         }
-        this.#keep(path, kind);
+        this.#add(path, kind);
         return path;
     }
 
-    /** Folders in the order in which they were seen; parents come before their children. */
+    /** All folders, also those that only paths of files named; parents come before their children. */
     folders(): string[] {
         return [...this.#kinds].filter(([, kind]) => kind === 'folder').map(([path]) => path);
     }
 
-    #folder(path: string, refuse: (why: string) => never): void {
+    #addFolder(path: string, refuse: (why: string) => never): void {
         const before = this.#kinds.get(path);
         if (before === 'file') {
             refuse('a name is a file and a folder');
         }
         if (before === undefined) {
-            this.#keep(path, 'folder');
+            this.#add(path, 'folder');
         }
     }
 
-    #keep(path: string, kind: EntryKind): void {
+    #add(path: string, kind: EntryKind): void {
         this.#kinds.set(path, kind);
         this.#bytes += path.length;
-        if (this.#kinds.size > this.#most) {
-            throw failures.ARCHIVE_TOO_LARGE({ limit: this.#most, unit: 'entries' });
+        if (this.#kinds.size > this.#maxEntries) {
+            throw pluginErrors.ARCHIVE_TOO_LARGE({ limit: this.#maxEntries, unit: 'entries' });
         }
-        if (this.#bytes > mostNameBytes) {
-            throw failures.ARCHIVE_TOO_LARGE({ limit: mostNameBytes, unit: 'bytes of names' });
+        if (this.#bytes > maxNameBytes) {
+            throw pluginErrors.ARCHIVE_TOO_LARGE({ limit: maxNameBytes, unit: 'bytes of names' });
         }
     }
 }

@@ -1,23 +1,24 @@
-/** A finished tree gets its name: as a whole where nothing is, or one top entry after the other into a folder that is there. */
+/** Moves an unpacked tree to its target: as a whole where nothing exists, or its top entries one by one into an existing folder. */
 import { errors, type Files } from '@portico/sdk';
 
-import { failures, filesystem, isMissing } from '../errors.ts';
-import { giveFolder, type Owner } from '../files/owner.ts';
+import { pluginErrors } from '../errors.ts';
+import { filesystem, isMissing } from '../files/filesystem.ts';
+import { changeFolderOwner, type Owner } from '../files/owner.ts';
 import { join } from '../roots/path.ts';
 
-/** @throws CONFLICT 40900, and then nothing was moved */
+/** Moves everything or nothing. @throws CONFLICT 40900 when a name is taken */
 export async function placeTree(files: Files, staging: string, to: string, owner: Owner): Promise<void> {
-    const there = await typeAt(files, to);
-    if (there === null) {
+    const existing = await typeAt(files, to);
+    if (existing === null) {
         await filesystem(async () => {
-            await giveFolder(files, staging, owner);
+            await changeFolderOwner(files, staging, owner);
             await files.chmod(staging, 0o750);
             await files.move(staging, to);
         });
         return;
     }
-    if (there !== 'folder') {
-        throw failures.WRONG_TYPE({ path: to, type: there, wanted: 'folder' });
+    if (existing !== 'folder') {
+        throw pluginErrors.WRONG_TYPE({ path: to, type: existing, wanted: 'folder' });
     }
     const names = (await filesystem(() => files.list(staging))).map(({ name }) => name);
     const taken = new Set((await filesystem(() => files.list(to))).map(({ name }) => name));

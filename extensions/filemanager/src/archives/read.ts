@@ -1,4 +1,4 @@
-/** Archives as a series of entries, whatever their format. What is no file and no folder refuses the archive. */
+/** Reads archives as a series of entries, whatever their format. An entry that is neither a file nor a folder refuses the archive. */
 import type { FileHandle } from 'node:fs/promises';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -7,15 +7,15 @@ import { createGunzip } from 'node:zlib';
 import tar from 'tar-stream';
 import yauzl from 'yauzl';
 
-import { failures } from '../errors.ts';
+import { pluginErrors } from '../errors.ts';
 import { bytesOf } from '../files/bytes.ts';
 import type { Format, Limits } from './format.ts';
 import type { EntryKind } from './names.ts';
 
-/** Unpacked bytes that need no ratio: a small text packs very well. */
+/** Unpacked bytes that the ratio does not limit, because small texts pack very well. */
 const freeBytes = 16 * 2 ** 20;
 
-/** One entry; `body` is to be read before the next entry is asked for. */
+/** One entry. Its `body` must be read before the next entry is asked for. */
 export interface ArchiveEntry {
     readonly name: string;
     readonly kind: EntryKind;
@@ -24,16 +24,17 @@ export interface ArchiveEntry {
     readonly body: AsyncIterable<Uint8Array>;
 }
 
+/** An archive that is open for reading. */
 export interface Source {
     readonly handle: FileHandle;
     /** Bytes of the archive. */
     readonly size: number;
     readonly signal: AbortSignal;
-    /** Hears how many bytes of the archive were read so far. */
+    /** Is called with how many bytes of the archive were read so far. */
     read(bytes: number): void;
 }
 
-/** Entries of an archive. @throws ARCHIVE_REFUSED 42251, ARCHIVE_TOO_LARGE 42252 */
+/** Yields the entries of an archive. @throws ARCHIVE_REFUSED 42251, ARCHIVE_TOO_LARGE 42252 */
 export async function* entriesOf(
     format: Format,
     source: Source,
@@ -47,24 +48,24 @@ export async function* entriesOf(
     }
 }
 
-/** Counts what comes out. */
+/** Counts unpacked bytes, and refuses more than the limits. */
 class Meter {
-    readonly #most: number;
+    readonly #maxBytes: number;
     readonly #limits: Limits;
     #bytes = 0;
 
     constructor(size: number, limits: Limits) {
         this.#limits = limits;
-        this.#most = Math.max(freeBytes, size * limits.ratio);
+        this.#maxBytes = Math.max(freeBytes, size * limits.ratio);
     }
 
     count(bytes: number): void {
         this.#bytes += bytes;
         if (this.#bytes > this.#limits.bytes) {
-            throw failures.ARCHIVE_TOO_LARGE({ limit: this.#limits.bytes, unit: 'bytes' });
+            throw pluginErrors.ARCHIVE_TOO_LARGE({ limit: this.#limits.bytes, unit: 'bytes' });
         }
-        if (this.#bytes > this.#most) {
-            throw failures.ARCHIVE_TOO_LARGE({ limit: this.#limits.ratio, unit: 'times its own size' });
+        if (this.#bytes > this.#maxBytes) {
+            throw pluginErrors.ARCHIVE_TOO_LARGE({ limit: this.#limits.ratio, unit: 'times its own size' });
         }
     }
 }
@@ -100,12 +101,12 @@ async function* tarEntries(
                       ? 'file'
                       : null;
             if (kind === null) {
-                throw failures.ARCHIVE_REFUSED({
+                throw pluginErrors.ARCHIVE_REFUSED({
                     why: 'it has links or special files',
                     entry: name.slice(0, 300)
                 });
             }
-            entry.on('error', heard);
+            entry.on('error', ignoreError);
             yield { name, kind, mode, body: bodyOf(entry as AsyncIterable<Uint8Array>, () => undefined) };
             entry.resume();
         }
@@ -168,13 +169,13 @@ async function* zipEntries(
             const type = unix & typeBits;
             const kind = entry.fileName.endsWith('/') ? 'folder' : 'file';
             if (type !== 0 && type !== (kind === 'folder' ? folderType : fileType)) {
-                throw failures.ARCHIVE_REFUSED({
+                throw pluginErrors.ARCHIVE_REFUSED({
                     why: 'it has links or special files',
                     entry: entry.fileName.slice(0, 300)
                 });
             }
             if (entry.isEncrypted()) {
-                throw failures.ARCHIVE_REFUSED({
+                throw pluginErrors.ARCHIVE_REFUSED({
                     why: 'it is encrypted',
                     entry: entry.fileName.slice(0, 300)
                 });
@@ -184,7 +185,7 @@ async function* zipEntries(
                 yield { name: entry.fileName, kind, mode, body: Readable.from([]) };
             } else {
                 const stream = await zip.openReadStreamPromise(entry);
-                stream.on('error', heard);
+                stream.on('error', ignoreError);
                 try {
                     yield {
                         name: entry.fileName,
@@ -204,7 +205,7 @@ async function* zipEntries(
     }
 }
 
-/** A body whose faults are those of the archive; its bytes are counted as they come. */
+/** The body of an entry. Counts its bytes, and turns its errors into a refusal of the archive. */
 async function* bodyOf(
     source: AsyncIterable<Uint8Array>,
     count: (bytes: number) => void
@@ -219,12 +220,12 @@ async function* bodyOf(
     }
 }
 
-/** A stream may fail before somebody reads it, and an error that nobody hears ends the process. Whoever reads is told all the same. */
-function heard(): void {
+/** A listener for `error` on a stream that may fail before it is read: without one, Node ends the process. The reader still gets the error. */
+function ignoreError(): void {
     // Nothing to do.
 }
 
-/** What the libraries say of a broken archive is a refusal, not a defect; the system's own failures pass. */
+/** Turns an error of the archive libraries into a refusal of the archive. Errors of the system stay as they are. */
 function refusal(error: unknown): unknown {
     const { name, code, syscall } = error as { name?: unknown; code?: unknown; syscall?: unknown };
     if (
@@ -235,5 +236,5 @@ function refusal(error: unknown): unknown {
     ) {
         return error;
     }
-    return failures.ARCHIVE_REFUSED({ why: error.message.slice(0, 300) }, { cause: error });
+    return pluginErrors.ARCHIVE_REFUSED({ why: error.message.slice(0, 300) }, { cause: error });
 }

@@ -1,4 +1,4 @@
-/** Packs files and folders into an archive that appears whole or not at all. Links and special files are left out and counted. */
+/** Packs files and folders into an archive, which appears complete or not at all. Links and special files are left out and counted. */
 import type { FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { finished, pipeline } from 'node:stream/promises';
@@ -7,16 +7,18 @@ import { createGzip } from 'node:zlib';
 import tar from 'tar-stream';
 import yazl from 'yazl';
 
-import { failures, filesystem, isMissing } from '../errors.ts';
+import { pluginErrors } from '../errors.ts';
 import { bytesOf, writeFrom } from '../files/bytes.ts';
 import { openFile } from '../files/content.ts';
-import { giveFile, ownerOf } from '../files/owner.ts';
-import { type Found, measure, untilAborted, walk } from '../files/tree.ts';
+import { filesystem, isMissing } from '../files/filesystem.ts';
+import { changeFileOwner, ownerOf } from '../files/owner.ts';
+import { measure, type TreeEntry, untilAborted, walk } from '../files/tree.ts';
 import { isWithin, nameOf, parentOf } from '../roots/path.ts';
 import type { Root } from '../roots/roots.ts';
 import type { Scratch } from '../roots/scratch.ts';
 import { type Format, formatOf, type Limits } from './format.ts';
 
+/** What was packed, and where. */
 export interface Packed {
     readonly root: string;
     readonly path: string;
@@ -26,22 +28,24 @@ export interface Packed {
     readonly skipped: number;
 }
 
+/** How an archive is made. */
 export interface PackOptions {
     readonly limits: Limits;
     readonly signal: AbortSignal;
     progress(fraction: number): void;
 }
 
+/** Writes one format. */
 interface Packer {
-    folder(name: string, found: Found): Promise<void>;
-    file(name: string, found: Found, body: AsyncIterable<Uint8Array>): Promise<void>;
+    folder(name: string, found: TreeEntry): Promise<void>;
+    file(name: string, found: TreeEntry, body: AsyncIterable<Uint8Array>): Promise<void>;
     end(): void;
-    /** Gives up: the output fails with the reason. */
+    /** Gives up, so that the output fails with this error. */
     destroy(error: Error): void;
     readonly output: AsyncIterable<Uint8Array>;
 }
 
-/** @throws CONFLICT 40900 when `to` is taken, ARCHIVE_TOO_LARGE 42252 */
+/** Makes an archive at `to`. @throws CONFLICT 40900 when `to` is taken, ARCHIVE_TOO_LARGE 42252 */
 export async function pack(
     scratch: Scratch,
     root: Root,
@@ -63,8 +67,8 @@ export async function pack(
         total += bytes;
         if (entries > limits.entries || total > limits.bytes) {
             throw entries > limits.entries
-                ? failures.ARCHIVE_TOO_LARGE({ limit: limits.entries, unit: 'entries' })
-                : failures.ARCHIVE_TOO_LARGE({ limit: limits.bytes, unit: 'bytes' });
+                ? pluginErrors.ARCHIVE_TOO_LARGE({ limit: limits.entries, unit: 'entries' })
+                : pluginErrors.ARCHIVE_TOO_LARGE({ limit: limits.bytes, unit: 'bytes' });
         }
     }
     return scratch.beside(root, to, async (temporary) => {
@@ -91,10 +95,10 @@ export async function pack(
             }
         };
         // When the output fails the packer is destroyed with it, and the producer's next step with that.
-        await filesystem(() => bothOrNeither(writeFrom(handle, packer.output), produce(), packer));
+        await filesystem(() => runBoth(writeFrom(handle, packer.output), produce(), packer));
         await filesystem(async () => {
             await handle.sync();
-            await giveFile(handle, owner);
+            await changeFileOwner(handle, owner);
             await handle.chmod(0o640);
             signal.throwIfAborted();
             await files.move(temporary, to);
@@ -103,7 +107,7 @@ export async function pack(
     });
 }
 
-/** One archive that is being made. */
+/** An archive in progress. */
 interface Packing {
     readonly root: Root;
     readonly packer: Packer;
@@ -111,21 +115,17 @@ interface Packing {
     readonly counts: { entries: number; bytes: number; skipped: number };
 }
 
-async function bothOrNeither(
-    output: Promise<unknown>,
-    produced: Promise<void>,
-    packer: Packer
-): Promise<void> {
+async function runBoth(output: Promise<unknown>, produced: Promise<void>, packer: Packer): Promise<void> {
     output.catch((error: unknown) => packer.destroy(error as Error));
     const [first, second] = await Promise.allSettled([produced, output]);
     const failed = [second, first].find((one) => one.status === 'rejected');
     if (failed !== undefined) {
-        throw (first.status === 'rejected' && isCut(second) ? first.reason : failed.reason) as Error;
+        throw (first.status === 'rejected' && isAborted(second) ? first.reason : failed.reason) as Error;
     }
 }
 
-/** A stream that only says that it was cut, not why. */
-function isCut(settled: PromiseSettledResult<unknown>): boolean {
+/** Tells whether a stream failed only because another one was destroyed, whose error says why. */
+function isAborted(settled: PromiseSettledResult<unknown>): boolean {
     return (
         settled.status === 'rejected' &&
         ['ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'].includes(
@@ -136,7 +136,7 @@ function isCut(settled: PromiseSettledResult<unknown>): boolean {
 
 async function add(
     { root, packer, signal, counts }: Packing,
-    found: Found,
+    found: TreeEntry,
     name: string,
     step: () => void
 ): Promise<void> {
@@ -175,12 +175,12 @@ async function add(
     }
 }
 
-/** What our own extraction would refuse is not packed either. */
+/** Leaves out names that extraction would refuse. */
 function isPackable(name: string): boolean {
     return !name.includes('\\') && !name.includes('\uFFFD');
 }
 
-async function* withTop({ files }: Root, top: string, signal: AbortSignal): AsyncGenerator<Found> {
+async function* withTop({ files }: Root, top: string, signal: AbortSignal): AsyncGenerator<TreeEntry> {
     const entry = await filesystem(() => files.stat(top));
     yield { path: top, entry };
     if (entry.type === 'folder') {
@@ -188,7 +188,7 @@ async function* withTop({ files }: Root, top: string, signal: AbortSignal): Asyn
     }
 }
 
-/** A file of the size that was announced, whatever happens to it meanwhile: what is missing is zeros, as tar has always done. */
+/** Yields exactly `size` bytes. A file that became shorter meanwhile is filled with zeros, as tar does. */
 async function* exactly(handle: FileHandle, size: number): AsyncGenerator<Uint8Array> {
     let done = 0;
     for await (const chunk of bytesOf(handle, 0, size)) {
@@ -214,7 +214,7 @@ function tarPacker(packed: boolean): Packer {
     if (gzip !== null) {
         pipeline(out, gzip).catch((error: unknown) => gzip.destroy(error as Error));
     }
-    const header = (name: string, { entry }: Found) => ({
+    const header = (name: string, { entry }: TreeEntry) => ({
         name,
         mode: entry.mode & 0o777,
         mtime: entry.modifiedAt,
@@ -247,7 +247,7 @@ function zipPacker(): Packer {
     const zip = new yazl.ZipFile();
     const output = zip.outputStream as Readable;
     zip.on('error', (error: Error) => output.destroy(error));
-    const options = ({ entry }: Found) => ({ mode: entry.mode & 0o777, mtime: entry.modifiedAt });
+    const options = ({ entry }: TreeEntry) => ({ mode: entry.mode & 0o777, mtime: entry.modifiedAt });
     return {
         output,
         async folder(name, found) {
@@ -271,7 +271,7 @@ function zipPacker(): Packer {
     };
 }
 
-/** Without those that lie inside another one. */
+/** Leaves out paths that lie inside another one. */
 function outermost(paths: readonly string[]): string[] {
     const unique = [...new Set(paths)];
     return unique.filter((path) => !unique.some((other) => other !== path && isWithin(path, other)));

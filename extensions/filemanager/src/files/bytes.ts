@@ -1,11 +1,11 @@
-/** Bytes in and out of open files, never more of them in memory than one chunk. */
+/** Reads and writes open files, one chunk in memory at a time. */
 import type { FileHandle } from 'node:fs/promises';
 
 import { isFailure } from '@portico/sdk';
 
 const chunkBytes = 256 * 1024;
 
-/** The bytes from `start` up to, not including, `end`; fewer when the file has become shorter. */
+/** Yields the bytes from `start` up to, not including, `end`; fewer when the file has become shorter. */
 export async function* bytesOf(handle: FileHandle, start: number, end: number): AsyncGenerator<Uint8Array> {
     for (let at = start; at < end;) {
         const { bytesRead, buffer } = await handle.read(
@@ -22,14 +22,14 @@ export async function* bytesOf(handle: FileHandle, start: number, end: number): 
     }
 }
 
-/** Writes all of a chunk: one call may write less. */
+/** Writes a whole chunk; one system call may write less. */
 export async function writeAll(handle: FileHandle, chunk: Uint8Array, position: number): Promise<void> {
     for (let done = 0; done < chunk.byteLength;) {
         done += (await handle.write(chunk, done, chunk.byteLength - done, position + done)).bytesWritten;
     }
 }
 
-/** Writes a whole source and resolves with how many bytes it had. */
+/** Writes a whole source. Resolves with how many bytes it had. */
 export async function writeFrom(
     handle: FileHandle,
     source: AsyncIterable<Uint8Array>,
@@ -43,10 +43,10 @@ export async function writeFrom(
     return at - start;
 }
 
-/** A body from a client: where its connection breaks, the series ends, and `broken` hears of it. What the host refused still throws. */
+/** Yields a client's body. When the connection breaks, it ends and calls `onBroken`. A refusal by the host, such as a body that is too large, still throws. */
 export async function* received(
     body: AsyncIterable<Uint8Array>,
-    broken: () => void
+    onBroken: () => void
 ): AsyncGenerator<Uint8Array> {
     try {
         yield* body;
@@ -54,6 +54,6 @@ export async function* received(
         if (isFailure(error)) {
             throw error;
         }
-        broken();
+        onBroken();
     }
 }

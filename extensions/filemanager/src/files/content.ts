@@ -1,27 +1,34 @@
-/** What is in a file: read in ranges, and replaced in one step. */
+/** The content of files: read in ranges, and replaced in one step. */
 import type { FileHandle } from 'node:fs/promises';
 
-import { createFailure, type Download, errors, type FileEntry, type Files } from '@portico/sdk';
+import {
+    createFailure,
+    type Download,
+    errors,
+    type FileEntry,
+    type Files,
+    type KeyedMutex
+} from '@portico/sdk';
 import { lookup } from 'mrmime';
 
-import { failures, filesystem, isMissing } from '../errors.ts';
-import type { Locks } from '../locks.ts';
+import { pluginErrors } from '../errors.ts';
 import { join, nameOf, parentOf } from '../roots/path.ts';
 import type { Root } from '../roots/roots.ts';
 import type { Scratch } from '../roots/scratch.ts';
 import { bytesOf, received, writeFrom } from './bytes.ts';
-import { giveFile, ownerOf } from './owner.ts';
+import { filesystem, isMissing } from './filesystem.ts';
+import { changeFileOwner, ownerOf } from './owner.ts';
 
-/** How often a file that is being replaced while it is opened is tried again. */
-const attempts = 5;
+/** How often a file that changes while it is opened is opened again. */
+const maxAttempts = 5;
 
-/** A file that is open, and the entry that it is. */
+/** An open file and its entry. */
 export interface Opened {
     readonly handle: FileHandle;
     readonly entry: FileEntry;
 }
 
-/** Opens a regular file whose entry belongs to the very bytes that the handle reads. @throws WRONG_TYPE 40950, NOT_FOUND 40400 */
+/** Opens a regular file. The entry describes exactly the file that the handle reads. @throws WRONG_TYPE 40950, NOT_FOUND 40400, CHANGED_MEANWHILE 40954 */
 export async function openFile(files: Files, path: string): Promise<Opened> {
     for (let attempt = 1; ; attempt += 1) {
         const before = await filesystem(() => files.stat(path));
@@ -32,8 +39,8 @@ export async function openFile(files: Files, path: string): Promise<Opened> {
             if (opened.isFile() && before.version === after.version && opened.size === before.size) {
                 return { handle, entry: before };
             }
-            if (attempt === attempts) {
-                throw failures.CHANGED_MEANWHILE({ path });
+            if (attempt === maxAttempts) {
+                throw pluginErrors.CHANGED_MEANWHILE({ path });
             }
         } catch (error) {
             await handle.close();
@@ -43,7 +50,7 @@ export async function openFile(files: Files, path: string): Promise<Opened> {
     }
 }
 
-/** A file as the host's download door takes it. */
+/** Opens a file for a download route. @throws as {@link openFile} */
 export async function download(files: Files, path: string, inline: boolean): Promise<Download> {
     const { handle, entry } = await openFile(files, path);
     return {
@@ -58,48 +65,49 @@ export async function download(files: Files, path: string, inline: boolean): Pro
     };
 }
 
-/** What a writer says about the file that is there. */
-export interface Guarded {
-    /** The version that it must have; `*`: any. */
+/** Conditions on the existing file. */
+export interface WriteConditions {
+    /** The version that the file must have; `*` for any; null for no condition. */
     readonly ifMatch: string | null;
-    /** There must be none. */
+    /** Whether the file must not exist. */
     readonly onlyNew: boolean;
 }
 
-/** A new content for a file. */
-export interface NewContent extends Guarded {
+/** The new content of a file. */
+export interface NewContent extends WriteConditions {
     readonly body: AsyncIterable<Uint8Array>;
-    /** Bytes that were announced; null when none were. */
+    /** The announced number of bytes; null without one. */
     readonly length: number | null;
     readonly signal: AbortSignal;
 }
 
-export class Writing {
+/** Replaces files in one step. */
+export class FileWriter {
     readonly #scratch: Scratch;
-    readonly #locks: Locks;
+    readonly #mutex: KeyedMutex;
 
-    constructor(scratch: Scratch, locks: Locks) {
+    constructor(scratch: Scratch, mutex: KeyedMutex) {
         this.#scratch = scratch;
-        this.#locks = locks;
+        this.#mutex = mutex;
     }
 
     /**
-     * Writes beside the file and puts it in its place by one rename: a reader sees the old bytes or the new ones. Owner and permission bits
-     * stay. Resolves with whether the file is new.
+     * Writes to a temporary file and renames it: a reader sees the old bytes or the new ones. Owner and permission bits stay. Resolves
+     * with whether the file is new.
      *
      * @throws VERSION_STALE 41200, WRONG_TYPE 40950, NOT_FOUND 40400, PARTIAL_BODY 40050, STORAGE_FULL 50700
      */
     async replace(root: Root, path: string, content: NewContent): Promise<{ readonly made: boolean }> {
         const { files } = root;
-        check(await existing(files, path), path, content);
+        checkConditions(await findEntry(files, path), path, content);
         return this.#scratch.beside(root, path, async (temporary) => {
-            await filesystem(() => fill(files, path, temporary, content));
-            // The body may have taken an hour: only what is there now counts.
-            return this.#locks.hold(join(root.folder, path), async () => {
-                const now = await existing(files, path);
-                check(now, path, content);
+            await filesystem(() => writeBody(files, path, temporary, content));
+            // Receiving the body may have taken an hour, so the conditions are checked again.
+            return this.#mutex.run(join(root.folder, path), async () => {
+                const now = await findEntry(files, path);
+                checkConditions(now, path, content);
                 await filesystem(async () => {
-                    await take(files, temporary, path, now);
+                    await copyAttributes(files, temporary, path, now);
                     await files.move(temporary, path, { replace: now !== null });
                 });
                 return { made: now === null };
@@ -108,7 +116,8 @@ export class Writing {
     }
 }
 
-async function fill(
+/** Writes the body to the temporary file. @throws PARTIAL_BODY 40050 */
+async function writeBody(
     files: Files,
     path: string,
     temporary: string,
@@ -125,21 +134,26 @@ async function fill(
         })
     );
     if (isBroken || signal.aborted || (length !== null && length !== bytes)) {
-        throw failures.PARTIAL_BODY({ expected: length, received: bytes });
+        throw pluginErrors.PARTIAL_BODY({ expected: length, received: bytes });
     }
     await handle.sync();
 }
 
-/** Gives the new file the bits and the owner of the one it replaces, or those of a new file in that folder. */
-async function take(files: Files, temporary: string, path: string, old: FileEntry | null): Promise<void> {
+/** Gives the new file the bits and the owner of the file that it replaces, or those of a new file in that folder. */
+async function copyAttributes(
+    files: Files,
+    temporary: string,
+    path: string,
+    old: FileEntry | null
+): Promise<void> {
     await using closing = new AsyncDisposableStack();
     const handle = closing.adopt(await files.open(temporary, 'r+'), (one) => one.close());
-    await giveFile(handle, old ?? (await ownerOf(files, parentOf(path))));
-    // Bits that lend an account's rights belonged to the old bytes.
+    await changeFileOwner(handle, old ?? (await ownerOf(files, parentOf(path))));
+    // Set-user-id and set-group-id were given to the old bytes, not to the new ones.
     await handle.chmod(old === null ? 0o640 : old.mode & 0o777);
 }
 
-async function existing(files: Files, path: string): Promise<FileEntry | null> {
+async function findEntry(files: Files, path: string): Promise<FileEntry | null> {
     try {
         return await files.stat(path);
     } catch (error) {
@@ -150,7 +164,8 @@ async function existing(files: Files, path: string): Promise<FileEntry | null> {
     }
 }
 
-function check(now: FileEntry | null, path: string, { ifMatch, onlyNew }: Guarded): void {
+/** @throws VERSION_STALE 41200, WRONG_TYPE 40950, NOT_FOUND 40400 */
+function checkConditions(now: FileEntry | null, path: string, { ifMatch, onlyNew }: WriteConditions): void {
     if (now === null) {
         if (ifMatch !== null) {
             throw stale(null);
@@ -163,7 +178,7 @@ function check(now: FileEntry | null, path: string, { ifMatch, onlyNew }: Guarde
     refuseOther(now, path);
 }
 
-/** @throws VERSION_STALE 41200 */
+/** Checks the `If-Match` of a request. @throws VERSION_STALE 41200 */
 export function checkVersion(now: FileEntry, ifMatch: string | null): void {
     if (ifMatch !== null && ifMatch !== '*' && ifMatch !== now.version) {
         throw stale(now.version);
@@ -186,7 +201,7 @@ function refuseOther({ type }: FileEntry, path: string): void {
         throw errors.notFound('Links are not followed');
     }
     if (type !== 'file') {
-        throw failures.WRONG_TYPE({ path, type, wanted: 'file' });
+        throw pluginErrors.WRONG_TYPE({ path, type, wanted: 'file' });
     }
 }
 

@@ -1,10 +1,11 @@
-/** One file, folder or link, as the API shows it. */
+/** Files, folders and links as the API answers them. */
 import { type FileEntry, type Files, joi, type Value } from '@portico/sdk';
 
-import { filesystem } from '../errors.ts';
 import { nameOf } from '../roots/path.ts';
 import type { Accounts } from './accounts.ts';
+import { filesystem } from './filesystem.ts';
 
+/** The schema of an entry. */
 export const entrySchema = joi.object({
     name: joi.string().allow('').required(),
     path: joi.string().allow('').required().description('Below the root'),
@@ -16,8 +17,10 @@ export const entrySchema = joi.object({
     modifiedAt: joi.string().isoDate().required(),
     version: joi.string().required().description('Changes whenever the entry does; what If-Match takes')
 });
+/** An entry as the API answers it. */
 export type EntryView = Value<typeof entrySchema>;
 
+/** Makes answers for entries, with the names of their owners. */
 export class Entries {
     readonly #accounts: Accounts;
 
@@ -25,16 +28,18 @@ export class Entries {
         this.#accounts = accounts;
     }
 
-    /** @throws NOT_FOUND 40400 */
+    /** The answer for the entry at a path. @throws NOT_FOUND 40400 */
     async one(files: Files, path: string): Promise<EntryView> {
         return this.of(await filesystem(() => files.stat(path)), path);
     }
 
+    /** The answer for one entry. */
     async of(entry: FileEntry, path: string): Promise<EntryView> {
         const [view] = await this.all([{ entry, path }]);
         return view as EntryView;
     }
 
+    /** The answers for many entries; asks for all names at once. */
     async all(rows: readonly { readonly entry: FileEntry; readonly path: string }[]): Promise<EntryView[]> {
         const owners = await this.#accounts.names(
             'passwd',

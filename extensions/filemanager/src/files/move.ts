@@ -1,9 +1,10 @@
-/** Moves in one step, and names the one failure that is neither end's fault: that they lie on two file systems. */
+/** Moves entries in one step. */
 import { type Files, isFailure } from '@portico/sdk';
 
-import { failures, filesystem } from '../errors.ts';
+import { pluginErrors } from '../errors.ts';
+import { filesystem } from './filesystem.ts';
 
-/** @throws OTHER_DEVICE 40951, CONFLICT 40900 when `to` is taken, NOT_FOUND 40400 */
+/** Moves within one root. @throws OTHER_DEVICE 40951 between two file systems, CONFLICT 40900 when `to` is taken, NOT_FOUND 40400 */
 export async function move(
     files: Files,
     from: string,
@@ -13,11 +14,13 @@ export async function move(
     try {
         await filesystem(() => files.move(from, to, options));
     } catch (error) {
-        throw (error as NodeJS.ErrnoException).code === 'EXDEV' ? failures.OTHER_DEVICE({ from, to }) : error;
+        throw (error as NodeJS.ErrnoException).code === 'EXDEV'
+            ? pluginErrors.OTHER_DEVICE({ from, to })
+            : error;
     }
 }
 
-/** Tells whether {@link move} failed because its ends lie on two file systems. */
-export function isAcross(error: unknown): boolean {
+/** Tells whether {@link move} failed because both ends lie on different file systems. */
+export function isOtherDevice(error: unknown): boolean {
     return isFailure(error) && error.reason === 'OTHER_DEVICE';
 }

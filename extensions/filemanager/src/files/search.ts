@@ -1,14 +1,15 @@
-/** Search by name: a walk that ends in time whatever it walks over. */
+/** Searches a tree for names, within limits of time and entries. */
 import type { Files } from '@portico/sdk';
 
 import { nameOf } from '../roots/path.ts';
-import { type Found, walk } from './tree.ts';
+import { type TreeEntry, walk } from './tree.ts';
 
-/** What one search may cost. */
+/** Limits of one search. */
 export const searchLimits = { milliseconds: 5_000, entries: 200_000 } as const;
 
+/** What a search found. */
 export interface SearchResult {
-    readonly found: readonly Found[];
+    readonly found: readonly TreeEntry[];
     /** Why the search ended before the end of the tree; null when it did not. */
     readonly truncated: 'results' | 'time' | 'entries' | null;
 }
@@ -18,17 +19,17 @@ export async function search(
     files: Files,
     folder: string,
     text: string,
-    most: number,
+    limit: number,
     signal: AbortSignal
 ): Promise<SearchResult> {
-    const fits = matcher(text);
-    const found: Found[] = [];
+    const matches = matcher(text);
+    const found: TreeEntry[] = [];
     const until = Date.now() + searchLimits.milliseconds;
     let seen = 0;
     for await (const one of walk(files, folder, signal)) {
         seen += 1;
-        if (fits(nameOf(one.path))) {
-            if (found.length === most) {
+        if (matches(nameOf(one.path))) {
+            if (found.length === limit) {
                 return { found, truncated: 'results' };
             }
             found.push(one);
@@ -43,16 +44,16 @@ export async function search(
     return { found, truncated: null };
 }
 
-/** A test of one name. */
+/** Makes a test of one name, whatever its case. */
 export function matcher(text: string): (name: string) => boolean {
     const wanted = text.toLowerCase();
     return /[*?]/.test(wanted)
-        ? (name) => fitsPattern(name.toLowerCase(), wanted)
+        ? (name) => matchesPattern(name.toLowerCase(), wanted)
         : (name) => name.toLowerCase().includes(wanted);
 }
 
-/** `*` is any text, `?` one character. Goes back to the last star only, so no pattern takes more than the product of both lengths. */
-function fitsPattern(name: string, pattern: string): boolean {
+/** `*` is any text, `?` one character. Goes back to the last star only, so the time is bounded by the product of both lengths. */
+function matchesPattern(name: string, pattern: string): boolean {
     let [at, of, star, mark] = [0, 0, -1, 0];
     while (at < name.length) {
         if (of < pattern.length && pattern[of] === '*') {

@@ -1,34 +1,35 @@
-/** Whole trees: walked, measured, copied, removed. Links are entries like others and never followed. */
+/** Walks, measures, copies and removes whole trees. Links are never followed. */
 import type { FileEntry, Files } from '@portico/sdk';
 
-import { filesystem, isMissing } from '../errors.ts';
 import { isReserved, join } from '../roots/path.ts';
 import { bytesOf, writeFrom } from './bytes.ts';
 import { openFile } from './content.ts';
-import { giveFile, giveFolder, type Owner } from './owner.ts';
+import { filesystem, isMissing } from './filesystem.ts';
+import { changeFileOwner, changeFolderOwner, type Owner } from './owner.ts';
 
-export interface Found {
+/** An entry and its path below the root. */
+export interface TreeEntry {
     readonly path: string;
     readonly entry: FileEntry;
 }
 
-/** A tree is smaller than a limit, or at least as large. */
+/** The size of a tree, counted up to a limit. */
 export interface Measure {
     readonly entries: number;
     readonly bytes: number;
-    /** The walk stopped before the end. */
+    /** Whether the tree is larger than the limit, and was not counted to its end. */
     readonly more: boolean;
 }
 
-/** What one request may do at once; what is more becomes a task. */
-export const small = { entries: 500, bytes: 32 * 2 ** 20 } as const;
+/** What one request does at once. Larger work becomes a task. */
+export const requestLimits = { entries: 500, bytes: 32 * 2 ** 20 } as const;
 
-/** Everything below a folder, parents first, one folder in memory at a time for each level. Folders that vanish meanwhile are passed over. */
-export async function* walk(files: Files, folder: string, signal?: AbortSignal): AsyncGenerator<Found> {
+/** Yields everything below a folder, parents first. Holds one folder of each level in memory. Skips folders that vanish meanwhile. */
+export async function* walk(files: Files, folder: string, signal?: AbortSignal): AsyncGenerator<TreeEntry> {
     const waiting = [folder];
     for (let current = waiting.pop(); current !== undefined; current = waiting.pop()) {
         signal?.throwIfAborted();
-        const entries = await listed(files, current, current !== folder);
+        const entries = await listSorted(files, current, current !== folder);
         const folders: string[] = [];
         for (const entry of entries) {
             if (isReserved(entry.name)) {
@@ -44,7 +45,7 @@ export async function* walk(files: Files, folder: string, signal?: AbortSignal):
     }
 }
 
-async function listed(files: Files, folder: string, mayVanish: boolean): Promise<readonly FileEntry[]> {
+async function listSorted(files: Files, folder: string, mayVanish: boolean): Promise<readonly FileEntry[]> {
     try {
         return byName(await files.list(folder));
     } catch (error) {
@@ -55,16 +56,16 @@ async function listed(files: Files, folder: string, mayVanish: boolean): Promise
     }
 }
 
-/** In the order of code units, which no locale changes. */
+/** Sorts by name in the order of code units, which does not depend on the locale. */
 export function byName(entries: readonly FileEntry[]): FileEntry[] {
     return [...entries].sort(({ name: a }, { name: b }) => (a < b ? -1 : a > b ? 1 : 0));
 }
 
-/** How much there is at a path, counted up to a limit. @throws NOT_FOUND 40400 */
+/** Measures what is at a path, up to a limit. @throws NOT_FOUND 40400 */
 export async function measure(
     files: Files,
     path: string,
-    limit: { readonly entries: number; readonly bytes: number } = small
+    limit: { readonly entries: number; readonly bytes: number } = requestLimits
 ): Promise<Measure> {
     const top = await filesystem(() => files.stat(path));
     let [entries, bytes] = [1, top.type === 'file' ? top.size : 0];
@@ -80,14 +81,14 @@ export async function measure(
     return { entries, bytes, more: entries > limit.entries || bytes > limit.bytes };
 }
 
-/** How a long copy tells how far it is. */
+/** Stops a long copy, and reports its progress. */
 export interface Progress {
     readonly signal: AbortSignal;
     /** Called after each entry. */
-    step(found: Found): void;
+    step(found: TreeEntry): void;
 }
 
-/** Copies a file or a folder to a free name; everything new belongs to `owner`. Links and special files are left out and counted. */
+/** Copies a file or a folder to a free name. All copies belong to `owner`. Links and special files are left out and counted. */
 export async function copyTree(
     files: Files,
     from: string,
@@ -119,10 +120,10 @@ export async function copyTree(
         }
         progress.step(found);
     }
-    // Last, since a folder that may not be written to could not be filled.
+    // Last, because a read-only folder could not be filled.
     for (const { path, mode } of folders.reverse()) {
         await filesystem(async () => {
-            await giveFolder(files, path, owner);
+            await changeFolderOwner(files, path, owner);
             await files.chmod(path, mode);
         });
     }
@@ -143,12 +144,12 @@ async function copyFile(
     await filesystem(async () => {
         const target = closing.adopt(await files.open(to, 'wx', 0o600), (one) => one.close());
         await writeFrom(target, untilAborted(bytesOf(source, 0, entry.size), signal));
-        await giveFile(target, owner);
+        await changeFileOwner(target, owner);
         await target.chmod(mode & 0o777);
     });
 }
 
-/** Ends a source by throwing once the signal aborts. */
+/** Yields a source's chunks, and throws when the signal aborts. */
 export async function* untilAborted(
     source: AsyncIterable<Uint8Array>,
     signal: AbortSignal
@@ -159,7 +160,7 @@ export async function* untilAborted(
     }
 }
 
-/** Removes a file or a folder with all that is in it, one child of its top after the other, so that it can be cancelled in between. */
+/** Removes a file, or a folder with its content. Removes the children one by one, so that it can be cancelled in between. */
 export async function removeTree(
     files: Files,
     path: string,

@@ -1,21 +1,21 @@
 /**
- * Paths as clients write them. Nothing here keeps anybody inside a root: that is done by the descriptor walk of `ctx.files`. This only
- * gives one spelling to each path, and hides the file manager's own folders.
+ * Paths as clients write them. This file only gives each path one spelling and hides the file manager's own folders. What keeps a
+ * request inside its root is `ctx.files`, which opens each folder of a path relative to the one before.
  */
 import { errors, joi } from '@portico/sdk';
 
-import { failures } from '../errors.ts';
+import { pluginErrors } from '../errors.ts';
 
 /** The private folder at the top of a root: trash and unfinished uploads. */
 export const privateFolder = '.portico';
 
-/** What a client may send as a path; an empty one is the root. */
+/** The schema of a path; an empty one is the root. */
 export const pathSchema = joi.string().allow('').max(4096);
-/** Where something is: a root by its name, and a path below it. */
-export const where = joi.object({ root: joi.string().max(64).required(), path: pathSchema.required() });
+/** The schema of a place: the name of a root, and a path below it. */
+export const location = joi.object({ root: joi.string().max(64).required(), path: pathSchema.required() });
 
 /**
- * One spelling of a path: no empty and no `.` segments.
+ * Parses a path into its one spelling, without empty and `.` segments.
  *
  * @throws OUTSIDE_ROOT 40350 for `..`; NOT_FOUND 40400 for the file manager's own folders
  */
@@ -25,7 +25,7 @@ export function parsePath(text: string, field = 'path'): string {
     }
     const segments = text.split('/').filter((segment) => segment !== '' && segment !== '.');
     if (segments.includes('..')) {
-        throw failures.OUTSIDE_ROOT({ field });
+        throw pluginErrors.OUTSIDE_ROOT({ field });
     }
     if (segments.some(isReserved)) {
         throw errors.notFound();
@@ -33,7 +33,7 @@ export function parsePath(text: string, field = 'path'): string {
     return segments.join('/');
 }
 
-/** A path that is not the root itself. @throws VALIDATION_FAILED 40001 */
+/** Parses a path that must not be the root itself. @throws VALIDATION_FAILED 40001, and as {@link parsePath} */
 export function parseInner(text: string, field = 'path'): string {
     const path = parsePath(text, field);
     if (path === '') {
@@ -42,19 +42,22 @@ export function parseInner(text: string, field = 'path'): string {
     return path;
 }
 
-/** Names that belong to the file manager at every depth, since a root may lie inside another. */
+/** Tells whether a name belongs to the file manager. This holds at every depth, because a root may lie inside another one. */
 export function isReserved(name: string): boolean {
     return name === privateFolder || name.startsWith(`${privateFolder}-`);
 }
 
+/** Joins a folder and a name. */
 export function join(folder: string, name: string): string {
     return folder === '' ? name : `${folder}/${name}`;
 }
 
+/** The folder that a path lies in; empty for the root. */
 export function parentOf(path: string): string {
     return path.slice(0, Math.max(0, path.lastIndexOf('/')));
 }
 
+/** The last segment of a path. */
 export function nameOf(path: string): string {
     return path.slice(path.lastIndexOf('/') + 1);
 }

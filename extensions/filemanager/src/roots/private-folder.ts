@@ -1,18 +1,19 @@
-/** `.portico` at the top of each root: closed to everybody else, and on the same file system, so that moving into it is one step. */
+/** The folder `.portico` at the top of each root. Only the panel's account can open it, and it is on the same file system, so a move into it is one step. */
 import type { Files } from '@portico/sdk';
 
-import { failures, filesystem, isTaken } from '../errors.ts';
+import { pluginErrors } from '../errors.ts';
+import { filesystem, isTaken } from '../files/filesystem.ts';
 import { privateFolder } from './path.ts';
 
-/** What it holds. */
+/** The parts of the private folder. */
 export type PrivatePart = 'trash' | 'uploads';
 
-/** Where something private lies. */
+/** The path of an entry in the private folder. */
 export function privatePath(part: PrivatePart, key: string): string {
     return `${privateFolder}/${part}/${key}`;
 }
 
-/** Makes the private folder where there is none. @throws PRIVATE_FOLDER_UNSAFE 40953 when others could look into it or had prepared it */
+/** Creates the private folder where it is missing. @throws PRIVATE_FOLDER_UNSAFE 40953 when it belongs to another account or is open to others */
 export async function ensurePrivate(files: Files, part: PrivatePart): Promise<void> {
     for (const path of [privateFolder, `${privateFolder}/${part}`]) {
         await filesystem(() => files.createFolder(path, { mode: 0o700 })).catch((error: unknown) => {
@@ -22,7 +23,7 @@ export async function ensurePrivate(files: Files, part: PrivatePart): Promise<vo
         });
         const { type, uid, mode } = await filesystem(() => files.stat(path));
         if (type !== 'folder' || uid !== process.geteuid?.() || (mode & 0o077) !== 0) {
-            throw failures.PRIVATE_FOLDER_UNSAFE();
+            throw pluginErrors.PRIVATE_FOLDER_UNSAFE();
         }
     }
 }

@@ -1,17 +1,18 @@
-/** The folders that people may reach, each by those roles that it names. */
+/** The folders that callers may reach, each with the roles that it is open to. */
 import { type Actor, errors, type Files } from '@portico/sdk';
 
 import type { Ctx } from '../settings.ts';
 import { parsePath } from './path.ts';
 
-/** A root that somebody may reach. */
+/** A root with access to its files. */
 export interface Root {
     readonly name: string;
-    /** Absolute. */
+    /** Absolute path. */
     readonly folder: string;
     readonly files: Files;
 }
 
+/** The roots of the settings. */
 export class Roots {
     readonly #ctx: Ctx;
 
@@ -19,23 +20,23 @@ export class Roots {
         this.#ctx = ctx;
     }
 
-    /** Roots that this actor may reach. */
+    /** The roots that an actor may reach. */
     visible(actor: Actor): readonly Root[] {
         return this.#ctx.settings.roots
-            .filter(({ roles }) => reaches(actor, roles))
+            .filter(({ roles }) => mayReach(actor, roles))
             .map(({ name, path }) => this.#open(name, path));
     }
 
-    /** @throws NOT_FOUND 40400 both for an unknown root and for one of other roles */
+    /** The root of a name. @throws NOT_FOUND 40400 for an unknown root, and for one that the actor may not reach */
     of(actor: Actor, name: string): Root {
         const root = this.#ctx.settings.roots.find((one) => one.name === name);
-        if (root === undefined || !reaches(actor, root.roles)) {
+        if (root === undefined || !mayReach(actor, root.roles)) {
             throw errors.notFound('There is no root of that name for you');
         }
         return this.#open(root.name, root.path);
     }
 
-    /** A root and one path below it. */
+    /** The root and the path of a request. @throws NOT_FOUND 40400, OUTSIDE_ROOT 40350 */
     at(
         actor: Actor,
         { root, path }: { readonly root: string; readonly path: string }
@@ -43,13 +44,13 @@ export class Roots {
         return { root: this.of(actor, root), path: parsePath(path) };
     }
 
-    /** Every root that is set, for work of the plugin itself. */
+    /** All roots, for work of the plugin itself. */
     all(): readonly Root[] {
         return this.#ctx.settings.roots.map(({ name, path }) => this.#open(name, path));
     }
 
-    /** A folder that was a root once. */
-    formerly(folder: string): Root {
+    /** A folder that was a root when a row was written. */
+    formerRoot(folder: string): Root {
         return this.#open('', folder);
     }
 
@@ -59,7 +60,7 @@ export class Roots {
     }
 }
 
-function reaches(actor: Actor, roles: readonly string[]): boolean {
+function mayReach(actor: Actor, roles: readonly string[]): boolean {
     return (
         actor.kind === 'system' ||
         actor.role === 'admin' ||

@@ -1,15 +1,16 @@
 /**
- * Names beside a target that something is written to before it takes the target's place in one step. They are journalled, so that a
- * panel that was killed in the middle leaves nothing behind once it runs again.
+ * Temporary names beside a target, for work that then takes the place of the target in one step. Each name is a row in the database, so
+ * that the next start removes what a killed panel left.
  */
 import { randomUUID } from 'node:crypto';
 
 import { ScratchEntity } from '../entities.ts';
-import { isMissing } from '../errors.ts';
+import { isMissing } from '../files/filesystem.ts';
 import type { Ctx } from '../settings.ts';
 import { join, parentOf, privateFolder } from './path.ts';
 import type { Root, Roots } from './roots.ts';
 
+/** The temporary names of one generation. */
 export class Scratch {
     readonly #ctx: Ctx;
     readonly #roots: Roots;
@@ -19,7 +20,7 @@ export class Scratch {
         this.#roots = roots;
     }
 
-    /** Hands the work a free name in the folder of `target`; what still has that name afterwards is removed. */
+    /** Runs work with a free name in the folder of `target`. Removes what still has that name afterwards. */
     async beside<T>(root: Root, target: string, work: (path: string) => Promise<T>): Promise<T> {
         const id = randomUUID();
         const path = join(parentOf(target), `${privateFolder}-${id}`);
@@ -27,28 +28,28 @@ export class Scratch {
         try {
             return await work(path);
         } finally {
-            await this.#forget(root, id, path);
+            await this.#remove(root, id, path);
         }
     }
 
-    /** What an earlier generation left, as the work of removing it. */
-    async leftOver(): Promise<(signal: AbortSignal) => Promise<void>> {
+    /** Finds what an earlier generation left, and resolves with the work that removes it. */
+    async findRemains(): Promise<(signal: AbortSignal) => Promise<void>> {
         const rows = await this.#ctx.db.read((em) => em.find(ScratchEntity, {}));
         return async (signal) => {
             for (const { id, folder, path } of rows) {
                 signal.throwIfAborted();
-                await this.#forget(this.#roots.formerly(folder), id, path);
+                await this.#remove(this.#roots.formerRoot(folder), id, path);
             }
         };
     }
 
-    async #forget(root: Root, id: string, path: string): Promise<void> {
+    async #remove(root: Root, id: string, path: string): Promise<void> {
         try {
             await root.files.remove(path, { recursive: true });
         } catch (error) {
             if (!isMissing(error)) {
-                // The row stays, and the next start tries again.
-                this.#ctx.log.warn('Something half-written could not be removed', {
+                // The row stays, so that the next start tries again.
+                this.#ctx.log.warn('A temporary file could not be removed', {
                     folder: root.folder,
                     path,
                     error: String(error)

@@ -1,21 +1,24 @@
-/** Archives made and unpacked; always tasks. */
-import { errors, joi } from '@portico/sdk';
+/** Routes that make and unpack archives. The work is always a task. */
+import { joi } from '@portico/sdk';
 
 import { extract } from '../archives/extract.ts';
 import { formatOf, type Limits } from '../archives/format.ts';
 import { pack } from '../archives/write.ts';
-import { filesystem, isMissing } from '../errors.ts';
+import { filesystem } from '../files/filesystem.ts';
 import { ownerOf } from '../files/owner.ts';
-import { parentOf, parseInner, parsePath, pathSchema, where } from '../roots/path.ts';
-import type { Parts } from '../services.ts';
-import { asTask, paced, taskSchema } from '../task-replies.ts';
+import { location, parentOf, parseInner, parsePath, pathSchema } from '../roots/path.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
+import { acceptTask, taskSchema, throttledProgress } from '../task-replies.ts';
+import { refuseTaken } from './locations.ts';
 
-export function archiveRoutes({ ctx, roots, scratch }: Parts): void {
-    const limits = (): Limits => ({
-        entries: ctx.settings.archiveEntries,
-        bytes: ctx.settings.archiveBytes,
-        ratio: ctx.settings.archiveRatio
-    });
+/** Registers the routes that make and unpack archives. */
+export function registerArchiveRoutes(ctx: Ctx, services: Services): void {
+    registerPack(ctx, services);
+    registerExtract(ctx, services);
+}
+
+function registerPack(ctx: Ctx, { roots, scratch }: Services): void {
     ctx.route({
         method: 'POST',
         path: '/archives',
@@ -43,26 +46,22 @@ export function archiveRoutes({ ctx, roots, scratch }: Parts): void {
             for (const path of paths) {
                 await filesystem(() => root.files.stat(path));
             }
-            if (
-                await root.files.stat(to).then(
-                    () => true,
-                    (error: unknown) => !isMissing(error)
-                )
-            ) {
-                throw errors.conflict('to');
-            }
-            return asTask(
+            await refuseTaken(root, to);
+            return acceptTask(
                 ctx,
                 { kind: 'pack', title: `Make ${to}`, actor, resource: `${root.name}:${to}` },
                 (run) =>
                     pack(scratch, root, paths, to, {
-                        limits: limits(),
+                        limits: archiveLimits(ctx),
                         signal: run.signal,
-                        progress: paced(run)
+                        progress: throttledProgress(run)
                     })
             );
         }
     });
+}
+
+function registerExtract(ctx: Ctx, { roots, scratch }: Services): void {
     ctx.route({
         method: 'POST',
         path: '/archives/extract',
@@ -73,7 +72,7 @@ export function archiveRoutes({ ctx, roots, scratch }: Parts): void {
         audit: { action: 'create', resource: 'file' },
         description:
             "Into `to`: a new folder, or one that is there and has none of the archive's top names. All or nothing: names that leave the archive, links, special files, duplicates and more than the limits refuse the whole archive.",
-        validate: { payload: where.keys({ to: pathSchema.required() }) },
+        validate: { payload: location.keys({ to: pathSchema.required() }) },
         async handler({ payload, actor, audit }) {
             const root = roots.of(actor, payload.root);
             const path = parseInner(payload.path);
@@ -82,16 +81,24 @@ export function archiveRoutes({ ctx, roots, scratch }: Parts): void {
             formatOf(path);
             await filesystem(() => root.files.stat(path));
             await ownerOf(root.files, parentOf(to));
-            return asTask(
+            return acceptTask(
                 ctx,
                 { kind: 'extract', title: `Unpack ${path}`, actor, resource: `${root.name}:${to}` },
                 (run) =>
                     extract(scratch, root, path, to, {
-                        limits: limits(),
+                        limits: archiveLimits(ctx),
                         signal: run.signal,
-                        progress: paced(run)
+                        progress: throttledProgress(run)
                     })
             );
         }
     });
+}
+
+function archiveLimits({ settings }: Ctx): Limits {
+    return {
+        entries: settings.archiveEntries,
+        bytes: settings.archiveBytes,
+        ratio: settings.archiveRatio
+    };
 }

@@ -1,12 +1,14 @@
-/** What is there: roots, lists, search. Names, sizes, times and owners only. */
+/** Routes that list roots and folders, and search for names. They show names, sizes, times and owners, never content. */
 import { joi, reply } from '@portico/sdk';
 
-import { failures, filesystem } from '../errors.ts';
+import { pluginErrors } from '../errors.ts';
 import { entrySchema } from '../files/entries.ts';
+import { filesystem } from '../files/filesystem.ts';
 import { search } from '../files/search.ts';
 import { byName } from '../files/tree.ts';
-import { isReserved, join, pathSchema, where } from '../roots/path.ts';
-import type { Parts } from '../services.ts';
+import { isReserved, join, location, pathSchema } from '../roots/path.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
 
 const rootSchema = joi.object({
     name: joi.string().required(),
@@ -17,7 +19,14 @@ const rootSchema = joi.object({
         .description('False where the folder is missing or not granted to the plugin')
 });
 
-export function browseRoutes({ ctx, roots, entries }: Parts): void {
+/** Registers the routes that list roots, list folders and search for names. */
+export function registerBrowseRoutes(ctx: Ctx, services: Services): void {
+    registerRoots(ctx, services);
+    registerList(ctx, services);
+    registerSearch(ctx, services);
+}
+
+function registerRoots(ctx: Ctx, { roots }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/roots',
@@ -37,6 +46,9 @@ export function browseRoutes({ ctx, roots, entries }: Parts): void {
             return reply.list(await Promise.all(rows));
         }
     });
+}
+
+function registerList(ctx: Ctx, { roots, entries }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/files',
@@ -47,7 +59,7 @@ export function browseRoutes({ ctx, roots, entries }: Parts): void {
         description:
             'In the order of names. `Link` leads to the next page, `X-Total-Count` says how many entries there are.',
         validate: {
-            query: where.keys({
+            query: location.keys({
                 path: pathSchema.default(''),
                 limit: joi.number().integer().min(1).max(10_000).default(1_000),
                 cursor: joi.string().max(2_000)
@@ -57,7 +69,7 @@ export function browseRoutes({ ctx, roots, entries }: Parts): void {
             const { root, path } = roots.at(actor, query);
             const folder = await filesystem(() => root.files.stat(path));
             if (folder.type !== 'folder') {
-                throw failures.WRONG_TYPE({ path, type: folder.type, wanted: 'folder' });
+                throw pluginErrors.WRONG_TYPE({ path, type: folder.type, wanted: 'folder' });
             }
             const all = byName(
                 (await filesystem(() => root.files.list(path))).filter(({ name }) => !isReserved(name))
@@ -77,6 +89,9 @@ export function browseRoutes({ ctx, roots, entries }: Parts): void {
             );
         }
     });
+}
+
+function registerSearch(ctx: Ctx, { roots, entries }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/search',
@@ -88,7 +103,7 @@ export function browseRoutes({ ctx, roots, entries }: Parts): void {
         description:
             'Names that contain `q`, whatever the case; with `*` or `?` in it, whole names of that pattern. Ends after 5 seconds or 200,000 entries; `X-Truncated` then says why: `results`, `time` or `entries`.',
         validate: {
-            query: where.keys({
+            query: location.keys({
                 path: pathSchema.default(''),
                 q: joi.string().min(1).max(255).required(),
                 limit: joi.number().integer().min(1).max(1_000).default(200)

@@ -1,23 +1,34 @@
-/** What is in a file. */
+/** Routes that read and write one file. */
 import { joi, reply } from '@portico/sdk';
 
 import { download } from '../files/content.ts';
 import { entrySchema } from '../files/entries.ts';
-import { parseInner, where } from '../roots/path.ts';
-import type { Parts } from '../services.ts';
+import { location, parseInner } from '../roots/path.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
+import { urlOf } from './locations.ts';
 
-export function contentRoutes({ ctx, roots, entries, writing }: Parts): void {
+/** Registers the routes that read and write one file. */
+export function registerContentRoutes(ctx: Ctx, services: Services): void {
+    registerRead(ctx, services);
+    registerWrite(ctx, services);
+}
+
+function registerRead(ctx: Ctx, { roots }: Services): void {
     ctx.download({
         path: '/content',
         id: 'read',
         access: 'content',
         summary: 'One file, whole or in ranges',
-        validate: { query: where.keys({ inline: joi.boolean().default(false) }) },
+        validate: { query: location.keys({ inline: joi.boolean().default(false) }) },
         async handler({ query, actor }) {
             const { root, path } = roots.at(actor, query);
             return download(root.files, path, query.inline);
         }
     });
+}
+
+function registerWrite(ctx: Ctx, { roots, entries, writer }: Services): void {
     ctx.upload({
         method: 'PUT',
         path: '/content',
@@ -31,12 +42,12 @@ export function contentRoutes({ ctx, roots, entries, writing }: Parts): void {
         description:
             'The body is the file, byte for byte. Readers see the old content or the new one. `If-Match` guards an edit; `If-None-Match: *` makes a new file only. Owner and permission bits stay.',
         audit: { action: 'update', resource: 'file' },
-        validate: { query: where },
+        validate: { query: location },
         async handler({ query, actor, body, length, ifMatch, headers, signal, audit }) {
             const root = roots.of(actor, query.root);
             const path = parseInner(query.path);
             audit({ resourceId: `${root.name}:${path}` });
-            const { made } = await writing.replace(root, path, {
+            const { made } = await writer.replace(root, path, {
                 body,
                 length,
                 ifMatch,
@@ -44,9 +55,8 @@ export function contentRoutes({ ctx, roots, entries, writing }: Parts): void {
                 signal
             });
             const entry = await entries.one(root.files, path);
-            const location = `/api/plugins/${ctx.name}/content?root=${encodeURIComponent(root.name)}&path=${encodeURIComponent(path)}`;
             return made
-                ? reply.created(location, entry, { version: entry.version })
+                ? reply.created(urlOf(ctx, 'content', root, path), entry, { version: entry.version })
                 : reply.with(entry, { version: entry.version });
         }
     });

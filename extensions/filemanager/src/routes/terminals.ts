@@ -1,7 +1,8 @@
-/** A terminal on the machine. */
+/** The routes of terminals. */
 import { isFailure, joi, reply } from '@portico/sdk';
 
-import type { Parts } from '../services.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
 import { type TerminalSize, terminalSize } from '../terminals.ts';
 
 const ticketSchema = joi.object({
@@ -10,7 +11,13 @@ const ticketSchema = joi.object({
     path: joi.string().required().description('Where the WebSocket is opened')
 });
 
-export function terminalRoutes({ ctx, terminals }: Parts): void {
+/** Registers the route that issues a ticket, and the socket of a terminal. */
+export function registerTerminalRoutes(ctx: Ctx, services: Services): void {
+    registerTicket(ctx, services);
+    registerSocket(ctx, services);
+}
+
+function registerTicket(ctx: Ctx, { terminals }: Services): void {
     ctx.route({
         method: 'POST',
         path: '/terminals',
@@ -41,6 +48,9 @@ export function terminalRoutes({ ctx, terminals }: Parts): void {
             );
         }
     });
+}
+
+function registerSocket(ctx: Ctx, { terminals }: Services): void {
     ctx.socket({
         path: '/terminals/{ticket}',
         id: 'terminal',

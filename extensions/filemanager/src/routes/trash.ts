@@ -1,17 +1,25 @@
-/** What was removed, and the way back. */
+/** Routes that list, restore and empty the trash. */
 import { joi, reply } from '@portico/sdk';
 
 import { entrySchema } from '../files/entries.ts';
 import { measure } from '../files/tree.ts';
 import { parseInner, pathSchema } from '../roots/path.ts';
 import { privatePath } from '../roots/private-folder.ts';
-import type { Parts } from '../services.ts';
-import { asTask, paced, taskSchema } from '../task-replies.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
+import { acceptTask, taskSchema, throttledProgress } from '../task-replies.ts';
 import { trashSchema } from '../trash.ts';
 
 const rootName = joi.string().max(64);
 
-export function trashRoutes({ ctx, roots, entries, trash }: Parts): void {
+/** Registers the routes that list, restore and empty the trash. */
+export function registerTrashRoutes(ctx: Ctx, services: Services): void {
+    registerList(ctx, services);
+    registerRestore(ctx, services);
+    registerEmpty(ctx, services);
+}
+
+function registerList(ctx: Ctx, { roots, trash }: Services): void {
     ctx.route({
         method: 'GET',
         path: '/trash',
@@ -22,15 +30,18 @@ export function trashRoutes({ ctx, roots, entries, trash }: Parts): void {
         description: 'Newest first; of one root, or of all that you may reach.',
         validate: { query: joi.object({ root: rootName }) },
         async handler({ query, actor }) {
-            const held = await trash.list(
+            const items = await trash.list(
                 query.root === undefined ? roots.visible(actor) : [roots.of(actor, query.root)]
             );
             return reply.list(
-                held.map((one) => trash.view(one)),
-                { total: held.length }
+                items.map((one) => trash.view(one)),
+                { total: items.length }
             );
         }
     });
+}
+
+function registerRestore(ctx: Ctx, { roots, entries, trash }: Services): void {
     ctx.route({
         method: 'POST',
         path: '/trash',
@@ -43,14 +54,17 @@ export function trashRoutes({ ctx, roots, entries, trash }: Parts): void {
             'To where it was, or to `to`; folders that are gone are made again. A name that is taken is 40900.',
         validate: { payload: joi.object({ id: joi.number().integer().min(1).required(), to: pathSchema }) },
         async handler({ payload, actor, audit }) {
-            const held = await trash.one(roots.visible(actor), payload.id);
-            const to = payload.to === undefined ? held.row.path : parseInner(payload.to, 'to');
-            audit({ resourceId: payload.id, after: { root: held.root.name, path: to } });
-            await trash.restore(held, to);
-            const entry = await entries.one(held.root.files, to);
+            const items = await trash.one(roots.visible(actor), payload.id);
+            const to = payload.to === undefined ? items.row.path : parseInner(payload.to, 'to');
+            audit({ resourceId: payload.id, after: { root: items.root.name, path: to } });
+            await trash.restore(items, to);
+            const entry = await entries.one(items.root.files, to);
             return reply.with(entry, { version: entry.version });
         }
     });
+}
+
+function registerEmpty(ctx: Ctx, { roots, trash }: Services): void {
     ctx.route({
         method: 'DELETE',
         path: '/trash',
@@ -65,18 +79,18 @@ export function trashRoutes({ ctx, roots, entries, trash }: Parts): void {
         validate: { query: joi.object({ root: rootName, id: joi.number().integer().min(1) }) },
         async handler({ query, actor, audit, signal }) {
             const reached = query.root === undefined ? roots.visible(actor) : [roots.of(actor, query.root)];
-            const held =
+            const items =
                 query.id === undefined ? await trash.list(reached) : [await trash.one(reached, query.id)];
             audit({ resourceId: query.id ?? query.root ?? null });
             let entriesLeft = 500;
-            for (const { root, row } of held) {
+            for (const { root, row } of items) {
                 const { entries: count } = await measure(root.files, privatePath('trash', row.key), {
                     entries: entriesLeft,
                     bytes: Infinity
                 }).catch(() => ({ entries: 1 }));
                 entriesLeft -= count;
                 if (entriesLeft < 0) {
-                    return asTask(
+                    return acceptTask(
                         ctx,
                         {
                             kind: 'empty-trash',
@@ -85,17 +99,17 @@ export function trashRoutes({ ctx, roots, entries, trash }: Parts): void {
                             resource: query.root ?? 'trash'
                         },
                         async (run) => {
-                            const progress = paced(run);
-                            for (const [index, item] of held.entries()) {
+                            const progress = throttledProgress(run);
+                            for (const [index, item] of items.entries()) {
                                 await trash.remove(item, run.signal);
-                                progress((index + 1) / held.length);
+                                progress((index + 1) / items.length);
                             }
-                            return { items: held.length };
+                            return { items: items.length };
                         }
                     );
                 }
             }
-            for (const item of held) {
+            for (const item of items) {
                 await trash.remove(item, signal);
             }
             return reply.with(null, {});

@@ -1,13 +1,20 @@
-/** Resumable uploads by tus 1.0. */
+/** Routes of resumable uploads by tus 1.0. */
 import { joi } from '@portico/sdk';
 
 import { pathSchema } from '../roots/path.ts';
-import type { Parts } from '../services.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
 
 const raw = 'tus 1.0 has its own headers, its own empty answers and its own statuses';
 const maxBytes = 2 ** 40;
 
-export function uploadRoutes({ ctx, protocol }: Parts): void {
+/** Registers the routes of tus 1.0. */
+export function registerUploadRoutes(ctx: Ctx, services: Services): void {
+    registerCollection(ctx, services);
+    registerUpload(ctx, services);
+}
+
+function registerCollection(ctx: Ctx, { protocol }: Services): void {
     ctx.http({
         methods: ['OPTIONS', 'POST'],
         path: '/uploads',
@@ -21,6 +28,9 @@ export function uploadRoutes({ ctx, protocol }: Parts): void {
         validate: { query: joi.object({ root: joi.string().max(64), path: pathSchema }) },
         handler: (request, call) => protocol.collection(request, call, call.query)
     });
+}
+
+function registerUpload(ctx: Ctx, { protocol }: Services): void {
     ctx.http({
         methods: ['OPTIONS', 'HEAD', 'PATCH', 'DELETE'],
         path: '/uploads/{id}',

@@ -1,21 +1,25 @@
-/** The headers of tus 1.0, read strictly. */
+/** Reads the headers of tus 1.0 strictly. */
 import { createHash, type Hash } from 'node:crypto';
 
-import { tusErrors } from './errors.ts';
+import { pluginErrors } from '../errors.ts';
 
+/** The version of the protocol. */
 export const tusVersion = '1.0.0';
+/** The extensions that are offered, as `Tus-Extension` has them. */
 export const tusExtensions = 'creation,creation-with-upload,termination,expiration,checksum';
-/** Names of the checksum extension, and what node:crypto calls them. */
+/** Algorithms of the checksum extension, with their names in node:crypto. */
 const algorithms = { sha1: 'sha1', sha256: 'sha256', sha512: 'sha512' } as const;
+/** The algorithms, as `Tus-Checksum-Algorithm` has them. */
 export const tusAlgorithms = Object.keys(algorithms).join(',');
+/** The content type of a chunk. */
 export const bodyType = 'application/offset+octet-stream';
 
-const longestMetadata = 8192;
+const maxMetadataLength = 8192;
 
-/** @throws TUS_VERSION 41250 */
+/** Checks `Tus-Resumable`. @throws TUS_VERSION 41250 */
 export function checkVersion(headers: Headers): void {
     if (headers.get('tus-resumable') !== tusVersion) {
-        throw tusErrors.TUS_VERSION();
+        throw pluginErrors.TUS_VERSION();
     }
 }
 
@@ -27,18 +31,18 @@ export function wholeNumber(headers: Headers, name: string): number | null {
     }
     const number = Number(text);
     if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(number)) {
-        throw tusErrors.TUS_HEADER({ header: name });
+        throw pluginErrors.TUS_HEADER({ header: name });
     }
     return number;
 }
 
-/** `Upload-Metadata`: keys with base64 values. @throws TUS_HEADER 40051 */
+/** Reads `Upload-Metadata`: keys with base64 values, which are decoded. @throws TUS_HEADER 40051 */
 export function readMetadata(headers: Headers): ReadonlyMap<string, string> {
     const text = headers.get('upload-metadata') ?? '';
     const wrong = (): never => {
-        throw tusErrors.TUS_HEADER({ header: 'Upload-Metadata' });
+        throw pluginErrors.TUS_HEADER({ header: 'Upload-Metadata' });
     };
-    if (text.length > longestMetadata) {
+    if (text.length > maxMetadataLength) {
         wrong();
     }
     const metadata = new Map<string, string>();
@@ -57,13 +61,13 @@ export function readMetadata(headers: Headers): ReadonlyMap<string, string> {
     return metadata;
 }
 
-/** What a chunk must hash to. */
+/** The announced hash of a chunk, and the hash in progress. */
 export interface Checksum {
     readonly hash: Hash;
     readonly expected: Buffer;
 }
 
-/** `Upload-Checksum`; null without it. @throws TUS_HEADER 40051 for an algorithm that is not offered */
+/** Reads `Upload-Checksum`; null without it. @throws TUS_HEADER 40051 for an algorithm that is not offered */
 export function readChecksum(headers: Headers): Checksum | null {
     const text = headers.get('upload-checksum');
     if (text === null) {
@@ -71,7 +75,7 @@ export function readChecksum(headers: Headers): Checksum | null {
     }
     const [name = '', value = ''] = text.split(' ');
     if (!Object.hasOwn(algorithms, name)) {
-        throw tusErrors.TUS_HEADER({ header: 'Upload-Checksum' });
+        throw pluginErrors.TUS_HEADER({ header: 'Upload-Checksum' });
     }
     return {
         hash: createHash(algorithms[name as keyof typeof algorithms]),

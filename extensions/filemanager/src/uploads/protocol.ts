@@ -1,10 +1,10 @@
-/** tus 1.0 over WHATWG requests: creation (with upload), termination, expiration, checksum. */
+/** tus 1.0 over WHATWG requests, with the extensions creation, creation-with-upload, termination, expiration and checksum. */
 import { type Actor, errors, isFailure, statusOf } from '@portico/sdk';
 
+import { pluginErrors } from '../errors.ts';
 import { parseInner } from '../roots/path.ts';
 import type { Roots } from '../roots/roots.ts';
 import type { Ctx } from '../settings.ts';
-import { tusErrors } from './errors.ts';
 import {
     bodyType,
     checkVersion,
@@ -15,21 +15,22 @@ import {
     tusVersion,
     wholeNumber
 } from './headers.ts';
-import type { Progressed, Uploads } from './uploads.ts';
+import type { Uploads, UploadState } from './uploads.ts';
 
-/** What of a call the protocol needs. */
+/** The part of a call that the protocol needs. */
 export interface Caller {
     readonly actor: Actor;
     readonly signal: AbortSignal;
 }
 
-/** Where an upload goes when it is not said in its metadata. */
+/** The target of an upload in the query; it goes before the metadata. */
 export interface Target {
     readonly root?: string | undefined;
     readonly path?: string | undefined;
 }
 
-export class Protocol {
+/** Answers the requests of tus clients. */
+export class TusProtocol {
     readonly #ctx: Ctx;
     readonly #roots: Roots;
     readonly #uploads: Uploads;
@@ -40,9 +41,9 @@ export class Protocol {
         this.#uploads = uploads;
     }
 
-    /** POST and OPTIONS of the collection. */
+    /** Answers POST and OPTIONS of the collection. */
     async collection(request: Request, caller: Caller, target: Target): Promise<Response> {
-        return answering(caller.signal, async () => {
+        return answerFailures(caller.signal, async () => {
             if (request.method === 'OPTIONS') {
                 return this.#options();
             }
@@ -51,9 +52,9 @@ export class Protocol {
         });
     }
 
-    /** HEAD, PATCH, DELETE and OPTIONS of one upload. */
+    /** Answers HEAD, PATCH, DELETE and OPTIONS of one upload. */
     async one(request: Request, caller: Caller, id: string): Promise<Response> {
-        return answering(caller.signal, async () => {
+        return answerFailures(caller.signal, async () => {
             if (request.method === 'OPTIONS') {
                 return this.#options();
             }
@@ -89,7 +90,7 @@ export class Protocol {
         const { headers } = request;
         const length = wholeNumber(headers, 'upload-length');
         if (length === null) {
-            throw tusErrors.TUS_HEADER({ header: 'Upload-Length' });
+            throw pluginErrors.TUS_HEADER({ header: 'Upload-Length' });
         }
         const metadata = readMetadata(headers);
         const root = this.#roots.of(actor, target.root ?? metadata.get('root') ?? '');
@@ -118,19 +119,19 @@ export class Protocol {
             if (!withBody || isFailure(error)) {
                 throw error;
             }
-            // The upload exists; how much of the body came in is what HEAD will say.
+            // The upload exists although its body broke off; the answer says how many bytes arrived.
             return answer(201, { location, ...progress(await this.#uploads.find(actor, row.id)) });
         }
     }
 
-    async #append(request: Request, { actor, signal }: Caller, id: string): Promise<Progressed> {
+    async #append(request: Request, { actor, signal }: Caller, id: string): Promise<UploadState> {
         const { headers } = request;
         if (headers.get('content-type') !== bodyType) {
-            throw tusErrors.CHUNK_TYPE();
+            throw pluginErrors.CHUNK_TYPE();
         }
         const offset = wholeNumber(headers, 'upload-offset');
         if (offset === null) {
-            throw tusErrors.TUS_HEADER({ header: 'Upload-Offset' });
+            throw pluginErrors.TUS_HEADER({ header: 'Upload-Offset' });
         }
         return this.#uploads.append(actor, id, {
             offset,
@@ -141,7 +142,7 @@ export class Protocol {
     }
 }
 
-function progress({ row, offset }: Progressed): Record<string, string> {
+function progress({ row, offset }: UploadState): Record<string, string> {
     return { 'upload-offset': String(offset), 'upload-expires': new Date(row.expires).toUTCString() };
 }
 
@@ -156,8 +157,8 @@ function answer(
     });
 }
 
-/** Failures as the protocol shows them: their status counts, the rest is for people. Who left gets an answer too, which nobody reads. */
-async function answering(signal: AbortSignal, work: () => Promise<Response>): Promise<Response> {
+/** Turns failures into answers of the protocol: clients read the status, people read the body. A request whose client has left is answered too. */
+async function answerFailures(signal: AbortSignal, work: () => Promise<Response>): Promise<Response> {
     try {
         return await work();
     } catch (error) {

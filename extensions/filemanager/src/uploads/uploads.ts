@@ -1,31 +1,32 @@
 /**
- * Uploads: rows in the database, bytes in the private folder of their root. How far one is, is the size of its file and nothing else, so
- * a crash of the panel cannot make the two disagree.
+ * Stores uploads: rows in the database, bytes in the private folder of their root. The offset of an upload is the size of its file and is
+ * stored nowhere else, so a crash cannot make the two differ.
  */
 import { randomBytes } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
 
 import { type Actor, errors, type Files } from '@portico/sdk';
 
 import { UploadEntity, type UploadRow } from '../entities.ts';
-import { failures, filesystem, isMissing } from '../errors.ts';
+import { pluginErrors } from '../errors.ts';
 import { bytesOf, received, writeAll, writeFrom } from '../files/bytes.ts';
-import { isAcross, move } from '../files/move.ts';
-import { giveFile, ownerOf } from '../files/owner.ts';
+import { filesystem, isMissing } from '../files/filesystem.ts';
+import { isOtherDevice, move } from '../files/move.ts';
+import { changeFileOwner, ownerOf } from '../files/owner.ts';
 import { parentOf, privateFolder } from '../roots/path.ts';
 import { ensurePrivate, privatePath } from '../roots/private-folder.ts';
 import type { Root, Roots } from '../roots/roots.ts';
 import type { Scratch } from '../roots/scratch.ts';
 import type { Ctx } from '../settings.ts';
-import { tusErrors } from './errors.ts';
 import type { Checksum } from './headers.ts';
 
 const hourMs = 3_600_000;
-/** How long a newer request waits for an older one that it cut. */
-const patienceMs = 5_000;
-/** Bytes after which a write is made durable, so that an end without notice loses little. */
+/** How long a new request waits for an older one to end that it aborted. */
+const abortWaitMs = 5_000;
+/** Bytes after which a write is made durable, so that a crash loses little. */
 const syncBytes = 64 * 2 ** 20;
 
-/** What an upload is begun with. */
+/** What an upload is created with. */
 export interface NewUpload {
     readonly root: Root;
     readonly path: string;
@@ -34,13 +35,13 @@ export interface NewUpload {
     readonly replace: boolean;
 }
 
-/** An upload and how far it is. */
-export interface Progressed {
+/** An upload and its offset. */
+export interface UploadState {
     readonly row: UploadRow;
     readonly offset: number;
 }
 
-/** Bytes for an upload. */
+/** Bytes that are added to an upload. */
 export interface Chunk {
     readonly offset: number;
     readonly body: AsyncIterable<Uint8Array> | null;
@@ -53,6 +54,7 @@ interface Writer {
     readonly done: Promise<unknown>;
 }
 
+/** The uploads of all actors. */
 export class Uploads {
     readonly #ctx: Ctx;
     readonly #roots: Roots;
@@ -65,11 +67,11 @@ export class Uploads {
         this.#scratch = scratch;
     }
 
-    /** @throws UPLOAD_TOO_LARGE 41350, CONFLICT 40900 when a file is there and may not be replaced, NOT_FOUND 40400 when its folder is not */
+    /** Creates an upload. @throws UPLOAD_TOO_LARGE 41350, CONFLICT 40900 when the file exists and must not be replaced, NOT_FOUND 40400 without its folder */
     async create(actor: Actor, { root, path, length, metadata, replace }: NewUpload): Promise<UploadRow> {
         const { uploadBytes } = this.#ctx.settings;
         if (length > uploadBytes) {
-            throw tusErrors.UPLOAD_TOO_LARGE({ limit: uploadBytes });
+            throw pluginErrors.UPLOAD_TOO_LARGE({ limit: uploadBytes });
         }
         await ownerOf(root.files, parentOf(path));
         await this.#refuseTaken(root.files, path, replace);
@@ -92,33 +94,33 @@ export class Uploads {
                 (await root.files.open(privatePath('uploads', row.id), 'wx', 0o600)).close()
             );
         } catch (error) {
-            await this.#drop(row.id);
+            await this.#removeRow(row.id);
             throw error;
         }
         return row;
     }
 
-    /** @throws NOT_FOUND 40400 for an unknown upload, for somebody else's, and where the root is not theirs any more; UPLOAD_GONE 41050 */
-    async find(actor: Actor, id: string): Promise<Progressed> {
+    /** Finds an upload of the actor. @throws NOT_FOUND 40400 for an unknown upload, for one of another actor, and for a root that the actor may no longer reach; UPLOAD_GONE 41050 */
+    async find(actor: Actor, id: string): Promise<UploadState> {
         const row = await this.#ctx.db.read((em) => em.findOne(UploadEntity, { id }));
         if (row === null || row.actor !== actor.key) {
             throw errors.notFound();
         }
         const root = this.#rootOf(actor, row);
         if (row.expires < Date.now()) {
-            throw tusErrors.UPLOAD_GONE();
+            throw pluginErrors.UPLOAD_GONE();
         }
         return { row, offset: await offsetOf(root.files, row) };
     }
 
     /**
      * Writes a chunk. What arrived before a connection broke is kept, unless the chunk has a checksum. An older request that still writes
-     * is cut: its client has come back. The last byte puts the file in its place.
+     * is aborted, because its client has come back. After the last byte the file gets its name.
      *
      * @throws OFFSET_MISMATCH 40955, UPLOAD_BUSY 42350, UPLOAD_TOO_LARGE 41350, CHECKSUM_MISMATCH 46050, CONFLICT 40900
      */
-    async append(actor: Actor, id: string, chunk: Chunk): Promise<Progressed> {
-        await this.#cut(id);
+    async append(actor: Actor, id: string, chunk: Chunk): Promise<UploadState> {
+        await this.#abortWriter(id);
         const abort = new AbortController();
         const work = this.#write(actor, id, {
             ...chunk,
@@ -135,13 +137,14 @@ export class Uploads {
         }
     }
 
+    /** Removes an upload and its bytes. @throws as `find` */
     async remove(actor: Actor, id: string): Promise<void> {
         const { row } = await this.find(actor, id);
-        await this.#cut(id);
+        await this.#abortWriter(id);
         await this.#discard(row);
     }
 
-    /** Removes what nobody came back for. */
+    /** Removes expired uploads that no request writes to. */
     async expire(signal: AbortSignal): Promise<void> {
         const rows = await this.#ctx.db.read((em) => em.find(UploadEntity, { expires: { $lt: Date.now() } }));
         for (const row of rows.filter(({ id }) => !this.#writers.has(id))) {
@@ -156,10 +159,10 @@ export class Uploads {
         }
     }
 
-    async #write(actor: Actor, id: string, { offset, body, checksum, signal }: Chunk): Promise<Progressed> {
+    async #write(actor: Actor, id: string, { offset, body, checksum, signal }: Chunk): Promise<UploadState> {
         const { row, offset: now } = await this.find(actor, id);
         if (now !== offset) {
-            throw tusErrors.OFFSET_MISMATCH({ offset: now });
+            throw pluginErrors.OFFSET_MISMATCH({ offset: now });
         }
         const root = this.#rootOf(actor, row);
         if (row.done) {
@@ -170,35 +173,11 @@ export class Uploads {
             const handle = closing.adopt(await root.files.open(privatePath('uploads', id), 'r+'), (one) =>
                 one.close()
             );
-            let at = now;
-            let synced = now;
             try {
-                for await (const part of body === null ? [] : received(body, () => undefined)) {
-                    signal.throwIfAborted();
-                    if (at + part.byteLength > row.length) {
-                        throw tusErrors.UPLOAD_TOO_LARGE({ limit: row.length });
-                    }
-                    await writeAll(handle, part, at);
-                    checksum?.hash.update(part);
-                    at += part.byteLength;
-                    if (at - synced >= syncBytes) {
-                        await handle.datasync();
-                        synced = at;
-                    }
-                }
-                signal.throwIfAborted();
-                if (checksum !== null && !checksum.hash.digest().equals(checksum.expected)) {
-                    throw tusErrors.CHECKSUM_MISMATCH();
-                }
-            } catch (error) {
-                if (checksum !== null) {
-                    await handle.truncate(now);
-                }
-                throw error;
+                return await writeChunk(handle, row.length, { offset, body, checksum, signal });
             } finally {
                 await handle.datasync();
             }
-            return at;
         });
         const renewed = { ...row, expires: this.#expiry() };
         await this.#ctx.db.write((em) => em.nativeUpdate(UploadEntity, { id }, { expires: renewed.expires }));
@@ -209,7 +188,7 @@ export class Uploads {
         return { row: renewed, offset: reached };
     }
 
-    /** Gives the whole file its name. The row stays until it expires, so that a client that missed the answer learns that it is done. */
+    /** Gives the complete file its name. The row stays until it expires, so that a client that missed the answer learns of the success. */
     async #finish(root: Root, row: UploadRow): Promise<void> {
         const { files } = root;
         const from = privatePath('uploads', row.id);
@@ -217,12 +196,12 @@ export class Uploads {
         await filesystem(async () => {
             await using closing = new AsyncDisposableStack();
             const handle = closing.adopt(await files.open(from, 'r+'), (one) => one.close());
-            await giveFile(handle, await ownerOf(files, parentOf(row.path)));
+            await changeFileOwner(handle, await ownerOf(files, parentOf(row.path)));
             await handle.chmod(0o640);
             try {
                 await move(files, from, row.path, { replace: row.replace });
             } catch (error) {
-                if (!isAcross(error)) {
+                if (!isOtherDevice(error)) {
                     throw error;
                 }
                 await this.#copyOver(root, row);
@@ -231,7 +210,7 @@ export class Uploads {
         await this.#ctx.db.write((em) => em.nativeUpdate(UploadEntity, { id: row.id }, { done: true }));
     }
 
-    /** A folder below the root may be a file system of its own. */
+    /** Copies the file to its place, for a folder that is a file system of its own. */
     async #copyOver(root: Root, row: UploadRow): Promise<void> {
         const { files } = root;
         await this.#scratch.beside(root, row.path, async (temporary) => {
@@ -242,7 +221,7 @@ export class Uploads {
             const target = closing.adopt(await files.open(temporary, 'wx', 0o600), (one) => one.close());
             await writeFrom(target, bytesOf(source, 0, row.length));
             await target.sync();
-            await giveFile(target, await ownerOf(files, parentOf(row.path)));
+            await changeFileOwner(target, await ownerOf(files, parentOf(row.path)));
             await target.chmod(0o640);
             await files.move(temporary, row.path, { replace: row.replace });
         });
@@ -256,7 +235,7 @@ export class Uploads {
                 throw errors.conflict('path');
             }
             if (type !== 'file') {
-                throw failures.WRONG_TYPE({ path, type, wanted: 'file' });
+                throw pluginErrors.WRONG_TYPE({ path, type, wanted: 'file' });
             }
         } catch (error) {
             if (!isMissing(error)) {
@@ -265,17 +244,17 @@ export class Uploads {
         }
     }
 
-    async #cut(id: string): Promise<void> {
+    async #abortWriter(id: string): Promise<void> {
         const writer = this.#writers.get(id);
         if (writer === undefined) {
             return;
         }
-        writer.abort.abort(tusErrors.UPLOAD_BUSY());
+        writer.abort.abort(pluginErrors.UPLOAD_BUSY());
         const timeout = Promise.withResolvers<boolean>();
-        const timer = setTimeout(() => timeout.resolve(false), patienceMs);
+        const timer = setTimeout(() => timeout.resolve(false), abortWaitMs);
         try {
             if (!(await Promise.race([writer.done.then(() => true), timeout.promise]))) {
-                throw tusErrors.UPLOAD_BUSY();
+                throw pluginErrors.UPLOAD_BUSY();
             }
         } finally {
             clearTimeout(timer);
@@ -285,7 +264,7 @@ export class Uploads {
     async #discard(row: UploadRow): Promise<void> {
         if (!row.done) {
             await this.#roots
-                .formerly(row.folder)
+                .formerRoot(row.folder)
                 .files.remove(`${privateFolder}/uploads/${row.id}`)
                 .catch((error: unknown) => {
                     if (!isMissing(error)) {
@@ -293,10 +272,10 @@ export class Uploads {
                     }
                 });
         }
-        await this.#drop(row.id);
+        await this.#removeRow(row.id);
     }
 
-    /** The root as the actor may reach it now: by the name it had, as long as that is still the same folder. */
+    /** The root of an upload, if the actor may still reach it under its old name and it is still the same folder. */
     #rootOf(actor: Actor, row: UploadRow): Root {
         const root = this.#roots.of(actor, row.root);
         if (root.folder !== row.folder) {
@@ -309,11 +288,47 @@ export class Uploads {
         return Date.now() + this.#ctx.settings.uploadHours * hourMs;
     }
 
-    async #drop(id: string): Promise<void> {
+    async #removeRow(id: string): Promise<void> {
         await this.#ctx.db.write((em) => em.nativeDelete(UploadEntity, { id }));
     }
 }
 
+/** Writes the bytes of a chunk, and resolves with the offset behind them. Keeps nothing of a chunk whose checksum was announced and does not hold. */
+async function writeChunk(
+    handle: FileHandle,
+    length: number,
+    { offset, body, checksum, signal }: Chunk
+): Promise<number> {
+    let at = offset;
+    let synced = offset;
+    try {
+        for await (const part of body === null ? [] : received(body, () => undefined)) {
+            signal.throwIfAborted();
+            if (at + part.byteLength > length) {
+                throw pluginErrors.UPLOAD_TOO_LARGE({ limit: length });
+            }
+            await writeAll(handle, part, at);
+            checksum?.hash.update(part);
+            at += part.byteLength;
+            if (at - synced >= syncBytes) {
+                await handle.datasync();
+                synced = at;
+            }
+        }
+        signal.throwIfAborted();
+        if (checksum !== null && !checksum.hash.digest().equals(checksum.expected)) {
+            throw pluginErrors.CHECKSUM_MISMATCH();
+        }
+    } catch (error) {
+        if (checksum !== null) {
+            await handle.truncate(offset);
+        }
+        throw error;
+    }
+    return at;
+}
+
+/** The offset of an upload. @throws UPLOAD_GONE 41050 */
 async function offsetOf(files: Files, row: UploadRow): Promise<number> {
     if (row.done) {
         return row.length;
@@ -324,11 +339,11 @@ async function offsetOf(files: Files, row: UploadRow): Promise<number> {
         if (!isMissing(error)) {
             throw error;
         }
-        // Between the rename and the row lies a moment in which a crash leaves a finished upload that does not know it.
+        // A crash between the rename and the write of the row leaves a finished upload whose row does not say so.
         const finished = await files.stat(row.path).catch(() => null);
         if (finished?.type === 'file' && finished.size === row.length) {
             return row.length;
         }
-        throw tusErrors.UPLOAD_GONE();
+        throw pluginErrors.UPLOAD_GONE();
     }
 }
