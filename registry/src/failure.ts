@@ -1,6 +1,6 @@
 /** Every way in which a package fails to become a plugin that may be set up. The codes are stable: they stand in records, in answers and in the documentation. */
 import type { ManifestFault } from './manifest.ts';
-import type { Unresolved } from './resolve.ts';
+import type { Unresolved } from './resolve/resolve.ts';
 
 /** The step of the journey at which a package stopped. */
 export type Stage = 'discovered' | 'resolved' | 'loaded';

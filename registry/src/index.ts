@@ -1,5 +1,5 @@
 /** From a folder, or a registry's name, to a plugin that may be set up. */
-export { discover } from './discover.ts';
+export { discover } from './discover/discover.ts';
 export { InstallFailure } from './failure.ts';
 export type { InstallCode, LoadCode, Stage, StageFailure } from './failure.ts';
 export { isNewer, manifestSchema, readManifest } from './manifest.ts';
@@ -26,5 +26,5 @@ export type {
     Skipped
 } from './ports.ts';
 export { createRegistry } from './registry.ts';
-export { resolve } from './resolve.ts';
-export type { Host, Resolution, Unresolved } from './resolve.ts';
+export { resolve } from './resolve/resolve.ts';
+export type { Host, Resolution, Unresolved } from './resolve/resolve.ts';

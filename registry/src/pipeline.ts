@@ -9,7 +9,7 @@ import type { PluginDefinition } from '@portico/sdk';
 import type { StageFailure } from './failure.ts';
 import type { PluginPackage } from './manifest.ts';
 import type { Found, Outcome } from './ports.ts';
-import { type Host, resolve } from './resolve.ts';
+import { type Host, resolve } from './resolve/resolve.ts';
 
 /** What a package carries from stage to stage. */
 interface Journey {

@@ -3,7 +3,7 @@ import type { PluginDefinition } from '@portico/sdk';
 
 import type { Stage, StageFailure } from './failure.ts';
 import type { ManifestFault, PluginPackage } from './manifest.ts';
-import type { Host, Resolution } from './resolve.ts';
+import type { Host, Resolution } from './resolve/resolve.ts';
 
 /** Where a plugin was found; earlier kinds win over later ones. */
 export type Origin = 'lock' | 'data' | 'folder' | 'node_modules';

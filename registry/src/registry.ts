@@ -2,18 +2,18 @@
 import { mkdir } from 'node:fs/promises';
 import { join, resolve as resolvePath } from 'node:path';
 
-import { addressOf } from './address.ts';
-import { discover } from './discover.ts';
-import { clearStaging, deleteFolder, versionFolders } from './folders.ts';
-import { install } from './install.ts';
-import { load } from './load.ts';
-import { locate } from './locate.ts';
-import { openLock } from './lock.ts';
+import { discover } from './discover/discover.ts';
+import { addressOf } from './install/address.ts';
+import { clearStaging, deleteFolder, versionFolders } from './install/folders.ts';
+import { install } from './install/install.ts';
+import { hostSdkFolder, linkSdk } from './load/host-sdk.ts';
+import { load } from './load/load.ts';
+import { locate } from './lock/locate.ts';
+import { openLock } from './lock/lock.ts';
 import { runJob } from './npm/child.ts';
 import { journey } from './pipeline.ts';
 import type { Found, InstallLimits, Place, Registry, RegistryOptions, Skipped } from './ports.ts';
-import { resolve } from './resolve.ts';
-import { hostSdkFolder, linkSdk } from './supply.ts';
+import { resolve } from './resolve/resolve.ts';
 
 const mebi = 1024 * 1024;
 const defaults: InstallLimits = {

@@ -1,9 +1,9 @@
 /** What the registry offers: for what is installed, and what else calls itself a plugin. */
 import semver from 'semver';
 
-import { choose } from '../choose.ts';
 import { InstallFailure } from '../failure.ts';
 import type { Offer } from '../ports.ts';
+import { choose } from '../resolve/choose.ts';
 import { createClient } from './client.ts';
 import type { CatalogueJob, CatalogueResult } from './job.ts';
 

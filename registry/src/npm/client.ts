@@ -6,9 +6,9 @@ import registryFetch from 'npm-registry-fetch';
 import pacote, { type FetchOptions, type PickedManifest } from 'pacote';
 import ssri from 'ssri';
 
-import type { Listing } from '../choose.ts';
 import { InstallFailure } from '../failure.ts';
 import type { InstallLimits, Signature } from '../ports.ts';
+import type { Listing } from '../resolve/choose.ts';
 import { type Budget, inspectArchive } from './archive.ts';
 import type { Access } from './job.ts';
 

@@ -1,7 +1,7 @@
 /** What is asked of the child process that speaks to the npm registry, and what it says back. Plain data: it crosses a process. */
 import type { InstallCode } from '../failure.ts';
 import type { InstallLimits, InstallPhase, Offer, Signature } from '../ports.ts';
-import type { Host } from '../resolve.ts';
+import type { Host } from '../resolve/resolve.ts';
 
 /** Which registry, and for which panel. */
 export interface Access {

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import pacote from 'pacote';
 import ssri from 'ssri';
 
-import { choose } from '../choose.ts';
 import { InstallFailure } from '../failure.ts';
+import { choose } from '../resolve/choose.ts';
 import { catalogue } from './catalogue.ts';
 import { assertIntegrity, type Client, createClient, inspectUpload, reject } from './client.ts';
 import { installDependencies, type Wishes } from './dependencies.ts';

@@ -15,9 +15,9 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import type { Installed, Registry } from '../../registry/src/index.ts';
-import { packageArchive } from '../support/archive.ts';
-import { pluginCode, pluginPackage, tryRegistry } from '../support/plugin-packages.ts';
+import type { Installed, Registry } from '../../../registry/src/index.ts';
+import { packageArchive } from '../../support/archive.ts';
+import { pluginCode, pluginPackage, tryRegistry } from '../../support/plugin-packages.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

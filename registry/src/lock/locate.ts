@@ -1,9 +1,9 @@
 /** Finds an installed version where the lock says that it lies, and believes nothing in it before its files are known to be the same. */
 import { join } from 'node:path';
 
-import { readPackage } from './discover.ts';
-import { type ManifestFault, readManifest } from './manifest.ts';
-import type { Found, Lock, LockEntry } from './ports.ts';
+import { readPackage } from '../discover/discover.ts';
+import { type ManifestFault, readManifest } from '../manifest.ts';
+import type { Found, Lock, LockEntry } from '../ports.ts';
 
 export async function locate(
     entry: LockEntry,

@@ -1,7 +1,7 @@
 /** Decides which plugins can start, and in which order. Pure: versions and ranges in, an order and reasons out. */
 import semver from 'semver';
 
-import type { PluginPackage } from './manifest.ts';
+import type { PluginPackage } from '../manifest.ts';
 
 /** What runs the plugins. */
 export interface Host {

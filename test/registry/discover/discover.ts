@@ -5,8 +5,8 @@ import { basename, join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { discover } from '../../registry/src/index.ts';
-import { unsafe } from '../../registry/src/writers.ts';
+import { unsafe } from '../../../registry/src/discover/writable.ts';
+import { discover } from '../../../registry/src/index.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;

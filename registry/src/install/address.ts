@@ -1,5 +1,5 @@
 /** Which npm registry is asked. */
-import type { RegistryOptions } from './ports.ts';
+import type { RegistryOptions } from '../ports.ts';
 
 /** As a child process takes it. */
 export async function addressOf({

@@ -1,9 +1,9 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { InstallFailure, type Registry } from '../../registry/src/index.ts';
-import { type NpmRegistry, startNpmRegistry } from '../support/npm-registry.ts';
-import { pluginPackage, tryRegistry } from '../support/plugin-packages.ts';
+import { InstallFailure, type Registry } from '../../../registry/src/index.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../support/npm-registry.ts';
+import { pluginPackage, tryRegistry } from '../../support/plugin-packages.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { type PluginPackage, resolve } from '../../registry/src/index.ts';
+import { type PluginPackage, resolve } from '../../../registry/src/index.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;

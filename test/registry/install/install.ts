@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import type { Installed, Registry } from '../../registry/src/index.ts';
-import { packageArchive } from '../support/archive.ts';
-import { type NpmRegistry, startNpmRegistry } from '../support/npm-registry.ts';
-import { pluginCode, pluginPackage, refusal, tryRegistry } from '../support/plugin-packages.ts';
+import type { Installed, Registry } from '../../../registry/src/index.ts';
+import { packageArchive } from '../../support/archive.ts';
+import { type NpmRegistry, startNpmRegistry } from '../../support/npm-registry.ts';
+import { pluginCode, pluginPackage, refusal, tryRegistry } from '../../support/plugin-packages.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, beforeEach, describe, it } = lab;

@@ -1,7 +1,7 @@
 /** Picks a version from what a registry lists: the newest that works with this panel, and why not a newer one. Pure. */
 import semver from 'semver';
 
-import { type PluginPackage, readManifest } from './manifest.ts';
+import { type PluginPackage, readManifest } from '../manifest.ts';
 import { type Host, hostConflict } from './resolve.ts';
 
 /** What is chosen from. */

@@ -6,12 +6,12 @@ import { pathToFileURL } from 'node:url';
 
 import { isDefinition, type PluginDefinition } from '@portico/sdk';
 
+import type { LoadCode, StageFailure } from '../failure.ts';
+import type { Found } from '../ports.ts';
 import { bundledCopy } from './copies.ts';
 import { entryOf } from './entry.ts';
-import type { LoadCode, StageFailure } from './failure.ts';
-import type { Found } from './ports.ts';
+import { freshUrl, supplySdk } from './host-sdk.ts';
 import { watch } from './side-effects.ts';
-import { freshUrl, supplySdk } from './supply.ts';
 
 /** The condition under which the workspaces of this repository run unbuilt. */
 const sourceCondition = 'portico-source';

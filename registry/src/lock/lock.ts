@@ -3,8 +3,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-import type { StageFailure } from './failure.ts';
-import type { Lock, LockEntry, RegistryLog } from './ports.ts';
+import type { StageFailure } from '../failure.ts';
+import type { Lock, LockEntry, RegistryLog } from '../ports.ts';
 import { hashTree, syncFolder, TreeError } from './tree.ts';
 
 const lockName = 'plugins.lock.json';

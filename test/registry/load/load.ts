@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createRegistry, type Outcome, type Registry } from '../../registry/src/index.ts';
-import { pluginCode, pluginPackage } from '../support/plugin-packages.ts';
+import { createRegistry, type Outcome, type Registry } from '../../../registry/src/index.ts';
+import { pluginCode, pluginPackage } from '../../support/plugin-packages.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
 
-const fixtures = realpathSync(join(import.meta.dirname, '../fixtures/plugins'));
+const fixtures = realpathSync(join(import.meta.dirname, '../../fixtures/plugins'));
 const importMs = 700;
 
 describe('createRegistry: run', () => {

@@ -2,9 +2,9 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { readManifest } from './manifest.ts';
-import type { Found, Place, Skipped } from './ports.ts';
-import { unsafe } from './writers.ts';
+import { readManifest } from '../manifest.ts';
+import type { Found, Place, Skipped } from '../ports.ts';
+import { unsafe } from './writable.ts';
 
 const keyword = 'portico-plugin';
 /** A package.json larger than this is none. */

@@ -6,16 +6,16 @@ import { join } from 'node:path';
 import semver from 'semver';
 import ssri from 'ssri';
 
+import { InstallFailure, type StageFailure } from '../failure.ts';
+import { bundledCopy } from '../load/copies.ts';
+import type { OwnLock } from '../lock/lock.ts';
+import { hashTree, syncFolder, TreeError } from '../lock/tree.ts';
+import { type PluginPackage, readManifest } from '../manifest.ts';
+import { assertGoing, runJob } from '../npm/child.ts';
+import type { InstallJob } from '../npm/job.ts';
+import type { Installed, InstallLimits, InstallOptions, InstallSource, RegistryOptions } from '../ports.ts';
+import { hostConflict } from '../resolve/resolve.ts';
 import { addressOf } from './address.ts';
-import { bundledCopy } from './copies.ts';
-import { InstallFailure, type StageFailure } from './failure.ts';
-import type { OwnLock } from './lock.ts';
-import { type PluginPackage, readManifest } from './manifest.ts';
-import { assertGoing, runJob } from './npm/child.ts';
-import type { InstallJob } from './npm/job.ts';
-import type { Installed, InstallLimits, InstallOptions, InstallSource, RegistryOptions } from './ports.ts';
-import { hostConflict } from './resolve.ts';
-import { hashTree, syncFolder, TreeError } from './tree.ts';
 
 /** Where installs in progress lie, below the folder of plugins. What is in here is never loaded. */
 export const stagingName = '.staging';
