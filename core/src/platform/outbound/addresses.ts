@@ -1,8 +1,8 @@
 /**
- * Which addresses the panel may send something to. Everything that the special-purpose registries (RFC 6890 and what came after it) do not
- * call globally reachable is refused, unless it is allowed by name; for IPv6 only what lies in the part that is given out at all passes.
+ * Decides which addresses the panel may send something to. An address is refused when the special-purpose registries (RFC 6890 and its
+ * successors) do not call it globally reachable, unless the admin allows it. Of IPv6, only the block that is assigned at all passes (2000::/3).
  */
-import { isIPv4, isIPv6 } from 'node:net';
+import { parseIp } from '../ip.ts';
 
 /** An IP address as a number of 32 or 128 bits. */
 export interface Address {
@@ -20,16 +20,16 @@ const bitsOf = { 4: 32, 6: 128 } as const;
 
 /** Reads one address in its plain notation, without brackets and zone; null for anything else. */
 export function parseAddress(text: string): Address | null {
-    if (isIPv4(text)) {
-        return { family: 4, value: bytesOf(text).reduce((value, byte) => (value << 8n) | BigInt(byte), 0n) };
-    }
-    if (!isIPv6(text) || text.includes('%')) {
-        return null;
-    }
-    return { family: 6, value: groupsOf(text).reduce((value, group) => (value << 16n) | BigInt(group), 0n) };
+    const ip = parseIp(text);
+    return ip === null
+        ? null
+        : {
+              family: ip.kind() === 'ipv4' ? 4 : 6,
+              value: ip.toByteArray().reduce((value, byte) => (value << 8n) | BigInt(byte), 0n)
+          };
 }
 
-/** Reads `10.0.0.0/8`, `fd00::/8` or a single address; null for anything else. Bits behind the prefix count for nothing. */
+/** Reads `10.0.0.0/8`, `fd00::/8` or a single address; null for anything else. Bits after the prefix are ignored. */
 export function parseRange(text: string): Range | null {
     const [, head = '', digits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
     const address = parseAddress(head);
@@ -46,7 +46,11 @@ export function contains(range: Range, address: Address): boolean {
     return range.family === address.family && range.value >> rest === address.value >> rest;
 }
 
-/** What forbids this address, in a few words; null when nothing does. `own` are the addresses of this machine. */
+/**
+ * Says in a few words why an address is refused; null when it may be used.
+ *
+ * @param own - the addresses of this machine
+ */
 export function forbids(address: Address, allow: readonly Range[], own: readonly Address[]): string | null {
     const inner = innerOf(address);
     if (allow.some((range) => contains(range, address) || (inner !== null && contains(range, inner)))) {
@@ -122,22 +126,3 @@ const specialIPv6 = (
         ['ff00::/8', 'a multicast address']
     ] as const
 ).map(([text, what]) => ({ range: range(text), what }));
-
-function bytesOf(text: string): number[] {
-    return text.split('.').map(Number);
-}
-
-/** The eight groups, with `::` filled and a dotted quad at the end read as two. */
-function groupsOf(text: string): number[] {
-    const [left = '', right] = text
-        .replace(/\d+\.\d+\.\d+\.\d+$/, (quad) => {
-            const [a = 0, b = 0, c = 0, d = 0] = bytesOf(quad);
-            return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
-        })
-        .split('::');
-    const read = (half: string): number[] =>
-        half === '' ? [] : half.split(':').map((group) => Number.parseInt(group, 16));
-    const front = read(left);
-    const back = read(right ?? '');
-    return [...front, ...Array<number>(8 - front.length - back.length).fill(0), ...back];
-}
