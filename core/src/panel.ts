@@ -28,8 +28,8 @@ import { taskRoutes } from './features/tasks/routes.ts';
 import { Tasks } from './features/tasks/tasks.ts';
 import { Accounts } from './features/users/accounts/accounts.ts';
 import { Console } from './features/users/console.ts';
-import { createPasswords } from './features/users/passwords/passwords.ts';
-import { corePermissions, createPermissions } from './features/users/roles/permissions.ts';
+import { Passwords } from './features/users/passwords/passwords.ts';
+import { corePermissions, Permissions } from './features/users/roles/permissions.ts';
 import { Roles } from './features/users/roles/roles.ts';
 import { userRoutes } from './features/users/routes.ts';
 import { Users } from './features/users/users.ts';
@@ -157,9 +157,9 @@ export async function createPanel({
     const tasks = await Tasks.open({ db, log, clock });
 
     // Accounts and how they get in.
-    const permissions = createPermissions();
+    const permissions = new Permissions();
     const roles = new Roles({ db, clock, permissions });
-    const accounts = new Accounts({ db, clock, passwords: createPasswords(), roles });
+    const accounts = new Accounts({ db, clock, passwords: new Passwords(), roles });
     const auth = createAuth({
         db,
         clock,

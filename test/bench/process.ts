@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
 import { Challenges } from '../../core/src/features/auth/login/challenge.ts';
-import { createPasswords } from '../../core/src/features/users/passwords/passwords.ts';
+import { Passwords } from '../../core/src/features/users/passwords/passwords.ts';
 import { systemClock } from '../../core/src/platform/clock.ts';
 import { solve } from '../support/client.ts';
 import { startChild } from './child.ts';
@@ -101,7 +101,7 @@ async function starting(report: Report): Promise<void> {
 }
 
 async function hashing(report: Report): Promise<void> {
-    const passwords = createPasswords();
+    const passwords = new Passwords();
     await passwords.hash('warm up the harbour');
     const lags: number[] = [];
     for (let round = 0; round < 5; round += 1) {

@@ -13,8 +13,8 @@ import { createAuth } from '../../core/src/features/auth/auth.ts';
 import { Settings } from '../../core/src/features/settings/settings.ts';
 import { Accounts } from '../../core/src/features/users/accounts/accounts.ts';
 import { Console } from '../../core/src/features/users/console.ts';
-import { createPasswords } from '../../core/src/features/users/passwords/passwords.ts';
-import { createPermissions } from '../../core/src/features/users/roles/permissions.ts';
+import { Passwords } from '../../core/src/features/users/passwords/passwords.ts';
+import { Permissions } from '../../core/src/features/users/roles/permissions.ts';
 import { Roles } from '../../core/src/features/users/roles/roles.ts';
 import { Users } from '../../core/src/features/users/users.ts';
 import { systemClock } from '../../core/src/platform/clock.ts';
@@ -111,8 +111,8 @@ export async function panelFolder(): Promise<string> {
         log,
         retentionDays: () => 365
     });
-    const roles = new Roles({ db, clock, permissions: createPermissions() });
-    const accounts = new Accounts({ db, clock, passwords: createPasswords(), roles });
+    const roles = new Roles({ db, clock, permissions: new Permissions() });
+    const accounts = new Accounts({ db, clock, passwords: new Passwords(), roles });
     const auth = createAuth({
         db,
         clock,

@@ -11,8 +11,8 @@ import { authRoutes } from '../../core/src/features/auth/routes.ts';
 import { Accounts } from '../../core/src/features/users/accounts/accounts.ts';
 import { Console } from '../../core/src/features/users/console.ts';
 import { userEntities, userMigrations } from '../../core/src/features/users/entities.ts';
-import { createPasswords } from '../../core/src/features/users/passwords/passwords.ts';
-import { createPermissions, type Permissions } from '../../core/src/features/users/roles/permissions.ts';
+import { Passwords } from '../../core/src/features/users/passwords/passwords.ts';
+import { Permissions } from '../../core/src/features/users/roles/permissions.ts';
 import { Roles } from '../../core/src/features/users/roles/roles.ts';
 import { userRoutes } from '../../core/src/features/users/routes.ts';
 import { Users } from '../../core/src/features/users/users.ts';
@@ -179,10 +179,10 @@ export async function openEntrance(
             return verifyArgon2(hashed, text);
         }
     };
-    const permissions = createPermissions();
+    const permissions = new Permissions();
     const parts = (): Pick<Entrance, 'auth' | 'users' | 'roles' | 'accounts' | 'console' | 'server'> => {
         const { db, keyring } = store;
-        const passwords = createPasswords({ cost: { memoryCost: 64, timeCost: 1, parallelism: 1 }, hasher });
+        const passwords = new Passwords({ cost: { memoryCost: 64, timeCost: 1, parallelism: 1 }, hasher });
         const roles = new Roles({ db, clock, permissions });
         const accounts = new Accounts({ db, clock, passwords, roles });
         const ports = createTestPorts();

@@ -12,8 +12,8 @@ import type { ExportRequest } from '../../features/import-export/service.ts';
 import { Settings } from '../../features/settings/settings.ts';
 import { Accounts } from '../../features/users/accounts/accounts.ts';
 import { Console } from '../../features/users/console.ts';
-import { createPasswords } from '../../features/users/passwords/passwords.ts';
-import { createPermissions } from '../../features/users/roles/permissions.ts';
+import { Passwords } from '../../features/users/passwords/passwords.ts';
+import { Permissions } from '../../features/users/roles/permissions.ts';
 import { Roles } from '../../features/users/roles/roles.ts';
 import { Users } from '../../features/users/users.ts';
 import type { Call } from '../../platform/call.ts';
@@ -107,8 +107,8 @@ async function build(
         log,
         retentionDays: () => settings.get('audit.retentionDays')
     });
-    const roles = new Roles({ db, clock, permissions: createPermissions() });
-    const accounts = new Accounts({ db, clock, passwords: createPasswords(), roles });
+    const roles = new Roles({ db, clock, permissions: new Permissions() });
+    const accounts = new Accounts({ db, clock, passwords: new Passwords(), roles });
     const auth = createAuth({
         db,
         clock,

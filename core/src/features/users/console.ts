@@ -1,4 +1,4 @@
-/** What the console does to accounts when nobody can log in: the first admin, another admin, a new password. */
+/** Accounts from the console, when no account can log in: the first admin, another admin, a new password. */
 import { randomInt } from 'node:crypto';
 
 import type { Call } from '../../platform/call.ts';
@@ -9,21 +9,23 @@ import { UserEntity } from './entities.ts';
 import { usernamePattern } from './schema.ts';
 import type { Logins, Users, UserView } from './users.ts';
 
-/** An account that can log in now, with its password where one was made. */
+/** An account that can log in now, with its password when it was generated. */
 export interface Opened {
     readonly id: number;
     readonly username: string;
-    /** Made here, to be shown once; null when it was given. */
+    /** The generated password, to be shown once; null when the password was given. */
     readonly password: string | null;
 }
 
+/** What a reset of a password does. */
 export interface ResetOptions {
-    /** Given by whoever sits at the console; without it one is made. */
+    /** The new password; one is generated without it. */
     readonly password?: string | undefined;
-    /** Takes the second factor away as well. */
+    /** Removes the second factor too. */
     readonly secondFactor?: boolean | undefined;
 }
 
+/** What {@link Console} needs. */
 export interface ConsoleDependencies {
     readonly db: Database;
     readonly accounts: Accounts;
@@ -35,6 +37,7 @@ const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789';
 const groups = 5;
 const groupLength = 4;
 
+/** Creates and reopens accounts without a login. */
 export class Console {
     readonly #db: Database;
     readonly #accounts: Accounts;
@@ -49,8 +52,8 @@ export class Console {
     }
 
     /**
-     * Makes `admin` when there is no account at all; answers null when there is one. Whether the database is sound is the database's to
-     * say: one that cannot be read has thrown long before.
+     * Creates `admin` when there is no account at all; otherwise returns null. A database that cannot be read has thrown before, so no
+     * account means a first start.
      *
      * @throws Error when the password that was given is too weak
      */
@@ -71,7 +74,7 @@ export class Console {
         }
     }
 
-    /** An account with everything; without a password one is made that must be changed at the first login. @throws CONFLICT 40900, VALIDATION_FAILED 40001 */
+    /** Creates an admin. A generated password must be changed at the first login. @throws CONFLICT 40900, VALIDATION_FAILED 40001 */
     async createAdmin(call: Call, username: string, password?: string): Promise<Opened> {
         if (!usernamePattern.test(username)) {
             throw invalid({
@@ -79,41 +82,41 @@ export class Console {
                 message: 'username must be 3 to 64 letters, digits, dots, dashes, underscores or @'
             });
         }
-        const made = password === undefined ? randomPassword() : null;
-        const passwordHash = await this.#accounts.hash(username, password ?? made ?? '', 'password');
+        const generated = password === undefined ? randomPassword() : null;
+        const passwordHash = await this.#accounts.hash(username, password ?? generated ?? '', 'password');
         const row = await this.#db.write(async (tx) => {
             const inserted = await this.#users.insert(tx, {
                 username,
                 passwordHash,
                 role: 'admin',
-                mustChangePassword: made !== null
+                mustChangePassword: generated !== null
             });
             return call.complete(tx, {
                 action: 'create',
                 resource: 'users',
                 resourceId: inserted.id,
-                after: { username, role: 'admin', mustChangePassword: made !== null },
+                after: { username, role: 'admin', mustChangePassword: generated !== null },
                 reply: inserted
             });
         });
-        return { id: row.id, username, password: made };
+        return { id: row.id, username, password: generated };
     }
 
-    /** Opens an account again: new password, enabled, no waiting time; all its sessions end. @throws NOT_FOUND 40400, VALIDATION_FAILED 40001 */
+    /** Sets a new password, enables the account, forgets its failed logins and ends its sessions. @throws NOT_FOUND 40400, VALIDATION_FAILED 40001 */
     async resetPassword(call: Call, username: string, options: ResetOptions = {}): Promise<Opened> {
         const account = this.#accounts.named(username);
         if (account === undefined) {
             throw fail.NOT_FOUND(null, { message: `There is no user ${username}` });
         }
         const { id } = account;
-        const made = options.password === undefined ? randomPassword() : null;
+        const generated = options.password === undefined ? randomPassword() : null;
         const passwordHash = await this.#accounts.hash(
             account.username,
-            options.password ?? made ?? '',
+            options.password ?? generated ?? '',
             'password'
         );
         await this.#db.write(async (tx) => {
-            await this.#accounts.setPassword(tx, id, passwordHash, made !== null);
+            await this.#accounts.setPassword(tx, id, passwordHash, generated !== null);
             await tx.em.nativeUpdate(UserEntity, { id }, { disabled: false });
             await this.#logins.endSessions(tx, id, null);
             await this.#logins.forgive(tx, id, account.username);
@@ -123,7 +126,7 @@ export class Console {
             const after: Partial<UserView> & { password: string } = {
                 password: 'changed',
                 disabled: false,
-                mustChangePassword: made !== null
+                mustChangePassword: generated !== null
             };
             await call.complete(tx, {
                 action: 'update',
@@ -134,7 +137,7 @@ export class Console {
                 reply: null
             });
         });
-        return { id, username: account.username, password: made };
+        return { id, username: account.username, password: generated };
     }
 }
 

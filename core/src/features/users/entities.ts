@@ -1,8 +1,8 @@
-/** What users/ keeps: the accounts, and the roles that somebody made. */
+/** The tables of accounts, and of the roles that users created. */
 import { defineEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
-/** An account. Ids are never given twice: the audit log, sessions and tokens refer to them. Times are milliseconds since 1970. */
+/** An account. An id is never used again, since the audit log, sessions and tokens refer to it. Times are milliseconds since 1970. */
 export const UserEntity = defineEntity({
     name: 'User',
     tableName: 'users',
@@ -10,7 +10,7 @@ export const UserEntity = defineEntity({
         id: p.integer().primary(),
         version: p.integer(),
         username: p.string(),
-        /** The name in lower case: two accounts never differ in case only. */
+        /** The name in lower case, so that two accounts never differ in case only. */
         usernameKey: p.string(),
         /** argon2id, as a PHC string. */
         passwordHash: p.string(),
@@ -23,7 +23,7 @@ export const UserEntity = defineEntity({
     })
 });
 
-/** A role that somebody made; the three fixed ones are not rows. */
+/** A role that a user created. The three fixed ones have no row. */
 export const RoleEntity = defineEntity({
     name: 'Role',
     tableName: 'roles',
@@ -37,6 +37,7 @@ export const RoleEntity = defineEntity({
     })
 });
 
+/** The entities of accounts and roles. */
 export const userEntities = [UserEntity, RoleEntity] as const;
 
 class CreateUserTables extends Migration {
@@ -66,4 +67,5 @@ class CreateUserTables extends Migration {
     }
 }
 
+/** The migrations of accounts and roles. */
 export const userMigrations: readonly MigrationObject[] = [{ name: '0001-users', class: CreateUserTables }];

@@ -1,4 +1,4 @@
-/** `/api/users`: accounts and roles. */
+/** `/api/users`: accounts, roles and permissions. */
 import { joi } from '@portico/sdk';
 
 import { json, type Route } from '../../server/http/route.ts';
@@ -18,6 +18,7 @@ import {
 } from './schema.ts';
 import type { Users } from './users.ts';
 
+/** What the routes call. */
 export interface UserRoutesDependencies {
     readonly users: Users;
     readonly roles: Roles;
@@ -27,6 +28,15 @@ export interface UserRoutesDependencies {
 /** Every route below `/api/users`. */
 export function userRoutes({ users, roles, permissions }: UserRoutesDependencies): Route[] {
     return [
+        ...listRoutes(users),
+        permissionRoute(permissions),
+        ...roleRoutes(roles),
+        ...accountRoutes(users)
+    ];
+}
+
+function listRoutes(users: Users): Route[] {
+    return [
         json({
             method: 'GET',
             path: '/api/users',
@@ -35,7 +45,7 @@ export function userRoutes({ users, roles, permissions }: UserRoutesDependencies
             summary: 'List users',
             validate: { query: userQuery },
             returns: joi.array().items(user),
-            handler: async ({ query }) => await users.list(query)
+            handler: async ({ query }) => users.list(query)
         }),
         json({
             method: 'POST',
@@ -49,22 +59,30 @@ export function userRoutes({ users, roles, permissions }: UserRoutesDependencies
             validate: { payload: newUser },
             returns: user,
             handler: (call) => users.create(call, call.payload)
-        }),
-        json({
-            method: 'GET',
-            path: '/api/users/permissions',
-            id: 'users.permissions',
-            access: 'users:read',
-            summary: 'List every permission that there is',
-            returns: joi.array().items(permissionView),
-            handler: () =>
-                permissions.all().map(({ name, title, plugin, roles: fixed }) => ({
-                    name,
-                    title,
-                    plugin,
-                    roles: [...new Set([...fixed, 'admin'])]
-                }))
-        }),
+        })
+    ];
+}
+
+function permissionRoute(permissions: Permissions): Route {
+    return json({
+        method: 'GET',
+        path: '/api/users/permissions',
+        id: 'users.permissions',
+        access: 'users:read',
+        summary: 'List every permission',
+        returns: joi.array().items(permissionView),
+        handler: () =>
+            permissions.all().map(({ name, title, plugin, roles: fixed }) => ({
+                name,
+                title,
+                plugin,
+                roles: [...new Set([...fixed, 'admin'])]
+            }))
+    });
+}
+
+function roleRoutes(roles: Roles): Route[] {
+    return [
         json({
             method: 'GET',
             path: '/api/users/roles',
@@ -84,7 +102,7 @@ export function userRoutes({ users, roles, permissions }: UserRoutesDependencies
             sessionOnly: true,
             validate: { payload: newRole },
             returns: roleView,
-            handler: async (call) => await roles.create(call, call.payload.name, call.payload)
+            handler: async (call) => roles.create(call, call.payload.name, call.payload)
         }),
         json({
             method: 'GET',
@@ -106,7 +124,7 @@ export function userRoutes({ users, roles, permissions }: UserRoutesDependencies
             sessionOnly: true,
             validate: { params: roleName, payload: changedRole },
             returns: roleView,
-            handler: async (call) => await roles.update(call, call.params.name, call.payload)
+            handler: async (call) => roles.update(call, call.params.name, call.payload)
         }),
         json({
             method: 'DELETE',
@@ -122,7 +140,12 @@ export function userRoutes({ users, roles, permissions }: UserRoutesDependencies
                 await roles.remove(call, call.params.name);
                 return null;
             }
-        }),
+        })
+    ];
+}
+
+function accountRoutes(users: Users): Route[] {
+    return [
         json({
             method: 'GET',
             path: '/api/users/{id}',
@@ -176,7 +199,7 @@ export function userRoutes({ users, roles, permissions }: UserRoutesDependencies
             path: '/api/users/{id}/totp',
             id: 'users.totp.remove',
             access: 'users:write',
-            summary: 'Take the second factor of a user away',
+            summary: 'Remove the second factor of a user',
             stepUp: true,
             sessionOnly: true,
             validate: { params: userId },

@@ -1,9 +1,11 @@
-/** The shapes of users and roles on the wire. */
+/** The schemas of users and roles. */
 import { joi } from '@portico/sdk';
 
-/** ASCII only: two names that look the same are the same. */
+/** The form of a user name. ASCII only, so that two names that look the same are the same. */
 export const usernamePattern = /^[A-Za-z0-9][A-Za-z0-9._@-]{2,63}$/;
+/** The form of the name of a role. */
 export const roleNamePattern = /^[a-z][a-z0-9-]{1,31}$/;
+/** The form of the name of a permission. */
 export const permissionPattern = /^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/;
 
 const username = joi
@@ -25,10 +27,12 @@ const readOnly = {
 };
 const version = joi.number().integer().min(0).description('Acts as If-Match');
 
+/** The path of a user. */
 export const userId = joi.object({
     id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required()
 });
 
+/** The query of the list of users. */
 export const userQuery = joi.object({
     q: joi.string().max(64).description('Part of the user name'),
     role,
@@ -37,6 +41,7 @@ export const userQuery = joi.object({
     cursor: joi.string().max(64)
 });
 
+/** A new user. */
 export const newUser = joi.object({
     username: username.required(),
     password: password.required(),
@@ -47,6 +52,7 @@ export const newUser = joi.object({
     ...readOnly
 });
 
+/** A change of a user. */
 export const changedUser = joi.object({
     username,
     password,
@@ -57,6 +63,7 @@ export const changedUser = joi.object({
     ...readOnly
 });
 
+/** A user. */
 export const user = joi.object({
     id: joi.number().integer().required(),
     username: joi.string().required(),
@@ -70,6 +77,7 @@ export const user = joi.object({
     version: joi.number().integer().required()
 });
 
+/** The path of a role. */
 export const roleName = joi.object({
     name: joi
         .string()
@@ -84,6 +92,7 @@ const permissions = joi
     .max(1000);
 const readOnlyOfRole = { fixed: ignored, createdAt: ignored, updatedAt: ignored };
 
+/** A new role. */
 export const newRole = joi.object({
     name: joi
         .string()
@@ -95,6 +104,7 @@ export const newRole = joi.object({
     ...readOnlyOfRole
 });
 
+/** A change of a role. */
 export const changedRole = joi.object({
     name: ignored,
     description,
@@ -103,6 +113,7 @@ export const changedRole = joi.object({
     ...readOnlyOfRole
 });
 
+/** A role. */
 export const roleView = joi.object({
     name: joi.string().required(),
     description: joi.string().allow('').required(),
@@ -113,6 +124,7 @@ export const roleView = joi.object({
     updatedAt: time.allow(null).required()
 });
 
+/** A permission. */
 export const permissionView = joi.object({
     name: joi.string().required(),
     title: joi.string().required(),

@@ -1,4 +1,4 @@
-/** The accounts as admins manage them. */
+/** Accounts as admins manage them. */
 import { raw } from '@mikro-orm/core';
 import { type Reply, reply } from '@portico/sdk';
 
@@ -6,22 +6,23 @@ import type { Call, Caller } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
+import { requireVersion } from '../../platform/version.ts';
 import { type Accounts, usernameKey } from './accounts/accounts.ts';
 import { requireAll, requireProof } from './accounts/authority.ts';
-import { requireVersion } from './accounts/version.ts';
 import { UserEntity } from './entities.ts';
 import type { Roles } from './roles/roles.ts';
 
-/** What lets an account in, kept by somebody else: sessions, API tokens and second factors. */
+/** The port to the feature `auth`, which keeps sessions, API tokens and second factors. */
 export interface Logins {
-    /** Ends the account's sessions, but for the one named. */
+    /** Ends the sessions of the account, except the one with the id `but`. */
     endSessions(tx: Transaction, userId: number, but: number | null): Promise<void>;
-    /** Ends its sessions and its API tokens. */
+    /** Ends the sessions and the API tokens of the account. */
     endAll(tx: Transaction, userId: number): Promise<void>;
+    /** Whether the account has a second factor. */
     hasSecondFactor(userId: number): boolean;
-    /** Takes the second factor away. Answers false when there was none. */
+    /** Removes the second factor. Returns false when there was none. */
     removeSecondFactor(tx: Transaction, userId: number): Promise<boolean>;
-    /** Forgets failed attempts, so that the account is open again at once. */
+    /** Forgets failed logins, so that the account can log in at once. */
     forgive(tx: Transaction, userId: number, username: string): Promise<void>;
 }
 
@@ -39,7 +40,7 @@ export interface UserView {
     readonly version: number;
 }
 
-/** What is absent stays as it is. */
+/** What a client sends of a user. An absent field stays as it is. */
 export interface UserInput {
     readonly username?: string | undefined;
     readonly password?: string | undefined;
@@ -49,14 +50,16 @@ export interface UserInput {
     readonly version?: number | undefined;
 }
 
+/** A user to be created. */
 export interface NewUser extends UserInput {
     readonly username: string;
     readonly password: string;
     readonly role: string;
 }
 
+/** Which users a list shows. */
 export interface UserQuery {
-    /** Part of the name. */
+    /** Part of the user name. */
     readonly q?: string | undefined;
     readonly role?: string | undefined;
     readonly disabled?: boolean | undefined;
@@ -64,6 +67,7 @@ export interface UserQuery {
     readonly cursor?: string | undefined;
 }
 
+/** A row of `users`. */
 export interface UserRow {
     readonly id: number;
     readonly version: number;
@@ -78,6 +82,7 @@ export interface UserRow {
     readonly updatedAt: number;
 }
 
+/** What {@link Users} needs. */
 export interface UsersDependencies {
     readonly db: Database;
     readonly clock: Clock;
@@ -86,6 +91,7 @@ export interface UsersDependencies {
     readonly logins: Logins;
 }
 
+/** Lists, creates, changes and removes accounts. */
 export class Users {
     readonly #db: Database;
     readonly #clock: Clock;
@@ -101,7 +107,7 @@ export class Users {
         this.#logins = logins;
     }
 
-    /** One page by id. @throws VALIDATION_FAILED 40001 for a cursor that is not ours */
+    /** One page of the users, sorted by id. @throws VALIDATION_FAILED 40001 for a cursor that this list did not give */
     async list(query: UserQuery): Promise<Reply<readonly UserView[]>> {
         const where = {
             ...(query.q === undefined
@@ -180,7 +186,7 @@ export class Users {
     }
 
     /**
-     * A change of password or role ends the account's sessions, but the one that made it; disabling also ends its API tokens.
+     * Changes an account. A new password or role ends its sessions, except the one of the call; disabling it also ends its API tokens.
      *
      * @throws NOT_FOUND 40400, VERSION_STALE 41200, VALIDATION_FAILED 40001, CONFLICT 40900, IN_USE 40901 for the last enabled admin,
      * FORBIDDEN 40300, STEP_UP_REQUIRED 40301 for the password and the role
@@ -262,7 +268,7 @@ export class Users {
         });
     }
 
-    /** Logs the account out everywhere, but where the call comes from. @throws NOT_FOUND 40400, FORBIDDEN 40300 */
+    /** Ends the sessions of an account, except the one of the call. @throws NOT_FOUND 40400, FORBIDDEN 40300 */
     async endSessions(call: Call, id: number): Promise<void> {
         await this.#db.write(async (tx) => {
             this.#requireMay(call.actor, found(await tx.em.findOne(UserEntity, { id })));
@@ -271,7 +277,7 @@ export class Users {
         });
     }
 
-    /** Takes a lost second factor away. @throws NOT_FOUND 40400 also when there is none, FORBIDDEN 40300, STEP_UP_REQUIRED 40301 */
+    /** Removes a lost second factor. @throws NOT_FOUND 40400 also when there is none, FORBIDDEN 40300, STEP_UP_REQUIRED 40301 */
     async removeSecondFactor(call: Call, id: number): Promise<void> {
         requireProof(call.actor);
         await this.#db.write(async (tx) => {
@@ -308,7 +314,7 @@ export class Users {
         };
     }
 
-    /** Whoever has more than the caller is not the caller's to change; oneself always is. */
+    /** Requires that the actor has all permissions of the account, unless it is its own. @throws FORBIDDEN 40300 */
     #requireMay(actor: Caller, row: Pick<UserRow, 'id' | 'role'>): void {
         if (actor.id !== row.id || actor.tokenId !== null) {
             requireAll(actor, this.#roles.permissionsOf(row.role));
@@ -329,7 +335,7 @@ export class Users {
         }
     }
 
-    /** Somebody must be left who can repair everything. Only enabled accounts of the fixed role count. */
+    /** An account that can repair everything must be left: an enabled one with the fixed role `admin`. @throws IN_USE 40901 */
     async #requireAdminLeft(
         tx: Transaction,
         row: UserRow,
@@ -360,7 +366,7 @@ function cursorOf(id: number): string {
 function idOf(cursor: string): number {
     const id = /^u(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())?.[1];
     if (id === undefined) {
-        throw invalid({ path: 'cursor', message: 'cursor is not one of ours' });
+        throw invalid({ path: 'cursor', message: 'cursor must come from a Link header' });
     }
     return Number(id);
 }

@@ -8,6 +8,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import { fail, type Invalid, invalid } from '../../../platform/errors.ts';
 import type { Keyring } from '../../../platform/keyring.ts';
+import { requireVersion } from '../../../platform/version.ts';
 import type { EmailFields } from '../delivery/email.ts';
 import type { WebhookFields } from '../delivery/webhook.ts';
 import type { ChannelRow } from '../entities.ts';
@@ -92,7 +93,7 @@ export class Channels {
     async update(id: number, body: ChannelUpdate, call: Call): Promise<Reply<ChannelView>> {
         const { db, store, changed } = this.#options;
         const before = channelOf(store, id);
-        checkVersion(before, call, body.version);
+        requireVersion(call, body.version, before.version);
         const after = this.#changed(before, body);
         if (after === null) {
             return reply.with(viewOf(before), {});
@@ -117,7 +118,7 @@ export class Channels {
     async remove(id: number, call: Call): Promise<null> {
         const { db, store } = this.#options;
         const before = channelOf(store, id);
-        checkVersion(before, call, undefined);
+        requireVersion(call, undefined, before.version);
         return db.write(async (tx) => {
             if (!(await store.remove(tx, id, before.version))) {
                 throw fail.VERSION_STALE({ version: channelOf(store, id).version });
@@ -165,14 +166,6 @@ export class Channels {
 
     #now(): string {
         return new Date(this.#options.clock.now()).toISOString();
-    }
-}
-
-/** @throws VERSION_STALE 41200 */
-function checkVersion(row: ChannelRow, { ifMatch }: Call, sent: number | undefined): void {
-    const matches = ifMatch === null || ifMatch === '*' || ifMatch === String(row.version);
-    if (!matches || (sent !== undefined && sent !== row.version)) {
-        throw fail.VERSION_STALE({ version: row.version });
     }
 }
 

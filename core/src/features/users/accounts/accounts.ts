@@ -1,4 +1,4 @@
-/** The accounts as every request sees them: in memory, as of the last commit, and the one place where a password is compared. */
+/** The accounts in memory, as of the last commit. Passwords are compared here and nowhere else. */
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';
 import { UserEntity } from '../entities.ts';
@@ -6,23 +6,23 @@ import { checkPassword } from '../passwords/password-policy.ts';
 import type { Passwords } from '../passwords/passwords.ts';
 import type { Roles } from '../roles/roles.ts';
 
-/** One account as of now. A change of anything in it makes a new object, so a holder can tell by identity. */
+/** One account. Every change makes a new object, so that its holders notice a change by identity. */
 export interface Account {
     readonly id: number;
     readonly username: string;
     readonly role: string;
-    /** What the role may, in order. */
+    /** The permissions of the role, sorted. */
     readonly permissions: readonly string[];
     readonly allowed: ReadonlySet<string>;
     readonly disabled: boolean;
     readonly mustChangePassword: boolean;
 }
 
-/** A password that was right a moment ago; whoever acts on it asks again inside the transaction. */
+/** A password that was right a moment ago. The transaction that relies on it checks it again with `stillProven`. */
 export interface Proof {
     readonly account: Account;
     readonly passwordHash: string;
-    /** The same password, hashed as it is done today; null when it is already. */
+    /** The same password with the parameters of today; null when the stored hash has them. */
     readonly renewedHash: string | null;
 }
 
@@ -35,6 +35,7 @@ interface Row {
     readonly must_change_password: number;
 }
 
+/** What {@link Accounts} needs. */
 export interface AccountsDependencies {
     readonly db: Database;
     readonly clock: Clock;
@@ -44,11 +45,12 @@ export interface AccountsDependencies {
 
 const columns = 'id, username, password_hash, role, disabled, must_change_password';
 
-/** How two spellings of a user name are compared. */
+/** The form in which user names are compared: two names with the same key are the same name. */
 export function usernameKey(username: string): string {
     return username.normalize('NFKC').toLowerCase();
 }
 
+/** Finds accounts and checks their passwords. */
 export class Accounts {
     readonly #passwords: Passwords;
     readonly #clock: Clock;
@@ -79,16 +81,18 @@ export class Accounts {
         return this.#accounts.get(id);
     }
 
+    /** The account with this user name, in any spelling. */
     named(username: string): Account | undefined {
         const row = this.#byKey.get(usernameKey(username));
         return row === undefined ? undefined : this.#accounts.get(row.id);
     }
 
+    /** How many accounts there are. */
     get size(): number {
         return this.#accounts.size;
     }
 
-    /** Calls back when an account changed, means something else, or is gone. */
+    /** Calls back when an account was changed or removed, or when its role has other permissions. */
     onChange(listener: (id: number) => void): void {
         this.#listeners.push(listener);
     }
@@ -102,12 +106,12 @@ export class Accounts {
         return this.#compare(this.#byKey.get(usernameKey(username)), password);
     }
 
-    /** The same for somebody who is logged in already. */
+    /** {@link Accounts.authenticate} for an account that is logged in. */
     async confirm(id: number, password: string): Promise<Proof | null> {
         return this.#compare(this.#byId.get(id), password);
     }
 
-    /** Whether a proof still holds, inside the transaction that acts on it. */
+    /** Whether a proof still holds, as the transaction sees it. */
     async stillProven(tx: Transaction, proof: Proof): Promise<boolean> {
         return (
             (await tx.em.count(UserEntity, {
@@ -118,7 +122,7 @@ export class Accounts {
         );
     }
 
-    /** Notes a login in the transaction that makes the session; a hash of old parameters is replaced on the way. */
+    /** Records a login in the transaction that creates the session, and replaces a hash with old parameters. */
     async loggedIn(tx: Transaction, proof: Proof): Promise<void> {
         const passwordHash = proof.renewedHash ?? proof.passwordHash;
         await tx.em.nativeUpdate(
@@ -134,7 +138,7 @@ export class Accounts {
         return this.#passwords.hash(password);
     }
 
-    /** Sets a hash that {@link Accounts.hash} made. Sessions are the caller's to end. */
+    /** Sets a hash that {@link Accounts.hash} made. The caller ends the sessions. */
     async setPassword(
         tx: Transaction,
         id: number,
@@ -150,7 +154,7 @@ export class Accounts {
         this.changed(tx, id);
     }
 
-    /** To be called in every transaction that touches an account: what is in memory follows the commit. */
+    /** To be called in every transaction that changes an account, so that the memory follows the commit. */
     changed(tx: Transaction, id: number): void {
         tx.afterCommit(() => {
             const row = this.#byId.get(id);
@@ -159,7 +163,10 @@ export class Accounts {
     }
 
     async #compare(row: Row | undefined, password: string): Promise<Proof | null> {
-        const right = await this.#passwords.verify(row?.password_hash ?? this.#passwords.nobody, password);
+        const right = await this.#passwords.verify(
+            row?.password_hash ?? this.#passwords.unmatchable,
+            password
+        );
         const account = row === undefined ? undefined : this.#accounts.get(row.id);
         if (row === undefined || account === undefined || !right || account.disabled) {
             return null;

@@ -1,8 +1,8 @@
-/** Who may give what to whom: nobody gives what they do not have, and nobody touches the account of somebody who has more. */
+/** Limits on authority: an actor gives only permissions that it has, and changes only accounts that have no more than it has. */
 import type { Caller } from '../../../platform/call.ts';
 import { fail } from '../../../platform/errors.ts';
 
-/** @throws FORBIDDEN 40300 with the first permission that the actor does not have */
+/** Requires that the actor has all of these permissions. @throws FORBIDDEN 40300 with the first one that it does not have */
 export function requireAll(actor: Caller, permissions: Iterable<string>): void {
     for (const permission of permissions) {
         if (!holds(actor, permission)) {
@@ -12,7 +12,7 @@ export function requireAll(actor: Caller, permissions: Iterable<string>): void {
 }
 
 /**
- * Authority is given only by somebody who is there: a session that proved itself lately, never an API token.
+ * Requires a session whose user proved their identity a short time ago. An API token never can.
  *
  * @throws FORBIDDEN 40300, STEP_UP_REQUIRED 40301
  */
@@ -28,7 +28,7 @@ export function requireProof(actor: Caller): void {
     }
 }
 
-/** An admin in person has everything, also what belongs to a plugin that is not running now. */
+/** An admin in a session has every permission, also those of a plugin that does not run now. */
 function holds(actor: Caller, permission: string): boolean {
     return (
         actor.kind === 'system' ||

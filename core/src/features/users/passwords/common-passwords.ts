@@ -1,6 +1,6 @@
 /**
- * Words that most guessed passwords are made of. Lists of leaked passwords are mostly these with a capital, digits or a sign at the end;
- * so the words are kept, and what people do to them is undone before the comparison.
+ * The words of most guessed passwords. Lists of leaked passwords are mostly these words with a capital, digits or a sign at the end. So only
+ * the words are listed, and `password-policy.ts` removes such additions before it compares.
  */
 const words = `
 password passwort passwd passphrase pass pwd mypassword thepassword newpassword oldpassword passwordpassword secret topsecret secretpassword letmein

@@ -1,4 +1,4 @@
-/** What a new password must be: long enough, and none of the first that anybody would try. No rules of composition. */
+/** The rules for a new password: long enough, and not easy to guess. There are no rules about kinds of characters. */
 import { invalid } from '../../../platform/errors.ts';
 import { commonWords, walks } from './common-passwords.ts';
 
@@ -19,9 +19,9 @@ const substitutes: Readonly<Record<string, string>> = {
 };
 
 /**
- * Passwords are compared byte by byte as they were typed: nothing is cut, folded or normalised.
+ * Checks a new password. Passwords are used exactly as they were typed: nothing is cut, folded or normalised.
  *
- * @param context - words that stand for this account and this panel; a password made of one of them is refused
+ * @param context - words that belong to this account and this panel; a password that consists of one of them is refused
  * @throws VALIDATION_FAILED 40001 at `path`
  */
 export function checkPassword(password: string, path: string, context: readonly string[]): void {
@@ -31,10 +31,10 @@ export function checkPassword(password: string, path: string, context: readonly 
     }
 }
 
-/** What is wrong with a password; null when nothing is. */
+/** The fault of a password; null when there is none. */
 export function faultOf(password: string, context: readonly string[]): string | null {
     if (!password.isWellFormed()) {
-        return 'The password holds half a character';
+        return 'The password contains an incomplete character';
     }
     const characters = [...password];
     if (characters.length < leastCharacters) {
@@ -44,7 +44,7 @@ export function faultOf(password: string, context: readonly string[]): string | 
         return `The password must not be longer than ${mostBytes} bytes`;
     }
     if (isCommon(password, characters, context)) {
-        return 'The password is one of the first that anybody would try';
+        return 'The password is too easy to guess';
     }
     return null;
 }
@@ -76,19 +76,19 @@ function folded(text: string): string {
     return [...text].map((character) => substitutes[character] ?? character).join('');
 }
 
-/** One short piece over and over, as `abc12abc12abc12`. */
+/** Whether a short piece is repeated, as in `abc12abc12abc12`. */
 function isRepeated(text: string): boolean {
     const shortest = unit(text);
     return shortest.length < text.length && shortest.length <= 5;
 }
 
-/** The piece that a text repeats, or the text. */
+/** The piece that a text repeats, or the whole text. */
 function unit(text: string): string {
     const again = (text + text).indexOf(text, 1);
     return again > 0 && again < text.length ? text.slice(0, again) : text;
 }
 
-/** Only runs along rows of keys, the alphabet or the digits, with at most two characters of something else. */
+/** Whether a text consists of runs along rows of keys, the alphabet or the digits, with at most two other characters. */
 function isWalk(text: string): boolean {
     let rest = text.length;
     let at = 0;

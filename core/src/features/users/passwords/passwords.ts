@@ -1,4 +1,4 @@
-/** Password hashes: argon2id, few at a time. A flood of logins waits in a short queue or is turned away; it never takes the machine's memory. */
+/** Password hashes: argon2id, few at a time. Many logins at once wait in a short queue or are refused, so that they cannot use up the memory. */
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 
@@ -15,33 +15,23 @@ export interface HashCost {
     readonly parallelism: number;
 }
 
-export interface Passwords {
-    /** @throws RATE_LIMITED 42900 when the queue is full */
-    hash(password: string): Promise<string>;
-    /** Always as much work as the hash asks for. @throws RATE_LIMITED 42900 when the queue is full */
-    verify(hashed: string, password: string): Promise<boolean>;
-    /** A hash that no password has, to be verified where there is no account: the answer takes as long as for one that exists. */
-    readonly nobody: string;
-    /** True when the hash is weaker than what is made today. */
-    isOutdated(hashed: string): boolean;
-}
-
-/** The work itself, so that a test can count it. */
+/** Computes hashes; a test replaces it to count them. */
 export interface Hasher {
     hash(password: string, cost: HashCost): Promise<string>;
     verify(hashed: string, password: string): Promise<boolean>;
 }
 
+/** How {@link Passwords} works. */
 export interface PasswordsOptions {
     readonly cost?: HashCost;
-    /** Hashes at the same time; by default one a core, at most 4 (the threads that Node has for such work). */
+    /** Hashes that are computed at the same time; default: one for each core, at most 4 (the size of Node's thread pool). */
     readonly inFlight?: number;
-    /** Hashes that may wait, by default 50. */
+    /** Hashes that may wait; default: 50. */
     readonly queue?: number;
     readonly hasher?: Hasher;
 }
 
-/** The SIMD build takes as long for 46 MiB as others take for 19: the same wait, and more than twice the memory for whoever guesses. */
+/** The SIMD build of argon2 takes as long for 46 MiB as other builds for 19 MiB: logins are as fast, and guessing costs more than twice the memory. */
 const defaultCost: HashCost = { memoryCost: 47_104, timeCost: 2, parallelism: 1 };
 /** `Algorithm.Argon2id`; the package declares it as a const enum, which isolated modules cannot read. */
 const argon2id = 2;
@@ -52,49 +42,70 @@ const argon2: Hasher = {
     verify: (hashed, password) => verify(hashed, password)
 };
 
-/** Makes the one place where passwords are hashed. */
-export function createPasswords(options: PasswordsOptions = {}): Passwords {
-    const {
-        cost = defaultCost,
-        inFlight = Math.min(4, availableParallelism()),
-        queue = 50,
-        hasher = argon2
-    } = options;
-    const waiting: (() => void)[] = [];
-    let running = 0;
-    const work = async <T>(run: () => Promise<T>): Promise<T> => {
-        if (running >= inFlight) {
-            if (waiting.length >= queue) {
+/** Hashes and compares passwords. */
+export class Passwords {
+    /** A hash that no password has. It is compared when there is no account, so that the answer takes as long as with one. */
+    readonly unmatchable: string;
+    readonly #cost: HashCost;
+    readonly #inFlight: number;
+    readonly #queue: number;
+    readonly #hasher: Hasher;
+    readonly #waiting: (() => void)[] = [];
+    #running = 0;
+
+    constructor({ cost = defaultCost, inFlight, queue = 50, hasher = argon2 }: PasswordsOptions = {}) {
+        this.#cost = cost;
+        this.#inFlight = inFlight ?? Math.min(4, availableParallelism());
+        this.#queue = queue;
+        this.#hasher = hasher;
+        this.unmatchable = unmatchableHash(cost);
+    }
+
+    /** @throws RATE_LIMITED 42900 when the queue is full */
+    hash(password: string): Promise<string> {
+        return this.#run(() => this.#hasher.hash(password, this.#cost));
+    }
+
+    /** Always takes as much work as the parameters of the hash say. @throws RATE_LIMITED 42900 when the queue is full */
+    verify(hashed: string, password: string): Promise<boolean> {
+        return this.#run(() => this.#hasher.verify(hashed, password));
+    }
+
+    /** Whether a hash is weaker than one that is made today. */
+    isOutdated(hashed: string): boolean {
+        const { algorithm, memoryCost, timeCost } = parseOptions(hashed);
+        return (
+            Number(algorithm) !== argon2id ||
+            memoryCost < this.#cost.memoryCost ||
+            timeCost < this.#cost.timeCost
+        );
+    }
+
+    async #run<T>(work: () => Promise<T>): Promise<T> {
+        if (this.#running >= this.#inFlight) {
+            if (this.#waiting.length >= this.#queue) {
                 throw fail.RATE_LIMITED({ retryAfterSeconds });
             }
-            await new Promise<void>((resolve) => waiting.push(resolve));
+            await new Promise<void>((resolve) => this.#waiting.push(resolve));
         } else {
-            running += 1;
+            this.#running += 1;
         }
         try {
-            return await run();
+            return await work();
         } finally {
-            const next = waiting.shift();
+            const next = this.#waiting.shift();
             if (next === undefined) {
-                running -= 1;
+                this.#running -= 1;
             } else {
                 next();
             }
         }
-    };
-    return {
-        hash: (password) => work(() => hasher.hash(password, cost)),
-        verify: (hashed, password) => work(() => hasher.verify(hashed, password)),
-        nobody: `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$${unpadded(16)}$${unpadded(32)}`,
-        isOutdated(hashed) {
-            const made = parseOptions(hashed);
-            return (
-                Number(made.algorithm) !== argon2id ||
-                made.memoryCost < cost.memoryCost ||
-                made.timeCost < cost.timeCost
-            );
-        }
-    };
+    }
+}
+
+/** A well-formed hash that no password has. */
+export function unmatchableHash({ memoryCost, timeCost, parallelism }: HashCost = defaultCost): string {
+    return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${unpadded(16)}$${unpadded(32)}`;
 }
 
 function unpadded(bytes: number): string {

@@ -1,12 +1,12 @@
-/** Roles: three that are fixed, and sets of permissions that somebody made. All are in memory, since every request asks. */
+/** Roles: three fixed ones, and sets of permissions that users created. All are in memory, since every request needs them. */
 import { type Reply, reply } from '@portico/sdk';
 
 import type { Call, Caller } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
+import { requireVersion } from '../../../platform/version.ts';
 import { requireAll, requireProof } from '../accounts/authority.ts';
-import { requireVersion } from '../accounts/version.ts';
 import { RoleEntity, UserEntity } from '../entities.ts';
 import { type FixedRole, fixedRoles, type Permissions } from './permissions.ts';
 
@@ -14,7 +14,7 @@ import { type FixedRole, fixedRoles, type Permissions } from './permissions.ts';
 export interface RoleView {
     readonly name: string;
     readonly description: string;
-    /** Nobody can change it. */
+    /** Whether it cannot be changed. */
     readonly fixed: boolean;
     readonly permissions: readonly string[];
     /** 0 for a fixed role. */
@@ -23,7 +23,7 @@ export interface RoleView {
     readonly updatedAt: string | null;
 }
 
-/** What a role may be given; what is absent stays. */
+/** What a client sends of a role. An absent field stays as it is. */
 export interface RoleInput {
     readonly description?: string | undefined;
     readonly permissions?: readonly string[] | undefined;
@@ -45,12 +45,14 @@ const descriptions: Readonly<Record<FixedRole, string>> = {
     admin: 'Does everything'
 };
 
+/** What {@link Roles} needs. */
 export interface RolesDependencies {
     readonly db: Database;
     readonly clock: Clock;
     readonly permissions: Permissions;
 }
 
+/** Finds, creates, changes and removes roles. */
 export class Roles {
     readonly #db: Database;
     readonly #clock: Clock;
@@ -72,7 +74,7 @@ export class Roles {
         permissions.onChange(() => this.#changed());
     }
 
-    /** Calls back after any role means something else. */
+    /** Calls back after the permissions of any role have changed. */
     onChange(listener: () => void): void {
         this.#listeners.push(listener);
     }
@@ -94,11 +96,12 @@ export class Roles {
         return role;
     }
 
+    /** The role of this name; null when there is none. */
     find(name: string): RoleView | null {
         return isFixed(name) ? this.#fixed(name) : (this.#made.get(name) ?? null);
     }
 
-    /** What a role may as of now; nothing when there is no such role. */
+    /** The permissions of a role; none when there is no such role. */
     permissionsOf(name: string): readonly string[] {
         return isFixed(name) ? this.#permissions.of(name) : (this.#made.get(name)?.permissions ?? []);
     }
@@ -133,7 +136,7 @@ export class Roles {
         });
     }
 
-    /** @throws NOT_FOUND 40400, VERSION_STALE 41200, FORBIDDEN 40300 for a fixed role and for what the caller does not have */
+    /** @throws NOT_FOUND 40400, VERSION_STALE 41200, FORBIDDEN 40300 for a fixed role and for permissions that the caller does not have */
     async update(call: Call, name: string, input: RoleInput): Promise<RoleView> {
         refuseFixed(name);
         return this.#db.write(async (tx) => {
@@ -167,7 +170,7 @@ export class Roles {
         });
     }
 
-    /** @throws NOT_FOUND 40400, IN_USE 40901 with the users that have it, FORBIDDEN 40300, VERSION_STALE 41200 */
+    /** @throws NOT_FOUND 40400, IN_USE 40901 with the users that have the role, FORBIDDEN 40300, VERSION_STALE 41200 */
     async remove(call: Call, name: string): Promise<void> {
         refuseFixed(name);
         await this.#db.write(async (tx) => {
@@ -213,7 +216,7 @@ export class Roles {
         return [...new Set(wanted)].sort();
     }
 
-    /** Takes an area's permissions out of every role: what was given was given to another plugin of that name. */
+    /** Removes the permissions of an area from every role, because they were given for another plugin of that name. */
     async forgetArea(tx: Transaction, area: string): Promise<void> {
         const named = (permission: string): boolean => permission.startsWith(`${area}:`);
         for (const row of (await tx.em.find(RoleEntity, {})).filter(({ permissions }) =>
@@ -232,7 +235,7 @@ export class Roles {
         tx.afterCommit(() => this.reload());
     }
 
-    /** Follows the rows after a transaction that wrote several of them. */
+    /** Reads all rows again, after a transaction that wrote several of them. */
     reload(): void {
         this.#made.clear();
         for (const row of this.#rows.all()) {

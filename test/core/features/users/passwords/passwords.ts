@@ -3,7 +3,7 @@ import * as Lab from '@hapi/lab';
 
 import { commonWords } from '../../../../../core/src/features/users/passwords/common-passwords.ts';
 import { faultOf } from '../../../../../core/src/features/users/passwords/password-policy.ts';
-import { createPasswords, type Hasher } from '../../../../../core/src/features/users/passwords/passwords.ts';
+import { type Hasher, Passwords } from '../../../../../core/src/features/users/passwords/passwords.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
@@ -29,9 +29,9 @@ function held(): Hasher & { running: number; most: number; release(): void } {
     return gate;
 }
 
-describe('createPasswords', () => {
+describe('Passwords', () => {
     it('makes argon2id hashes of at least 19 MiB and two passes', async () => {
-        const passwords = createPasswords();
+        const passwords = new Passwords();
         const hash = await passwords.hash('correct');
         const [, kind, , parameters = ''] = hash.split('$');
         expect(kind).to.equal('argon2id');
@@ -46,22 +46,22 @@ describe('createPasswords', () => {
     });
 
     it('has a hash that nothing matches and that costs as much as any other', async () => {
-        const passwords = createPasswords({ cost: cheap });
-        expect(await passwords.verify(passwords.nobody, '')).to.be.false();
-        expect(passwords.nobody.split('$')[3]).to.equal((await passwords.hash('x')).split('$')[3] ?? '');
-        expect(passwords.nobody).to.have.length((await passwords.hash('x')).length);
+        const passwords = new Passwords({ cost: cheap });
+        expect(await passwords.verify(passwords.unmatchable, '')).to.be.false();
+        expect(passwords.unmatchable.split('$')[3]).to.equal((await passwords.hash('x')).split('$')[3] ?? '');
+        expect(passwords.unmatchable).to.have.length((await passwords.hash('x')).length);
     });
 
     it('knows a hash that is weaker than what it makes', async () => {
-        const old = await createPasswords({ cost: cheap }).hash('correct');
-        expect(createPasswords({ cost: { ...cheap, memoryCost: 128 } }).isOutdated(old)).to.be.true();
-        expect(createPasswords({ cost: { ...cheap, timeCost: 2 } }).isOutdated(old)).to.be.true();
-        expect(createPasswords({ cost: cheap }).isOutdated(old)).to.be.false();
+        const old = await new Passwords({ cost: cheap }).hash('correct');
+        expect(new Passwords({ cost: { ...cheap, memoryCost: 128 } }).isOutdated(old)).to.be.true();
+        expect(new Passwords({ cost: { ...cheap, timeCost: 2 } }).isOutdated(old)).to.be.true();
+        expect(new Passwords({ cost: cheap }).isOutdated(old)).to.be.false();
     });
 
     it('computes a few at a time, lets a bounded number wait, and turns the rest away', async () => {
         const gate = held();
-        const passwords = createPasswords({ hasher: gate, inFlight: 2, queue: 3 });
+        const passwords = new Passwords({ hasher: gate, inFlight: 2, queue: 3 });
         const results = Array.from({ length: 8 }, () =>
             passwords.hash('x').then(
                 () => 'done',

@@ -1,19 +1,20 @@
-/** The roles of a document of the whole panel: those that somebody made. */
+/** The roles in an export and an import: those that users created. */
 import { isDeepStrictEqual } from 'node:util';
 
 import { joi, type Value } from '@portico/sdk';
-import type Joi from 'joi';
 
 import type { Entry, Ground, Incoming, Reading, Section } from '../../../engine/section.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Transaction } from '../../../platform/database/database.ts';
 import { fail } from '../../../platform/errors.ts';
+import { faultsOf } from '../../../platform/validation.ts';
 import { requireAll, requireProof } from '../accounts/authority.ts';
 import { RoleEntity, UserEntity } from '../entities.ts';
 import { fixedRoles } from '../roles/permissions.ts';
 import type { Roles, RoleView } from '../roles/roles.ts';
 import { permissionPattern, roleNamePattern } from '../schema.ts';
 
+/** What the section needs. */
 export interface RoleSectionOptions {
     readonly roles: Roles;
     readonly clock: Clock;
@@ -42,6 +43,7 @@ interface Change {
     readonly after: Written | null;
 }
 
+/** Builds the section `roles`. */
 export function createRoleSection({ roles, clock }: RoleSectionOptions): Section {
     const made = (): RoleView[] => roles.list().filter(({ fixed }) => !fixed);
     return {
@@ -56,13 +58,9 @@ export function createRoleSection({ roles, clock }: RoleSectionOptions): Section
                 updatedAt: updatedAt ?? ''
             })),
         read(part, reading) {
-            const { error } = (joi.array().items(shape).unique('name') as unknown as Joi.Schema)
-                .required()
-                .validate(part, { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
-            error?.details.forEach(({ path, message }) =>
-                reading.faults.add([reading.path, ...path].join('.'), message)
-            );
-            return error === undefined
+            const faults = faultsOf(joi.array().items(shape).unique('name'), part, reading.path);
+            faults.forEach(({ path, message }) => reading.faults.add(path, message));
+            return faults.length === 0
                 ? createIncoming(part as readonly Written[], reading, made, roles, clock)
                 : { plan: () => ({ entries: [] }) };
         }
@@ -176,7 +174,7 @@ async function write(
     }
 }
 
-/** @throws IN_USE; where users follow in the same transaction, their own section has seen to that */
+/** Removes a role. When the same import changes users, their section has checked that no user keeps the role. @throws IN_USE 40901 */
 async function remove(tx: Transaction, name: string, usersFollow: boolean): Promise<void> {
     const by = usersFollow
         ? []
