@@ -5,9 +5,9 @@ import {
     type EngineDriver,
     type EngineProcess,
     EngineRejected,
-    type ProcessState,
     EngineUnavailable,
-    type EngineUpstream
+    type EngineUpstream,
+    type ProcessState
 } from '../../core/src/engine/port.ts';
 
 /** What an operation does instead of working. `hang` lasts until `release`, `stop` or `close`. */

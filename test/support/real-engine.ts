@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { type CaddyDriverOptions, CaddyDriver } from '../../core/src/engine/caddy/caddy.ts';
+import { CaddyDriver, type CaddyDriverOptions } from '../../core/src/engine/caddy/caddy.ts';
 import { adminConfig, type EngineFolders, engineHome } from '../../core/src/engine/files/home.ts';
 import type { EngineConfig, EngineDriver } from '../../core/src/engine/port.ts';
 

@@ -1,5 +1,5 @@
 /**
- * What passes through the apply queue. A change is planned against the rows and everything that is ahead of it in the queue, proven by the
+ * What passes through the sync queue. A change is planned against the rows and everything that is ahead of it in the queue, proven by the
  * engine, and then written in one short transaction: row and engine change together or not at all.
  */
 import type { Transaction } from '../platform/database/database.ts';
@@ -19,7 +19,7 @@ export interface HostRow {
     readonly updatedAt: Date;
 }
 
-/** The rows as they will be when everything ahead in the queue is done. */
+/** The rows as they will be when everything ahead in the queue is committed. */
 export interface Draft {
     readonly hosts: ReadonlyMap<number, HostRow>;
     /** Which host has a name: domains and aliases, lower-case. */
@@ -37,16 +37,16 @@ export interface Author {
     readonly username: string | null;
     readonly tokenId: number | null;
     readonly plugin: string | null;
-    /** The request that asked for it; null for work that nobody called. */
+    /** The request that asked for it; null for work of the panel itself. */
     readonly requestId: string | null;
 }
 
 /** What a change does. A host, certificate or setting that is not named stays. */
 export interface Plan {
     readonly hosts?: readonly { readonly id: number; readonly row: HostRow | null }[];
-    /** Their fragments count for nothing. */
+    /** Fragments in them are ignored. */
     readonly settings?: EngineSettings;
-    /** Of all plugins. */
+    /** Replaces the fragments of all plugins. */
     readonly fragments?: EngineFragments;
     /** `pem`: the texts of a certificate that is not committed yet, which the store therefore does not have. */
     readonly certificates?: readonly {
@@ -62,19 +62,21 @@ export interface CertificatePem {
     readonly key: string;
 }
 
+/** How a change was committed. */
 export interface Outcome {
     /** Number of the revision that holds this change; several changes of one apply share it. */
     readonly revision: number;
-    /** False: durable, and waiting (auto-reload off, engine stopped by wish or not installed). */
+    /** False: the change is durable and waits (auto-reload is off, the engine is stopped or not installed). */
     readonly applied: boolean;
     /** Whether the engine had to load a configuration, or would have to. */
     readonly reloaded: boolean;
 }
 
+/** A change of hosts, settings or certificates. `T` is what its commit returns. */
 export interface Change<T> {
     /** Named by the revision; left out for work of the panel itself. */
     readonly by?: Author;
-    /** Decides against the draft; throws to refuse (CONFLICT, VERSION_STALE, …), which refuses this change alone. Synchronous and pure. */
+    /** Computes the change from the draft. Synchronous and pure; may run several times. @throws to refuse this change alone (CONFLICT, VERSION_STALE, …) */
     plan(draft: Draft): Plan;
     /** Writes what belongs to the change besides host rows (certificate rows, settings rows, audit and idempotency records), in the one transaction. */
     commit(tx: Transaction, outcome: Outcome): Promise<T>;
@@ -97,7 +99,7 @@ export interface HostStore {
 export interface SettingsSource {
     engine(): EngineSettings;
     autoReload(): boolean;
-    /** What the environment decides whatever is stored; a restore leaves it. */
+    /** Settings that the environment decides. A restore leaves them. */
     fixed?(): Partial<EngineSettings>;
     /** Stores engine settings in the transaction of a restore. Without it, a restore leaves the settings alone. */
     write?(tx: Transaction, settings: EngineSettings): Promise<void>;
@@ -113,7 +115,7 @@ export interface CertificateStore {
 /** Why a host is pending while the engine runs: the answer to a write says it, and every later read. */
 export type WaitsForReload = 'Waits for a reload';
 
-/** How a host stands towards the engine. */
+/** Whether the engine serves a host as its row says. */
 export interface HostState {
     readonly state: 'applied' | 'pending' | 'error' | 'disabled';
     /** Why it is `pending` or `error`. */
@@ -129,7 +131,7 @@ export interface Engine {
     change<T>(change: Change<T>): Promise<{ readonly value: T; readonly outcome: Outcome }>;
     /** Proves a change without doing it: the same errors, and whether it would reload. */
     tryChange(change: Pick<Change<never>, 'plan'>): Promise<{ readonly reloaded: boolean }>;
-    /** The rows as of now, as the queue sees them. */
+    /** The committed rows. */
     draft(): Draft;
     process(): EngineProcess;
     /** Host ids whose row is not what the engine serves. */

@@ -10,7 +10,7 @@ import { readStatus } from './control/status.ts';
 import { translateErrors } from './errors.ts';
 import { fragmentHandlers, Fragments } from './fragments/fragments.ts';
 import { FragmentStore } from './fragments/store.ts';
-import type { EngineConfig, EngineProcess, EngineUpstream } from './port.ts';
+import type { EngineConfig, EngineProcess, EngineUpstream, LogOptions } from './port.ts';
 import { explain } from './render/render.ts';
 import { restoreRevision } from './revisions/restore.ts';
 import { type RevisionDetail, Revisions, type RevisionSummary } from './revisions/revisions.ts';
@@ -216,11 +216,7 @@ export class ProxyEngine implements EngineService {
         return restoreRevision({ ...this.#options, engine: this }, { revision, versions }, call);
     }
 
-    logs(options: {
-        readonly lines: number;
-        readonly follow: boolean;
-        readonly signal: AbortSignal;
-    }): AsyncIterable<string> {
+    logs(options: LogOptions): AsyncIterable<string> {
         return this.#options.driver.logs(options);
     }
 

@@ -1,8 +1,7 @@
-/** What the engine service keeps: one row that says how things stand, and the revisions. */
 import { defineEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
-/** One row for each committed apply: what it changed, and what it was rendered to. Host deltas are JSON, and last: a list never reads them. */
+/** A revision: what it changed, and the hash of what was rendered. Host deltas are JSON in the last column, which lists do not read. */
 export const RevisionEntity = defineEntity({
     name: 'EngineRevision',
     tableName: 'engine_revision',
@@ -19,7 +18,7 @@ export const RevisionEntity = defineEntity({
     })
 });
 
-/** The one row, with the id 1. */
+/** The engine's state row: there is one, with the id 1. */
 export const EngineStateEntity = defineEntity({
     name: 'EngineState',
     tableName: 'engine_state',
@@ -33,13 +32,14 @@ export const EngineStateEntity = defineEntity({
     })
 });
 
-/** What each plugin has in the configuration; sealed JSON. */
+/** The fragments of each plugin, as sealed JSON. */
 export const EngineFragmentEntity = defineEntity({
     name: 'EngineFragment',
     tableName: 'engine_fragment',
     properties: (p) => ({ plugin: p.string().primary(), fragments: p.text() })
 });
 
+/** All entities of the engine service. */
 export const engineEntities = [RevisionEntity, EngineStateEntity, EngineFragmentEntity] as const;
 
 class CreateEngineTables extends Migration {
@@ -77,6 +77,7 @@ class CreateFragments extends Migration {
     }
 }
 
+/** All migrations of the engine service, in their order. */
 export const engineMigrations: readonly MigrationObject[] = [
     { name: '0001-engine-revisions', class: CreateEngineTables },
     { name: '0002-engine-fragments', class: CreateFragments }

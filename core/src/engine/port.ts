@@ -1,12 +1,12 @@
 /**
- * The port between the panel and a proxy engine. `caddy.ts` is the one implementation; tests put a faulty one in its place
- * for what a real engine will not do on demand. One contract suite (`test/core/engine/contract.ts`) runs over each.
+ * The port between the panel and a proxy engine. `CaddyDriver` implements it; tests use a double that fails on demand. One contract suite
+ * (`test/core/engine/contract.ts`) runs over both.
  */
 
 /** A JSON document in the engine's own language. */
 export type EngineConfig = Readonly<Record<string, unknown>>;
 
-/** The engine understood us and refused: `message` is its own. Nothing changed. */
+/** The engine understood the request and refused it. `message` is the engine's own. Nothing changed. */
 export class EngineRejected extends Error {
     override readonly name = 'EngineRejected';
 }
@@ -16,6 +16,7 @@ export class EngineUnavailable extends Error {
     override readonly name = 'EngineUnavailable';
 }
 
+/** The version that the engine's binary reports. */
 export interface EngineVersion {
     readonly text: string;
     readonly major: number;
@@ -23,26 +24,28 @@ export interface EngineVersion {
     readonly patch: number;
 }
 
+/** How the engine's process is. */
 export type ProcessState =
     /** The binary is not installed. */
     | 'missing'
-    /** By wish: it runs only after `start`. */
+    /** It should not run: it runs only after `start`. */
     | 'stopped'
     | 'running'
-    /** Should run and does not answer; the supervisor is on it, with back-off. */
+    /** It should run and does not answer. The supervisor restarts it, with back-off. */
     | 'failing';
 
+/** What is known about the engine's process. */
 export interface EngineProcess {
     readonly state: ProcessState;
     readonly version: EngineVersion | null;
     readonly pid: number | null;
     /** When the running process began; null unless running. */
     readonly startedAt: Date | null;
-    /** Why it is `failing` or `missing`, or the last reason it failed; null when there is none. */
+    /** Why it is `failing` or `missing`, or why it failed last; null when there is no reason. */
     readonly message: string | null;
 }
 
-/** Health of one dialled address as the engine sees it. */
+/** The health of one upstream address as the engine sees it. */
 export interface EngineUpstream {
     readonly address: string;
     /** Requests in flight now. */
@@ -51,16 +54,26 @@ export interface EngineUpstream {
     readonly fails: number;
 }
 
+/** Which lines of a log to read. */
+export interface LogOptions {
+    /** Number of the last lines to begin with. */
+    readonly lines: number;
+    /** Whether to go on with each further line. */
+    readonly follow: boolean;
+    readonly signal: AbortSignal;
+}
+
+/** Controls one engine: its process, its configuration, its log. */
 export interface EngineDriver {
     /** What is known now, without asking the engine. */
     process(): EngineProcess;
     /**
      * Finds a running engine or starts one with the configuration that it was last given (`base` on the first start).
-     * Resolves when it answers. Running already: resolves `false`.
+     * @returns when it answers; false when it was running already
      * @throws EngineUnavailable
      */
     start(base: EngineConfig): Promise<boolean>;
-    /** Ends it, and keeps it ended; not running already: resolves `false`. */
+    /** Ends it and keeps it ended. @returns false when it was not running */
     stop(): Promise<boolean>;
     /**
      * Makes `config` the running configuration, whole; resolves when it serves.
@@ -73,14 +86,10 @@ export interface EngineDriver {
     /** What it runs now; null when it runs nothing. @throws EngineUnavailable */
     config(): Promise<EngineConfig | null>;
     upstreams(): Promise<readonly EngineUpstream[]>;
-    /** Its log, newest last: the last `lines` and, with `follow`, each further one until the signal ends. */
-    logs(options: {
-        readonly lines: number;
-        readonly follow: boolean;
-        readonly signal: AbortSignal;
-    }): AsyncIterable<string>;
+    /** Its log, newest last: the last `lines` lines and, with `follow`, each further line until the signal aborts. */
+    logs(options: LogOptions): AsyncIterable<string>;
     /** Called whenever `process()` changes by itself (crash, recovery, found again). */
     onChange(listener: (process: EngineProcess) => void): void;
-    /** Lets go of timers and watchers; the engine itself keeps running. */
+    /** Ends timers and watchers. The engine itself keeps running. */
     close(): Promise<void>;
 }

@@ -1,4 +1,3 @@
-/** `/api/proxyengine`: the process, what it runs, and how it came to be. */
 import { reply } from '@portico/sdk';
 
 import { invalid } from '../platform/errors.ts';
@@ -24,24 +23,24 @@ const resource = 'proxyengine';
 /** A start waits for the process, and then for one load. */
 const controlSeconds = 120;
 
-/** How every control of the engine can fail. */
+/** The errors that every control of the engine may answer. */
 const controls = ['ENGINE_REJECTED', 'ENGINE_UNAVAILABLE', 'TOOL_MISSING'] as const;
 
 const masking =
     'Hashes, header values, keys, EAB and `advanced` are masked unless the caller has `engine:secrets` and a fresh session';
 
+/** All routes below `/api/proxyengine`. */
 export function engineRoutes(engine: EngineService): Route[] {
-    const advanced = (): ReadonlySet<string> => engine.advanced();
     return [
-        json({
-            method: 'GET',
-            path: '/api/proxyengine/status',
-            id: 'proxyengine.status',
-            access: 'engine:read',
-            summary: 'How the engine is, and how far it is with the rows',
-            returns: statusSchema,
-            handler: async () => statusView(await engine.status())
-        }),
+        ...controlRoutes(engine),
+        ...configRoutes(engine),
+        ...revisionRoutes(engine),
+        ...observationRoutes(engine)
+    ];
+}
+
+function controlRoutes(engine: EngineService): Route[] {
+    return [
         json({
             method: 'POST',
             path: '/api/proxyengine/start',
@@ -94,6 +93,24 @@ export function engineRoutes(engine: EngineService): Route[] {
             handler: (request) => engine.reload(request)
         }),
         json({
+            method: 'POST',
+            path: '/api/proxyengine/drift/overwrite',
+            id: 'proxyengine.overwrite',
+            fails: controls,
+            access: 'engine:control',
+            summary: 'Make the engine again what the panel left',
+            returns: controlSchema,
+            timeoutSeconds: controlSeconds,
+            audit: { action: 'overwrite', resource },
+            handler: (request) => engine.overwriteDrift(request)
+        })
+    ];
+}
+
+function configRoutes(engine: EngineService): Route[] {
+    const advanced = (): ReadonlySet<string> => engine.advanced();
+    return [
+        json({
             method: 'GET',
             path: '/api/proxyengine/config',
             id: 'proxyengine.config',
@@ -124,19 +141,12 @@ export function engineRoutes(engine: EngineService): Route[] {
             description: masking,
             returns: driftSchema,
             handler: async ({ actor }) => driftView(await engine.drift(), actor, advanced)
-        }),
-        json({
-            method: 'POST',
-            path: '/api/proxyengine/drift/overwrite',
-            id: 'proxyengine.overwrite',
-            fails: controls,
-            access: 'engine:control',
-            summary: 'Make the engine again what the panel left',
-            returns: controlSchema,
-            timeoutSeconds: controlSeconds,
-            audit: { action: 'overwrite', resource },
-            handler: (request) => engine.overwriteDrift(request)
-        }),
+        })
+    ];
+}
+
+function revisionRoutes(engine: EngineService): Route[] {
+    return [
         json({
             method: 'GET',
             path: '/api/proxyengine/revisions',
@@ -182,6 +192,20 @@ export function engineRoutes(engine: EngineService): Route[] {
             timeoutSeconds: controlSeconds,
             audit: { action: 'restore', resource },
             handler: (request) => engine.restore(request.params.n, request)
+        })
+    ];
+}
+
+function observationRoutes(engine: EngineService): Route[] {
+    return [
+        json({
+            method: 'GET',
+            path: '/api/proxyengine/status',
+            id: 'proxyengine.status',
+            access: 'engine:read',
+            summary: 'How the engine is, and how far it is with the rows',
+            returns: statusSchema,
+            handler: async () => statusView(await engine.status())
         }),
         stream({
             path: '/api/proxyengine/logs',

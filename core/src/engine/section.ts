@@ -1,6 +1,6 @@
 /**
- * What a feature contributes to a document of the whole panel, and how it takes its part back. The document itself, its passphrase and its
- * plan are `import-export/`; a feature knows only its own section.
+ * What a feature puts into an export document, and how it reads its part back. The document itself, its passphrase and its plan belong to
+ * `features/import-export`; a feature knows only its own section.
  */
 import type { Call } from '../platform/call.ts';
 import type { Transaction } from '../platform/database/database.ts';
@@ -8,6 +8,7 @@ import type { Invalid } from '../platform/errors.ts';
 import type { Draft, Plan } from './change.ts';
 import type { EngineSettings, SiteCertificate } from './site.ts';
 
+/** `merge` keeps what the document lacks; `replace` removes it. */
 export type ImportMode = 'merge' | 'replace';
 
 /** Takes the secrets of a document while it is made; they are sealed together. */
@@ -23,18 +24,19 @@ export interface Secrets {
     json(path: string): unknown;
 }
 
+/** What an import does to one thing. */
 export type Effect = 'create' | 'update' | 'delete' | 'unchanged';
 
-/** What becomes of one thing. */
+/** One thing of a document, and what an import does to it. */
 export interface Entry {
     readonly effect: Effect;
-    /** As people know it: a domain, a user name, a key. */
+    /** A name for users: a domain, a user name, a key. */
     readonly name: string;
-    /** What is not as the document says, and why. */
+    /** What differs from the document, and why. */
     readonly notes?: readonly string[];
 }
 
-/** The surroundings of a plan. Sections are planned in order; what a later one needs of an earlier one stands here. */
+/** What a section plans against. Sections are planned in order; an earlier one leaves here what a later one needs. */
 export interface Ground {
     readonly draft: Draft;
     readonly mode: ImportMode;
@@ -49,11 +51,11 @@ export interface Ground {
     settings: EngineSettings;
     /** Roles as they will be, with what they may. Null: as they are. */
     roles: ReadonlyMap<string, readonly string[]> | null;
-    /** What the document has. */
+    /** Names of the sections that the document has. */
     readonly sections: ReadonlySet<string>;
 }
 
-/** What becomes of a plugin beside its settings, or became of it. */
+/** What an import does to a plugin apart from its settings, or did. */
 export interface PluginOutcome {
     readonly name: string;
     /** `planned` in a dry run; null: nothing is to be installed. */
@@ -66,7 +68,7 @@ export interface PluginOutcome {
     readonly notes: readonly string[];
 }
 
-/** What follows once everything is durable. */
+/** The run of `Step.follow`. */
 export interface Following {
     readonly signal: AbortSignal;
     log(text: string): void;
@@ -83,11 +85,11 @@ export interface Step {
     done?(): void;
     /** What `follow` will be about. */
     readonly outcomes?: readonly PluginOutcome[];
-    /** Once everything is durable: work that takes its time, and undoes nothing when it fails. Never rejects. */
+    /** Long work after the commit. Its failure undoes nothing. Never rejects. */
     follow?(run: Following): Promise<readonly PluginOutcome[]>;
 }
 
-/** A section of a document that was read and found right by itself. */
+/** A section of a document that was read and is valid by itself. */
 export interface Incoming {
     /** Against the rows as they are. Synchronous: it is asked again in the engine's queue. @throws VALIDATION_FAILED, FORBIDDEN, STEP_UP_REQUIRED, IN_USE */
     plan(ground: Ground): Step;
@@ -95,10 +97,11 @@ export interface Incoming {
     guard?(step: Step): Promise<void>;
 }
 
+/** The circumstances in which a section is read. */
 export interface Reading {
     readonly call: Call;
     readonly mode: ImportMode;
-    /** Nothing will come of it: no number may be used up. */
+    /** Nothing will be written: no id may be used up. */
     readonly dryRun: boolean;
     /** Plugins that are missing are installed. */
     readonly installPlugins: boolean;
@@ -109,6 +112,7 @@ export interface Reading {
     readonly faults: { add(path: string, message: string): void; readonly list: readonly Invalid[] };
 }
 
+/** One part of an export document. */
 export interface Section {
     /** Its key in the document. */
     readonly name: string;
@@ -119,6 +123,6 @@ export interface Section {
     /** Awaited before anything is collected. */
     ready?(): Promise<void>;
     collect(sink: SecretSink | null): unknown;
-    /** Reads its part of a document. What is wrong with it goes to `faults`; what comes back is not used then. */
+    /** Reads its part of a document. Faults go to `faults`; the result is not used then. */
     read(part: unknown, reading: Reading): Incoming | Promise<Incoming>;
 }

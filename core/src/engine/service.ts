@@ -1,4 +1,3 @@
-/** The engine service as its routes and the panel's entry use it: the whole of `Engine`, and what controls and shows the process. */
 import type { Reply } from '@portico/sdk';
 
 import type { Call } from '../platform/call.ts';
@@ -9,20 +8,21 @@ import type { CertificateStore, Engine, HostRow, HostStore, SettingsSource } fro
 import type { Difference } from './control/differences.ts';
 import type { EngineFolders } from './files/home.ts';
 import type { Fragments } from './fragments/fragments.ts';
-import type { EngineConfig, EngineDriver, ProcessState } from './port.ts';
+import type { EngineConfig, EngineDriver, LogOptions, ProcessState } from './port.ts';
 import type { RevisionDetail, RevisionSummary, Sealer } from './revisions/revisions.ts';
 
-/** What was last tried on the engine. */
+/** The last attempt to sync the engine. */
 export interface LastApply {
     readonly at: Date;
     readonly durationMs: number;
     readonly changes: number;
     readonly reloaded: boolean;
     readonly result: 'applied' | 'rejected' | 'failed';
-    /** The engine's own words when it was not applied. */
+    /** The engine's message when it was not applied. */
     readonly message: string | null;
 }
 
+/** How the engine is, and how far it is with the rows. */
 export interface EngineStatus {
     readonly state: ProcessState;
     readonly running: boolean;
@@ -32,7 +32,7 @@ export interface EngineStatus {
     readonly uptimeSeconds: number | null;
     /** Why it is not running, or what is wrong with what it runs. */
     readonly message: string | null;
-    /** What was asked for last, by start and stop. */
+    /** What the last start or stop asked for. */
     readonly wanted: 'running' | 'stopped';
     readonly autoReload: boolean;
     /** SHA-256 of the canonical configurations; `running` is null when there is none, or it does not answer. */
@@ -49,9 +49,9 @@ export interface EngineStatus {
     readonly loads: number;
 }
 
-/** The end of start, stop, restart, reload, overwrite. */
+/** The outcome of start, stop, restart, reload or overwrite. */
 export interface ControlResult {
-    /** False: it was so already. */
+    /** False: nothing had to be done. */
     readonly changed: boolean;
     readonly state: ProcessState;
     readonly pending: number;
@@ -59,20 +59,23 @@ export interface ControlResult {
     readonly error: string | null;
 }
 
+/** A name whose entry in the table is not as it should be; null: no entry. */
 export interface TableDifference {
     readonly name: string;
     readonly wanted: string | null;
     readonly running: string | null;
 }
 
+/** Where the engine is not as the panel left it. */
 export interface Drift {
     readonly drifted: boolean;
     readonly config: readonly Difference[];
     readonly table: readonly TableDifference[];
-    /** There are more differences than are told. */
+    /** There are more differences than these. */
     readonly more: boolean;
 }
 
+/** The outcome of a restore. */
 export interface RestoreResult {
     readonly revision: number;
     readonly applied: boolean;
@@ -81,12 +84,13 @@ export interface RestoreResult {
     readonly changed: number;
 }
 
+/** The engine service as routes and composition use it: `Engine`, and what controls and shows the process. */
 export interface EngineService extends Engine {
     /** What plugins have in the configuration. */
     readonly fragments: Fragments;
-    /** Loads the rows, and brings the engine to them unless that is held back. Fails only when the database does; the engine's troubles are in `status`. */
+    /** Loads the rows and syncs the engine, unless auto-reload is off. Rejects only when the database fails; troubles of the engine are in `status`. */
     boot(): Promise<void>;
-    /** Ends the queue and lets go of the engine, which keeps running. */
+    /** Ends the queue and releases the engine, which keeps running. */
     close(): Promise<void>;
     /** @throws ENGINE_UNAVAILABLE 50301, TOOL_MISSING 50302 */
     start(call: Call): Promise<Reply<ControlResult>>;
@@ -94,7 +98,7 @@ export interface EngineService extends Engine {
     restart(call: Call): Promise<Reply<ControlResult>>;
     /** Loads what is wanted with everything that waits. @throws ENGINE_REJECTED 42200, ENGINE_UNAVAILABLE 50301, TOOL_MISSING 50302 */
     reload(call: Call): Promise<Reply<ControlResult>>;
-    /** Brings what waits to the engine, where nothing holds it back any more. Its troubles are in `status`. */
+    /** Syncs what waits, after auto-reload was switched on. Troubles of the engine are in `status`. */
     catchUp(): Promise<void>;
     status(): Promise<EngineStatus>;
     /** What the engine runs; null when it is stopped. @throws ENGINE_UNAVAILABLE 50301 */
@@ -116,16 +120,12 @@ export interface EngineService extends Engine {
      * @throws NOT_FOUND 40400; FORBIDDEN 40300; CONFLICT 40900 when a certificate of that time is gone; what any change throws
      */
     restore(number: number, call: Call): Promise<Reply<RestoreResult>>;
-    logs(options: {
-        readonly lines: number;
-        readonly follow: boolean;
-        readonly signal: AbortSignal;
-    }): AsyncIterable<string>;
+    logs(options: LogOptions): AsyncIterable<string>;
     /** The engine-native handlers of all rows, as `maskConfig` wants them. */
     advanced(): ReadonlySet<string>;
 }
 
-/** Something was brought to the engine, or could not be. Called outside any transaction; must not throw. */
+/** Called after a sync, outside any transaction. Must not throw. */
 export interface EngineHooks {
     applied?(event: {
         readonly revision: number;
@@ -136,6 +136,7 @@ export interface EngineHooks {
     failed?(event: { readonly result: 'rejected' | 'failed'; readonly message: string }): void;
 }
 
+/** What the engine service works with. */
 export interface EngineOptions {
     readonly driver: EngineDriver;
     readonly hosts: HostStore;
@@ -143,16 +144,16 @@ export interface EngineOptions {
     readonly certificates: CertificateStore;
     readonly db: Database;
     readonly sealer: Sealer;
-    /** Where the engine lives (`engineHome`); asked again while it throws, so that a panel without an engine starts. */
+    /** The engine's folders (`engineHome`). Called again after it threw, so that a panel without an engine starts. */
     readonly home: () => EngineFolders;
     readonly log: Logger;
     readonly clock: Clock;
     readonly hooks?: EngineHooks;
-    /** Where nothing of a plugin's fragment may lead. Absolute. */
+    /** Absolute paths that no fragment of a plugin may name. */
     readonly places?: () => readonly string[];
     /** The one address that sites are served on; left out: all of them. */
     readonly address?: string;
-    /** Judges a row that a restore brings back, as any other way in does. Throws to refuse. */
+    /** Checks a row that a restore brings back as any other change is checked. Throws to refuse. */
     readonly vet?: (call: Call, before: HostRow | null, after: HostRow | null) => void;
     /** Milliseconds from one load to the next; default 1,000. */
     readonly windowMs?: number;

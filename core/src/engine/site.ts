@@ -3,7 +3,9 @@
  * A site is immutable; a change is a new object. All names are lower-case A-labels, already validated and normalised.
  */
 
+/** What answers requests to a site. */
 export type SiteType = 'proxy' | 'redirect' | 'static' | 'php';
+/** Where a site's certificates come from: ACME, the engine's own authority, or an uploaded or issued certificate. */
 export type SslMode = 'auto' | 'internal' | 'certificate';
 
 /** One address a proxy sends to. `address` is `host:port`, optionally with `http://`, `https://` or `h2c://`, or `unix/<absolute path>`. */
@@ -13,9 +15,11 @@ export interface Upstream {
     readonly weight: number;
 }
 
+/** How an upstream is picked. */
 export type BalancingPolicy =
     'round_robin' | 'least_conn' | 'ip_hash' | 'first' | 'random' | 'header' | 'cookie' | 'weighted';
 
+/** How requests are spread over several upstreams. */
 export interface LoadBalancing {
     readonly policy: BalancingPolicy;
     /** Name of the header or cookie that the policies `header` and `cookie` look at; null for the others. */
@@ -26,6 +30,7 @@ export interface LoadBalancing {
     readonly tryDurationSeconds: number;
 }
 
+/** How upstreams are checked. */
 export interface HealthCheck {
     /** Path and query of the active check; null: no active check. */
     readonly path: string | null;
@@ -37,6 +42,7 @@ export interface HealthCheck {
     readonly passive: { readonly maxFails: number; readonly failDurationSeconds: number } | null;
 }
 
+/** A path prefix with an upstream of its own. */
 export interface Location {
     /** Path prefix, on a segment's border: `/api` matches `/api` and `/api/x`, not `/apis`. */
     readonly path: string;
@@ -44,6 +50,7 @@ export interface Location {
     readonly stripPrefix: boolean;
 }
 
+/** One change of a header. */
 export interface HeaderOperation {
     readonly op: 'set' | 'add' | 'delete';
     readonly name: string;
@@ -51,6 +58,7 @@ export interface HeaderOperation {
     readonly value: string;
 }
 
+/** Who may see a site. */
 export interface SiteAccess {
     /** Addresses or CIDR ranges; an empty list lets everybody in, several mean any of them. */
     readonly allow: readonly string[];
@@ -61,6 +69,7 @@ export interface SiteAccess {
     readonly forwardAuth: { readonly url: string; readonly copyHeaders: readonly string[] } | null;
 }
 
+/** Cross-origin access (Fetch standard). */
 export interface Cors {
     /** Exact origins, or the single entry `*`. */
     readonly origins: readonly string[];
@@ -77,6 +86,7 @@ export interface Timeouts {
     readonly writeSeconds: number | null;
 }
 
+/** A page that a site answers an error with. */
 export interface ErrorPage {
     /** 400 to 599. */
     readonly status: number;
@@ -84,6 +94,7 @@ export interface ErrorPage {
     readonly body: string;
 }
 
+/** One site, immutable. */
 export interface Site {
     /** The host's id. */
     readonly id: number;
@@ -92,7 +103,7 @@ export interface Site {
     readonly aliases: readonly string[];
     readonly type: SiteType;
     readonly enabled: boolean;
-    /** Answers 503 to everybody while true. */
+    /** While true, every request is answered 503. */
     readonly maintenance: boolean;
     /** Empty unless `type` is `proxy`. */
     readonly upstreams: readonly Upstream[];
@@ -136,7 +147,7 @@ export interface Site {
     readonly advanced: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** What one plugin has in the engine's configuration. */
+/** The fragments of one plugin. */
 export interface PluginFragments {
     /** Handlers in the engine's own language. Every request to a host that is served passes them, before whatever the host itself says. */
     readonly handlers: readonly Readonly<Record<string, unknown>>[];
@@ -155,7 +166,7 @@ export interface EngineSettings {
     /** Directory URL of the ACME server; null: the engine's own default. */
     readonly acmeDirectory: string | null;
     readonly acmeEab: { readonly keyId: string; readonly macKey: string } | null;
-    /** What plugins have in the configuration, by plugin; left out where none has anything. Only the engine service sets it. */
+    /** Fragments by plugin; absent when no plugin has any. Only the engine service sets it. */
     readonly fragments?: EngineFragments;
 }
 

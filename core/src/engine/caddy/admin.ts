@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import { checkSocket, type EngineFolders } from '../files/home.ts';
 import { EngineRejected, EngineUnavailable, type EngineUpstream } from '../port.ts';
 
+/** A request to the engine's admin API. */
 export interface AdminRequest {
     readonly method: 'GET' | 'POST';
     readonly path: string;
@@ -10,7 +11,7 @@ export interface AdminRequest {
     readonly body?: string;
     /** For the whole exchange. */
     readonly timeoutMs: number;
-    /** Gives the exchange up; nobody knows then whether the engine acts. */
+    /** Ends the exchange. It is unknown then whether the engine acts. */
     readonly signal?: AbortSignal;
 }
 
@@ -37,7 +38,7 @@ export const requestAdmin = async (folders: EngineFolders, asked: AdminRequest):
 };
 
 /**
- * Whether the engine answers, whatever: even while it is busy with a load, which holds back what asks for its configuration.
+ * Whether the engine answers at all. It does even while it is busy with a load, which blocks requests for its configuration.
  * `/metrics` is the one address that the engine does not log each time.
  */
 export const pingAdmin = async (folders: EngineFolders, timeoutMs: number): Promise<boolean> => {

@@ -4,7 +4,7 @@ import { isAbsolute, join, resolve } from 'node:path';
 
 import type { EngineFolders } from '../files/home.ts';
 
-/** What an engine process finds in its environment: nothing of the panel's, but for where certificates of authorities lie. */
+/** The environment of an engine process: nothing of the panel's, except the paths of the machine's root certificates. */
 export const engineEnvironment = (home: string): NodeJS.ProcessEnv => {
     const environment: NodeJS.ProcessEnv = {
         HOME: home,
@@ -36,8 +36,8 @@ export const findBinary = (configured: string | null): string | null =>
 /**
  * The command line that runs the engine's binary as the engine's user, with nothing but the right to bind low ports.
  *
- * `flock`, `setpriv` and `sh` become the engine in turn, so the process id is the engine's and the lock is held for as long as
- * it lives, whatever becomes of the panel. `sh` has a fixed script: it sets the umask and, under the lock, when nobody can be
+ * `flock`, `setpriv` and `sh` become the engine in turn, so the process id is the engine's, and the lock is held for as long as
+ * the engine lives, also without the panel. `sh` has a fixed script: it sets the umask and, under the lock, when no engine can be
  * listening there, removes the socket of an engine that was killed.
  */
 export const engineCommand = (

@@ -11,14 +11,14 @@ import {
     EngineRejected,
     EngineUnavailable,
     type EngineUpstream,
+    type LogOptions,
     type ProcessState
 } from '../port.ts';
 import { parseUpstreams, pingAdmin, requestAdmin } from './admin.ts';
 import { EngineInstance } from './instance.ts';
-import { parseConfig, readLastConfig, saveWhenLoaded } from './last-config.ts';
-import { type Listener, listenersOf, probeListeners } from './listeners.ts';
+import { ConfigLoader } from './loader.ts';
 import { readLog } from './log.ts';
-import { capOutput, startConfig, startOf } from './process.ts';
+import { capOutput, startOf } from './process.ts';
 import { Supervisor } from './supervisor.ts';
 import { defaultTiming, type EngineTiming } from './timing.ts';
 import { validateConfig } from './validation.ts';
@@ -50,9 +50,7 @@ export class CaddyDriver implements EngineDriver {
     #state: ProcessState = 'stopped';
     #message: string | null = null;
     #base: EngineConfig | null = null;
-    /** The configuration that it took last; null: unknown. */
-    #last: EngineConfig | null = null;
-    #listening: readonly Listener[] = [];
+    readonly #loader: ConfigLoader;
     #asking = new AbortController();
     readonly #process = new Mutex();
     readonly #checks = new Mutex();
@@ -67,6 +65,12 @@ export class CaddyDriver implements EngineDriver {
             log: options.log,
             signal: this.#closing.signal,
             ended: () => this.#supervisor.checkNow()
+        });
+        this.#loader = new ConfigLoader({
+            home: () => this.#home(),
+            pid: () => this.#instance.identity()?.pid ?? null,
+            loadMs: this.#timing.loadMs,
+            log: options.log
         });
         this.#message = this.#instance.missing();
         this.#state = this.#message === null ? 'stopped' : 'missing';
@@ -112,8 +116,8 @@ export class CaddyDriver implements EngineDriver {
             this.#supervisor.expectRunning();
             try {
                 prepareHome(this.#home());
-                this.#last ??= readLastConfig(this.#home());
-                return (await this.#startWithConfig([this.#last, base])).how === 'started';
+                this.#loader.readLast();
+                return (await this.#startWithConfig([this.#loader.last, base])).how === 'started';
             } catch (error) {
                 this.#fail(messageOf(error));
                 throw new EngineUnavailable(messageOf(error), { cause: error });
@@ -129,7 +133,7 @@ export class CaddyDriver implements EngineDriver {
             this.#supervisor.pause();
             const ran = await this.#instance.stop();
             const missing = this.#instance.missing();
-            this.#listening = [];
+            this.#loader.processEnded();
             this.#become(missing === null ? 'stopped' : 'missing', missing);
             return ran;
         });
@@ -150,7 +154,7 @@ export class CaddyDriver implements EngineDriver {
             }
 
             try {
-                await this.#loadConfig(config, signal);
+                await this.#loader.load(config, signal);
                 this.#succeed();
             } catch (error) {
                 signal.throwIfAborted();
@@ -176,20 +180,22 @@ export class CaddyDriver implements EngineDriver {
     }
 
     async config(): Promise<EngineConfig | null> {
-        return this.#isDown() ? null : this.#running();
+        return this.#isDown() ? null : this.#loader.running();
     }
 
     async upstreams(): Promise<readonly EngineUpstream[]> {
         return this.#isDown()
             ? []
-            : parseUpstreams(await this.#ask('GET', '/reverse_proxy/upstreams', this.#timing.pingMs));
+            : parseUpstreams(
+                  await requestAdmin(this.#home(), {
+                      method: 'GET',
+                      path: '/reverse_proxy/upstreams',
+                      timeoutMs: this.#timing.pingMs
+                  })
+              );
     }
 
-    logs(options: {
-        readonly lines: number;
-        readonly follow: boolean;
-        readonly signal: AbortSignal;
-    }): AsyncIterable<string> {
+    logs(options: LogOptions): AsyncIterable<string> {
         const folders = this.#home();
         return readLog(
             { paths: [folders.outputFile, folders.logFile], uids: [folders.owner.uid, folders.panel.uid] },
@@ -219,9 +225,9 @@ export class CaddyDriver implements EngineDriver {
     ): Promise<{ readonly how: 'found' | 'started'; readonly refusal: EngineRejected | null }> {
         const how = await this.#instance.ensureRunning();
         if (how === 'found') {
-            const running = await this.#running();
+            const running = await this.#loader.running();
             if (running !== null) {
-                this.#remember(running);
+                this.#loader.remember(running);
                 this.#succeed();
                 return { how, refusal: null };
             }
@@ -230,7 +236,7 @@ export class CaddyDriver implements EngineDriver {
         let refusal: EngineRejected | null = null;
         for (const candidate of candidates.filter((config) => config !== null)) {
             try {
-                await this.#loadConfig(candidate);
+                await this.#loader.load(candidate);
                 this.#succeed();
                 return { how, refusal };
             } catch (error) {
@@ -252,53 +258,12 @@ export class CaddyDriver implements EngineDriver {
         throw refusal ?? new EngineUnavailable('there is no configuration to start the engine with');
     }
 
-    /** One load. First checks whether its new addresses are free: the engine does not undo a load that fails at binding. */
-    async #loadConfig(config: EngineConfig, signal?: AbortSignal): Promise<void> {
-        const problems = await probeListeners(listenersOf(config), {
-            pid: this.#instance.identity()?.pid ?? null,
-            listeners: this.#listening
-        });
-        if (problems.length > 0) {
-            throw new EngineRejected(problems.join('; '));
-        }
-
-        const text = JSON.stringify(config);
-        let taken = false;
-        try {
-            await saveWhenLoaded(this.#home(), text, async () => {
-                await this.#ask('POST', '/load', this.#timing.loadMs, text, signal);
-                taken = true;
-            });
-        } catch (error) {
-            if (!taken) {
-                throw error;
-            }
-
-            this.#options.log.error("The engine's configuration could not be kept for its next start", {
-                reason: messageOf(error)
-            });
-        }
-
-        this.#remember(config);
-    }
-
-    /** The configuration that it runs; null when it runs only what it was started with. */
-    async #running(): Promise<EngineConfig | null> {
-        const config = parseConfig(await this.#ask('GET', '/config/', this.#timing.loadMs));
-        return isDeepStrictEqual(config, startConfig(this.#home())) ? null : config;
-    }
-
     #isDown(): boolean {
         return this.#state === 'stopped' || this.#state === 'missing';
     }
 
-    #remember(config: EngineConfig): void {
-        this.#last = config;
-        this.#listening = listenersOf(config);
-    }
-
     async #end(): Promise<void> {
-        this.#listening = [];
+        this.#loader.processEnded();
         await this.#instance.end();
     }
 
@@ -309,7 +274,7 @@ export class CaddyDriver implements EngineDriver {
         });
         try {
             await this.#end();
-            await this.#startWithConfig([this.#last, this.#base]);
+            await this.#startWithConfig([this.#loader.last, this.#base]);
         } catch (error) {
             this.#fail(messageOf(error));
             throw new EngineUnavailable(
@@ -323,9 +288,9 @@ export class CaddyDriver implements EngineDriver {
     async #restartWith(config: EngineConfig, signal: AbortSignal): Promise<void> {
         try {
             await this.#end();
-            const { how, refusal } = await this.#startWithConfig([config, this.#last, this.#base]);
+            const { how, refusal } = await this.#startWithConfig([config, this.#loader.last, this.#base]);
             if (how === 'found') {
-                await this.#loadConfig(config, signal);
+                await this.#loader.load(config, signal);
             }
 
             if (refusal !== null) {
@@ -352,7 +317,7 @@ export class CaddyDriver implements EngineDriver {
                 await this.#end();
             }
 
-            await this.#startWithConfig([this.#last, this.#base]);
+            await this.#startWithConfig([this.#loader.last, this.#base]);
         } catch (error) {
             this.#fail(messageOf(error));
         }
@@ -392,22 +357,6 @@ export class CaddyDriver implements EngineDriver {
         if (!isDeepStrictEqual(config['admin'], adminConfig(this.#home()))) {
             throw new EngineRejected("the configuration does not keep the panel's admin socket");
         }
-    }
-
-    #ask(
-        method: 'GET' | 'POST',
-        path: string,
-        timeoutMs: number,
-        body?: string,
-        signal?: AbortSignal
-    ): Promise<string> {
-        return requestAdmin(this.#home(), {
-            method,
-            path,
-            timeoutMs,
-            ...(body === undefined ? {} : { body }),
-            ...(signal === undefined ? {} : { signal })
-        });
     }
 
     /** Ends loads that are under way, so that a stop does not wait for an engine that hangs. */

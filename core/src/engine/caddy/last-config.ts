@@ -13,8 +13,8 @@ export const parseConfig = (text: string): EngineConfig | null => {
 };
 
 /**
- * The configuration that the engine last took, or null: none yet, cut by a power failure, or of a data folder that lay elsewhere, whose
- * engine would listen where nobody looks for it.
+ * The configuration that the engine last took. Null: there is none yet, a power failure cut it, or the data folder was moved, so that its
+ * admin socket is at another path.
  */
 export const readLastConfig = (folders: EngineFolders): EngineConfig | null => {
     try {
@@ -26,7 +26,7 @@ export const readLastConfig = (folders: EngineFolders): EngineConfig | null => {
     }
 };
 
-/** Writes while `load` works, and makes it the last configuration if `load` succeeds. @throws what `load` throws, or what the disk says */
+/** Writes the text while `load` runs, and makes it the last configuration if `load` succeeds. @throws what `load` throws; errors of the file system */
 export const saveWhenLoaded = async (
     folders: EngineFolders,
     text: string,

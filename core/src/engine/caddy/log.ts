@@ -4,10 +4,11 @@ import { basename, dirname, join } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as wait } from 'node:timers/promises';
 
+/** The files of one log, and who may own them. */
 export interface LogSource {
-    /** The files of one log, oldest writer first where their last changes are equal. */
+    /** Paths, oldest writer first where the times of their last changes are equal. */
     readonly paths: readonly string[];
-    /** Only files of these users are read: one that the engine puts in a log's place shows nothing. */
+    /** Only files of these users are read. A link or file of another user in the place of a log shows nothing. */
     readonly uids: readonly number[];
 }
 
@@ -72,7 +73,7 @@ export async function* readLog(
     }
 }
 
-/** One file of a log, read from where one is to its end, again and again. */
+/** Reads one file of a log from the current position to its end, as often as it is asked. */
 class Follower {
     readonly #path: string;
     readonly #uids: readonly number[];
@@ -85,7 +86,7 @@ class Follower {
         this.#uids = uids;
     }
 
-    /** The last lines so far; reading goes on behind them. */
+    /** The last lines so far. `next` continues after them. */
     async start(wanted: number): Promise<readonly string[]> {
         this.#file = await openLog(this.#path, this.#uids);
         if (this.#file === null) {

@@ -17,20 +17,20 @@ import { adminConfig, type EngineFolders, writeForEngine } from '../files/home.t
 import { type EngineConfig, EngineUnavailable } from '../port.ts';
 import { engineCommand, engineEnvironment } from './binary.ts';
 
-/** One process for good: a process id is used again, a process id with its start is not. */
+/** Identifies one process for ever: the kernel reuses process ids, but not an id together with its start time. */
 export interface ProcessIdentity {
     readonly pid: number;
     /** Clock ticks from the machine's boot to the process's start. */
     readonly ticks: number;
 }
 
-/** What an engine is started with: a place to talk to it, and nothing to serve. Holds no secret. */
+/** The configuration that an engine is started with: an admin socket, and nothing to serve. It holds no secret. */
 export const startConfig = (folders: EngineFolders): EngineConfig => ({
     admin: adminConfig(folders),
     storage: { module: 'file_system', root: folders.storage }
 });
 
-/** The identity of a living process; null when there is none, or only a zombie, which serves nobody. */
+/** The identity of a living process; null when there is none, or only a zombie. */
 export const identify = (pid: number): ProcessIdentity | null => {
     const fields =
         readProc(`/proc/${pid}/stat`)
@@ -52,7 +52,7 @@ export const startOf = (identity: ProcessIdentity): Date => {
     return new Date(boot * 1000 + identity.ticks * 10);
 };
 
-/** A process that holds the lock, or looks as if it should. */
+/** A process that holds the lock of the engine's folder, or was started as its engine. */
 export interface FoundEngine {
     readonly identity: ProcessIdentity;
     /** False: it holds the lock, but does not run as the engine's user (not yet, or the user was changed). */
@@ -60,9 +60,8 @@ export interface FoundEngine {
 }
 
 /**
- * Finds the engine of these folders among the machine's processes, by what cannot be left over or made up by another user:
- * it holds the lock (the kernel says so) or runs as the engine's user, and was started with our file.
- * Neither a process id on disk nor the socket is believed.
+ * Finds the engine of these folders among the machine's processes. It must have been started with our file, and either hold the lock (the
+ * kernel says so) or run as the engine's user. A process id on disk and the socket prove nothing, since they may be left over or forged.
  */
 export const findEngine = (folders: EngineFolders): FoundEngine | null => {
     const holders = lockHolders(folders.lockFile);
@@ -128,7 +127,7 @@ export const spawnEngine = async (
 };
 
 /**
- * Ends a process: asks, then insists. Never signals a stranger that got the same process id.
+ * Ends a process: by SIGTERM, then by SIGKILL. Never signals another process that got the same id.
  * @param graceMs - for how long it may finish what it is doing
  */
 export const endProcess = async (identity: ProcessIdentity, graceMs: number): Promise<void> => {
@@ -161,17 +160,17 @@ export const endProcess = async (identity: ProcessIdentity, graceMs: number): Pr
     }
 };
 
-/** Forgets the process for the human reader. */
+/** Removes the file with the process id. */
 export const forgetPid = (folders: EngineFolders): void => rmSync(folders.pidFile, { force: true });
 
-/** Cuts what the engine said outside its own log, when that has grown too long: it appends, so it goes on at the new end. */
+/** Truncates the engine's standard output when it has grown too long. The engine appends, so it goes on at the new end. */
 export const capOutput = (folders: EngineFolders): void => {
     try {
         if (sizeOf(folders.outputFile) > outputLimit) {
             truncateSync(folders.outputFile);
         }
     } catch {
-        // A full or read-only disk: there is nothing to gain from failing the engine for its chatter.
+        // On a full or read-only disk the file stays as long as it is: that is no reason to fail the engine.
     }
 };
 

@@ -1,12 +1,13 @@
 import type { InstanceTiming } from './instance.ts';
 import type { SupervisorTiming } from './supervisor.ts';
 
-/** How long the engine's driver waits for what; milliseconds. */
+/** All time limits of the engine's driver, in milliseconds. */
 export interface EngineTiming extends SupervisorTiming, InstanceTiming {
     /** For a load, and for reading the whole configuration. */
     readonly loadMs: number;
 }
 
+/** Time limits of a panel in production. */
 export const defaultTiming: EngineTiming = {
     startMs: 15_000,
     pingMs: 5000,

@@ -1,5 +1,4 @@
-/** Where two JSON documents differ, as JSON pointers (RFC 6901). */
-
+/** One place where two JSON documents differ (RFC 6901). */
 export interface Difference {
     /** JSON pointer; the empty string is the whole document. */
     readonly path: string;
@@ -10,8 +9,8 @@ export interface Difference {
 }
 
 /**
- * Every place where `running` is not what is `wanted`; the order of an object's keys is no difference, anything else is.
- * An array is compared by position. At most `limit` are told.
+ * Every place where `running` is not as `wanted`. The order of an object's keys is no difference; arrays are compared by position.
+ * @returns at most `limit` differences
  */
 export function differences(wanted: unknown, running: unknown, limit: number): readonly Difference[] {
     const found: Difference[] = [];
@@ -19,7 +18,7 @@ export function differences(wanted: unknown, running: unknown, limit: number): r
     return found;
 }
 
-/** What stands at a pointer; undefined when nothing does. */
+/** The value at a pointer; undefined when there is none. */
 export function at(document: unknown, pointer: string): unknown {
     return pointer
         .split('/')

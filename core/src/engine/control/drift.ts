@@ -1,17 +1,16 @@
-/** The engine as it is against the engine as it was left. */
 import type { SiteTable } from '../files/table/table.ts';
 import { type EngineDriver, EngineUnavailable } from '../port.ts';
 import type { Drift } from '../service.ts';
 import type { ServedState } from '../sync/served-state.ts';
 import { differences } from './differences.ts';
 
-/** How many differences are told of each kind. */
+/** At most so many differences of each kind are returned. */
 const told = 1000;
 
-/** A look during an apply would show the apply: then it looks again, so often. */
+/** The comparison is repeated so often when a sync ran meanwhile. */
 const looks = 5;
 
-/** @throws EngineUnavailable when it does not run or does not answer */
+/** Compares what the engine runs with what it was given. @throws EngineUnavailable when it does not run or does not answer */
 export const findDrift = async (
     driver: EngineDriver,
     served: ServedState,
@@ -40,5 +39,5 @@ export const findDrift = async (
     }
 };
 
-/** As it went over the wire: without what JSON leaves out. */
+/** The value as it went over the wire: without what JSON leaves out. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value)) as unknown;

@@ -63,7 +63,7 @@ export interface EngineFolders {
     readonly panel: { readonly uid: number; readonly gid: number };
 }
 
-/** The machine as `engineHome` sees it; tests put another one in. */
+/** The machine as `engineHome` sees it. Tests pass another one. */
 export interface EngineMachine {
     readonly uid: number;
     readonly gid: number;
@@ -77,7 +77,7 @@ export interface EngineMachine {
 /** sun_path holds 108 bytes with the final zero. */
 const socketLimit = 107;
 
-/** The user that the engine's package brings along. */
+/** The user that the engine's package creates. */
 const packageUser = 'caddy';
 
 const thisMachine = (): EngineMachine => ({
@@ -96,8 +96,8 @@ const thisMachine = (): EngineMachine => ({
  * `/run/portico/<hash>`, because the engine's user may not enter the data folder. Any other panel keeps it below the
  * data folder; only a socket whose path would be too long goes to `XDG_RUNTIME_DIR` or the temporary folder.
  *
- * What only the engine may read of these has a name that nobody can guess, kept in the data folder: the engine follows links, and a link in
- * a site's folder that leads there would publish its keys. Neither it nor anybody else can list the folders above.
+ * Folders that only the engine may read have a random name, which is kept in the data folder. The reason: the engine follows links, and a
+ * link in a site's folder that leads there would publish its keys. No other user can list the folders above them.
  *
  * @param dataDir - exists; its real path names the folders
  * @param user - who the engine runs as; null: the package's user under root, else the panel's own
@@ -188,7 +188,7 @@ export const prepareHome = (folders: EngineFolders): void => {
 
     closeSync(openSync(folders.lockFile, 'a', 0o600));
 
-    // From here on every parent is the panel's, and nobody else can put anything there.
+    // From here on every parent belongs to the panel, and no other user can put anything there.
     for (const path of [folders.storage, dirname(folders.logFile), folders.scratch]) {
         makeFolder(path);
         handOver(path, owner);
@@ -233,7 +233,7 @@ export const writeForEngine = (folders: EngineFolders, path: string, text: strin
 };
 
 /**
- * What lies at the path of the admin socket.
+ * Checks what lies at the path of the admin socket.
  * @returns false when nothing is there
  * @throws EngineUnavailable when it is not a socket, or not the engine's
  */
@@ -279,7 +279,7 @@ const engineOwner = (user: string | null, machine: EngineMachine): EngineOwner =
     return { name, uid, gid, switched: uid !== machine.uid };
 };
 
-/** The name is made once, and stays. */
+/** The random name. It is made once and stays. */
 const placeOf = (own: string): string => {
     const path = join(own, 'place');
     for (;;) {
@@ -318,7 +318,7 @@ const isPrivate = (path: string, uid: number): boolean => {
     return stats !== null && stats.isDirectory() && stats.uid === uid && (stats.mode & 0o077) === 0;
 };
 
-/** For a folder whose parent others can write to: it must be ours already, or come into being through us. */
+/** For a folder whose parent is writable by others: it must belong to us already, or be made by us. */
 const claimFolder = (
     path: string,
     owner: { readonly uid: number; readonly gid: number },
@@ -367,7 +367,7 @@ const setOwner = (
     }
 };
 
-/** Makes a folder the engine's. Below it, only what belonged to the folder's former owner follows: never a stranger's file linked into it. */
+/** Gives a folder to the engine's user. Below it, only entries of the former owner follow: never a file of another user that is linked into it. */
 const handOver = (path: string, owner: EngineOwner): void => {
     const former = lstatSync(path).uid;
     if (former !== owner.uid) {

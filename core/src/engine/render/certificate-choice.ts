@@ -1,14 +1,13 @@
-/** Which certificate a name is shown where several that are loaded hold for it: the engine would take any of them. */
 import type { SiteCertificate } from '../site.ts';
 
-/** A name, and the certificate that its host wants for it. */
+/** A name and the certificate that its host wants. It is needed where several loaded certificates cover the name: the engine would take any of them. */
 export interface CertificateChoice {
     readonly name: string;
-    /** Of the certificate; two with one fingerprint are the same. */
+    /** Of the certificate. Certificates with the same fingerprint are the same. */
     readonly fingerprint: string;
 }
 
-/** Certificates by the names that they hold for. */
+/** Certificates by the names that they cover. */
 export class Coverage {
     readonly #byName = new Map<string, Set<SiteCertificate>>();
 
@@ -34,7 +33,7 @@ export class Coverage {
         }
     }
 
-    /** Whether another certificate that counts holds for this name too. */
+    /** Whether another certificate covers this name too. @param counts - which certificates to look at; all by default */
     isContested(
         { name, fingerprint }: CertificateChoice,
         counts: (certificate: SiteCertificate) => boolean = () => true
@@ -51,5 +50,6 @@ export class Coverage {
 export const coveringWildcard = (name: string): string =>
     `*${name.slice(name.indexOf('.') < 0 ? name.length : name.indexOf('.'))}`;
 
+/** Sorts by name. */
 export const byName = (a: { readonly name: string }, b: { readonly name: string }): number =>
     a.name < b.name ? -1 : a.name > b.name ? 1 : 0;

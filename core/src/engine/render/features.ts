@@ -1,7 +1,7 @@
-/** What one version of the engine can do that another cannot: the only place where its version decides anything about a configuration. */
 import type { EngineVersion } from '../port.ts';
 import { atLeast } from './version.ts';
 
+/** What some versions of the engine can do and others cannot. Nothing else about a configuration depends on the version. */
 export interface EngineFeatures {
     /** 2.7: streams of an old configuration live on for a while after a reload. Before, every reload closes every WebSocket. */
     readonly streamCloseDelay: boolean;
@@ -16,8 +16,8 @@ export interface EngineFeatures {
 }
 
 /**
- * What an engine of this version can do. Not a matter of version, and therefore not here: no version can fold the case of a name
- * before a look-up in the file table, so a Host with a capital letter or a trailing dot is answered 421 by all of them.
+ * What an engine of this version can do. No version can fold the case of a name before it looks it up in the table: all of them answer a
+ * Host with a capital letter or a trailing dot by 421.
  * @param version - null (built from source) counts as the newest
  */
 export const engineFeatures = (version: EngineVersion | null): EngineFeatures => ({

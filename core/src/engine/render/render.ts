@@ -1,4 +1,3 @@
-/** From rows to the engine's configuration and table, at once and without memory. */
 import { hashOf } from '../../platform/canonical-json.ts';
 import { tableHash } from '../files/table/hash.ts';
 import type { EngineConfig } from '../port.ts';
@@ -10,11 +9,13 @@ import { type CompiledSite, compileSite } from './compile/site.ts';
 import { compileProfile } from './profile/chain.ts';
 import type { Profile } from './profile/profile.ts';
 
+/** Everything that a configuration is rendered from. */
 export interface RenderState extends CompileContext {
     readonly sites: Iterable<Site>;
     readonly certificates: Iterable<SiteCertificate>;
 }
 
+/** A configuration and its table. */
 export interface Rendered {
     readonly config: EngineConfig;
     /** SHA-256 of the canonical JSON of `config`. */
@@ -95,7 +96,7 @@ export const renderCompiled = (
     return { config, configHash: hashOf(config), table, tableHash: tableHash(table) };
 };
 
-/** What one site becomes, for reading by humans: its table entries, its profile's handlers and its part of the TLS configuration. */
+/** What one site becomes, for humans to read: its table entries, the handlers of its profile and its part of the TLS configuration. */
 export const explain = (site: Site, context: CompileContext): EngineConfig => {
     const compiled = compileSite(site);
     const named = (tls: string): readonly string[] =>
@@ -112,5 +113,6 @@ export const explain = (site: Site, context: CompileContext): EngineConfig => {
     };
 };
 
+/** Sorts by id. */
 export const byId = (a: { readonly id: string }, b: { readonly id: string }): number =>
     a.id < b.id ? -1 : a.id > b.id ? 1 : 0;

@@ -1,16 +1,16 @@
 /**
- * Engine configurations and rows without what not everybody may see: hashes, header values, keys, EAB and `advanced`.
- * A text is shown only under a key that is known to be harmless: what a newer engine or a stranger's configuration adds is masked.
+ * Masks hashes, header values, keys, EAB and `advanced` in engine configurations and rows. A text is shown only under a key that is known
+ * to be harmless, so keys of a newer engine or a foreign configuration are masked too.
  */
 import { canonicalize } from '../../platform/canonical-json.ts';
 import type { HostRow } from '../change.ts';
 import type { EngineConfig } from '../port.ts';
 import type { EngineSettings, Site } from '../site.ts';
 
-/** What stands in the place of a masked text. */
+/** Replaces a masked text. */
 export const maskText = '[masked]';
 
-/** Keys whose texts say how requests are led, and never with which secret. */
+/** Keys whose texts say how requests are routed and never hold a secret. */
 const shown = new Set([
     '@id',
     'id',
@@ -75,10 +75,10 @@ const shown = new Set([
     'writer'
 ]);
 
-/** Below these, every text is shown: names and where they lead. */
+/** Below these keys every text is shown: they hold site names and table entries. */
 const plain = new Set(['table']);
 
-/** Below these, every text is masked whatever its key: the keys are header names, the texts are secrets, or they lead to the engine's own files. */
+/** Below these keys every text is masked: its own key is a header name, or the text is a secret or a path of the engine's own files. */
 const secretBelow = new Set([
     'storage',
     'load_files',
@@ -94,7 +94,7 @@ const secretBelow = new Set([
     'query'
 ]);
 
-/** The engine-native handlers of these sites, to be masked whole wherever they turn up. */
+/** The engine-native handlers of these sites as canonical JSON. They are masked whole wherever they occur. */
 export const advancedOf = (sites: Iterable<Site>): ReadonlySet<string> => {
     const found = new Set<string>();
     for (const site of sites) {
@@ -107,13 +107,13 @@ export const advancedOf = (sites: Iterable<Site>): ReadonlySet<string> => {
 };
 
 /**
- * A copy of a configuration that may be shown to whoever may see the engine.
+ * A copy of a configuration for callers with `engine:read`.
  * @param advanced - from `advancedOf`
  */
 export const maskConfig = (config: EngineConfig, advanced: ReadonlySet<string>): EngineConfig =>
     masked(config, '', false, advanced) as EngineConfig;
 
-/** A copy of a row that may be shown to whoever may see the engine. */
+/** A copy of a row for callers with `engine:read`. */
 export const maskRow = (row: HostRow): HostRow => {
     const { site } = row;
     const values = (operations: Site['headers']['request']): Site['headers']['request'] =>

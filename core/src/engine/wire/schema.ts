@@ -1,15 +1,17 @@
-/** The shapes of `/api/proxyengine`. */
 import { joi } from '@portico/sdk';
 
+/** Path of one revision. */
 export const revisionParams = joi.object({
     n: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required()
 });
 
+/** Query of the list of revisions. */
 export const revisionsQuery = joi.object({
     limit: joi.number().integer().min(1).max(200).default(50),
     cursor: joi.string().max(64).description('As in the `Link` header of the page before')
 });
 
+/** Query of the log stream. */
 export const logsQuery = joi.object({
     lines: joi
         .number()
@@ -28,8 +30,13 @@ const state = joi.string().valid('missing', 'stopped', 'running', 'failing');
 const time = joi.string().isoDate();
 const config = joi.record(joi.any().allow(null));
 
-export const configSchema = joi.typed<unknown>(config.allow(null) as never);
+/** A configuration of the engine; null when it runs none. */
+export const configSchema = joi.typed<unknown>(
+    // No schema has the type `unknown`, which the handlers return.
+    config.allow(null) as never
+);
 
+/** `GET /api/proxyengine/status`. */
 export const statusSchema = joi.object({
     state: state.required(),
     running: joi.boolean().required(),
@@ -86,6 +93,7 @@ export const statusSchema = joi.object({
     loads: joi.number().integer().required().description('Configurations loaded since the panel started')
 });
 
+/** The answer of every control. */
 export const controlSchema = joi.object({
     changed: joi.boolean().required().description('false: it was so already'),
     state: state.required(),
@@ -93,6 +101,7 @@ export const controlSchema = joi.object({
     error: joi.string().allow(null, '').required().description('Why some rows are still not served')
 });
 
+/** `GET /api/proxyengine/drift`. */
 export const driftSchema = joi.object({
     drifted: joi.boolean().required(),
     config: joi
@@ -139,8 +148,10 @@ const summary = {
     changed: joi.number().integer().required().description('How many hosts it changed')
 };
 
+/** A page of revisions. */
 export const revisionListSchema = joi.array().items(joi.object(summary));
 
+/** One revision. */
 export const revisionSchema = joi.object({
     ...summary,
     changes: joi
@@ -157,6 +168,7 @@ export const revisionSchema = joi.object({
     settings: config.required().description("The engine's settings as they were")
 });
 
+/** The answer of a restore. */
 export const restoreSchema = joi.object({
     revision: joi.number().integer().required().description('The new revision'),
     applied: joi.boolean().required(),
@@ -164,6 +176,7 @@ export const restoreSchema = joi.object({
     changed: joi.number().integer().required().description('How many hosts it changed')
 });
 
+/** `GET /api/proxyengine/upstreams`. */
 export const upstreamsSchema = joi.array().items(
     joi.object({
         address: joi.string().allow('').required(),

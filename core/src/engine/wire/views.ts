@@ -1,4 +1,4 @@
-/** What the engine service says, as it goes over the wire: plain data, and masked for whoever may not see secrets. */
+/** The engine service's answers as plain data, masked for callers that may not see secrets. */
 import type { Caller } from '../../platform/call.ts';
 import type { HostRow } from '../change.ts';
 import { at } from '../control/differences.ts';
@@ -17,6 +17,7 @@ export const configView = (
     advanced: () => ReadonlySet<string>
 ): EngineConfig | null => (config === null || seesSecrets(actor) ? config : maskConfig(config, advanced()));
 
+/** The status as JSON. */
 export const statusView = (status: EngineStatus) => ({
     ...status,
     startedAt: status.startedAt?.toISOString() ?? null,
@@ -25,6 +26,7 @@ export const statusView = (status: EngineStatus) => ({
         status.lastApply === null ? null : { ...status.lastApply, at: status.lastApply.at.toISOString() }
 });
 
+/** A revision of a list as JSON. */
 export const summaryView = ({ number, at: time, applied, reloaded, hash, by, changed }: RevisionSummary) => ({
     number,
     at: time.toISOString(),
@@ -35,6 +37,7 @@ export const summaryView = ({ number, at: time, applied, reloaded, hash, by, cha
     changed
 });
 
+/** A revision as JSON, masked for callers that may not see secrets. */
 export const revisionView = (revision: RevisionDetail, actor: Caller) => {
     const open = seesSecrets(actor);
     const rowView = (row: HostRow | null) => (row === null ? null : hostView(open ? row : maskRow(row)));
@@ -50,7 +53,7 @@ export const revisionView = (revision: RevisionDetail, actor: Caller) => {
     };
 };
 
-/** Differences, each masked as it would be where it stands. */
+/** A drift as JSON, each difference masked as at its place in the configuration. */
 export const driftView = (drift: Drift, actor: Caller, advanced: () => ReadonlySet<string>) => {
     const open = seesSecrets(actor);
     const handlers = open ? new Set<string>() : advanced();
@@ -62,7 +65,7 @@ export const driftView = (drift: Drift, actor: Caller, advanced: () => ReadonlyS
     };
 };
 
-/** The value is put back where it stood, masked there, and taken out again: what a text is worth depends on the keys above it. */
+/** Puts the value back at its place, masks it there and takes it out again: whether a text is masked depends on the keys above it. */
 const maskDifference = (
     difference: Drift['config'][number],
     advanced: ReadonlySet<string>

@@ -1,8 +1,7 @@
 /**
- * An entry of the table: the name of the one file in a name's folder, `<state>,<tls>,<profile>[,<dial>]`, as in
- * `on,demand,1f0c9a7be2d45386,127.0.0.1:3000`. All that may change without a reload is in it.
+ * An entry of the table: the name of the one file in a site name's folder, `<state>,<tls>,<profile>[,<dial>]`, as in
+ * `on,demand,1f0c9a7be2d45386,127.0.0.1:3000`. It holds everything that may change without a reload.
  */
-
 export interface TableEntry {
     readonly state: 'on' | 'off' | 'maintenance';
     /** `demand`: the engine may get a certificate for the name when one is asked for. `certificate`: it has one. `none`: not served on https. */
@@ -18,7 +17,7 @@ const form = /^(on|off|maintenance),(none|demand|certificate),([0-9a-f]{16})(?:,
 /** A file name has at most 255 bytes. */
 const longest = 255;
 
-/** @throws Error when the entry cannot be a file's name */
+/** The file name of an entry. @throws Error when it would be no valid one */
 export const entryText = (entry: TableEntry): string => {
     const text = `${entry.state},${entry.tls},${entry.profile}${entry.dial === null ? '' : `,${entry.dial}`}`;
     if (!isEntry(text)) {
@@ -28,9 +27,10 @@ export const entryText = (entry: TableEntry): string => {
     return text;
 };
 
+/** Whether a file name is an entry. */
 export const isEntry = (text: string): boolean => text.length <= longest && form.test(text);
 
-/** null when it is no entry. */
+/** Reads an entry; null when the text is none. */
 export const parseEntry = (text: string): TableEntry | null => {
     const match = text.length <= longest ? form.exec(text) : null;
     return match === null

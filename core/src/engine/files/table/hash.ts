@@ -4,7 +4,7 @@ const modulus = 1n << 256n;
 
 /**
  * A table's hash that a change of one name updates: the sum, modulo 2^256, of the SHA-256 of each name and its entry.
- * It finds accidents; it is no proof against somebody who chooses the entries.
+ * It finds accidental differences; it is no protection against chosen entries.
  */
 export class TableHash {
     #sum = 0n;

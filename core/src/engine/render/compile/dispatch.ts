@@ -92,7 +92,7 @@ const entryRoutes = (profiles: readonly CompiledProfile[]): readonly Part[] => [
                     terminal: true
                 },
                 ...dispatch(profiles, 0),
-                // An entry that is ahead of the configuration; the table is written last, so nobody should see this.
+                // An entry whose profile the configuration lacks. The table is written last, so this should never answer.
                 { handle: [answer(503, 'The site is being set up.\n', { 'Retry-After': ['1'] })] }
             ])
         ],

@@ -1,4 +1,3 @@
-/** What one site adds to the whole: table entries, a profile, and needs for certificates. */
 import { entryText, type TableEntry } from '../../files/table/entry.ts';
 import { folderOf } from '../../files/table/name.ts';
 import type { Site } from '../../site.ts';
@@ -7,20 +6,22 @@ import { behaviourOf, type Profile, profileId } from '../profile/profile.ts';
 /** Who a name's certificate comes from. `wildcard`: the engine's own authority, at load. */
 export type NameTls = 'none' | 'auto' | 'internal' | 'wildcard' | 'certificate';
 
+/** One name of a site: its table entry, and who its certificate comes from. */
 export interface CompiledName {
     readonly name: string;
     readonly entry: string;
     readonly tls: NameTls;
 }
 
+/** What one site adds to the configuration: table entries, a profile, and a certificate to load. */
 export interface CompiledSite {
     readonly profile: Profile;
     readonly names: readonly CompiledName[];
-    /** The certificate that it needs loaded; null: none. Does not depend on `enabled`, so that on and off cost no reload. */
+    /** The certificate to load for it; null: none. It does not depend on `enabled`, so that on and off cost no reload. */
     readonly certificateId: number | null;
 }
 
-/** Pure. @throws Error when a name is none */
+/** Compiles one site. Pure. @throws Error when a name is malformed */
 export const compileSite = (site: Site): CompiledSite => {
     const { behaviour, dial } = behaviourOf(site);
     const id = profileId(behaviour);

@@ -18,6 +18,7 @@ export const addressRoutes = ({ access }: Behaviour): readonly Part[] => {
     ];
 };
 
+/** Asks for user name and password, where the site has any. */
 export const passwordRoutes = ({ access }: Behaviour): readonly Part[] =>
     access.basicAuth.length === 0
         ? []

@@ -47,13 +47,13 @@ const profileHandlers = (behaviour: Behaviour, context: CompileContext): readonl
         return [...around, { handler: 'subroute', routes, errors: { routes: errorRoutes(behaviour) } }];
     }
 
-    // A subroute is put together anew for each request: what needs no matcher does without one.
+    // The engine builds a subroute anew for each request, so handlers without a matcher go without one.
     return routes.every((route) => !('match' in route))
         ? routes.flatMap((route) => route['handle'] as readonly Part[])
         : [{ handler: 'subroute', routes }];
 };
 
-/** What the engine says when nobody else does. */
+/** The answer to an error for which the site has no page of its own. */
 export const plainError: Part = {
     handle: [
         {

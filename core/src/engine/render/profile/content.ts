@@ -1,4 +1,3 @@
-/** What answers when nobody refused: files, PHP, another address. */
 import type { CompileContext, Part } from '../compile/context.ts';
 import { literal } from '../placeholder.ts';
 import { headerOperations } from './headers.ts';

@@ -1,4 +1,3 @@
-/** Profiles: what sites have in common when they behave alike. Ten thousand sites of one behaviour are one chain of handlers. */
 import { hash } from 'node:crypto';
 
 import { canonicalize } from '../../../platform/canonical-json.ts';
@@ -15,6 +14,7 @@ export type Behaviour = Omit<
     readonly tableScheme: 'http' | 'https' | 'h2c' | null;
 };
 
+/** The behaviour that sites have in common. Ten thousand sites of one profile share one chain of handlers. */
 export interface Profile {
     /** 16 hexadecimal digits of the SHA-256 of the behaviour. */
     readonly id: string;
@@ -105,7 +105,7 @@ export const profileId = (behaviour: Behaviour): string => {
     return hash('sha256', text).slice(0, 16);
 };
 
-/** The upstream that the table holds: the only one, reached over TCP, whose health nobody watches. */
+/** The upstream that the table holds: a single one, over TCP, without health checks; null otherwise. */
 const tableUpstream = (
     site: Site
 ): { readonly scheme: 'http' | 'https' | 'h2c'; readonly dial: string } | null => {

@@ -134,7 +134,7 @@ const balancing = (
     weights: readonly number[] | null = null
 ): Part => {
     if (settings === null) {
-        // The engine's own default is random; a user who lists upstreams expects turns.
+        // The engine's own default is random; a user who lists upstreams expects rounds.
         return count > 1 ? { load_balancing: { selection_policy: { policy: 'round_robin' } } } : {};
     }
 
@@ -195,8 +195,8 @@ const healthChecks = ({ healthCheck, loadBalancing, upstreams }: Behaviour): Par
 };
 
 /**
- * The order of turns that gives each upstream its share, evenly spread: whoever is furthest behind is next. Weights are reduced by what
- * divides them all; where they still make more than a hundred turns, they are scaled down, each to at least one.
+ * The round-robin order, as indexes, that gives each upstream its share, evenly spread: the upstream that is furthest behind is next.
+ * Weights are divided by their greatest common divisor; if the round would still be longer than a hundred, they are scaled down, each to at least one.
  */
 export const shares = (upstreams: readonly Upstream[]): readonly number[] => {
     const divisor = upstreams.reduce((all, { weight }) => greatestCommonDivisor(all, weight), 0);
@@ -206,9 +206,9 @@ export const shares = (upstreams: readonly Upstream[]): readonly number[] => {
         weights = weights.map((weight) => Math.max(1, Math.round((weight * mostShares) / total)));
     }
 
-    const turns = sum(weights);
+    const rounds = sum(weights);
     const credit = weights.map(() => 0);
-    return Array.from({ length: turns }, () => {
+    return Array.from({ length: rounds }, () => {
         let best = 0;
         weights.forEach((weight, index) => {
             credit[index] = (credit[index] ?? 0) + weight;
@@ -216,7 +216,7 @@ export const shares = (upstreams: readonly Upstream[]): readonly number[] => {
                 best = index;
             }
         });
-        credit[best] = (credit[best] ?? 0) - turns;
+        credit[best] = (credit[best] ?? 0) - rounds;
         return best;
     });
 };

@@ -1,5 +1,4 @@
-/** Addresses that a proxy sends to. */
-
+/** An address that a proxy sends to. */
 export interface UpstreamAddress {
     readonly scheme: 'http' | 'https' | 'h2c';
     /** As the engine dials it: `host:port`, `[v6]:port` or `unix/<absolute path>`. */

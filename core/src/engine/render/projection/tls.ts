@@ -1,4 +1,3 @@
-/** The part of a projection that is about certificates: who wants one from whom, and whether the running engine would give another. */
 import type { SiteCertificate } from '../../site.ts';
 import { byName, Coverage, coveringWildcard } from '../certificate-choice.ts';
 import type { CompiledSite, NameTls } from '../compile/site.ts';
@@ -26,7 +25,7 @@ export class TlsNeeds {
     /** Name to the id of the certificate that its host wants for it. */
     readonly #chosen = new Map<string, number>();
     readonly #users = new Map<number, number>();
-    /** Certificates that are loaded and that nobody uses any more. */
+    /** Certificates that are still loaded and that no site uses any more. */
     readonly #left = new Map<number, readonly string[] | null>();
     #running: RunningTls | null = null;
 
@@ -95,7 +94,7 @@ export class TlsNeeds {
         };
     }
 
-    /** The same with what earlier sites left behind in a running configuration and nobody is hurt by. */
+    /** The same, with what earlier sites left behind in a running configuration and what does no harm. */
     namesWith(found: Pick<TlsNames, 'internal' | 'certificates' | 'choices'>): TlsNames {
         const names = this.names();
         const wanted = new Set(names.choices.map(({ name }) => name));
@@ -221,7 +220,7 @@ export class TlsNeeds {
         return this.#coverage.isContested({ name, fingerprint }, ({ id }) => this.#users.has(id));
     }
 
-    /** A certificate that nobody uses any more and that is still loaded would be taken for a name that wants another. */
+    /** Whether the engine would take a loaded certificate that no site uses any more for a name that wants another one. */
     #isCoveredByLeft(name: string, covering: string): boolean {
         for (const names of this.#left.values()) {
             if (names === null || names.some((other) => other === name || other === covering)) {

@@ -1,0 +1,99 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import type { Logger } from '../../platform/log.ts';
+import type { EngineFolders } from '../files/home.ts';
+import { type EngineConfig, EngineRejected } from '../port.ts';
+import { requestAdmin } from './admin.ts';
+import { parseConfig, readLastConfig, saveWhenLoaded } from './last-config.ts';
+import { type Listener, listenersOf, probeListeners } from './listeners.ts';
+import { startConfig } from './process.ts';
+
+/** What a loader works with. */
+export interface LoaderOptions {
+    readonly home: () => EngineFolders;
+    /** The process id of the running engine; null when none runs. */
+    readonly pid: () => number | null;
+    /** Milliseconds for a load, and for reading the whole configuration. */
+    readonly loadMs: number;
+    readonly log: Pick<Logger, 'error'>;
+}
+
+/** Loads configurations into the engine and reads them back. It remembers the last one that the engine took. */
+export class ConfigLoader {
+    readonly #options: LoaderOptions;
+    #last: EngineConfig | null = null;
+    #listening: readonly Listener[] = [];
+
+    constructor(options: LoaderOptions) {
+        this.#options = options;
+    }
+
+    /** The configuration that the engine took last; null: unknown. */
+    get last(): EngineConfig | null {
+        return this.#last;
+    }
+
+    /** Reads the last configuration from the disk, unless one is known already. */
+    readLast(): void {
+        this.#last ??= readLastConfig(this.#options.home());
+    }
+
+    /** Notes that the engine's process ended: it listens nowhere. */
+    processEnded(): void {
+        this.#listening = [];
+    }
+
+    /** Notes which configuration the engine runs. */
+    remember(config: EngineConfig): void {
+        this.#last = config;
+        this.#listening = listenersOf(config);
+    }
+
+    /**
+     * One load. First checks whether its new addresses are free: the engine does not undo a load that fails at binding.
+     * @throws EngineRejected, EngineUnavailable
+     */
+    async load(config: EngineConfig, signal?: AbortSignal): Promise<void> {
+        const problems = await probeListeners(listenersOf(config), {
+            pid: this.#options.pid(),
+            listeners: this.#listening
+        });
+        if (problems.length > 0) {
+            throw new EngineRejected(problems.join('; '));
+        }
+
+        const body = JSON.stringify(config);
+        let taken = false;
+        try {
+            await saveWhenLoaded(this.#options.home(), body, async () => {
+                await requestAdmin(this.#options.home(), {
+                    method: 'POST',
+                    path: '/load',
+                    body,
+                    timeoutMs: this.#options.loadMs,
+                    ...(signal === undefined ? {} : { signal })
+                });
+                taken = true;
+            });
+        } catch (error) {
+            if (!taken) {
+                throw error;
+            }
+
+            this.#options.log.error("The engine's configuration could not be kept for its next start", {
+                reason: (error as Error).message
+            });
+        }
+
+        this.remember(config);
+    }
+
+    /** The configuration that the engine runs; null when it runs only what it was started with. @throws EngineUnavailable */
+    async running(): Promise<EngineConfig | null> {
+        const home = this.#options.home();
+        const config = parseConfig(
+            await requestAdmin(home, { method: 'GET', path: '/config/', timeoutMs: this.#options.loadMs })
+        );
+        return isDeepStrictEqual(config, startConfig(home)) ? null : config;
+    }
+}
