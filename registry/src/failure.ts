@@ -1,8 +1,8 @@
-/** Every way in which a package fails to become a plugin that may be set up. The codes are stable: they stand in records, in answers and in the documentation. */
+/** Every way in which a package can fail before it is set up. The codes are stable: records, answers and the documentation name them. */
 import type { ManifestFault } from './manifest.ts';
 import type { Unresolved } from './resolve/resolve.ts';
 
-/** The step of the journey at which a package stopped. */
+/** The stage at which a package stopped. */
 export type Stage = 'discovered' | 'resolved' | 'loaded';
 
 /** Why a plugin cannot be used; stays on its record. */

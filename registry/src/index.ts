@@ -1,4 +1,4 @@
-/** From a folder, or a registry's name, to a plugin that may be set up. */
+/** From a folder, or a name in an npm registry, to a plugin that can be set up. */
 export { discover } from './discover/discover.ts';
 export { InstallFailure } from './failure.ts';
 export type { InstallCode, LoadCode, Stage, StageFailure } from './failure.ts';
@@ -16,7 +16,6 @@ export type {
     LockEntry,
     Offer,
     Origin,
-    Outcome,
     Place,
     Registry,
     RegistryAddress,

@@ -15,7 +15,7 @@ const range = joi
         (value: string, { error }) => (semver.validRange(value) === null ? error('any.invalid') : value),
         'As npm writes ranges: ^1.2.0'
     );
-/** An admin decides by what is shown: no control characters, and nothing that turns the direction of what stands beside it. */
+/** An admin decides by this text, so it has no control characters and no characters that turn the direction of the text beside it. */
 const shown = /^[^\p{Cc}\u200e\u200f\u2028-\u202e\u2066-\u2069]*$/u;
 const line = (longest: number) => joi.string().min(1).max(longest).pattern(shown);
 const texts = joi.array().items(line(1024)).unique().max(200);
@@ -95,6 +95,7 @@ export const manifestSchema = joi.object({
         .description('Data for a user interface')
 });
 
+/** The `portico` field of a package.json, as the schema accepts it. */
 export type Manifest = Value<typeof manifestSchema>;
 
 /** A plugin's package before any of its code runs. */
@@ -130,7 +131,7 @@ export interface ManifestFault {
  * Reads a package.json that was parsed already.
  *
  * @param reserved - names that no plugin may have: the core's permission areas and route groups
- * @param hostSdk - version of the panel's SDK: a manifest that this one does not understand and that is for another SDK is told so
+ * @param hostSdk - version of the panel's SDK. A manifest for another SDK that this panel cannot read is refused with SDK_RANGE
  */
 export function readManifest(
     packageJson: unknown,
@@ -155,6 +156,7 @@ export function readManifest(
             `${npmName} does not say which versions of @portico/sdk it works with ("portico.sdk", a semver range)`
         );
     }
+    // The SDK types its schemas by their values; `validate` is joi's own.
     const { error, value } = (manifestSchema as unknown as Joi.Schema).validate(portico, {
         abortEarly: false,
         convert: false,

@@ -1,7 +1,7 @@
-/** What the registry needs and what it hands out, in one place: the core reads this file to use it. */
+/** The types of the registry: what it needs, and what it answers. */
 import type { PluginDefinition } from '@portico/sdk';
 
-import type { Stage, StageFailure } from './failure.ts';
+import type { StageFailure } from './failure.ts';
 import type { ManifestFault, PluginPackage } from './manifest.ts';
 import type { Host, Resolution } from './resolve/resolve.ts';
 
@@ -11,7 +11,7 @@ export type Origin = 'lock' | 'data' | 'folder' | 'node_modules';
 /** One folder to look into. */
 export interface Place {
     readonly origin: Origin;
-    /** Absolute. Each folder in it is a package; scopes (`@acme`) are looked into. */
+    /** Absolute. Each folder in it is a package; the folders of scopes (`@acme`) hold packages too. */
     readonly path: string;
 }
 
@@ -25,7 +25,7 @@ export interface Found {
     readonly result: { readonly plugin: PluginPackage } | { readonly fault: ManifestFault };
 }
 
-/** A place that was passed over. */
+/** A place that the registry did not use, and why. */
 export interface Skipped {
     readonly path: string;
     readonly reason: string;
@@ -38,17 +38,17 @@ export interface RegistryAddress {
     readonly token: string | null;
 }
 
-/** Where the registry says what it did beside its answers. */
+/** Where the registry logs. */
 export interface RegistryLog {
     info(detail: object, message: string): void;
     warn(detail: object, message: string): void;
 }
 
-/** What the registry is made of. */
+/** What the registry needs. */
 export interface RegistryOptions {
     /** Absolute; the registry owns `plugins/` and `plugins.lock.json` in it. */
     readonly dataDir: string;
-    /** Base address of an npm registry; a function is asked when the first answer of it is needed, and again when it failed. */
+    /** Base address of an npm registry. A function is called when the address is first needed, and again after it failed. */
     readonly registryUrl: string | (() => Promise<RegistryAddress>);
     /** Bearer token for it, where the address is text. */
     readonly registryToken?: string;
@@ -100,7 +100,7 @@ export interface LockEntry {
     readonly installedAt: string;
 }
 
-/** What an install made. It is loaded by nobody until the lock names it. */
+/** What an install made. No code of it runs until the lock names it. */
 export interface Installed extends LockEntry {
     /** Absolute. */
     readonly path: string;
@@ -123,6 +123,7 @@ export type InstallSource =
 /** The phases of an install, in order. */
 export type InstallPhase = 'resolve' | 'fetch' | 'verify' | 'unpack' | 'inspect' | 'commit';
 
+/** How an install tells its progress and is cancelled. */
 export interface InstallOptions {
     onPhase?(phase: InstallPhase): void;
     readonly signal?: AbortSignal;
@@ -130,7 +131,7 @@ export interface InstallOptions {
 
 /** `plugins.lock.json`: which installed version of each plugin counts. Every change is durable when its promise settles. */
 export interface Lock {
-    /** False when the file did not stand the check: it was changed by somebody else, or belongs to another data folder. Then nothing of it counts until it is rewritten. */
+    /** False when the signature of the file is wrong: another program changed it, or it belongs to another data folder. It then counts as empty until it is rewritten. */
     readonly trusted: boolean;
     /** One entry a plugin: the version that counts. */
     current(): readonly LockEntry[];
@@ -142,20 +143,6 @@ export interface Lock {
     drop(name: string): Promise<void>;
     /** Compares the folder with what was installed; null when they agree. */
     verify(entry: LockEntry): Promise<StageFailure | null>;
-}
-
-/** One package on its journey; it never disappears, and a failure stays on it. */
-export interface Outcome {
-    /** The plugin's name; that of its folder when its manifest could not be read. */
-    readonly name: string;
-    readonly found: Found;
-    /** Null when its manifest could not be read. */
-    readonly plugin: PluginPackage | null;
-    /** The last stage that it passed; null when not even its manifest could be read. */
-    readonly stage: Stage | null;
-    readonly failure: StageFailure | null;
-    /** What definePlugin made; null before the stage `loaded`. */
-    readonly definition: PluginDefinition | null;
 }
 
 /** A version on the registry beside what is installed. */
@@ -185,7 +172,7 @@ export interface Catalogue {
     readonly failures: readonly { readonly package: string; readonly message: string }[];
 }
 
-/** Everything of a panel's plugins that needs none of their code but the import. */
+/** The plugins on the disk of one panel. The registry runs no code of a plugin but its import. */
 export interface Registry {
     /** Folder of the SDK that this process runs with. */
     readonly sdkFolder: string;
@@ -197,9 +184,9 @@ export interface Registry {
     locate(entry: LockEntry): Promise<Found>;
     resolve(plugins: readonly PluginPackage[]): Resolution;
     /**
-     * Imports one package that was found, and looks at what came of it. Never rejects.
+     * Imports one package that was found and checks what it exports. Never rejects.
      *
-     * @param options - `fresh`: though this process has imported it before. A module that threw, or whose files changed, otherwise stays what it was
+     * @param options - `fresh`: import a new copy even if this process has imported the package before. Node never imports a module a second time, also when it threw or its files changed
      */
     load(
         found: Found,
@@ -208,15 +195,6 @@ export interface Registry {
         | { readonly definition: PluginDefinition; readonly importMs: number }
         | { readonly failure: StageFailure }
     >;
-    /**
-     * All three stages for all places: those that can start first, in their order. `enabled` says which may be imported, the others stop at
-     * `resolved`; `onOutcome` gets each one as soon as its journey ends, so that an import that hangs holds no other plugin up.
-     */
-    run(
-        places: readonly Place[],
-        enabled: (found: Found, plugin: PluginPackage) => boolean,
-        onOutcome?: (outcome: Outcome) => void
-    ): Promise<{ readonly outcomes: readonly Outcome[]; readonly skipped: readonly Skipped[] }>;
     /**
      * Fetches, verifies and unpacks into a folder of its own; the lock is not touched.
      *
@@ -236,8 +214,10 @@ export interface Registry {
     /** Deletes one version's folder. @throws Error when the lock names it */
     remove(folder: string): Promise<void>;
     /**
-     * Deletes what neither the lock nor `keep` names: folders of versions, and what a killed install left. What was installed by this process and
-     * waits to be activated stays. Answers the folders that it deleted; none while the lock is not trusted.
+     * Deletes folders of versions that neither the lock nor `keep` names, and what a killed install left. Versions that this process
+     * installed and that are not active yet stay.
+     *
+     * @returns the folders that it deleted; none while the lock is not trusted
      */
     collect(keep?: readonly string[]): Promise<readonly string[]>;
 }

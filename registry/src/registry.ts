@@ -1,4 +1,4 @@
-/** The registry of one panel: what is on its disk, and what can be installed. */
+/** The registry of one panel: which plugins lie on its disk, and which can be installed. */
 import { mkdir } from 'node:fs/promises';
 import { join, resolve as resolvePath } from 'node:path';
 
@@ -9,14 +9,27 @@ import { install } from './install/install.ts';
 import { hostSdkFolder, linkSdk } from './load/host-sdk.ts';
 import { load } from './load/load.ts';
 import { locate } from './lock/locate.ts';
-import { openLock } from './lock/lock.ts';
+import { LockFile, lockName } from './lock/lock.ts';
+import type { PluginPackage } from './manifest.ts';
 import { runJob } from './npm/child.ts';
-import { journey } from './pipeline.ts';
-import type { Found, InstallLimits, Place, Registry, RegistryOptions, Skipped } from './ports.ts';
-import { resolve } from './resolve/resolve.ts';
+import type {
+    Catalogue,
+    Found,
+    Installed,
+    InstallLimits,
+    InstallOptions,
+    InstallSource,
+    Lock,
+    LockEntry,
+    Place,
+    Registry,
+    RegistryOptions,
+    Skipped
+} from './ports.ts';
+import { type Resolution, resolve } from './resolve/resolve.ts';
 
 const mebi = 1024 * 1024;
-const defaults: InstallLimits = {
+const defaultLimits: InstallLimits = {
     archiveBytes: 64 * mebi,
     unpackedBytes: 256 * mebi,
     entries: 20_000,
@@ -27,116 +40,140 @@ const defaults: InstallLimits = {
 };
 const defaultImportMs = 5000;
 
-/** Makes the registry: reads the lock, links the SDK beside what is installed, and deletes what killed installs left. Fetches nothing. */
+/** Reads the lock, links the SDK beside the installed packages, and deletes what killed installs left. Fetches nothing. */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
-    const dataDir = resolvePath(options.dataDir);
-    const root = join(dataDir, 'plugins');
-    const limits = { ...defaults, ...options.limits };
+    const root = join(resolvePath(options.dataDir), 'plugins');
     await mkdir(root, { recursive: true, mode: 0o700 });
     const sdkFolder = await hostSdkFolder();
     await linkSdk(root, sdkFolder);
     await clearStaging(root);
-    const lock = await openLock(dataDir, root, options.hmacKey, options.log);
-    /** Installed by this process and not activated yet. */
-    const waiting = new Set<string>();
-    let installing = 0;
+    const lock = await LockFile.open(resolvePath(options.dataDir), root, options.hmacKey, options.log);
+    return new PanelRegistry(options, root, sdkFolder, lock);
+}
 
-    const find = async (
-        places: readonly Place[]
-    ): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }> => {
-        const installed = await Promise.all(
-            lock.current().map((entry) => locate(entry, root, lock, options.reserved, options.host.sdk))
-        );
-        const { found, skipped } = await discover(places, options.reserved, options.host.sdk);
-        const folders = new Set(installed.map(({ folder }) => folder));
-        const untrusted = lock.trusted
-            ? []
-            : [
-                  {
-                      path: join(dataDir, 'plugins.lock.json'),
-                      reason: 'its signature is wrong: somebody else changed it, or it belongs to another data folder'
-                  }
-              ];
-        return {
-            found: [...installed, ...found.filter(({ folder }) => !folders.has(folder))],
-            skipped: [...untrusted, ...skipped]
-        };
-    };
-    const loadOne: Registry['load'] = (found, { fresh = false } = {}) =>
-        load(found, { importMs: options.importMs ?? defaultImportMs, hostSdk: sdkFolder, fresh });
+class PanelRegistry implements Registry {
+    readonly sdkFolder: string;
+    readonly lock: Lock;
+    readonly #options: RegistryOptions;
+    readonly #limits: InstallLimits;
+    readonly #dataDir: string;
+    readonly #root: string;
+    readonly #lockFile: LockFile;
+    /** Folders that this process installed and that are not active yet. */
+    readonly #waiting = new Set<string>();
+    #installing = 0;
 
-    return {
-        sdkFolder,
-        discover: find,
-        locate: (entry) => locate(entry, root, lock, options.reserved, options.host.sdk),
-        resolve: (plugins) => resolve(plugins, options.host),
-        load: loadOne,
-        async run(places, enabled, onOutcome = () => undefined) {
-            const { found, skipped } = await find(places);
-            return { outcomes: await journey(found, options.host, loadOne, enabled, onOutcome), skipped };
-        },
-        async install(source, installOptions = {}) {
-            installing += 1;
-            try {
-                const installed = await install(
-                    source,
-                    { dataDir, hostSdk: sdkFolder, registry: options, limits, lock },
-                    installOptions
-                );
-                waiting.add(installed.folder);
-                return installed;
-            } finally {
-                installing -= 1;
-            }
-        },
-        lock: {
+    constructor(options: RegistryOptions, root: string, sdkFolder: string, lock: LockFile) {
+        this.#options = options;
+        this.#limits = { ...defaultLimits, ...options.limits };
+        this.#dataDir = resolvePath(options.dataDir);
+        this.#root = root;
+        this.sdkFolder = sdkFolder;
+        this.#lockFile = lock;
+        this.lock = {
             get trusted() {
                 return lock.trusted;
             },
-            current: lock.current,
-            kept: lock.kept,
-            async activate(entry) {
+            current: () => lock.current(),
+            kept: (name) => lock.kept(name),
+            activate: async (entry) => {
                 await lock.activate(entry);
-                waiting.delete(entry.folder);
+                this.#waiting.delete(entry.folder);
             },
-            drop: lock.drop,
-            verify: lock.verify
-        },
-        available: async (installed, { search, signal } = {}) =>
-            runJob(
-                {
-                    kind: 'catalogue',
-                    installed: installed.map(({ package: name, version }) => ({ package: name, version })),
-                    search: search ?? null,
-                    ...(await addressOf(options)),
-                    host: options.host,
-                    reserved: [...options.reserved],
-                    limits
-                },
-                signal === undefined ? {} : { signal }
-            ),
-        async remove(folder) {
-            if (lock.folders().includes(folder)) {
-                throw new Error(`${folder} is in use: the lock names it`);
-            }
-            waiting.delete(folder);
-            if ((await versionFolders(root)).includes(folder)) {
-                await deleteFolder(root, folder);
-            }
-        },
-        async collect(keep = []) {
-            if (installing === 0) {
-                await clearStaging(root);
-            }
-            if (!lock.trusted) {
-                return [];
-            }
-            const used = new Set([...lock.folders(), ...keep, ...waiting]);
-            const unused = (await versionFolders(root)).filter((folder) => !used.has(folder));
-            for (const folder of unused) {
-                await deleteFolder(root, folder);
-            }
-            return unused;
+            drop: (name) => lock.drop(name),
+            verify: (entry) => lock.verify(entry)
+        };
+    }
+
+    async discover(
+        places: readonly Place[]
+    ): Promise<{ readonly found: readonly Found[]; readonly skipped: readonly Skipped[] }> {
+        const { reserved, host } = this.#options;
+        const installed = await Promise.all(this.#lockFile.current().map((entry) => this.locate(entry)));
+        const { found, skipped } = await discover(places, reserved, host.sdk);
+        const folders = new Set(installed.map(({ folder }) => folder));
+        const untrusted = {
+            path: join(this.#dataDir, lockName),
+            reason: 'its signature is wrong: another program changed it, or it belongs to another data folder'
+        };
+        return {
+            found: [...installed, ...found.filter(({ folder }) => !folders.has(folder))],
+            skipped: [...(this.#lockFile.trusted ? [] : [untrusted]), ...skipped]
+        };
+    }
+
+    locate(entry: LockEntry): Promise<Found> {
+        const { reserved, host } = this.#options;
+        return locate(entry, this.#root, this.#lockFile, reserved, host.sdk);
+    }
+
+    resolve(plugins: readonly PluginPackage[]): Resolution {
+        return resolve(plugins, this.#options.host);
+    }
+
+    load(found: Found, { fresh = false }: { readonly fresh?: boolean } = {}): ReturnType<Registry['load']> {
+        const { importMs = defaultImportMs } = this.#options;
+        return load(found, { importMs, hostSdk: this.sdkFolder, fresh });
+    }
+
+    async install(source: InstallSource, options: InstallOptions = {}): Promise<Installed> {
+        this.#installing += 1;
+        try {
+            const place = {
+                dataDir: this.#dataDir,
+                hostSdk: this.sdkFolder,
+                registry: this.#options,
+                limits: this.#limits,
+                lock: this.#lockFile
+            };
+            const installed = await install(source, place, options);
+            this.#waiting.add(installed.folder);
+            return installed;
+        } finally {
+            this.#installing -= 1;
         }
-    };
+    }
+
+    async available(
+        installed: readonly { readonly package: string; readonly version: string }[],
+        { search, signal }: { readonly search?: string; readonly signal?: AbortSignal } = {}
+    ): Promise<Catalogue> {
+        return runJob(
+            {
+                kind: 'catalogue',
+                installed: installed.map(({ package: name, version }) => ({ package: name, version })),
+                search: search ?? null,
+                ...(await addressOf(this.#options)),
+                host: this.#options.host,
+                reserved: [...this.#options.reserved],
+                limits: this.#limits
+            },
+            signal === undefined ? {} : { signal }
+        );
+    }
+
+    async remove(folder: string): Promise<void> {
+        if (this.#lockFile.folders().includes(folder)) {
+            throw new Error(`${folder} is in use: the lock names it`);
+        }
+        this.#waiting.delete(folder);
+        if ((await versionFolders(this.#root)).includes(folder)) {
+            await deleteFolder(this.#root, folder);
+        }
+    }
+
+    async collect(keep: readonly string[] = []): Promise<readonly string[]> {
+        if (this.#installing === 0) {
+            await clearStaging(this.#root);
+        }
+        if (!this.#lockFile.trusted) {
+            return [];
+        }
+        const used = new Set([...this.#lockFile.folders(), ...keep, ...this.#waiting]);
+        const unused = (await versionFolders(this.#root)).filter((folder) => !used.has(folder));
+        for (const folder of unused) {
+            await deleteFolder(this.#root, folder);
+        }
+        return unused;
+    }
 }

@@ -1,4 +1,4 @@
-/** Who could write into a folder besides the panel: whoever can, owns the panel. */
+/** Who can write into a folder besides the panel. An account that can write into a plugin's folder owns the panel. */
 import { readFile, stat } from 'node:fs/promises';
 
 /** Files in which the machine names its groups and accounts. */
@@ -9,7 +9,7 @@ export interface AccountFiles {
 
 const usual: AccountFiles = { group: '/etc/group', passwd: '/etc/passwd' };
 
-/** Why a folder is not to be trusted; null when only the panel's own account and root write there. `missing`: it is not there. */
+/** Says why a folder cannot be trusted; null when only the panel's own account and root can write there. `missing`: it is not there. */
 export async function unsafe(path: string, files: AccountFiles = usual): Promise<string | null> {
     try {
         const { mode, uid, gid } = await stat(path);
@@ -25,7 +25,7 @@ export async function unsafe(path: string, files: AccountFiles = usual): Promise
     }
 }
 
-/** Many machines give every user a group of their own, and make folders that it may write to: nobody else is in there. A group that the files do not know may have anybody in it. */
+/** Many machines give every user a group of its own and make folders writable for it: such a group has no other member. A group that the files do not name may have any member. */
 async function isPrivate(gid: number, self: number, files: AccountFiles): Promise<boolean> {
     const [groups, accounts] = await Promise.all(
         [files.group, files.passwd].map(async (file) =>

@@ -8,7 +8,7 @@ import ssri from 'ssri';
 
 import { InstallFailure, type StageFailure } from '../failure.ts';
 import { bundledCopy } from '../load/copies.ts';
-import type { OwnLock } from '../lock/lock.ts';
+import type { LockFile } from '../lock/lock.ts';
 import { hashTree, syncFolder, TreeError } from '../lock/tree.ts';
 import { type PluginPackage, readManifest } from '../manifest.ts';
 import { assertGoing, runJob } from '../npm/child.ts';
@@ -39,7 +39,7 @@ export async function install(
         readonly hostSdk: string;
         readonly registry: RegistryOptions;
         readonly limits: InstallLimits;
-        readonly lock: OwnLock;
+        readonly lock: LockFile;
     },
     { onPhase, signal }: InstallOptions
 ): Promise<Installed> {

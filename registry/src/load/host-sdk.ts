@@ -1,4 +1,4 @@
-/** Supplies the panel's own SDK to whatever is loaded as a plugin, wherever it lies. */
+/** Supplies the panel's own SDK to every plugin that is loaded, wherever it lies. */
 import { lstat, mkdir, readlink, realpath, rename, rm, symlink } from 'node:fs/promises';
 import { findPackageJSON, registerHooks } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -21,8 +21,8 @@ export async function hostSdkFolder(): Promise<string> {
 }
 
 /**
- * From now on, code below the folder that imports the SDK gets the panel's, also when a copy of the author's lies nearer. A module that was
- * imported as fresh (see `freshUrl`) takes along what it imports of its own folder.
+ * From now on, code below the folder that imports the SDK gets the panel's SDK, also when the author's own copy lies nearer. A module that
+ * was imported as fresh (see `freshUrl`) imports fresh copies of the modules in its own folder too.
  */
 export function supplySdk(folder: string): void {
     folders.add(`${pathToFileURL(folder).href}/`);
@@ -56,7 +56,7 @@ export function supplySdk(folder: string): void {
     });
 }
 
-/** The same module under another address: a module that threw keeps its error for the first one. */
+/** The same module under another address: Node keeps the error of a module that threw under its first address. */
 export function freshUrl(url: string, mark: string): string {
     const fresh = new URL(url);
     fresh.searchParams.set(freshKey, mark);
@@ -72,7 +72,7 @@ function homeOf(url: string): string | undefined {
     return undefined;
 }
 
-/** Makes the one link beside the installed packages, for processes and threads that load them without this file. */
+/** Makes one link to the SDK beside the installed packages, for processes and threads that load them without this file. */
 export async function linkSdk(root: string, target: string): Promise<void> {
     const scope = join(root, 'node_modules', '@portico');
     const link = join(scope, 'sdk');

@@ -1,4 +1,4 @@
-/** Imports one package that was found and resolved, within a time, and looks at what came of it. The first code of a plugin that ever runs. */
+/** Imports one package that was found and resolved, within a time limit, and checks what it exports. No code of a plugin runs before this. */
 import { readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -17,14 +17,17 @@ import { watch } from './side-effects.ts';
 const sourceCondition = 'portico-source';
 let marks = 0;
 
+/** How a package is imported. */
 export interface LoadOptions {
+    /** Time limit of the import, milliseconds. */
     readonly importMs: number;
+    /** Real path of the SDK that the panel runs with. */
     readonly hostSdk: string;
-    /** Import it anew, though this process has imported it before: after it failed, or after its files changed. */
+    /** Import a new copy even if this process has imported the package before: after a failure, or after its files changed. */
     readonly fresh?: boolean;
 }
 
-/** Never rejects: whatever a package does wrong is an answer. */
+/** Imports a package. Never rejects: every fault of the package is an answer. */
 export async function load(
     found: Found,
     options: LoadOptions
@@ -53,7 +56,7 @@ async function importPackage(
             `${label} has no file to import: "exports" in its package.json must name one that is there`
         );
     }
-    // An installed version was looked through when it was installed, and is the same since.
+    // The install looked for copies in an installed version, and its files are the same since.
     const copy = lock === null ? await bundledCopy(folder, hostSdk) : null;
     if (copy !== null) {
         return failed('SDK_BUNDLED', copy);
@@ -62,7 +65,7 @@ async function importPackage(
     const url = pathToFileURL(entry).href;
     const began = performance.now();
     const patience = new AbortController();
-    const { outcome, left } = await watch(
+    const { outcome, leaks } = await watch(
         () =>
             import(fresh ? freshUrl(url, String((marks += 1))) : url) as Promise<{
                 readonly default?: unknown;
@@ -70,14 +73,13 @@ async function importPackage(
         wait(importMs, undefined, { signal: patience.signal }).catch(() => undefined)
     );
     patience.abort();
-    if (left.kinds.length > 0 && outcome !== null && 'value' in outcome) {
-        left.release();
+    leaks.release();
+    if (leaks.kinds.length > 0 && outcome !== null && 'value' in outcome) {
         return failed(
             'SIDE_EFFECT',
-            `Importing ${label} started ${left.kinds.join(', ')}; work begins in onStart`
+            `Importing ${label} started ${leaks.kinds.join(', ')}; work begins in onStart`
         );
     }
-    left.release();
     if (outcome === null) {
         return failed('IMPORT_TIMEOUT', `Importing ${label} has not ended after ${importMs} ms`);
     }
@@ -94,7 +96,7 @@ function failed(code: LoadCode, message: string): { readonly failure: StageFailu
     return { failure: { stage: 'loaded', code, message } };
 }
 
-/** Only workspaces have sources that run: Node does not strip types within node_modules. */
+/** Sources run only in workspaces: Node does not strip types within node_modules. */
 function conditions(folder: string, origin: Found['origin']): readonly string[] {
     const isSource =
         origin === 'folder' &&
@@ -107,7 +109,7 @@ function conditions(folder: string, origin: Found['origin']): readonly string[] 
     return isSource ? [sourceCondition] : [];
 }
 
-/** What was thrown, in one line; anything can be thrown. */
+/** What was thrown, as one line. Code can throw any value, also one that cannot be shown. */
 function says(error: unknown): string {
     try {
         return (

@@ -1,8 +1,8 @@
-/** Notices what a piece of code starts and leaves running: timers, servers, connections, children, watchers, listeners on the process. */
+/** Finds what a piece of code starts and leaves running: timers, servers, connections, children, watchers, listeners on the process. */
 import { AsyncLocalStorage, createHook } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 
-/** What of Node's kinds of resources goes on by itself; reads of files, promises and the like end with whoever waits for them. */
+/** The kinds of Node's resources that go on by themselves. Reads of files, promises and the like end with the code that waits for them. */
 const lasting: Readonly<Record<string, string>> = {
     Timeout: 'a timer',
     Immediate: 'a timer',
@@ -33,7 +33,7 @@ const scope = new AsyncLocalStorage<Watched>();
 const watching = new Map<number, Watched>();
 let active = 0;
 
-// What belongs to whom is told by the asynchronous context, so what the panel itself does meanwhile counts for nobody.
+// The asynchronous context says which code a resource belongs to, so the panel's own work does not count.
 const hook = createHook({
     init(id, type, _trigger, resource) {
         const watched = Object.hasOwn(lasting, type) ? scope.getStore() : undefined;
@@ -52,8 +52,8 @@ function onListener(event: string | symbol, listener: (...args: unknown[]) => vo
     scope.getStore()?.listeners.push({ event, listener });
 }
 
-/** What was left running by a call. */
-export interface Leftovers {
+/** What a call left running. */
+export interface Leaks {
     /** In words, each kind once; empty when nothing was. */
     readonly kinds: readonly string[];
     /** Ends what can be ended from outside. */
@@ -61,16 +61,16 @@ export interface Leftovers {
 }
 
 /**
- * Runs `work` and tells what it left running when it settled, or when `giveUp` did.
+ * Runs `work` and says what it left running when it ended, or when `giveUp` resolved first.
  *
- * @returns what `work` answered or threw, and the leftovers; `settled: false` when `giveUp` came first
+ * @returns what `work` answered or threw, and the leaks; `outcome` is null when `giveUp` came first
  */
 export async function watch<T>(
     work: () => Promise<T>,
     giveUp: Promise<void>
 ): Promise<{
     readonly outcome: { readonly value: T } | { readonly error: unknown } | null;
-    readonly left: Leftovers;
+    readonly leaks: Leaks;
 }> {
     const watched: Watched = { resources: new Map(), listeners: [] };
     if (active === 0) {
@@ -89,7 +89,7 @@ export async function watch<T>(
             await turn();
             await turn();
         });
-        return { outcome, left: leftovers(watched) };
+        return { outcome, leaks: leaksOf(watched) };
     } finally {
         active -= 1;
         if (active === 0) {
@@ -102,7 +102,7 @@ export async function watch<T>(
     }
 }
 
-function leftovers({ resources, listeners }: Watched): Leftovers {
+function leaksOf({ resources, listeners }: Watched): Leaks {
     const still = listeners.filter(({ event, listener }) =>
         process.listeners(event as 'exit').some((each) => each === listener)
     );

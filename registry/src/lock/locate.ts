@@ -1,10 +1,11 @@
-/** Finds an installed version where the lock says that it lies, and believes nothing in it before its files are known to be the same. */
+/** Finds an installed version where the lock says that it lies, and trusts its files only when they are those that were installed. */
 import { join } from 'node:path';
 
 import { readPackage } from '../discover/discover.ts';
 import { type ManifestFault, readManifest } from '../manifest.ts';
 import type { Found, Lock, LockEntry } from '../ports.ts';
 
+/** Compares the files of an installed version with the lock, and reads its manifest. */
 export async function locate(
     entry: LockEntry,
     root: string,

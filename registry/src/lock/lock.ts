@@ -3,22 +3,17 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
+import { Mutex } from '@portico/sdk';
+
 import type { StageFailure } from '../failure.ts';
 import type { Lock, LockEntry, RegistryLog } from '../ports.ts';
 import { hashTree, syncFolder, TreeError } from './tree.ts';
 
-const lockName = 'plugins.lock.json';
+/** Name of the file in the data folder. */
+export const lockName = 'plugins.lock.json';
 const format = 1;
 const keptVersions = 1;
 const entryFolder = /^[a-z][a-z0-9-]{1,39}\/[^/\0]{1,200}$/;
-
-/** The lock, with what only the registry itself does to it. */
-export interface OwnLock extends Lock {
-    /** A number that no folder of this data folder ever had; durable before it is answered. */
-    serial(): Promise<number>;
-    /** Every folder that it names. */
-    folders(): readonly string[];
-}
 
 interface Content {
     readonly serial: number;
@@ -27,66 +22,100 @@ interface Content {
     >;
 }
 
-/** @param root - the folder that the entries' folders lie in */
-export async function openLock(
-    dataDir: string,
-    root: string,
-    key: Uint8Array,
-    log: RegistryLog
-): Promise<OwnLock> {
-    const path = join(dataDir, lockName);
-    const read = await readLock(path, key);
-    let content: Content = read === 'untrusted' ? { serial: 0, plugins: {} } : read;
-    let trusted = read !== 'untrusted';
-    let queue: Promise<unknown> = Promise.resolve();
-    if (!trusted) {
-        log.warn(
-            { path },
-            'The lock file of the plugins was changed by somebody else, or belongs to another data folder; no plugin that it names is loaded'
-        );
+const empty: Content = { serial: 0, plugins: {} };
+
+/** The file, its content in memory, and the changes that only the registry itself makes. */
+export class LockFile implements Lock {
+    readonly #path: string;
+    readonly #root: string;
+    readonly #key: Uint8Array;
+    readonly #mutex = new Mutex();
+    #content: Content;
+    #trusted: boolean;
+
+    private constructor(path: string, root: string, key: Uint8Array, read: Content | 'untrusted') {
+        this.#path = path;
+        this.#root = root;
+        this.#key = key;
+        this.#content = read === 'untrusted' ? empty : read;
+        this.#trusted = read !== 'untrusted';
     }
-    const change = (edit: (content: Content) => Content): Promise<Content> => {
-        const done = queue.then(async () => {
-            const next = edit(content);
-            if (!trusted) {
-                // Kept for whoever wants to know what happened; what counts begins anew.
-                await rename(path, `${path}.untrusted`);
+
+    /**
+     * Reads the file; a missing one counts as empty.
+     *
+     * @param root - the folder that holds the entries' folders
+     */
+    static async open(dataDir: string, root: string, key: Uint8Array, log: RegistryLog): Promise<LockFile> {
+        const path = join(dataDir, lockName);
+        const lock = new LockFile(path, root, key, await readLock(path, key));
+        if (!lock.trusted) {
+            log.warn(
+                { path },
+                'Another program changed the lock file of the plugins, or it belongs to another data folder; no plugin that it names is loaded'
+            );
+        }
+        return lock;
+    }
+
+    get trusted(): boolean {
+        return this.#trusted;
+    }
+
+    current(): readonly LockEntry[] {
+        return Object.values(this.#content.plugins).map(({ current }) => current);
+    }
+
+    kept(name: string): readonly LockEntry[] {
+        return this.#content.plugins[name]?.kept ?? [];
+    }
+
+    /** Every folder that the lock names. */
+    folders(): readonly string[] {
+        return Object.values(this.#content.plugins)
+            .flatMap(({ current, kept }) => [current, ...kept])
+            .map(({ folder }) => folder);
+    }
+
+    async activate(entry: LockEntry): Promise<void> {
+        await this.#change(({ serial, plugins }) => {
+            const before = plugins[entry.name];
+            const kept = [before?.current, ...(before?.kept ?? [])]
+                .filter((each) => each !== undefined)
+                .filter((each) => each.folder !== entry.folder)
+                .slice(0, keptVersions);
+            return { serial, plugins: { ...plugins, [entry.name]: { current: plain(entry), kept } } };
+        });
+    }
+
+    async drop(name: string): Promise<void> {
+        if (Object.hasOwn(this.#content.plugins, name)) {
+            await this.#change(({ serial, plugins: { [name]: _gone, ...plugins } }) => ({ serial, plugins }));
+        }
+    }
+
+    verify(entry: LockEntry): Promise<StageFailure | null> {
+        return verify(join(this.#root, entry.folder), entry);
+    }
+
+    /** A number that no folder of this data folder ever had; it is durable before it is answered. */
+    async serial(): Promise<number> {
+        return (await this.#change(({ serial, plugins }) => ({ serial: serial + 1, plugins }))).serial;
+    }
+
+    #change(edit: (content: Content) => Content): Promise<Content> {
+        return this.#mutex.run(async () => {
+            const next = edit(this.#content);
+            if (!this.#trusted) {
+                // An admin may want to know what happened, so the file is kept under another name.
+                await rename(this.#path, `${this.#path}.untrusted`);
             }
-            await writeLock(path, next, key);
-            content = next;
-            trusted = true;
+            await writeLock(this.#path, next, this.#key);
+            this.#content = next;
+            this.#trusted = true;
             return next;
         });
-        queue = done.catch(() => undefined);
-        return done;
-    };
-    return {
-        get trusted() {
-            return trusted;
-        },
-        current: () => Object.values(content.plugins).map(({ current }) => current),
-        kept: (name) => content.plugins[name]?.kept ?? [],
-        folders: () =>
-            Object.values(content.plugins)
-                .flatMap(({ current, kept }) => [current, ...kept])
-                .map(({ folder }) => folder),
-        async activate(entry) {
-            await change(({ serial, plugins }) => {
-                const before = plugins[entry.name];
-                const kept = [before?.current, ...(before?.kept ?? [])]
-                    .filter((each) => each !== undefined && each.folder !== entry.folder)
-                    .slice(0, keptVersions) as readonly LockEntry[];
-                return { serial, plugins: { ...plugins, [entry.name]: { current: plain(entry), kept } } };
-            });
-        },
-        async drop(name) {
-            if (Object.hasOwn(content.plugins, name)) {
-                await change(({ serial, plugins: { [name]: _gone, ...plugins } }) => ({ serial, plugins }));
-            }
-        },
-        verify: (entry) => verify(join(root, entry.folder), entry),
-        serial: async () => (await change(({ serial, plugins }) => ({ serial: serial + 1, plugins }))).serial
-    };
+    }
 }
 
 async function verify(folder: string, entry: LockEntry): Promise<StageFailure | null> {
@@ -121,7 +150,7 @@ async function verify(folder: string, entry: LockEntry): Promise<StageFailure | 
     }
 }
 
-/** Only the fields of an entry: what is handed over may carry more. */
+/** Only the fields of an entry: the given object may have more. */
 function plain({
     name,
     package: npmName,
@@ -141,7 +170,7 @@ async function readLock(path: string, key: Uint8Array): Promise<Content | 'untru
         text = await readFile(path, 'utf8');
     } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
-            return { serial: 0, plugins: {} };
+            return empty;
         }
         throw error;
     }
@@ -162,7 +191,7 @@ async function readLock(path: string, key: Uint8Array): Promise<Content | 'untru
     }
 }
 
-/** Either the old file or the new one is there, whatever happens in between. */
+/** Replaces the file in one step: a crash leaves either the old file or the new one. */
 async function writeLock(path: string, content: Content, key: Uint8Array): Promise<void> {
     const body = { format, ...content };
     const next = `${path}.next`;
@@ -186,7 +215,7 @@ function sign(body: object, key: Uint8Array): Buffer {
         .digest();
 }
 
-/** Keys in one order, so that a file that was merely formatted anew still counts. */
+/** Sorts the keys, so that a file that was only formatted again keeps its signature. */
 function sorted(value: unknown): unknown {
     if (Array.isArray(value)) {
         return value.map(sorted);

@@ -1,4 +1,4 @@
-/** Looks through an archive before anything of it is unpacked: what it holds, how much, and where it would go. */
+/** Checks an archive before it is unpacked: its entries, their sizes and their paths. */
 import { createGunzip } from 'node:zlib';
 
 import { Parser } from 'tar';
@@ -6,13 +6,13 @@ import { Parser } from 'tar';
 import { InstallFailure } from '../failure.ts';
 import type { InstallLimits } from '../ports.ts';
 
-/** What may still be unpacked; shared by all archives of one install. */
+/** How many bytes may still be unpacked; all archives of one install share it. */
 export interface Budget {
     bytes: number;
 }
 
 const plain = new Set(['File', 'OldFile', 'ContiguousFile', 'Directory']);
-/** Archives within the archive would be unpacked by what reads it, uncounted. */
+/** The first bytes of compressed formats: the unpacker would also unpack an archive within the archive, without counting its bytes. */
 const compressed = [
     [0x1f, 0x8b],
     [0x28, 0xb5, 0x2f, 0xfd],

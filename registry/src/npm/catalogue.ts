@@ -1,4 +1,4 @@
-/** What the registry offers: for what is installed, and what else calls itself a plugin. */
+/** What the registry offers: versions of installed packages, and other packages with the keyword of plugins. */
 import semver from 'semver';
 
 import { InstallFailure } from '../failure.ts';
@@ -11,6 +11,7 @@ const keyword = 'portico-plugin';
 const most = 250;
 const atOnce = 6;
 
+/** Asks the registry for each installed package and for packages with the keyword. */
 export async function catalogue(job: CatalogueJob): Promise<CatalogueResult> {
     const client = createClient(job, '', { bytes: 0 });
     const installed = new Map(job.installed.map((each) => [each.package, each.version]));
@@ -26,7 +27,7 @@ export async function catalogue(job: CatalogueJob): Promise<CatalogueResult> {
             const choice = choose(listing, null, job.host, reserved);
             const newest = listing.versions[choice.newest ?? ''];
             const current = installed.get(name) ?? null;
-            // A registry that does not know keywords answers by words: what is no plugin is left out.
+            // A registry that does not know keywords searches by words, so its answer may name other packages.
             if (choice.newest !== null && (current !== null || hasKeyword(newest))) {
                 offers.push({
                     package: name,

@@ -7,7 +7,7 @@ import { InstallFailure } from '../failure.ts';
 import type { InstallPhase } from '../ports.ts';
 import type { CatalogueJob, CatalogueResult, InstallJob, InstallResult, Job, Message } from './job.ts';
 
-/** What of the panel's environment the child needs to reach a registry through proxies and private authorities. */
+/** The variables that the child needs to reach a registry through proxies and private authorities. */
 const inherited = [
     'PATH',
     'LANG',
@@ -25,13 +25,14 @@ const inherited = [
 const heapMb = 512;
 const complaint = 2000;
 
+/** How a job tells its progress and is cancelled. */
 export interface ChildOptions {
     onPhase?(phase: InstallPhase): void;
     readonly signal?: AbortSignal;
 }
 
 /**
- * Runs one job; when its promise settles, the child is gone.
+ * Runs one job in a child process. The child has ended when the promise settles.
  *
  * @throws InstallFailure
  */
@@ -47,7 +48,7 @@ export async function runJob(
     const env = Object.fromEntries(
         inherited.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]))
     );
-    // No file of ours that may be here decides what the child does: neither .npmrc nor NODE_OPTIONS reach it.
+    // The child gets neither .npmrc nor NODE_OPTIONS: no file of this machine decides what it does.
     const child = fork(fileURLToPath(new URL(`./main${extname(import.meta.url)}`, import.meta.url)), [], {
         env,
         execArgv: [
@@ -107,7 +108,7 @@ export async function runJob(
     }
 }
 
-/** @throws InstallFailure CANCELLED when the signal has been given */
+/** Ends work that was cancelled. @throws InstallFailure CANCELLED when the signal is aborted */
 export function assertGoing(signal: AbortSignal | undefined): void {
     if (signal?.aborted === true) {
         throw cancelled();

@@ -22,13 +22,14 @@ export interface Verified {
     readonly provenance: string | null;
 }
 
+/** What a job can ask of the registry. */
 export interface Client {
     /** For npm's libraries. */
     readonly options: FetchOptions;
     listing(name: string): Promise<Listing>;
     /** Asks for one version, by its exact number, and checks its signatures. */
     verified(name: string, version: string): Promise<Verified>;
-    /** Fetches an archive into the cache and looks through it; what does not have this integrity is refused. */
+    /** Fetches an archive into the cache and checks it. Refuses an archive with another integrity. */
     fetch(wanted: Verified): Promise<void>;
     /** Names of packages with a keyword; null when the registry answers no search. */
     search(keyword: string, text: string | null): Promise<readonly string[] | null>;
@@ -36,7 +37,7 @@ export interface Client {
 
 const retries = 1;
 
-/** @param cache - folder for what is fetched; empty for none */
+/** Creates the client of one registry. @param cache - folder for fetched archives; empty for none */
 export function createClient(access: Access, cache: string, budget: Budget): Client {
     const url = new URL(access.registryUrl.endsWith('/') ? access.registryUrl : `${access.registryUrl}/`);
     const key = `//${url.host}${url.pathname}`;
@@ -50,7 +51,7 @@ export function createClient(access: Access, cache: string, budget: Budget): Cli
         fullMetadata: true,
         ...(access.registryToken === null ? {} : { [`${key}:_authToken`]: access.registryToken })
     };
-    // Asked for once, and only when something comes from the registry: an upload without dependencies needs none.
+    // Fetched once, and only when a package comes from the registry: an upload without dependencies needs no keys.
     let asked: Promise<readonly object[] | null> | undefined;
     const ask = async (text: string, keyword: string): Promise<readonly string[] | null> => {
         try {
@@ -112,7 +113,7 @@ export function createClient(access: Access, cache: string, budget: Budget): Cli
     };
 }
 
-/** An uploaded archive, in its own words; nobody signed it. */
+/** Describes an uploaded archive from its own package.json. An upload has no signature. */
 export async function inspectUpload(path: string, limits: InstallLimits, budget: Budget): Promise<void> {
     await inspectArchive(createReadStream(path), 'the upload', limits, budget);
 }

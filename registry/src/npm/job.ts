@@ -12,6 +12,7 @@ export interface Access {
     readonly limits: InstallLimits;
 }
 
+/** Fetch, verify and unpack one package with its dependencies. */
 export interface InstallJob extends Access {
     readonly kind: 'install';
     /** Empty and its own: the archives go to `cache`, the package to `package`. */
@@ -21,20 +22,24 @@ export interface InstallJob extends Access {
         | { readonly archive: string; readonly integrity: string | null };
 }
 
+/** Say what the registry offers. */
 export interface CatalogueJob extends Access {
     readonly kind: 'catalogue';
     readonly installed: readonly { readonly package: string; readonly version: string }[];
     readonly search: string | null;
 }
 
+/** What the child process can do. */
 export type Job = InstallJob | CatalogueJob;
 
+/** A dependency that was fetched. */
 export interface FetchedDependency {
     readonly package: string;
     readonly version: string;
     readonly signature: Signature;
 }
 
+/** What an install job fetched. */
 export interface InstallResult {
     readonly package: string;
     readonly version: string;
@@ -44,6 +49,7 @@ export interface InstallResult {
     readonly dependencies: readonly FetchedDependency[];
 }
 
+/** What a catalogue job found. */
 export interface CatalogueResult {
     readonly offers: readonly Offer[];
     readonly searchable: boolean;

@@ -1,4 +1,4 @@
-/** Picks a version from what a registry lists: the newest that works with this panel, and why not a newer one. Pure. */
+/** Chooses from the versions that a registry lists: the newest one that works with this panel, and why not a newer one. Pure. */
 import semver from 'semver';
 
 import { type PluginPackage, readManifest } from '../manifest.ts';
@@ -10,6 +10,7 @@ export interface Listing {
     readonly tags: Readonly<Record<string, string>>;
 }
 
+/** The version that was chosen, and why not a newer one. */
 export interface Choice {
     /** Null when no version fits. */
     readonly plugin: PluginPackage | null;

@@ -11,6 +11,7 @@ export interface Host {
     readonly node: string;
 }
 
+/** A plugin that cannot start, and why. */
 export interface Unresolved {
     readonly name: string;
     readonly plugin: PluginPackage;
@@ -25,99 +26,132 @@ export interface Unresolved {
     readonly message: string;
 }
 
+/** Which plugins can start, in which order. */
 export interface Resolution {
-    /** Each after everything that it requires and, where that is there, what it makes use of. */
+    /** Each plugin comes after those that it requires and, where they are there, its optional ones. */
     readonly order: readonly PluginPackage[];
     readonly unresolved: readonly Unresolved[];
 }
 
-/** @param plugins - in order of precedence: of two with one name the first is taken */
+/** Resolves all plugins. @param plugins - in order of precedence: the first of two with the same name wins */
 export function resolve(plugins: readonly PluginPackage[], host: Host): Resolution {
-    const unresolved: Unresolved[] = [];
-    const firsts = new Map<string, PluginPackage>();
-    const usable = new Map<string, PluginPackage>();
-    const failed = new Map<string, string>();
-    const refuse = (plugin: PluginPackage, code: Unresolved['code'], message: string): void => {
-        unresolved.push({ name: plugin.manifest.name, plugin, code, message });
-        failed.set(plugin.manifest.name, message);
-    };
-    for (const plugin of plugins) {
+    const resolver = new Resolver();
+    plugins.forEach((plugin) => resolver.add(plugin, host));
+    return resolver.order();
+}
+
+class Resolver {
+    readonly #unresolved: Unresolved[] = [];
+    /** The first plugin of each name. */
+    readonly #named = new Map<string, PluginPackage>();
+    /** Plugins that this panel can run, by name. */
+    readonly #usable = new Map<string, PluginPackage>();
+    /** Why a plugin cannot start, by name. */
+    readonly #failed = new Map<string, string>();
+    readonly #order: PluginPackage[] = [];
+    readonly #done = new Set<string>();
+
+    add(plugin: PluginPackage, host: Host): void {
         const { name } = plugin.manifest;
-        const first = firsts.get(name);
-        const conflict = hostConflict(plugin, host);
+        const first = this.#named.get(name);
         if (first !== undefined) {
-            unresolved.push({
+            this.#unresolved.push({
                 name,
                 plugin,
                 code: 'NAME_TAKEN',
-                message: `${plugin.package} ${plugin.version} is passed over: ${first.package} ${first.version} has the name ${name}`
+                message: `${plugin.package} ${plugin.version} is not used: ${first.package} ${first.version} has the name ${name}`
             });
-        } else if (conflict !== null) {
-            firsts.set(name, plugin);
-            refuse(plugin, conflict.code, conflict.message);
-        } else {
-            firsts.set(name, plugin);
-            usable.set(name, plugin);
-        }
-    }
-    const order: PluginPackage[] = [];
-    const done = new Set<string>();
-    const visit = (plugin: PluginPackage, path: readonly string[]): void => {
-        const { name, requires = {}, optional = {} } = plugin.manifest;
-        if (done.has(name) || failed.has(name)) {
             return;
         }
+        this.#named.set(name, plugin);
+        const conflict = hostConflict(plugin, host);
+        if (conflict === null) {
+            this.#usable.set(name, plugin);
+        } else {
+            this.#refuse(plugin, conflict.code, conflict.message);
+        }
+    }
+
+    order(): Resolution {
+        for (const name of [...this.#usable.keys()].sort()) {
+            this.#visit(name, []);
+        }
+        return { order: this.#order, unresolved: this.#unresolved };
+    }
+
+    /** Places a plugin behind its requirements. @param path - names of the plugins that led here, to find circles */
+    #visit(name: string, path: readonly string[]): void {
+        const plugin = this.#usable.get(name);
+        if (plugin === undefined || this.#done.has(name) || this.#failed.has(name)) {
+            return;
+        }
+        const { requires = {}, optional = {} } = plugin.manifest;
         for (const [other, range] of Object.entries(requires)) {
-            const partner = usable.get(other);
-            const at = [...path, name].indexOf(other);
-            if (at >= 0) {
-                return refuse(
-                    plugin,
-                    'CYCLE',
-                    `${[...path, name].slice(at).concat(other).join(' → ')} require each other in a circle`
-                );
-            }
-            if (partner === undefined) {
-                return refuse(
-                    plugin,
-                    failed.has(other) ? 'REQUIREMENT_FAILED' : 'REQUIREMENT_MISSING',
-                    `${name} requires ${other} ${range}, ${failed.has(other) ? `which cannot start: ${failed.get(other)}` : 'which is not there'}`
-                );
-            }
-            if (!semver.satisfies(partner.version, range)) {
-                return refuse(
-                    plugin,
-                    'REQUIREMENT_RANGE',
-                    `${name} requires ${other} ${range}, but ${partner.version} is there`
-                );
-            }
-            visit(partner, [...path, name]);
-            if (!done.has(other)) {
-                return refuse(
-                    plugin,
-                    'REQUIREMENT_FAILED',
-                    `${name} requires ${other}, which cannot start: ${failed.get(other) ?? 'it waits for itself'}`
-                );
+            const obstacle = this.#obstacle(name, other, range, path);
+            if (obstacle !== null) {
+                this.#refuse(plugin, obstacle.code, obstacle.message);
+                return;
             }
         }
         for (const [other, range] of Object.entries(optional)) {
-            const partner = usable.get(other);
+            const partner = this.#usable.get(other);
             if (partner !== undefined && !path.includes(other) && semver.satisfies(partner.version, range)) {
-                visit(partner, [...path, name]);
+                this.#visit(other, [...path, name]);
             }
         }
-        if (!done.has(name) && !failed.has(name)) {
-            done.add(name);
-            order.push(plugin);
+        if (!this.#done.has(name) && !this.#failed.has(name)) {
+            this.#done.add(name);
+            this.#order.push(plugin);
         }
-    };
-    for (const plugin of [...usable.values()].sort((a, b) => (a.manifest.name < b.manifest.name ? -1 : 1))) {
-        visit(plugin, []);
     }
-    return { order, unresolved };
+
+    /** Why a requirement is not met, after its plugin was visited; null when it is. */
+    #obstacle(
+        name: string,
+        other: string,
+        range: string,
+        path: readonly string[]
+    ): Pick<Unresolved, 'code' | 'message'> | null {
+        const way = [...path, name];
+        if (way.includes(other)) {
+            const circle = [...way.slice(way.indexOf(other)), other].join(' → ');
+            return { code: 'CYCLE', message: `${circle} require each other in a circle` };
+        }
+        const partner = this.#usable.get(other);
+        if (partner === undefined) {
+            const why = this.#failed.get(other);
+            return why === undefined
+                ? {
+                      code: 'REQUIREMENT_MISSING',
+                      message: `${name} requires ${other} ${range}, which is not there`
+                  }
+                : {
+                      code: 'REQUIREMENT_FAILED',
+                      message: `${name} requires ${other} ${range}, which cannot start: ${why}`
+                  };
+        }
+        if (!semver.satisfies(partner.version, range)) {
+            return {
+                code: 'REQUIREMENT_RANGE',
+                message: `${name} requires ${other} ${range}, but ${partner.version} is there`
+            };
+        }
+        this.#visit(other, way);
+        return this.#done.has(other)
+            ? null
+            : {
+                  code: 'REQUIREMENT_FAILED',
+                  message: `${name} requires ${other}, which cannot start: ${this.#failed.get(other) ?? 'it waits for itself'}`
+              };
+    }
+
+    #refuse(plugin: PluginPackage, code: Unresolved['code'], message: string): void {
+        this.#unresolved.push({ name: plugin.manifest.name, plugin, code, message });
+        this.#failed.set(plugin.manifest.name, message);
+    }
 }
 
-/** Why this panel cannot run it, whatever else is installed; null when it can. */
+/** Why this panel cannot run a plugin, whatever else is installed; null when it can. */
 export function hostConflict(
     { manifest: { name, sdk }, version, node }: PluginPackage,
     host: Host

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { createRegistry, type Outcome, type Registry } from '../../../registry/src/index.ts';
+import { createRegistry, type Registry } from '../../../registry/src/index.ts';
 import { pluginCode, pluginPackage } from '../../support/plugin-packages.ts';
+import { type Outcome, outcomesOf } from '../../support/registry-outcomes.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;
@@ -15,7 +16,7 @@ const { after, before, describe, it } = lab;
 const fixtures = realpathSync(join(import.meta.dirname, '../../fixtures/plugins'));
 const importMs = 700;
 
-describe('createRegistry: run', () => {
+describe('createRegistry: discover, resolve and load', () => {
     let dataDir: string;
     let registry: Registry;
     let outcomes: Map<string, Outcome>;
@@ -36,15 +37,16 @@ describe('createRegistry: run', () => {
             importMs
         });
         const began = performance.now();
-        const answer = await registry.run(
+        const answer = await outcomesOf(
+            registry,
             [{ origin: 'folder', path: fixtures }],
             () => true,
             ({ name }) => asItEnded.push(name)
         );
         tookMs = performance.now() - began;
-        order = answer.outcomes.map(({ name }) => name);
+        order = answer.map(({ name }) => name);
         outcomes = new Map(
-            answer.outcomes.map((each) => [
+            answer.map((each) => [
                 each.plugin === null ? each.name : each.plugin.package.replace('@portico-fixture/', ''),
                 each
             ])
@@ -121,7 +123,7 @@ describe('createRegistry: run', () => {
         expect(says('bundled-sdk')).to.contain('a copy of @portico/sdk within index.js');
     });
 
-    it('answers those that can start first, each after what it requires, and tells of each as soon as its journey ends', () => {
+    it('answers those that can start first, each after what it requires, and tells of each as soon as it is through', () => {
         expect(order.indexOf('failed-requirement')).to.be.above(order.indexOf('throws-at-import'));
         expect(order.indexOf('wrong-sdk')).to.be.above(order.indexOf('sound'));
         expect(asItEnded.at(-1)).to.equal('never-ends');
@@ -145,7 +147,7 @@ describe('createRegistry: run', () => {
 
     it('imports nothing that is not enabled, and imports anew only when it is told to', async () => {
         const place = { origin: 'folder' as const, path: fixtures };
-        const { outcomes: resolved } = await registry.run([place], () => false);
+        const resolved = await outcomesOf(registry, [place], () => false);
         expect(new Set(resolved.map(({ stage }) => stage))).to.equal(
             new Set([null, 'discovered', 'resolved'])
         );
@@ -174,9 +176,7 @@ describe('createRegistry: run', () => {
             join(folder, 'node_modules/@portico/sdk/index.js'),
             `throw new Error('the copy was loaded')`
         );
-        const {
-            outcomes: [author]
-        } = await registry.run([{ origin: 'folder', path: join(dataDir, 'outside') }], () => true);
+        const [author] = await outcomesOf(registry, [{ origin: 'folder', path: join(dataDir, 'outside') }]);
         expect(author).to.include({ name: 'author', stage: 'loaded', failure: null });
         // A process without this file finds it by the link beside the installed packages.
         const installed = join(dataDir, 'plugins/linked/1');

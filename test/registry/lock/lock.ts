@@ -18,6 +18,7 @@ import * as Lab from '@hapi/lab';
 import type { Installed, Registry } from '../../../registry/src/index.ts';
 import { packageArchive } from '../../support/archive.ts';
 import { pluginCode, pluginPackage, tryRegistry } from '../../support/plugin-packages.ts';
+import { outcomesOf } from '../../support/registry-outcomes.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
@@ -83,11 +84,11 @@ describe('createRegistry: lock', { timeout: 30_000 }, () => {
             undo();
             expect(await faultNow(registry)).to.equal('hello');
         }
-        const { outcomes } = await registry.run([], () => true);
+        const outcomes = await outcomesOf(registry, []);
         expect(outcomes.map(({ name, stage }) => [name, stage])).to.equal([['hello', 'loaded']]);
         rmSync(path, { recursive: true });
         expect(await faultNow(registry)).to.equal(['hello', 'TREE_MISSING']);
-        const [gone] = (await registry.run([], () => true)).outcomes;
+        const [gone] = await outcomesOf(registry, []);
         expect(gone).to.include({
             name: 'hello',
             stage: null,

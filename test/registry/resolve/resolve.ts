@@ -79,7 +79,7 @@ describe('resolve', () => {
         const { order, unresolved } = run(plugin('a', { version: '2.0.0' }), plugin('a'));
         expect(order).to.equal(['a']);
         expect(unresolved['a']).to.equal(
-            'NAME_TAKEN: @acme/a 1.0.0 is passed over: @acme/a 2.0.0 has the name a'
+            'NAME_TAKEN: @acme/a 1.0.0 is not used: @acme/a 2.0.0 has the name a'
         );
     });
 });
