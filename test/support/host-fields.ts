@@ -1,5 +1,5 @@
 /** The fields of a host as rows of a table, made of the schema that checks them. */
-import { hostCreate } from '../../core/src/features/hosts/schema.ts';
+import { hostCreate } from '../../core/src/features/hosts/schema/bodies.ts';
 
 /** As much of joi's description as is shown. */
 interface Described {

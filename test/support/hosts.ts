@@ -17,9 +17,10 @@ import { DatabaseCertificateStore } from '../../core/src/features/certificates/s
 import { createChecklist } from '../../core/src/features/hosts/checks/checklist.ts';
 import { hostEntities, hostMigrations } from '../../core/src/features/hosts/entities.ts';
 import { HostList } from '../../core/src/features/hosts/list.ts';
+import type { HostHooks } from '../../core/src/features/hosts/preparation.ts';
 import { createReadable } from '../../core/src/features/hosts/rules/paths.ts';
 import { covers } from '../../core/src/features/hosts/rules/safety.ts';
-import { type HostHooks, Hosts } from '../../core/src/features/hosts/service.ts';
+import { Hosts } from '../../core/src/features/hosts/service.ts';
 import { DatabaseHostStore } from '../../core/src/features/hosts/store.ts';
 import { createFaultyEngine, type FaultyEngine } from './faulty-engine.ts';
 import { type HandClock, handClock, openStore, type Store } from './store.ts';

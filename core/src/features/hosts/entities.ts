@@ -1,7 +1,8 @@
-/** What is kept of a host. `site` is what the engine serves; `document` is the host's wire JSON, so that a list is read and not built. */
+/** The table of hosts. `site` is what the engine serves; `document` is the JSON that the API answers, so that a list needs no conversion. */
 import { defineEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
+/** One host. */
 export const HostEntity = defineEntity({
     name: 'Host',
     tableName: 'host',
@@ -10,26 +11,27 @@ export const HostEntity = defineEntity({
         domain: p.string(),
         type: p.string(),
         enabled: p.boolean(),
-        /** The plugin that made it. */
+        /** The plugin that created the host; null for people. */
         owner: p.string().nullable(),
         /** JSON array. */
         tags: p.text(),
         notes: p.text(),
         version: p.integer(),
-        /** RFC 3339, UTC, milliseconds: sorts as text. */
+        /** RFC 3339, UTC, with milliseconds: sorts as text. */
         createdAt: p.string(),
         updatedAt: p.string(),
-        /** Whether the engine served the row as it is when it was written. */
+        /** Whether the engine served the row as it is at the time of the last write. */
         applied: p.boolean(),
-        /** Lower-case text that `q` looks through. */
+        /** Lower-case text that the filter `q` searches. */
         search: p.text(),
         /** The `Site` as JSON, with the hashes of its passwords. */
         site: p.text(),
-        /** The wire JSON without `state` and `stateMessage`. */
+        /** The JSON of the API without `state` and `stateMessage`. */
         document: p.text()
     })
 });
 
+/** The tables of this feature. */
 export const hostEntities = [HostEntity] as const;
 
 class CreateHost extends Migration {
@@ -50,11 +52,12 @@ class CreateHost extends Migration {
             site text not null,
             document text not null
         )`);
-        // The rows are wide: filters look through an index of what they need, and orders follow one.
+        // The rows are wide: every filter and every order has an index that holds all that it needs.
         for (const column of ['type', 'created_at', 'updated_at', 'search', 'tags']) {
             this.addSql(`create index host_${column} on host (${column}, id)`);
         }
     }
 }
 
+/** The migrations of this feature, in order. */
 export const hostMigrations: readonly MigrationObject[] = [{ name: '0001-hosts', class: CreateHost }];

@@ -1,14 +1,14 @@
-/** The list of hosts: filters, order and pages in SQL, and the wire JSON put together from stored texts. */
+/** The list of hosts. Filters, order and pages are SQL; the JSON is put together from stored texts. */
 import { createHash, randomBytes } from 'node:crypto';
 
 import type { Engine } from '../../engine/change.ts';
 import type { Database, Statement } from '../../platform/database/database.ts';
 import { invalid } from '../../platform/errors.ts';
-import type { HostQuery } from './schema.ts';
+import type { HostQuery } from './schema/bodies.ts';
 import type { DatabaseHostStore } from './store.ts';
 import { viewText } from './view.ts';
 
-/** One page as text; `tag` names the content. The rest is read when it is asked for: a client that has this tag needs none of it. */
+/** One page of the list. `tag` names its content; the rest is read on first use, because a client that has this tag needs none of it. */
 export interface HostPage {
     readonly tag: string;
     readonly total: number;
@@ -40,13 +40,13 @@ const columns = {
 } as const;
 type SortField = keyof typeof columns;
 
-/** Filters times orders times first or further page: every form that there can be stays prepared. */
+/** Enough for every combination of filters, orders, and first or further page. */
 const mostStatements = 1024;
-/** Pages kept until anything changes, and the longest text that is kept. */
+/** How many pages are cached until anything changes, and the longest text that is cached. */
 const mostPages = 64;
 const longestKept = 262_144;
 
-/** @param engine - for states; a row's state is what the engine says of it now */
+/** Reads pages of the list and caches them. The state of a row is what the engine says at that time. */
 export class HostList {
     readonly #db: Database;
     readonly #store: Pick<DatabaseHostStore, 'changes'>;
@@ -108,7 +108,7 @@ export class HostList {
         return found;
     }
 
-    /** Everything that a state can depend on. */
+    /** A text that changes whenever the state of any host can have changed. */
     #stateTag(): string {
         const { state, message } = this.#engine.process();
         const pending = this.#engine.pending();
@@ -153,7 +153,7 @@ export class HostList {
         const { hosts } = this.#engine.draft();
         const texts = shown.map(({ id, document }) => {
             const row = hosts.get(id);
-            // Gone from the queue's rows while its removal is being committed: the reader still has it.
+            // A host whose removal is being committed is gone from the draft while the database still has it.
             return viewText(
                 document,
                 row === undefined ? { state: 'pending', message: null } : this.#engine.stateOf(row)
@@ -221,7 +221,7 @@ function order(sort: string): readonly [SortField, boolean] {
     return [(descending ? sort.slice(1) : sort) as SortField, descending];
 }
 
-/** The place after a row: its sort key and id, so that rows that come or go move nothing. */
+/** The place behind a row, as its sort key and id: rows that are added or removed do not shift it. */
 function writeCursor(sort: string, { key, id }: Line): string {
     return Buffer.from(JSON.stringify([sort, key, id])).toString('base64url');
 }
@@ -234,7 +234,7 @@ function readCursor(text: string, sort: string): Place {
             return [key as Parameter, id as number];
         }
     } catch {
-        // Falls through: text that is no cursor is as wrong as a cursor of another order.
+        // Not a cursor at all: refused below like a cursor of another order.
     }
     throw invalid({ path: 'cursor', message: 'cursor is not one of this list, or of another order' });
 }

@@ -1,23 +1,15 @@
-/** `/api/hosts`: what is asked, by whom, and what is answered. */
+/** The routes under `/api/hosts`. */
 import { joi, reply } from '@portico/sdk';
 
 import { prepared } from '../../server/http/answer/prepared.ts';
 import { json, type Route } from '../../server/http/route.ts';
-import {
-    accessCheck,
-    accessVerdict,
-    hostBatch,
-    hostClone,
-    hostCreate,
-    hostParams,
-    hostQuery,
-    hostUpdate,
-    hostView
-} from './schema.ts';
+import { accessCheck, accessVerdict } from './schema/access-check.ts';
+import { hostBatch, hostClone, hostCreate, hostParams, hostQuery, hostUpdate } from './schema/bodies.ts';
+import { hostView } from './schema/view.ts';
 import type { Hosts } from './service.ts';
 
 const base = '/api/hosts';
-/** How every change of what the engine serves can fail. */
+/** How each change of what the engine serves can fail. */
 const changes = ['REFUSED_BY_PLUGIN', 'ENGINE_REJECTED', 'ENGINE_UNAVAILABLE'] as const;
 
 const checkItem = joi.object({
@@ -28,7 +20,13 @@ const checkItem = joi.object({
     remedy: joi.string().allow(null).required().description('What to do about it')
 });
 
+/** The routes under `/api/hosts`. */
 export function hostRoutes(hosts: Hosts): Route[] {
+    return [...collectionRoutes(hosts), ...hostRoutesById(hosts), ...inspectionRoutes(hosts)];
+}
+
+/** The list, and what concerns several hosts or a new one. */
+function collectionRoutes(hosts: Hosts): Route[] {
     return [
         json({
             method: 'GET',
@@ -81,7 +79,13 @@ export function hostRoutes(hosts: Hosts): Route[] {
             validate: { payload: hostBatch },
             returns: joi.array().items(hostView).allow(null),
             handler: (request) => hosts.batch(request.payload, request)
-        }),
+        })
+    ];
+}
+
+/** One host. */
+function hostRoutesById(hosts: Hosts): Route[] {
+    return [
         json({
             method: 'GET',
             path: `${base}/{id}`,
@@ -126,7 +130,13 @@ export function hostRoutes(hosts: Hosts): Route[] {
             validate: { params: hostParams, payload: hostClone },
             returns: hostView,
             handler: (request) => hosts.clone(request.params.id, request.payload.domain, request)
-        }),
+        })
+    ];
+}
+
+/** How one host is served, without changing it. */
+function inspectionRoutes(hosts: Hosts): Route[] {
+    return [
         json({
             method: 'GET',
             path: `${base}/{id}/preview`,
@@ -157,10 +167,10 @@ export function hostRoutes(hosts: Hosts): Route[] {
             effect: 'read',
             summary: 'Tell who gets into a host, and why',
             description:
-                'The rules of `access` in the order in which the engine meets them, for a client that there need not be; nobody is asked',
+                'The rules of `access` in the order in which the engine applies them, for the request of an imaginary client. No request is sent',
             validate: { params: hostParams, payload: accessCheck },
             returns: accessVerdict,
-            handler: (request) => hosts.admission(request.params.id, request.payload, request)
+            handler: (request) => hosts.checkAccess(request.params.id, request.payload, request)
         })
     ];
 }

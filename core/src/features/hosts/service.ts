@@ -1,97 +1,74 @@
 /**
- * Hosts: what may be changed, by whom, and how a change gets through the hooks and the engine's queue into the rows. A change is made of a
- * host as it is; when another one was faster, it is made again of what that left, unless the caller named the version that was meant.
+ * Hosts: reads them, and takes changes through the hooks and the engine's queue into the database. A change starts from the present row. When
+ * another change was faster, it starts again from the new row, unless the caller named a version.
  */
 import { AsyncResource } from 'node:async_hooks';
-import { isDeepStrictEqual } from 'node:util';
 
-import { hash, verify } from '@node-rs/bcrypt';
+import { verify } from '@node-rs/bcrypt';
 import { type Reply, reply } from '@portico/sdk';
-import type Joi from 'joi';
 
-import type { Author, Draft, Engine, HostRow, HostState, Plan, WaitsForReload } from '../../engine/change.ts';
+import {
+    authorOf,
+    type Draft,
+    type Engine,
+    type HostRow,
+    type HostState,
+    type Plan,
+    type WaitsForReload
+} from '../../engine/change.ts';
 import type { EngineConfig } from '../../engine/port.ts';
 import type { Site } from '../../engine/site.ts';
 import type { Call } from '../../platform/call.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { fail, invalid } from '../../platform/errors.ts';
-import { admission } from './checks/access-check.ts';
+import { fail } from '../../platform/errors.ts';
+import { checkAccess } from './checks/access-check.ts';
 import type { CheckItem, Checklist } from './checks/checklist.ts';
-import { build, type Built } from './input/build.ts';
-import { Faults } from './input/normalise.ts';
 import type { HostList, HostPage } from './list.ts';
-import type { Readable } from './rules/paths.ts';
+import { bodyOf, hashesOf, type HostHooks, HostPreparation, type PreparationOptions } from './preparation.ts';
 import { checkNames, checkVersion, mayChange, refuse } from './rules/refusals.ts';
-import { checkSite, type SafetyContext } from './rules/safety.ts';
-import {
-    type AccessCheck,
-    type AccessVerdict,
-    type HostBatch,
-    type HostChange,
-    hostCreate,
-    type HostQuery,
-    hostUpdate,
-    type HostView
-} from './schema.ts';
+import { checkSite } from './rules/safety.ts';
+import type { AccessCheck, AccessVerdict } from './schema/access-check.ts';
+import type { HostBatch, HostChange, HostQuery } from './schema/bodies.ts';
+import type { HostView } from './schema/view.ts';
 import { viewOf } from './view.ts';
 
 const waitsForReload: WaitsForReload = 'Waits for a reload';
 
-/** What plugins hang on: called outside of every lock and transaction. */
-export interface HostHooks {
-    /** Waterfall: each tap may return another body. Passwords are not in it. */
-    beforeSave(before: HostView | null, body: HostChange, call: Call): Promise<HostChange>;
-    /** Throws 40920 to refuse. `after` is null for a removal. */
-    guard(before: HostView | null, after: HostView | null, call: Call): Promise<void>;
-    /** After the commit, in an async context of its own; must not throw. */
-    afterChange(before: HostView | null, after: HostView | null, call: Call): void;
-}
-
-export interface HostsOptions {
-    readonly engine: Engine;
+/** What {@link Hosts} works with. */
+export interface HostsOptions extends PreparationOptions {
     readonly list: HostList;
-    readonly hooks: HostHooks;
-    readonly clock: Clock;
-    readonly readable: Readable;
     readonly checklist: Checklist;
-    /** What every site is held against; settings and certificates come from the draft. */
-    readonly safety: Omit<SafetyContext, 'settings' | 'certificates' | 'addresses'> & {
-        addresses(): readonly string[];
-    };
-    /** The configuration with what not everybody may see masked. */
+    /** The configuration of a host without the parts that need `engine:secrets`. */
     mask(config: EngineConfig, site: Site): EngineConfig;
 }
 
-/** bcrypt rounds as a power of two (OWASP ASVS 5.0, appendix C: at least 10). The engine pays them for each first request of a client. */
-const hashCost = 10;
-/** A hash in form only, for a host that is tried: whoever only reads must not keep the processor busy with real ones. */
-const standIn = `$2b$${hashCost}$${'.'.repeat(53)}`;
-/** So often a change without If-Match is made again when others were faster. */
+/** How often a change without If-Match is tried when others are faster. */
 const mostAttempts = 16;
 
-/** The host that a change was made of is not the present one any more. */
+/** The row that a change started from is no longer the present one. */
 class Moved extends Error {}
 
+/** One row of a change: null before a creation, null after a removal. */
 interface Step {
     readonly before: HostRow | null;
     readonly after: HostRow | null;
 }
 
-/** Answers of writes carry `X-Engine-Reload`. Every write may fail as 42200 or 50301, and then nothing changed. */
+/** The service behind `/api/hosts`. Replies of writes carry `X-Engine-Reload`. A write that fails with 42200 or 50301 has changed nothing. */
 export class Hosts {
     readonly #options: HostsOptions;
     readonly #engine: Engine;
     readonly #hooks: HostHooks;
-    readonly #clock: Clock;
+    readonly #preparation: HostPreparation;
     readonly #context = new AsyncResource('HostChange');
 
     constructor(options: HostsOptions) {
         this.#options = options;
         this.#engine = options.engine;
         this.#hooks = options.hooks;
-        this.#clock = options.clock;
+        this.#preparation = new HostPreparation(options);
     }
 
+    /** One page of the list. */
     page(query: HostQuery): HostPage {
         return this.#options.list.page(query);
     }
@@ -113,7 +90,7 @@ export class Hosts {
             (row) => checkVersion(row, call.ifMatch, body.version),
             async ([before]) => {
                 const row = before as HostRow;
-                const after = await this.#prepare(row, body, call, { id, owner: row.owner });
+                const after = await this.#preparation.prepare(row, body, call, { id, owner: row.owner });
                 if (after === row) {
                     return reply.with(this.#view(row), { headers: { 'x-engine-reload': 'false' } });
                 }
@@ -140,13 +117,14 @@ export class Hosts {
         );
     }
 
+    /** Creates a host like another one, under its own name and with the same passwords. @throws as `create`, and NOT_FOUND */
     async clone(id: number, domain: string, call: Call): Promise<Reply<HostView>> {
         const { site, tags, notes } = this.#existing(id);
-        const body: HostChange = { ...writable(site), domain, tags, notes };
+        const body: HostChange = { ...bodyOf(site), domain, tags, notes };
         return this.#add(body, call, call.actor.plugin, hashesOf(site));
     }
 
-    /** All or nothing, in one apply. @throws NOT_FOUND with `data.ids` */
+    /** Changes all of the hosts or none, in one apply. @throws NOT_FOUND with `data.ids`, and as `update` */
     async batch({ ids, action }: HostBatch, call: Call): Promise<Reply<readonly HostView[] | null>> {
         const repeated = ids.flatMap((id, at) =>
             ids.indexOf(id) === at ? [] : [{ path: `ids.${at}`, message: `ids.${at} is there twice` }]
@@ -163,10 +141,15 @@ export class Hosts {
                         after:
                             action === 'delete'
                                 ? null
-                                : await this.#prepare(before, { enabled: action === 'enable' }, call, {
-                                      id: before.site.id,
-                                      owner: before.owner
-                                  })
+                                : await this.#preparation.prepare(
+                                      before,
+                                      { enabled: action === 'enable' },
+                                      call,
+                                      {
+                                          id: before.site.id,
+                                          owner: before.owner
+                                      }
+                                  )
                     });
                 }
                 const changed = steps.filter(({ before, after }) => before !== after);
@@ -190,14 +173,14 @@ export class Hosts {
         );
     }
 
-    /** The errors of `create`, and whether it would reload the engine. Changes nothing. */
+    /** Tells whether `create` would reload the engine. Changes nothing. @throws as `create` */
     async validate(body: HostChange, call: Call): Promise<{ readonly reload: boolean }> {
-        const row = await this.#prepare(null, body, call, { id: 0, owner: null, dry: true });
+        const row = await this.#preparation.prepare(null, body, call, { id: 0, owner: null, dry: true });
         await this.#guard([{ before: null, after: row }], call);
         const { reloaded } = await this.#engine.tryChange({
             plan: (draft) => {
                 checkNames(draft, row.site, new Set());
-                refuse(checkSite(row.site, this.#safetyOf(draft)));
+                refuse(checkSite(row.site, this.#preparation.safetyIn(draft)));
                 const id = draft.nextHostId();
                 return { hosts: [{ id, row: { ...row, site: { ...row.site, id } } }] };
             }
@@ -205,6 +188,7 @@ export class Hosts {
         return { reload: reloaded };
     }
 
+    /** The engine's configuration of one host. Parts are masked without `engine:secrets` and a fresh session. @throws NOT_FOUND */
     preview(id: number, call: Call): EngineConfig {
         const { site } = this.#existing(id);
         const config = this.#engine.preview(site);
@@ -213,35 +197,30 @@ export class Hosts {
             : this.#options.mask(config, site);
     }
 
+    /** Tries the host from its name to its upstream. @throws NOT_FOUND */
     async check(id: number, call: Call): Promise<readonly CheckItem[]> {
         this.#existing(id);
         return this.#options.checklist(id, call.signal);
     }
 
-    /** Who gets in. A password is compared only for somebody who may set it, or this would be a place to guess it. @throws NOT_FOUND, FORBIDDEN */
-    async admission(id: number, request: AccessCheck, call: Call): Promise<AccessVerdict> {
+    /**
+     * Tells whether a request would get into the host. A password is compared only for a caller who may set it: anyone else could guess it here.
+     * @throws NOT_FOUND, FORBIDDEN
+     */
+    async checkAccess(id: number, request: AccessCheck, call: Call): Promise<AccessVerdict> {
         const { site } = this.#existing(id);
         if (request.password !== undefined && !call.actor.can('hosts:write')) {
             throw fail.FORBIDDEN({ permission: 'hosts:write' });
         }
-        return admission(site, request, verify);
+        return checkAccess(site, request, verify);
     }
 
-    /** Judges a row that comes in another way (restore, import) by the rules of every other. @throws VALIDATION_FAILED, FORBIDDEN */
+    /** Holds a row that does not come through the API (restore, import) against the same rules. @throws VALIDATION_FAILED, FORBIDDEN */
     vet(call: Call, before: HostRow | null, after: HostRow | null): void {
         if (after !== null) {
             mayChange(call, before?.site ?? null, after.site);
-            refuse(checkSite(after.site, this.#safetyOf(this.#engine.draft())));
+            refuse(checkSite(after.site, this.#preparation.safetyIn(this.#engine.draft())));
         }
-    }
-
-    #safetyOf(draft: Draft): SafetyContext {
-        return {
-            ...this.#options.safety,
-            addresses: this.#options.safety.addresses(),
-            settings: draft.settings,
-            certificates: draft.certificates
-        };
     }
 
     #view(row: HostRow): HostView {
@@ -256,109 +235,6 @@ export class Hosts {
         return row;
     }
 
-    /** Stops 4 and 5: what the host would become, with everything that can be known before the queue. */
-    async #prepare(
-        before: HostRow | null,
-        sent: HostChange,
-        call: Call,
-        ground: {
-            readonly id: number;
-            readonly hashes?: ReadonlyMap<string, string>;
-            readonly owner: string | null;
-            readonly dry?: boolean;
-        }
-    ): Promise<HostRow> {
-        const body = await this.#throughHook(before, sent, call);
-        const faults = new Faults();
-        const built = build(
-            body,
-            { id: ground.id, before, hashes: ground.hashes ?? hashesOf(before?.site) },
-            faults
-        );
-        mayChange(call, before?.site ?? null, built.site);
-        const known = new Set(faults.list.map(({ path }) => path));
-        refuse([
-            ...faults.list,
-            ...checkSite(built.site, this.#safetyOf(this.#engine.draft())).filter(
-                ({ path }) => !known.has(path)
-            )
-        ]);
-        await this.#checkReadable(before, built.site);
-        const now = new Date(this.#clock.now());
-        const row: HostRow = {
-            site: await withHashes(
-                built,
-                ground.dry === true ? async () => standIn : (password) => hash(password, hashCost)
-            ),
-            version: (before?.version ?? 0) + 1,
-            owner: before === null ? ground.owner : before.owner,
-            tags: built.tags,
-            notes: built.notes,
-            createdAt: before?.createdAt ?? now,
-            updatedAt: now
-        };
-        return before !== null && isDeepStrictEqual(contentOf(before), contentOf(row)) ? before : row;
-    }
-
-    /** Passwords stay out of plugins' hands, and find their users again behind them. */
-    async #throughHook(before: HostRow | null, sent: HostChange, call: Call): Promise<HostChange> {
-        const secrets = new Map(
-            sent.access?.basicAuth?.flatMap(({ username, password }) =>
-                username === undefined || password === undefined ? [] : [[username, password] as const]
-            )
-        );
-        const shown: HostChange =
-            secrets.size === 0 || sent.access === null || sent.access === undefined
-                ? sent
-                : {
-                      ...sent,
-                      access: {
-                          ...sent.access,
-                          basicAuth: sent.access.basicAuth?.map(({ username }) => ({ username }))
-                      }
-                  };
-        const returned = await this.#hooks.beforeSave(
-            before === null ? null : this.#view(before),
-            shown,
-            call
-        );
-        if (returned === shown) {
-            return sent;
-        }
-        const schema = (before === null ? hostCreate : hostUpdate) as unknown as Joi.Schema;
-        const { error } = schema.validate(returned, {
-            abortEarly: false,
-            convert: false,
-            noDefaults: true,
-            errors: { wrap: { label: false } }
-        });
-        refuse(error?.details.map(({ path, message }) => ({ path: path.join('.'), message })) ?? []);
-        const { access } = returned;
-        return access === undefined || access === null || access.basicAuth === undefined
-            ? returned
-            : {
-                  ...returned,
-                  access: {
-                      ...access,
-                      basicAuth: access.basicAuth.map((entry) => ({
-                          ...entry,
-                          password: entry.password ?? secrets.get(entry.username ?? '')
-                      }))
-                  }
-              };
-    }
-
-    async #checkReadable(before: HostRow | null, site: Site): Promise<void> {
-        const root = site.static?.root;
-        if (root === undefined || root === before?.site.static?.root) {
-            return;
-        }
-        const fault = await this.#options.readable(root);
-        if (fault !== null) {
-            throw invalid({ path: 'static.root', message: `static.root ${fault}` });
-        }
-    }
-
     async #guard(steps: readonly Step[], call: Call): Promise<void> {
         for (const { before, after } of steps) {
             await this.#hooks.guard(
@@ -369,7 +245,7 @@ export class Hosts {
         }
     }
 
-    /** Stop 6: what can only be decided against everything that is ahead in the queue. */
+    /** Checks, inside the queue, what depends on the changes ahead of this one. @throws Moved, CONFLICT, VALIDATION_FAILED */
     #plan(draft: Draft, steps: readonly Step[]): Plan {
         const going = new Set(steps.flatMap(({ before }) => (before === null ? [] : [before.site.id])));
         for (const { before, after } of steps) {
@@ -378,7 +254,7 @@ export class Hosts {
             }
             if (after !== null) {
                 checkNames(draft, after.site, going);
-                refuse(checkSite(after.site, this.#safetyOf(draft)));
+                refuse(checkSite(after.site, this.#preparation.safetyIn(draft)));
             }
         }
         return {
@@ -386,7 +262,7 @@ export class Hosts {
         };
     }
 
-    /** Stops 6 and 7. `answer` is asked twice: for the record, and after the commit, when the queue has moved its rows on. */
+    /** Applies and commits the steps. `answer` is called twice: for the stored reply, and after the commit with the rows' new states. */
     async #run<T>(
         steps: readonly Step[],
         call: Call,
@@ -433,7 +309,7 @@ export class Hosts {
         );
     }
 
-    /** What the state will be once the queue has moved its rows on; an engine that waits says for what. */
+    /** The state that a row will have after the commit. */
     #stateAfter(row: HostRow, applied: boolean): HostState {
         if (applied) {
             return { state: row.site.enabled ? 'applied' : 'disabled', message: null };
@@ -442,7 +318,10 @@ export class Hosts {
         return { state: 'pending', message: state === 'pending' ? message : waitsForReload };
     }
 
-    /** Makes a change of hosts as they are; again if another one came in between, but never over a version that the caller named. */
+    /**
+     * Makes a change from the present rows, and again when another change came in between.
+     * @param stated - checks the version that the caller named, at each try
+     */
     async #attempt<T>(
         ids: readonly number[],
         stated: (row: HostRow) => void,
@@ -475,14 +354,14 @@ export class Hosts {
         return ids.flatMap((id) => hosts.get(id) ?? []);
     }
 
-    /** A new host gets its id in the queue, where nobody else can get the same. */
+    /** Creates a host. It gets its id inside the queue, where no other change can get the same one. */
     async #add(
         body: HostChange,
         call: Call,
         owner: string | null,
         hashes?: ReadonlyMap<string, string>
     ): Promise<Reply<HostView>> {
-        const draftRow = await this.#prepare(null, body, call, {
+        const draftRow = await this.#preparation.prepare(null, body, call, {
             id: 0,
             owner,
             ...(hashes === undefined ? {} : { hashes })
@@ -493,7 +372,7 @@ export class Hosts {
             by: authorOf(call),
             plan: (draft) => {
                 checkNames(draft, draftRow.site, new Set());
-                refuse(checkSite(draftRow.site, this.#safetyOf(draft)));
+                refuse(checkSite(draftRow.site, this.#preparation.safetyIn(draft)));
                 row = { ...draftRow, site: { ...draftRow.site, id: draft.nextHostId() } };
                 return { hosts: [{ id: row.site.id, row }] };
             },
@@ -514,54 +393,4 @@ export class Hosts {
         this.#notify(null, row, call);
         return { ...value, data: this.#view(row) };
     }
-}
-
-function hashesOf(site: Site | undefined): ReadonlyMap<string, string> {
-    return new Map(site?.access.basicAuth.map(({ username, hash: known }) => [username, known]));
-}
-
-async function withHashes(
-    { site, passwords }: Built,
-    hashed: (password: string) => Promise<string>
-): Promise<Site> {
-    if (passwords.size === 0) {
-        return site;
-    }
-    const hashes = new Map<string, string>();
-    for (const [username, password] of passwords) {
-        hashes.set(username, await hashed(password));
-    }
-    return {
-        ...site,
-        access: {
-            ...site.access,
-            basicAuth: site.access.basicAuth.map((entry) => ({
-                ...entry,
-                hash: hashes.get(entry.username) ?? entry.hash
-            }))
-        }
-    };
-}
-
-function contentOf({ site, tags, notes }: HostRow): unknown {
-    return { site, tags, notes };
-}
-
-/** A host as it could be sent again, without its names. */
-function writable(site: Site): HostChange {
-    const { id: _id, domain: _domain, aliases: _aliases, access, ...rest } = site;
-    return {
-        ...rest,
-        access: { ...access, basicAuth: access.basicAuth.map(({ username }) => ({ username })) }
-    } as HostChange;
-}
-
-function authorOf(call: Call): Author {
-    return {
-        id: call.actor.id,
-        username: call.actor.username,
-        tokenId: call.actor.tokenId,
-        plugin: call.actor.plugin,
-        requestId: call.id
-    };
 }

@@ -1,4 +1,4 @@
-/** Host rows in the database: how the engine's queue writes them, and how they are loaded at boot. */
+/** The rows of hosts in the database: written by the engine's queue, loaded at boot. */
 import { domainToUnicode } from 'node:url';
 
 import type { HostRow, HostStore } from '../../engine/change.ts';
@@ -25,9 +25,10 @@ const columns = [
     'site',
     'document'
 ] as const;
-/** In place, so that a row keeps its id: through the mapper a row would cost ten times as much. */
+/** Writes a row under its id. Through the mapper a row costs ten times as much. */
 const put = `insert into host (id, ${columns.join(', ')}) values (?${', ?'.repeat(columns.length)}) on conflict (id) do update set ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}`;
 
+/** The table of hosts behind the engine's queue. */
 export class DatabaseHostStore implements HostStore {
     readonly #db: Database;
     #changes = 0;
@@ -37,7 +38,7 @@ export class DatabaseHostStore implements HostStore {
         this.#db = db;
     }
 
-    /** Counts up with every commit that touched a host. */
+    /** A number that grows with every commit that touched a host. */
     get changes(): number {
         return this.#changes;
     }
@@ -56,7 +57,7 @@ export class DatabaseHostStore implements HostStore {
     ): Promise<void> {
         const removed = rows.filter(({ row }) => row === null).map(({ id }) => id);
         const kept = rows.flatMap(({ row }) => (row === null ? [] : [row]));
-        // Away first, so that two hosts can swap a name in one transaction.
+        // Removed first, so that two hosts can swap a name in one transaction.
         const moved = await movedAside(tx, this.#writer, rows);
         if (removed.length > 0 || moved.length > 0) {
             await tx.em.nativeDelete(HostEntity, { id: { $in: [...removed, ...moved] } });
@@ -90,7 +91,7 @@ export class DatabaseHostStore implements HostStore {
     }
 }
 
-/** Of several rows written at once, those whose domain another of them takes over. */
+/** Of several rows that are written at once, the ids of those whose domain another one takes over. */
 async function movedAside(
     tx: Transaction,
     writer: Writer,
@@ -151,7 +152,7 @@ function toStored(row: HostRow, applied: boolean): readonly unknown[] {
     ];
 }
 
-/** Names also as people write them. */
+/** The text that the filter `q` searches. International names are in it as people write them, too. */
 function searchText(row: HostRow): string {
     const names = [row.site.domain, ...row.site.aliases];
     const international = names.filter((name) => name.includes('xn--')).map((name) => domainToUnicode(name));

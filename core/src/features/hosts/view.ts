@@ -1,8 +1,8 @@
-/** A host as it is read: everything that was set, and never a password or its hash. */
+/** Shows a host as the API answers it: everything that was set, but never a password or its hash. */
 import type { HostRow, HostState } from '../../engine/change.ts';
-import type { HostView } from './schema.ts';
+import type { HostView } from './schema/view.ts';
 
-/** What of a view is stored; `state` and `stateMessage` depend on the engine and follow at the end. */
+/** The part of a view that is stored. `state` and `stateMessage` depend on the engine and are added later. */
 export function storedView(row: HostRow): Omit<HostView, 'state' | 'stateMessage'> {
     const { site } = row;
     return {
@@ -62,11 +62,12 @@ export function storedView(row: HostRow): Omit<HostView, 'state' | 'stateMessage
     };
 }
 
+/** The view of a host. */
 export function viewOf(row: HostRow, state: HostState): HostView {
     return { ...storedView(row), state: state.state, stateMessage: state.message };
 }
 
-/** The wire JSON of a host, from what is stored of it and its state. */
+/** The JSON of a host, from its stored part and its state. */
 export function viewText(document: string, state: HostState): string {
     return `${document.slice(0, -1)},"state":"${state.state}","stateMessage":${JSON.stringify(state.message)}}`;
 }

@@ -3,7 +3,8 @@ import * as Lab from '@hapi/lab';
 import { isFailure } from '@portico/sdk';
 import type Joi from 'joi';
 
-import { type HostQuery, hostQuery, type HostView } from '../../../../core/src/features/hosts/schema.ts';
+import { type HostQuery, hostQuery } from '../../../../core/src/features/hosts/schema/bodies.ts';
+import type { HostView } from '../../../../core/src/features/hosts/schema/view.ts';
 import { adminMay, createHostKit, type HostKit } from '../../../support/hosts.ts';
 import { callOf, person } from '../../../support/store.ts';
 

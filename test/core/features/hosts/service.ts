@@ -7,7 +7,8 @@ import { verify } from '@node-rs/bcrypt';
 import { createFailure, type FailureError, isFailure } from '@portico/sdk';
 import type Joi from 'joi';
 
-import { type HostChange, type HostView, hostView } from '../../../../core/src/features/hosts/schema.ts';
+import type { HostChange } from '../../../../core/src/features/hosts/schema/bodies.ts';
+import { type HostView, hostView } from '../../../../core/src/features/hosts/schema/view.ts';
 import type { Call } from '../../../../core/src/platform/call.ts';
 import { adminMay, createHostKit, type HostKit, operatorMay } from '../../../support/hosts.ts';
 import { callOf, person } from '../../../support/store.ts';

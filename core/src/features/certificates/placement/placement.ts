@@ -1,7 +1,7 @@
 /** Puts certificates where they belong: into the database and before the engine, together or not at all. */
 import { type Reply, reply } from '@portico/sdk';
 
-import type { Author, CertificatePem, Draft, Engine } from '../../../engine/change.ts';
+import { authorOf, type CertificatePem, type Draft, type Engine } from '../../../engine/change.ts';
 import type { SiteCertificate } from '../../../engine/site.ts';
 import type { Call } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -281,14 +281,4 @@ export function stored(parsed: ParsedCertificate, store: DatabaseCertificateStor
 
 function isPresent(known: SiteCertificate | undefined, row: CertificateRow): boolean {
     return (known?.fingerprint ?? '') === row.fingerprint;
-}
-
-function authorOf(call: Call): Author {
-    return {
-        id: call.actor.id,
-        username: call.actor.username,
-        tokenId: call.actor.tokenId,
-        plugin: call.actor.plugin,
-        requestId: call.id
-    };
 }

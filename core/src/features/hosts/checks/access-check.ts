@@ -1,26 +1,26 @@
 /**
- * Who gets into a host, and why: the same conditions in the same order as the engine's, on the host as it stands, without a request being
- * sent anywhere. A disabled host lets nobody in; one in maintenance neither.
+ * Tells whether a request would get into a host, and why: the engine's conditions in the engine's order, without sending a request. A host
+ * that is disabled or in maintenance lets no request in.
  */
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
 import type { Site } from '../../../engine/site.ts';
 import { canonicalIPv6 } from '../input/normalise.ts';
-import type { AccessCheck, AccessVerdict } from '../schema.ts';
+import type { AccessCheck, AccessVerdict } from '../schema/access-check.ts';
 
 type Step = AccessVerdict['steps'][number];
 
-/** One that nobody chose has no host, and cannot be told. */
+/** `allowed` is null when the forward-auth server decides. */
 interface Outcome {
     readonly allowed: boolean | null;
     readonly status: number | null;
 }
 
 /**
- * Pure but for the comparing of a password.
- * @param compare - whether a password has this bcrypt hash
+ * Judges a request against the access rules of a site.
+ * @param compare - tells whether a password has this bcrypt hash
  */
-export async function admission(
+export async function checkAccess(
     site: Site,
     request: AccessCheck,
     compare: (password: string, hash: string) => Promise<boolean>
@@ -119,7 +119,7 @@ async function passwordStep(
         : { rule: 'basicAuth', outcome: 'refused', evidence: `The password is not that of ${user}` };
 }
 
-/** Whether an address is in a range, or is the one address that it names. An IPv4 address inside an IPv6 one is IPv4, as it is on the wire. */
+/** Whether an address is in a range, or equal to a single address. An IPv4-mapped IPv6 address counts as IPv4, as on the wire. */
 export function contains(range: string, address: string): boolean {
     const plain = plainAddress(address);
     const [base = '', length] = range.split('/');

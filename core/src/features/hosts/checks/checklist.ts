@@ -1,6 +1,6 @@
 /**
- * The live checklist of a host: from the name to the upstream, each point tried for real, side by side and within a few seconds. A point
- * that cannot be tried says so (`ok: null`); nothing here fails.
+ * The checklist of a host, from its name to its upstream. All points are tried for real and at the same time, within a few seconds. A point
+ * that cannot be tried has `ok: null`; the checklist itself never fails.
  */
 import { Resolver } from 'node:dns/promises';
 import { networkInterfaces } from 'node:os';
@@ -11,7 +11,7 @@ import type { Readable } from '../rules/paths.ts';
 import { dialled } from '../rules/safety.ts';
 import { answerOf, connects, type Handshake, handshake, sameAnswer } from './probe.ts';
 
-/** One point of the checklist. */
+/** One point of the checklist, as the API shows it. */
 export interface CheckItem {
     readonly id: 'dns' | 'address' | 'engine' | 'certificate' | 'upstream';
     readonly title: string;
@@ -23,20 +23,22 @@ export interface CheckItem {
     readonly remedy: string | null;
 }
 
+/** What the checklist needs from outside. */
 export interface ChecklistPorts {
     readonly engine: Pick<Engine, 'draft' | 'process' | 'stateOf'>;
     readonly readable: Readable;
-    /** Setting `dns.nameservers`, as `address` or `address:port`; empty: the system's. */
+    /** The setting `dns.nameservers`, as `address` or `address:port`. Empty: the name servers of the system. */
     nameservers(): readonly string[];
-    /** Settings `server.ipv4` and `server.ipv6`; empty: the addresses of the machine's interfaces count. */
+    /** The settings `server.ipv4` and `server.ipv6`. Empty: the addresses of the machine's interfaces. */
     addresses(): readonly string[];
 }
 
+/** Runs the checklist of one host. */
 export type Checklist = (id: number, signal: AbortSignal) => Promise<readonly CheckItem[]>;
 
 const timeLimitMs = 5_000;
 const probeTimeoutMs = 3_500;
-/** Enough to see what is wrong; a host with hundreds of upstreams is not scanned. */
+/** At most so many upstreams are tried, which is enough to see what is wrong. */
 const mostTargets = 16;
 const dayMs = 86_400_000;
 
@@ -50,6 +52,7 @@ const titles = {
 
 type Verdict = Pick<CheckItem, 'ok' | 'evidence' | 'remedy'>;
 
+/** Makes the checklist. */
 export function createChecklist(ports: ChecklistPorts): Checklist {
     return async (id, signal) => {
         const row = ports.engine.draft().hosts.get(id);
@@ -63,7 +66,7 @@ export function createChecklist(ports: ChecklistPorts): Checklist {
         const found = resolve(name, ports.nameservers());
         const shaken: Promise<Handshake | null> =
             site.ssl && site.enabled ? handshake(httpsPort, name, probeTimeoutMs) : Promise.resolve(null);
-        const works: Readonly<Record<CheckItem['id'], Promise<Verdict>>> = {
+        const verdicts: Readonly<Record<CheckItem['id'], Promise<Verdict>>> = {
             dns: found.then((result) => nameVerdict(name, result)),
             address: found.then((result) => addressVerdict(result, ports.addresses())),
             engine: engineVerdict(site, name, site.ssl ? httpsPort : httpPort, ports),
@@ -71,7 +74,7 @@ export function createChecklist(ports: ChecklistPorts): Checklist {
             upstream: upstreamVerdict(site, ports.readable)
         };
         return Promise.all(
-            Object.entries(works).map(async ([key, work]) => {
+            Object.entries(verdicts).map(async ([key, work]) => {
                 const item = key as CheckItem['id'];
                 return { id: item, title: titles[item], ...(await bounded(work, ends)) };
             })
@@ -79,7 +82,7 @@ export function createChecklist(ports: ChecklistPorts): Checklist {
     };
 }
 
-/** The verdict, or why there is none: a point that takes too long or breaks does not take the others with it. */
+/** The verdict, or why there is none: a point that is slow or breaks does not stop the others. */
 async function bounded(work: Promise<Verdict>, signal: AbortSignal): Promise<Verdict> {
     let stop = (): void => undefined;
     const ended = new Promise<Verdict>((done) => {

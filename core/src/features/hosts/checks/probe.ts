@@ -1,4 +1,4 @@
-/** Small network probes with a time limit each. They resolve with a reason where they fail, and never throw. */
+/** Small network probes, each with a time limit. They never throw: a failed probe resolves with its reason. */
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
@@ -6,11 +6,11 @@ import { connect as tlsConnect } from 'node:tls';
 
 import type { Address } from '../input/normalise.ts';
 
-/** The engine's listeners are asked on this machine, whatever the name resolves to. */
+/** The engine is asked on this machine, not at the address that a name resolves to. */
 const loopback = '127.0.0.1';
 const longestBody = 4096;
 
-/** Null when something accepts a connection there, or why not. */
+/** Tries to connect. Null when that works, otherwise the reason why not. */
 export function connects(address: Address, timeoutMs: number): Promise<string | null> {
     return new Promise((done) => {
         const socket = connect(
@@ -26,10 +26,11 @@ export function connects(address: Address, timeoutMs: number): Promise<string | 
     });
 }
 
-/** What a TLS handshake with a name showed, or why there was none. */
+/** The certificate that a TLS handshake showed, or the reason why there was no handshake. */
 export type Handshake =
     { readonly issuer: string; readonly notAfter: Date; readonly matches: boolean } | string;
 
+/** Makes a TLS handshake with the engine under this name. */
 export function handshake(port: number, name: string, timeoutMs: number): Promise<Handshake> {
     return new Promise((done) => {
         // The certificate is looked at, not trusted: nothing is sent over this connection.
@@ -55,13 +56,15 @@ export function handshake(port: number, name: string, timeoutMs: number): Promis
     });
 }
 
+/** An HTTP answer, as far as two are compared. */
 export interface Answer {
     readonly status: number;
+    /** Names of the headers, sorted and joined. */
     readonly headers: string;
     readonly body: string;
 }
 
-/** The engine's answer to GET / with this Host, or why there is none. */
+/** The engine's answer to `GET /` under this name, or the reason why there is none. */
 export function answerOf(
     port: number,
     secure: boolean,
@@ -110,6 +113,7 @@ export function answerOf(
     });
 }
 
+/** Whether two answers have the same status, header names and body. */
 export function sameAnswer(one: Answer, other: Answer): boolean {
     return one.status === other.status && one.headers === other.headers && one.body === other.body;
 }

@@ -1,14 +1,15 @@
-/** Who gets into a host. */
+/** The access rules of a host: from what was sent to what is stored. */
 import type { SiteAccess } from '../../../engine/site.ts';
-import type { HostChange } from '../schema.ts';
+import type { HostChange } from '../schema/bodies.ts';
 import { addressRange, type Faults, headerName, webUrl } from './normalise.ts';
 
-/** More than bcrypt looks at: what follows would not count. */
+/** bcrypt ignores what follows these bytes. */
 const longestPassword = 72;
 
 /**
- * @param hashes - of users that the host has: an entry without password keeps its user's
- * @param passwords - is filled with the passwords that were sent, still to be hashed
+ * Builds the access rules.
+ * @param hashes - by user name; an entry without a password keeps the hash of its user
+ * @param passwords - filled with the passwords that were sent, by user name, not yet hashed
  */
 export function buildAccess(
     value: NonNullable<HostChange['access']>,

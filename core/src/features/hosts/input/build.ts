@@ -1,22 +1,17 @@
 /**
- * From what was sent, and what the host is, to what it becomes: merging one level deep, one spelling for everything, and the rules that
- * hold between fields. Pure; whatever needs the machine or the other hosts is in `safety.ts`.
+ * Builds a host from a body and the host as it is: merges one level deep, brings everything to one spelling and checks the rules between
+ * fields. Pure; rules that need the machine or other hosts are in `rules/safety.ts`.
  */
 import type { HostRow } from '../../../engine/change.ts';
 import type { Site, SiteType } from '../../../engine/site.ts';
-import { bounds, defaultKeys, type HostChange } from '../schema.ts';
+import type { HostChange } from '../schema/bodies.ts';
 import { buildAccess } from './access.ts';
-import {
-    fastcgiAddress,
-    type Faults,
-    headerName,
-    isHeaderValue,
-    isPlainPath,
-    isToken,
-    siteName,
-    upstreamAddress,
-    webUrl
-} from './normalise.ts';
+import { buildErrorPages, buildRedirect, readAdvanced, readFolder, readIndexFiles } from './content.ts';
+import { buildCors, buildOperations } from './headers.ts';
+import { merge, mergePlain } from './merge.ts';
+import { fastcgiAddress, type Faults, siteName } from './normalise.ts';
+import { buildHealthCheck, buildLoadBalancing, buildLocations, buildUpstreams } from './proxy.ts';
+import { buildTls } from './tls.ts';
 
 /** What a write makes of a host. */
 export interface Built {
@@ -27,16 +22,16 @@ export interface Built {
     readonly passwords: ReadonlyMap<string, string>;
 }
 
-/** What is built upon. */
+/** What a host is built from, beside the body. */
 export interface Ground {
     readonly id: number;
     /** The host as it is; null for a new one. */
     readonly before: HostRow | null;
-    /** Hashes that a user without password keeps. */
+    /** Password hashes by user name; a user without a password in the body keeps this one. */
     readonly hashes: ReadonlyMap<string, string>;
 }
 
-/** Fields that only some types have. */
+/** Fields that only hosts of these types have. */
 const belongs: Readonly<Record<string, readonly SiteType[]>> = {
     upstream: ['proxy'],
     upstreams: ['proxy'],
@@ -49,6 +44,7 @@ const belongs: Readonly<Record<string, readonly SiteType[]>> = {
     php: ['php']
 };
 
+/** The fields of a host of which nothing was set. */
 const blank: Omit<Site, 'id' | 'domain' | 'type'> = {
     aliases: [],
     enabled: true,
@@ -76,6 +72,7 @@ const blank: Omit<Site, 'id' | 'domain' | 'type'> = {
     advanced: []
 };
 
+/** Builds a host. What is wrong with the body goes to `faults`. */
 export function build(body: HostChange, ground: Ground, faults: Faults): Built {
     const { before } = ground;
     const type = (body.type === undefined ? before?.site.type : body.type) ?? 'proxy';
@@ -92,62 +89,55 @@ export function build(body: HostChange, ground: Ground, faults: Faults): Built {
         aliases: merge(body.aliases, kept.aliases, [], (names) =>
             names.map((name, at) => siteName(name, `aliases.${at}`, faults))
         ),
-        enabled: plain(body.enabled, kept.enabled, true),
-        maintenance: plain(body.maintenance, kept.maintenance, false),
-        upstreams: type === 'proxy' ? upstreams(body, kept, faults) : [],
-        ...secure(body, kept, before, faults),
+        enabled: mergePlain(body.enabled, kept.enabled, true),
+        maintenance: mergePlain(body.maintenance, kept.maintenance, false),
+        upstreams: type === 'proxy' ? buildUpstreams(body, kept, faults) : [],
+        ...buildTls(body, kept, before, faults),
         loadBalancing: merge(body.loadBalancing, kept.loadBalancing, null, (value) =>
-            loadBalancing(value, faults)
+            buildLoadBalancing(value, faults)
         ),
-        healthCheck: merge(body.healthCheck, kept.healthCheck, null, (value) => healthCheck(value, faults)),
-        locations: merge(body.locations, kept.locations, [], (value) => locations(value, faults)),
+        healthCheck: merge(body.healthCheck, kept.healthCheck, null, (value) =>
+            buildHealthCheck(value, faults)
+        ),
+        locations: merge(body.locations, kept.locations, [], (value) => buildLocations(value, faults)),
         headers: merge(body.headers, kept.headers, blank.headers, (value) => ({
-            request: operations(value.request, 'headers.request', faults),
-            response: operations(value.response, 'headers.response', faults)
+            request: buildOperations(value.request, 'headers.request', faults),
+            response: buildOperations(value.response, 'headers.response', faults)
         })),
         access: merge(body.access, kept.access, blank.access, (value) =>
             buildAccess(value, ground.hashes, passwords, faults)
         ),
-        cors: merge(body.cors, kept.cors, null, (value) => cors(value, faults)),
-        securityHeaders: plain(body.securityHeaders, kept.securityHeaders, false),
-        compression: plain(body.compression, kept.compression, false),
+        cors: merge(body.cors, kept.cors, null, (value) => buildCors(value, faults)),
+        securityHeaders: mergePlain(body.securityHeaders, kept.securityHeaders, false),
+        compression: mergePlain(body.compression, kept.compression, false),
         bodyLimitBytes: body.bodyLimitBytes === undefined ? kept.bodyLimitBytes : body.bodyLimitBytes,
         timeouts: merge(body.timeouts, kept.timeouts, null, (value) => ({
             connectSeconds: value.connectSeconds ?? null,
             readSeconds: value.readSeconds ?? null,
             writeSeconds: value.writeSeconds ?? null
         })),
-        errorPages: merge(body.errorPages, kept.errorPages, [], (value) => errorPages(value, faults)),
-        redirect: merge(body.redirect, kept.redirect, null, (value) => redirect(value, faults)),
+        errorPages: merge(body.errorPages, kept.errorPages, [], (value) => buildErrorPages(value, faults)),
+        redirect: merge(body.redirect, kept.redirect, null, (value) => buildRedirect(value, faults)),
         static: merge(body.static, kept.static, null, (value) => ({
-            root: folder(value.root ?? '', 'static.root', faults),
+            root: readFolder(value.root ?? '', 'static.root', faults),
             browse: value.browse ?? false,
-            index: indexFiles(value.index ?? ['index.html'], 'static.index', faults),
+            index: readIndexFiles(value.index ?? ['index.html'], 'static.index', faults),
             spaFallback: value.spaFallback ?? false
         })),
         php: merge(body.php, kept.php, null, (value) => ({
-            root: folder(value.root ?? '', 'php.root', faults),
+            root: readFolder(value.root ?? '', 'php.root', faults),
             fastcgi: fastcgiAddress(value.fastcgi ?? '', 'php.fastcgi', faults)?.text ?? '',
-            index: indexFiles(value.index ?? ['index.php'], 'php.index', faults)
+            index: readIndexFiles(value.index ?? ['index.php'], 'php.index', faults)
         })),
-        advanced: merge(body.advanced, kept.advanced, [], (value) => advanced(value, faults))
+        advanced: merge(body.advanced, kept.advanced, [], (value) => readAdvanced(value, faults))
     };
     checkWhole(site, typeof body.upstream === 'string', faults);
     return {
         site,
-        tags: merge(body.tags, before?.tags ?? [], [], (value) => tags(value, faults)),
+        tags: merge(body.tags, before?.tags ?? [], [], (value) => readTags(value, faults)),
         notes: body.notes === undefined ? (before?.notes ?? '') : (body.notes ?? ''),
         passwords
     };
-}
-
-/** One level deep: not sent keeps, null clears, anything else replaces whole. */
-function merge<T, R>(sent: T | null | undefined, kept: R, cleared: R, normalise: (value: T) => R): R {
-    return sent === undefined ? kept : sent === null ? cleared : normalise(sent);
-}
-
-function plain<T>(sent: T | null | undefined, kept: T, cleared: T): T {
-    return merge(sent, kept, cleared, (value) => value);
 }
 
 function keptFields(before: HostRow | null, type: SiteType): Omit<Site, 'id' | 'domain' | 'type'> {
@@ -160,7 +150,7 @@ function keptFields(before: HostRow | null, type: SiteType): Omit<Site, 'id' | '
     return { ...before.site, ...Object.fromEntries(foreign) };
 }
 
-/** Text that a database, a log or the engine would cut or change: NUL, and halves of a surrogate pair. */
+/** Refuses text that a database, a log or the engine would cut or change: NUL, and halves of a surrogate pair. */
 function refuseBrokenText(value: unknown, path: string, faults: Faults): void {
     if (typeof value === 'string' && (value.includes('\u0000') || !value.isWellFormed())) {
         faults.add(path, `${path} has characters that are no text`);
@@ -181,250 +171,7 @@ function refuseForeign(body: HostChange, type: SiteType, faults: Faults): void {
     }
 }
 
-function upstreams(body: HostChange, kept: Pick<Site, 'upstreams'>, faults: Faults): Site['upstreams'] {
-    const single =
-        typeof body.upstream === 'string' ? upstreamAddress(body.upstream, 'upstream', faults) : null;
-    if (
-        body.upstreams === undefined ||
-        body.upstreams === null ||
-        (body.upstreams.length === 0 && single !== null)
-    ) {
-        if (single !== null) {
-            return [{ address: single.text, weight: 1 }];
-        }
-        return body.upstreams !== undefined || body.upstream === null ? [] : kept.upstreams;
-    }
-    const seen = new Set<string>();
-    const list = body.upstreams.map(({ address, weight }, at) => {
-        const parsed = upstreamAddress(address ?? '', `upstreams.${at}.address`, faults)?.text ?? '';
-        if (parsed !== '' && seen.has(parsed)) {
-            faults.add(`upstreams.${at}.address`, `upstreams.${at}.address is there twice`);
-        }
-        seen.add(parsed);
-        return { address: parsed, weight: weight ?? 1 };
-    });
-    if (single !== null && list[0]?.address !== single.text) {
-        faults.add(
-            'upstream',
-            'upstream and the first of upstreams differ: send one of them, or the same in both'
-        );
-    }
-    return list;
-}
-
-type Secure = Pick<Site, 'ssl' | 'sslMode' | 'certificateId' | 'forceHttps' | 'hsts'>;
-
-function secure(body: HostChange, kept: Secure, before: HostRow | null, faults: Faults): Secure {
-    const ssl = plain(body.ssl, kept.ssl, false);
-    const switched = before === null || ssl !== before.site.ssl;
-    const sslMode = plain(body.sslMode, kept.sslMode, 'auto');
-    const certificateId =
-        body.certificateId === undefined
-            ? sslMode === 'certificate'
-                ? kept.certificateId
-                : null
-            : body.certificateId;
-    const forceHttps = plain(body.forceHttps, switched ? ssl : kept.forceHttps, ssl);
-    const hsts = plain(body.hsts, ssl && kept.hsts, false);
-    if (certificateId !== null && sslMode !== 'certificate') {
-        faults.add('certificateId', 'certificateId needs sslMode certificate');
-    }
-    if (certificateId === null && sslMode === 'certificate') {
-        faults.add('certificateId', 'certificateId is required with sslMode certificate');
-    }
-    if (!ssl && forceHttps) {
-        faults.add('forceHttps', 'forceHttps needs ssl');
-    }
-    if (!ssl && hsts) {
-        faults.add('hsts', 'hsts needs ssl');
-    }
-    return { ssl, sslMode, certificateId, forceHttps, hsts };
-}
-
-function loadBalancing(
-    value: NonNullable<HostChange['loadBalancing']>,
-    faults: Faults
-): Site['loadBalancing'] {
-    const policy = value.policy ?? 'round_robin';
-    const keyed = policy === 'header' || policy === 'cookie';
-    const key = value.key ?? (keyed ? defaultKeys[policy] : null);
-    if (key !== null && !keyed) {
-        faults.add('loadBalancing.key', 'loadBalancing.key belongs to the policies header and cookie only');
-    } else if (key !== null && !isToken(key)) {
-        faults.add('loadBalancing.key', `loadBalancing.key is not the name of a ${policy}`);
-    }
-    return { policy, key, retries: value.retries ?? 0, tryDurationSeconds: value.tryDurationSeconds ?? 0 };
-}
-
-function healthCheck(value: NonNullable<HostChange['healthCheck']>, faults: Faults): Site['healthCheck'] {
-    const path = value.path ?? null;
-    const expectStatus = value.expectStatus ?? 2;
-    const passive =
-        value.passive === undefined || value.passive === null
-            ? null
-            : {
-                  maxFails: value.passive.maxFails ?? 1,
-                  failDurationSeconds: value.passive.failDurationSeconds ?? 30
-              };
-    if (path !== null && !/^\/[\x21\x22\x24-\x7e]*$/.test(path)) {
-        faults.add(
-            'healthCheck.path',
-            'healthCheck.path must begin with / and have visible ASCII characters without #'
-        );
-    }
-    if (expectStatus > 5 && expectStatus < 100) {
-        faults.add(
-            'healthCheck.expectStatus',
-            'healthCheck.expectStatus must be 100 to 599, or 1 to 5 for a class'
-        );
-    }
-    if (path === null && passive === null) {
-        faults.add('healthCheck', 'healthCheck needs a path, passive, or both');
-    }
-    return {
-        path,
-        intervalSeconds: value.intervalSeconds ?? 30,
-        timeoutSeconds: value.timeoutSeconds ?? 5,
-        expectStatus,
-        passive
-    };
-}
-
-function locations(list: NonNullable<HostChange['locations']>, faults: Faults): Site['locations'] {
-    const seen = new Set<string>();
-    return list.map((location, at) => {
-        const typed = location.path ?? '';
-        const path = typed.length > 1 && typed.endsWith('/') ? typed.slice(0, -1) : typed;
-        if (path === '/' || !isPlainPath(path) || !/^[\x21-\x7e]+$/.test(path) || /[*?#%\\]/.test(path)) {
-            faults.add(
-                `locations.${at}.path`,
-                `locations.${at}.path must be a path such as /api, of visible ASCII characters without any of *?#%\\`
-            );
-        } else if (seen.has(path)) {
-            faults.add(`locations.${at}.path`, `locations.${at}.path is there twice`);
-        }
-        seen.add(path);
-        return {
-            path,
-            upstream:
-                upstreamAddress(location.upstream ?? '', `locations.${at}.upstream`, faults)?.text ?? '',
-            stripPrefix: location.stripPrefix ?? false
-        };
-    });
-}
-
-type Operations = NonNullable<NonNullable<HostChange['headers']>['request']>;
-
-function operations(list: Operations | undefined, path: string, faults: Faults): Site['headers']['request'] {
-    return (list ?? []).map((operation, at) => {
-        const { op = 'set', name = '', value = '' } = operation;
-        headerName(name, `${path}.${at}.name`, faults);
-        if (!isHeaderValue(value)) {
-            faults.add(`${path}.${at}.value`, `${path}.${at}.value must not have control characters`);
-        }
-        if (op === 'delete' && value !== '') {
-            faults.add(`${path}.${at}.value`, `${path}.${at}.value must be empty for delete`);
-        }
-        if (
-            name.toLowerCase() === 'host' &&
-            (path === 'headers.response' || op !== 'set' || !/^[\x21-\x7e]+$/.test(value))
-        ) {
-            faults.add(
-                `${path}.${at}`,
-                `${path}.${at}: Host can only be set, on requests, to a name with or without a port`
-            );
-        }
-        return { op, name, value };
-    });
-}
-
-function cors(value: NonNullable<HostChange['cors']>, faults: Faults): Site['cors'] {
-    const origins = value.origins ?? [];
-    origins.forEach((origin, at) => {
-        if (origin === '*' ? origins.length > 1 : URL.parse(origin)?.origin !== origin || origin === 'null') {
-            faults.add(
-                `cors.origins.${at}`,
-                `cors.origins.${at} must be an origin such as https://app.example.com, or * alone`
-            );
-        }
-    });
-    const credentials = value.credentials ?? false;
-    if (credentials && origins.includes('*')) {
-        faults.add('cors.credentials', 'cors.credentials cannot be combined with the origin *');
-    }
-    const methods = value.methods ?? ['GET', 'HEAD', 'POST'];
-    methods.forEach((method, at) => {
-        if (!/^[A-Z]{1,32}$/.test(method)) {
-            faults.add(`cors.methods.${at}`, `cors.methods.${at} must be a method in capitals`);
-        }
-    });
-    const headers = value.headers ?? [];
-    headers.forEach((header, at) => {
-        if (!isToken(header)) {
-            faults.add(`cors.headers.${at}`, `cors.headers.${at} is not a header's name`);
-        }
-    });
-    return { origins, methods, headers, credentials, maxAgeSeconds: value.maxAgeSeconds ?? 600 };
-}
-
-function errorPages(list: NonNullable<HostChange['errorPages']>, faults: Faults): Site['errorPages'] {
-    const seen = new Set<number>();
-    return list.map(({ status = 0, body = '' }, at) => {
-        if (seen.has(status)) {
-            faults.add(`errorPages.${at}.status`, `errorPages.${at}.status is there twice`);
-        }
-        seen.add(status);
-        return { status, body };
-    });
-}
-
-function redirect(value: NonNullable<HostChange['redirect']>, faults: Faults): Site['redirect'] {
-    const to = value.to ?? '';
-    const keepPath = value.keepPath ?? true;
-    const url = webUrl(to, 'redirect.to', faults);
-    if (url !== null && keepPath && to.includes('#')) {
-        faults.add('redirect.to', 'redirect.to must have no fragment when keepPath appends to it');
-    }
-    return {
-        to: url === null || /^[\x21-\x7e]+$/.test(to) ? to : url.href,
-        code: value.code ?? 308,
-        keepPath
-    };
-}
-
-function folder(typed: string, path: string, faults: Faults): string {
-    const root = typed.length > 1 && typed.endsWith('/') ? typed.slice(0, -1) : typed;
-    if (!isPlainPath(root)) {
-        faults.add(path, `${path} must be an absolute path without "..", empty parts or control characters`);
-    }
-    return root;
-}
-
-function indexFiles(list: readonly string[], path: string, faults: Faults): readonly string[] {
-    list.forEach((name, at) => {
-        if (!isPlainPath(`/${name}`) || name === '') {
-            faults.add(`${path}.${at}`, `${path}.${at} must be a file's name`);
-        }
-    });
-    return list;
-}
-
-function advanced(list: NonNullable<HostChange['advanced']>, faults: Faults): Site['advanced'] {
-    list.forEach((handler, at) => {
-        if (typeof handler['handler'] !== 'string' || handler['handler'] === '') {
-            faults.add(
-                `advanced.${at}.handler`,
-                `advanced.${at}.handler is required: the name of a handler of the engine`
-            );
-        }
-    });
-    if (Buffer.byteLength(JSON.stringify(list)) > bounds.advancedBytes) {
-        faults.add('advanced', `advanced is larger than ${bounds.advancedBytes} bytes`);
-    }
-    return list as Site['advanced'];
-}
-
-function tags(list: readonly string[], faults: Faults): readonly string[] {
+function readTags(list: readonly string[], faults: Faults): readonly string[] {
     list.forEach((tag, at) => {
         if (!/^[^\p{Cc}\u2028\u2029]+$/u.test(tag) || tag.trim() !== tag) {
             faults.add(`tags.${at}`, `tags.${at} must not have control characters, or spaces around it`);
@@ -435,7 +182,7 @@ function tags(list: readonly string[], faults: Faults): readonly string[] {
     return list;
 }
 
-/** Rules between fields, on the host as it would be. An upstream that was sent is there, however wrong it is. */
+/** Checks the rules between fields. An upstream that was sent but refused counts as present: its fault is already known. */
 function checkWhole(site: Site, sentUpstream: boolean, faults: Faults): void {
     const names = [site.domain, ...site.aliases];
     names.forEach((name, at) => {

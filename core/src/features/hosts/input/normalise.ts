@@ -1,13 +1,13 @@
 /**
- * The one spelling under which a name, an address or a range is stored and served. Everything here is pure; what has no single meaning is
- * refused with what to write instead, never guessed.
+ * Brings names, addresses and ranges to the one spelling under which they are stored and served. Pure. Text with more than one meaning is
+ * refused, with what to write instead.
  */
 import { isIPv4, isIPv6 } from 'node:net';
 import { domainToASCII, domainToUnicode } from 'node:url';
 
 import type { Invalid } from '../../../platform/errors.ts';
 
-/** What is wrong, collected: a client learns of all of it at once. */
+/** Collects what is wrong with a body, so that the client learns of everything at once. */
 export class Faults {
     readonly #list: Invalid[] = [];
 
@@ -23,11 +23,11 @@ export class Faults {
 /** Longest DNS name and longest label (RFC 1035, section 2.3.4). */
 const longestName = 253;
 const longestLabel = 63;
-/** sun_path holds 108 bytes with the final zero. */
+/** `sun_path` holds 108 bytes, the final zero included (unix(7)). */
 const longestSocket = 107;
 
 const label = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
-/** Names of machines inside a private network are not always host names: underscores are common there. */
+/** Names inside private networks often have underscores. */
 const innerLabel = /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/;
 const token = /^[!#$%&'+.^_`|~0-9A-Za-z-]+$/;
 
@@ -98,7 +98,7 @@ function dnsName(text: string, labels: RegExp, path: string, faults: Faults): st
     return name;
 }
 
-/** ASCII goes through unchanged: the platform's conversion also decodes percent signs and reads numbers as addresses. */
+/** Returns ASCII unchanged: Node's conversion would also decode percent signs and read numbers as addresses. */
 function toAscii(text: string): string | null {
     if (/^[\x21-\x7e]+$/.test(text)) {
         return text.toLowerCase();
@@ -149,7 +149,7 @@ export function upstreamAddress(text: string, path: string, faults: Faults): Add
           };
 }
 
-/** What speaks FastCGI: `host:port` or `unix/<absolute path>`. */
+/** The address of a FastCGI server: `host:port` or `unix/<absolute path>`. Null when it is refused. */
 export function fastcgiAddress(text: string, path: string, faults: Faults): Address | null {
     if (/^[a-z0-9+.-]+:\/\//i.test(text)) {
         faults.add(path, `${path} must be host:port or unix/ with an absolute path`);
@@ -222,12 +222,12 @@ function bracketed(text: string): string | undefined {
     return isIPv6(text) && !text.includes('%') ? `[${canonicalIPv6(text)}]` : undefined;
 }
 
-/** RFC 5952: lower-case, shortened. */
+/** An IPv6 address in lower case and shortened (RFC 5952). */
 export function canonicalIPv6(text: string): string {
     return new URL(`http://[${text}]/`).hostname.slice(1, -1);
 }
 
-/** An absolute path without `.`, `..`, empty parts or control characters; `/` is one. */
+/** Whether a text is an absolute path without `.`, `..`, empty parts and control characters. `/` is one. */
 export function isPlainPath(path: string): boolean {
     return (
         path === '/' ||
@@ -236,7 +236,7 @@ export function isPlainPath(path: string): boolean {
     );
 }
 
-/** An address, or a range as address/bits with the bits behind it cleared. An IPv4 address in IPv6 clothes becomes IPv4: the engine sees it so. */
+/** An address, or a range as address/bits with the host bits cleared. An IPv4-mapped IPv6 address becomes IPv4, as the engine sees it. */
 export function addressRange(text: string, path: string, faults: Faults): string {
     const [, address = '', bitsText] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
     const bytes = isIPv4(address)
@@ -291,7 +291,7 @@ const hopByHop = new Set([
     'content-length'
 ]);
 
-/** A header's name that may be set, added or deleted. */
+/** Refuses names of headers that must not be set, added or deleted. */
 export function headerName(name: string, path: string, faults: Faults): void {
     if (!isToken(name)) {
         faults.add(path, `${path} is not a header's name`);
@@ -300,12 +300,12 @@ export function headerName(name: string, path: string, faults: Faults): void {
     }
 }
 
-/** RFC 9110, section 5.6.2, without `*`: the engine would read it as a pattern. */
+/** Whether a text is a token (RFC 9110, section 5.6.2) without `*`, which the engine would read as a pattern. */
 export function isToken(text: string): boolean {
     return token.test(text);
 }
 
-/** RFC 9110, section 5.5: no line break or NUL, and nothing that a log or a terminal would obey. */
+/** Whether a text can be a header's value (RFC 9110, section 5.5), without control characters that a log or a terminal would obey. */
 export function isHeaderValue(text: string): boolean {
     return /^[\t\x20-\x7e\u0080-\u{10ffff}]*$/u.test(text);
 }

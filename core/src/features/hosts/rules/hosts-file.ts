@@ -1,14 +1,14 @@
-/** Names that this machine gives to addresses by itself (hosts(5)): no resolver is asked for them, and `localhost` is seldom the only one for itself. */
+/** The names in the hosts file of this machine (hosts(5)), for which no resolver is asked. `localhost` is seldom the only name of the loopback. */
 import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 
 const path = '/etc/hosts';
-/** A list against advertisements has 200,000 lines; what is behind them is not looked at. */
+/** Lists against advertisements have 200,000 lines. A larger file is not read. */
 const mostBytes = 16 * 1024 * 1024;
 
 let known: { readonly changed: string; readonly names: ReadonlyMap<string, readonly string[]> } | null = null;
 
-/** The addresses of a lower-case name in the hosts file as it is now; none where the file cannot be read. */
+/** The addresses of a lower-case name in the hosts file as it is now. None when the file cannot be read. */
 export function addressesInHostsFile(name: string): readonly string[] {
     try {
         const { mtimeMs, ino, size } = statSync(path);

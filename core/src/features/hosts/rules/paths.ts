@@ -1,6 +1,6 @@
 /**
- * Where a path of a host really leads, and whether that is the panel's or the engine's own place. Links are followed component by
- * component, so that a tail that does not exist yet is judged by the folder that it would come to lie in.
+ * Where a path of a host leads, and whether that belongs to the panel or its engine. Links are followed part by part, so that a path that
+ * does not exist yet is judged by the folder in which it would be created.
  */
 import { execFile } from 'node:child_process';
 import { lstatSync, readlinkSync, statSync } from 'node:fs';
@@ -8,10 +8,10 @@ import { join, sep } from 'node:path';
 
 const mostLinks = 40;
 
-/** What such a path means depends on the process that opens it: the panel cannot judge it for the engine. */
+/** The meaning of these paths depends on the process that opens them: the panel cannot judge them for the engine. */
 const perProcess = ['/proc', '/sys', '/dev'];
 
-/** Follows every link of an absolute path. Null when it cannot be judged: a loop of links, or a place that every process sees differently. */
+/** Follows every link of an absolute path. Null for a loop of links, or a place that each process sees differently. */
 export function resolvePath(path: string): string | null {
     let links = 0;
     let resolved = '/';
@@ -49,19 +49,19 @@ function linkTarget(path: string): string | null {
             ? readlinkSync(path)
             : null;
     } catch {
-        // Not to be entered by the panel: whoever may enter it sees no more of the panel through it than through any other path.
+        // The panel may not enter this folder. A process that may sees no more of the panel through it than through any other path.
         return null;
     }
 }
 
-/** `path` is `folder` or lies below it; both resolved. */
+/** Whether `path` is `folder` or lies below it. Both must be resolved. */
 export function isWithin(path: string, folder: string): boolean {
     return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
 }
 
-/** Places that no host may lead to. */
+/** The places that no host may lead to. */
 export interface ForbiddenPlaces {
-    /** The data folder and the engine's folders; absolute. */
+    /** The data folder and the engine's folders; absolute paths. */
     readonly folders: readonly string[];
     /** Sockets that no host may dial: the engine's admin socket. */
     readonly sockets: readonly string[];
@@ -91,7 +91,7 @@ export function fileFault(path: string, places: ForbiddenPlaces): string | null 
     if (resolvedFolders(places).some((folder) => isWithin(resolved, folder))) {
         return 'leads into the folders of the panel or of its engine';
     }
-    // A second name (a hard link, a bind mount) is the same socket; one that is not there yet has only its path.
+    // A second name (a hard link, a bind mount) leads to the same socket. A socket that does not exist yet has only its path.
     const file = identity(resolved);
     return places.sockets.some(
         (socket) =>
@@ -116,12 +116,12 @@ function identity(path: string): string | null {
     }
 }
 
-/** Tells whether the engine's user may serve a folder: null, or why not. */
+/** Tells why the engine's user cannot serve a folder; null when it can. */
 export type Readable = (folder: string) => Promise<string | null>;
 
 const probeTimeoutMs = 3_000;
 
-/** Asks the kernel, as the engine's user: owner, groups, access lists and mounts all count. */
+/** Makes a {@link Readable} that asks the kernel as the engine's user, so that owner, groups, access lists and mounts all count. */
 export function createReadable(user: {
     readonly name: string;
     readonly uid: number;

@@ -1,25 +1,25 @@
-/** Why a change of a host is refused before anything happens: rights, faults, versions, names. */
+/** Refuses changes of hosts before anything happens: missing rights, faults, stale versions, taken names. */
 import type { Draft, HostRow } from '../../../engine/change.ts';
 import type { Site } from '../../../engine/site.ts';
 import type { Call } from '../../../platform/call.ts';
 import { fail, type Invalid, invalid } from '../../../platform/errors.ts';
 import { unsafeParts } from './safety.ts';
 
-/** @throws FORBIDDEN when the change is one for `hosts:unsafe` */
+/** Refuses changes of unsafe parts. @throws FORBIDDEN 40300 when the actor lacks `hosts:unsafe` */
 export function mayChange(call: Call, before: Site | null, after: Site): void {
     if (unsafeParts(before) !== unsafeParts(after) && !call.actor.can('hosts:unsafe')) {
         throw fail.FORBIDDEN({ permission: 'hosts:unsafe' });
     }
 }
 
-/** @throws VALIDATION_FAILED when there is any fault */
+/** Refuses faults. @throws VALIDATION_FAILED 40001 when there is any */
 export function refuse(faults: readonly Invalid[]): void {
     if (faults.length > 0) {
         throw invalid(...faults);
     }
 }
 
-/** @throws VERSION_STALE when the caller means another version; `*` means whichever there is (RFC 9110, section 13.1.1) */
+/** Refuses a change of another version. `*` means any version (RFC 9110, section 13.1.1). @throws VERSION_STALE 41200 */
 export function checkVersion(row: HostRow, ifMatch: string | null, sent: number | undefined): void {
     const stale =
         (ifMatch !== null && ifMatch !== '*' && ifMatch !== String(row.version)) ||
@@ -29,7 +29,11 @@ export function checkVersion(row: HostRow, ifMatch: string | null, sent: number 
     }
 }
 
-/** @param going - hosts that give up their names in the same change */
+/**
+ * Refuses names that another host has.
+ * @param going - ids of hosts that give up their names in the same change
+ * @throws CONFLICT 40900 with `data.field`
+ */
 export function checkNames(draft: Draft, site: Site, going: ReadonlySet<number>): void {
     [site.domain, ...site.aliases].forEach((name, at) => {
         const owner = draft.hostOf(name);

@@ -1,6 +1,6 @@
 /**
- * What no host may reach, whoever asks and by whichever way it comes in: the panel's and the engine's own folders, sockets and listeners.
- * And what only somebody with `hosts:unsafe` may set or change.
+ * What no host may reach, for every actor and every way in: the folders, sockets and listeners of the panel and of its engine. Also decides
+ * which parts of a host need `hosts:unsafe`.
  */
 import { isIPv4, isIPv6 } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
@@ -13,9 +13,9 @@ import { fileFault, folderFault, type ForbiddenPlaces, resolvePath } from './pat
 
 /** What a site is held against. */
 export interface SafetyContext extends ForbiddenPlaces {
-    /** Of the draft that the site is to become part of. */
+    /** The settings of the draft that the site becomes part of. */
     readonly settings: EngineSettings;
-    /** Of the same draft. */
+    /** The certificates of the same draft. */
     readonly certificates: ReadonlyMap<number, SiteCertificate>;
     /** Addresses that this machine is known by from outside, beside those of its interfaces. */
     readonly addresses: readonly string[];
@@ -23,7 +23,7 @@ export interface SafetyContext extends ForbiddenPlaces {
     placeholders(site: Site): readonly Invalid[];
 }
 
-/** Everything that forbids this site as it stands. Reads the file system's links, and changes nothing. */
+/** Every rule that a site breaks. Reads the links of the file system. */
 export function checkSite(site: Site, context: SafetyContext): readonly Invalid[] {
     const faults = new Faults();
     for (const { path, message } of context.placeholders(site)) {
@@ -46,7 +46,7 @@ export function checkSite(site: Site, context: SafetyContext): readonly Invalid[
     return faults.list;
 }
 
-/** Every address that the engine would dial for this site, with the field that names it. */
+/** Every address that the engine dials for this site, with the field that names it. */
 export function dialled(site: Site): readonly { readonly path: string; readonly address: Address }[] {
     const quiet = new Faults();
     const found = (path: string, address: Address | null): { path: string; address: Address }[] =>
@@ -115,7 +115,7 @@ function isOwnAddress(text: string, context: SafetyContext): boolean {
     return local.includes(address) || context.addresses.map(plainAddress).includes(address);
 }
 
-/** One spelling for each address; IPv4 inside IPv6 is IPv4. */
+/** One spelling for each address; an IPv4-mapped IPv6 address becomes IPv4. */
 function plainAddress(address: string): string {
     if (!isIPv6(address)) {
         return address;
@@ -129,7 +129,7 @@ function plainAddress(address: string): string {
     return [left >> 8, left & 0xff, right >> 8, right & 0xff].join('.');
 }
 
-/** Whatever in the engine's own language is a path, a socket or a dialled address. */
+/** Checks every path, socket and address inside handlers in the engine's own language. */
 function checkAdvanced(
     value: unknown,
     path: string,
@@ -168,7 +168,7 @@ function checkAdvancedText(
               ? text.startsWith('/')
                   ? folderFault(text, context)
                   : 'must be an absolute path'
-              : // Any other text with a leading slash may as well be part of a URL.
+              : // Any other text with a leading slash may be part of a URL.
                 text.startsWith('/') && resolvePath(text) !== null
                 ? fileFault(text, context)
                 : null;
@@ -213,7 +213,7 @@ function checkCertificate(site: Site, { certificates }: SafetyContext, faults: F
     }
 }
 
-/** Whether a certificate's names hold for a host's name; a wildcard stands for exactly one label (RFC 9525, section 6.3). */
+/** Whether the names of a certificate cover the name of a host; a wildcard stands for exactly one label (RFC 9525, section 6.3). */
 export function covers(names: readonly string[], name: string): boolean {
     return (
         names.includes(name) ||
@@ -221,7 +221,7 @@ export function covers(names: readonly string[], name: string): boolean {
     );
 }
 
-/** What `hosts:unsafe` guards. Two hosts with equal texts are alike in this respect. */
+/** The parts of a host that need `hosts:unsafe`, as text. A change that leaves the text as it is needs no such permission. */
 export function unsafeParts(site: Site | null): string {
     if (site === null) {
         return '[]';
@@ -232,7 +232,7 @@ export function unsafeParts(site: Site | null): string {
         .map(({ address }) => address)
         .filter(isSocket)
         .sort();
-    // What of a socket's service can be reached is the location's path, and whether it is taken off.
+    // The path, and whether it is stripped, decide which part of a socket's service can be reached.
     const locations = site.locations
         .filter(({ upstream }) => isSocket(upstream))
         .map(({ path, upstream, stripPrefix }) => [path, upstream, stripPrefix])
