@@ -44,9 +44,9 @@ export class Output {
         return this.#total;
     }
 
-    /** Adds whole characters. */
+    /** Adds whole characters. A zero byte becomes `␀`, because the database cannot store it in a text. */
     add(text: string): void {
-        let bytes = Buffer.from(text);
+        let bytes = Buffer.from(text.replaceAll('\0', '␀'));
         if (bytes.length === 0) {
             return;
         }

@@ -238,12 +238,15 @@ export class Runs {
         const onScriptPath = async (scratch: string): Promise<void> =>
             void (await ctx.db.write((em) => em.nativeUpdate(RunEntity, { id: run.id }, { scratch })));
         const result = await execute(job, { ctx, accounts, output, signal, onScriptPath });
+        const stated = result.state === 'stopped' ? { ...result, reason: String(signal.reason) } : result;
         try {
-            await this.#finish(
-                run,
-                output,
-                result.state === 'stopped' ? { ...result, reason: String(signal.reason) } : result
-            );
+            await this.#finish(run, output, stated).catch(async (error: unknown) => {
+                ctx.log.error('The output of a run could not be saved', {
+                    run: run.id,
+                    error: String(error)
+                });
+                await this.#finish(run, null, stated);
+            });
         } catch (error) {
             ctx.log.error('The end of a run could not be recorded', { run: run.id, error: String(error) });
         } finally {
@@ -255,16 +258,22 @@ export class Runs {
         }
     }
 
-    /** Records the end of a run, and starts the runs that waited for it. */
-    async #finish({ id, taskId }: RunRow, output: Output, result: RunResult): Promise<void> {
+    /** Records the end of a run, with its output unless that is null, and starts the runs that waited for it. */
+    async #finish({ id, taskId }: RunRow, output: Output | null, result: RunResult): Promise<void> {
         const { ctx, mutex, now } = this.#options;
+        const active = this.#active.get(id);
         await mutex.run(async () => {
             const { notifications, next } = await ctx.db.write(async (em) => {
-                await saveOutput(em, id, output);
-                const mayRetry = this.#active.get(id)?.mayRetry === true;
-                const toSend = await recordOutcome(em, id, { result, mayRetry, now: now() });
-                this.#active.delete(id);
+                if (output !== null) {
+                    await saveOutput(em, id, output);
+                }
+                const toSend = await recordOutcome(em, id, {
+                    result,
+                    mayRetry: active?.mayRetry === true,
+                    now: now()
+                });
                 await em.flush();
+                this.#active.delete(id);
                 await removeSomeExpiredRuns(em, ctx.settings, now(), taskId);
                 return { notifications: toSend, next: await this.#takeQueued(em) };
             });

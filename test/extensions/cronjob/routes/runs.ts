@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -191,6 +192,29 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
             expect(Buffer.byteLength(run.output)).to.be.between(3_900, 4_200);
         } finally {
             await small.close();
+        }
+    });
+
+    it('ends a run that prints zero bytes, and shows each as ␀', async () => {
+        const id = await cron.task({ script: "printf 'a\\0b\\0'; printf '\\0' >&2; exit 3" });
+        const run = await cron.finish(id);
+        expect([run.state, run.exitCode, run.reason]).to.equal(['failed', 3, 'EXIT_CODE']);
+        expect([...run.output].sort().join('')).to.equal('ab␀␀␀');
+        const { data } = await cron.ask('GET', `/runs/${run.id}`);
+        expect([data.output, data.truncated]).to.equal([run.output, false]);
+    });
+
+    it('records the end of a run whose output cannot be saved', async () => {
+        const id = await cron.task({ command: ['echo', 'unlucky'] });
+        const database = new DatabaseSync(join(cron.folder, 'data.db'));
+        database.exec(
+            "create trigger unlucky before insert on outputs when new.head like 'unlucky%' begin select raise(abort, 'no'); end"
+        );
+        try {
+            expect(await cron.finish(id)).to.include({ state: 'succeeded', exitCode: 0, output: '' });
+        } finally {
+            database.exec('drop trigger unlucky');
+            database.close();
         }
     });
 
