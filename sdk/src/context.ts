@@ -160,6 +160,8 @@ export interface Notification {
     readonly severity: 'info' | 'warning' | 'error';
     readonly title: string;
     readonly text?: string;
+    /** Plain data for programs, such as ids: at most 32 KiB as JSON. Values whose key names a secret are masked. */
+    readonly data?: Readonly<Record<string, unknown>>;
 }
 
 /** An audit entry beyond those that every route leaves by itself. */

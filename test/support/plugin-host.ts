@@ -39,7 +39,7 @@ export interface PluginRig {
     readonly http: TestPorts;
     readonly url: string;
     readonly root: string;
-    readonly notified: { readonly event: string; readonly title: string }[];
+    readonly notified: { readonly event: string; readonly title: string; readonly data?: unknown }[];
     /** Adds a user that `Bearer <name>` stands for. */
     user(name: string, permissions: readonly string[], more?: Partial<Caller>): Caller;
     /** From now on the user's session is over. */
@@ -157,7 +157,7 @@ export async function createPluginRig({
     });
     const gateway = await createGateway({ core, log: http.log, drainMs: 2_000 });
     const { port } = await gateway.listen('127.0.0.1', 0);
-    const notified: { event: string; title: string }[] = [];
+    const notified: { event: string; title: string; data?: unknown }[] = [];
     const keyring = createKeyring(root);
     const host = createPluginHost({
         gateway,
@@ -168,7 +168,8 @@ export async function createPluginRig({
         keyring,
         clock,
         log: http.log,
-        notify: ({ event, title }) => void notified.push({ event, title }),
+        notify: ({ event, title, data }) =>
+            void notified.push({ event, title, ...(data === undefined ? {} : { data }) }),
         renew(who) {
             if (gone.has(who.username ?? '')) {
                 throw fail.TOKEN_REVOKED();

@@ -166,7 +166,7 @@ function failureTable(): string {
     ]);
     const own = [
         ...readFileSync(join(root, 'sdk/src/plugin-errors.ts'), 'utf8').matchAll(
-            /\/\*\* (\d{5}): (.*) \*\/\n\s+(\w+): .*?make\(\d+, '([A-Z_]+)'/g
+            /\/\*\* (\d{5}): (.*) \*\/\n\s+(\w+): [^]*?make\(\d+, '([A-Z_]+)'/g
         )
     ].map(([, code = '', text = '', name = '', reason = '']) => [
         code,

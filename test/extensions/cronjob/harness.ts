@@ -39,7 +39,8 @@ export class Harness {
         const rig = await createPluginRig({ clock });
         const harness = (time.harness = new Harness(rig, clock, at === null ? null : Date.parse(at)));
         const all = ['read', 'output', 'run', 'write'].map((verb) => `cronjob:${verb}`);
-        rig.user('admin', all);
+        rig.user('admin', all, { fresh: true });
+        rig.user('tired', all, { fresh: false });
         rig.user(
             'operator',
             all.filter((permission) => permission !== 'cronjob:write')

@@ -172,7 +172,11 @@ describe('a generation of cronjob', () => {
             expect(readdirSync(folder).filter((name) => left.includes(name))).to.have.length(left.length - 1);
             await until('the notice', async () => cron.rig.notified.length === 1);
             expect(cron.rig.notified).to.equal([
-                { event: 'cronjob.task-failed', title: 'The task cut failed' }
+                {
+                    event: 'cronjob.task-failed',
+                    title: 'The task cut failed',
+                    data: { taskId: before.task, runId: before.run }
+                }
             ]);
         }
     );

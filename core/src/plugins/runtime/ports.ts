@@ -91,6 +91,7 @@ export interface PluginHostPorts {
         readonly severity: 'info' | 'warning' | 'error';
         readonly title: string;
         readonly text?: string;
+        readonly data?: Readonly<Record<string, unknown>>;
     }): void;
     readonly keyring: Pick<Keyring, 'seal' | 'open'>;
     readonly clock: Clock;

@@ -27,47 +27,48 @@ export function notificationOf(task: TaskRow, run: RunRow, wasFailing: boolean):
     if (!wanted) {
         return null;
     }
+    const common = { text: textOf(run), data: dataOf(task, run) };
     if (!succeeded) {
-        return {
-            event: 'task-failed',
-            severity: 'error',
-            title: `The task ${name} failed`,
-            text: `Run ${run.id}${run.attempt > 1 ? `, try ${run.attempt},` : ''} ${describeEnd(run)}.`
-        };
+        return { event: 'task-failed', severity: 'error', title: `The task ${name} failed`, ...common };
     }
     return wasFailing
-        ? {
-              event: 'task-recovered',
-              severity: 'info',
-              title: `The task ${name} succeeds again`,
-              text: `Run ${run.id} ${describeEnd(run)}.`
-          }
-        : {
-              event: 'task-succeeded',
-              severity: 'info',
-              title: `The task ${name} succeeded`,
-              text: `Run ${run.id} ${describeEnd(run)}.`
-          };
+        ? { event: 'task-recovered', severity: 'info', title: `The task ${name} succeeds again`, ...common }
+        : { event: 'task-succeeded', severity: 'info', title: `The task ${name} succeeded`, ...common };
 }
 
 /** The notification that no run succeeded within `deadManSeconds`. */
-export function overdueNotification({ name, deadManSeconds, awaitedSince }: TaskRow): Notification {
+export function overdueNotification(task: TaskRow): Notification {
+    const { name, deadManSeconds, awaitedSince } = task;
     return {
         event: 'task-overdue',
         severity: 'error',
         title: `The task ${name} has not succeeded in time`,
-        text: `No run succeeded since ${new Date(awaitedSince).toISOString()}; one was due within ${deadManSeconds ?? 0} s.`
+        text: `No run succeeded since ${new Date(awaitedSince).toISOString()}; one was due within ${deadManSeconds ?? 0} s.`,
+        data: dataOf(task, null)
     };
 }
 
 /** The notification that an overdue task has succeeded. */
-export function recoveredNotification({ name }: TaskRow, run: RunRow): Notification {
+export function recoveredNotification(task: TaskRow, run: RunRow): Notification {
     return {
         event: 'task-recovered',
         severity: 'info',
-        title: `The overdue task ${name} succeeded`,
-        text: `Run ${run.id} ${describeEnd(run)}.`
+        title: `The overdue task ${task.name} succeeded`,
+        text: textOf(run),
+        data: dataOf(task, run)
     };
+}
+
+/** The ids by which a program finds the task and the run; `runId` is null where no run is meant. */
+function dataOf(
+    { id }: TaskRow,
+    run: RunRow | null
+): { readonly taskId: number; readonly runId: number | null } {
+    return { taskId: id, runId: run?.id ?? null };
+}
+
+function textOf(run: RunRow): string {
+    return `Run ${run.id}${run.attempt > 1 ? `, try ${run.attempt},` : ''} ${describeEnd(run)}.`;
 }
 
 function describeEnd({ state, exitCode, signal, reason, startedAt, finishedAt }: RunRow): string {

@@ -307,7 +307,11 @@ describe('POST /api/plugins/cronjob/tasks/{id}/run', () => {
         expect(pauses.map((pause, index) => pause >= 1_000 * 2 ** index)).to.equal([true, true]);
         await until('the notice', async () => cron.rig.notified.length > told);
         expect(cron.rig.notified.slice(told)).to.equal([
-            { event: 'cronjob.task-failed', title: 'The task flaky failed' }
+            {
+                event: 'cronjob.task-failed',
+                title: 'The task flaky failed',
+                data: { taskId: id, runId: runs[2].id }
+            }
         ]);
         expect((await cron.ask('GET', `/tasks/${id}`)).data.retryAt).to.be.null();
     });

@@ -139,14 +139,35 @@ describe('POST /api/plugins/cronjob/tasks', () => {
         expect((await cron.ask('POST', '/tasks', { ...plain, user: 'nobody' })).data.user).to.equal('nobody');
     });
 
-    it('replays the first answer to a repeated key, and makes one task', async () => {
+    it('makes one task for a repeated key, and tells its end to no later request, as of all routes that need a fresh session', async () => {
         const headers = { 'idempotency-key': 'the-same' };
-        const [first, second] = [
-            await cron.ask('POST', '/tasks', plain, headers),
-            await cron.ask('POST', '/tasks', plain, headers)
-        ];
-        expect(second.data).to.equal(first.data);
+        const count = async () => (await cron.ask('GET', '/tasks?limit=500')).data.length as number;
+        const before = await count();
+        expect((await cron.ask('POST', '/tasks', plain, headers)).status).to.equal(201);
+        expect((await cron.ask('POST', '/tasks', plain, headers)).code).to.equal(40903);
+        expect(await count()).to.equal(before + 1);
         expect((await cron.ask('POST', '/tasks', { ...plain, name: 'other' }, headers)).code).to.equal(40902);
+    });
+});
+
+describe('a session that is not fresh', () => {
+    let cron: Harness;
+
+    before(async () => {
+        cron = await Harness.start();
+    });
+
+    after(() => cron.close());
+
+    it('can neither say nor change what runs, but may run, stop and remove', async () => {
+        const id = await cron.task({ ...plain, name: 'kept' });
+        expect((await cron.ask('POST', '/tasks', plain, { as: 'tired' })).code).to.equal(40301);
+        const change = { command: ['id'] };
+        expect((await cron.ask('PUT', `/tasks/${id}`, change, { as: 'tired' })).code).to.equal(40301);
+        expect((await cron.ask('GET', '/tasks')).data).to.have.length(1);
+        expect((await cron.ask('GET', `/tasks/${id}`)).data).to.include({ name: 'kept', version: 1 });
+        expect((await cron.ask('POST', `/tasks/${id}/run`, {}, { as: 'tired' })).status).to.equal(202);
+        expect((await cron.ask('DELETE', `/tasks/${id}`, undefined, { as: 'tired' })).status).to.equal(200);
     });
 });
 

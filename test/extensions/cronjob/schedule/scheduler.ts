@@ -222,11 +222,19 @@ describe('the clock of cronjob', () => {
         move(2 * hour);
         await looks();
         writeFileSync(marker, '');
-        await cron.finish(id);
+        const run = await cron.finish(id);
         await until('the news', async () => cron.rig.notified.length === 2);
         expect(cron.rig.notified).to.equal([
-            { event: 'cronjob.task-overdue', title: 'The task vital has not succeeded in time' },
-            { event: 'cronjob.task-recovered', title: 'The overdue task vital succeeded' }
+            {
+                event: 'cronjob.task-overdue',
+                title: 'The task vital has not succeeded in time',
+                data: { taskId: id, runId: null }
+            },
+            {
+                event: 'cronjob.task-recovered',
+                title: 'The overdue task vital succeeded',
+                data: { taskId: id, runId: run.id }
+            }
         ]);
         expect((await cron.ask('GET', `/tasks/${id}`)).data.overdueSince).to.be.null();
         expect((await cron.ask('GET', `/tasks/${quiet}`)).data.overdueSince).to.be.null();

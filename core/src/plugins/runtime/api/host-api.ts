@@ -193,7 +193,7 @@ export function createDoors(options: DoorsOptions): HostDoors {
         },
         unschedule: async ({ name }) => schedules.remove(name),
         nextRun: async ({ name }) => schedules.next(name),
-        async notify({ event, severity, title, text }) {
+        async notify({ event, severity, title, text, data }) {
             if (!eventForm.test(event) || !['info', 'warning', 'error'].includes(severity)) {
                 throw new TypeError(
                     'A notification has an event of letters, digits, dots and dashes, and a severity'
@@ -203,7 +203,8 @@ export function createDoors(options: DoorsOptions): HostDoors {
                 event: `${plugin}.${event}`,
                 severity,
                 title: String(title),
-                ...(text === undefined ? {} : { text: String(text) })
+                ...(text === undefined ? {} : { text: String(text) }),
+                ...(data === undefined ? {} : { data })
             });
         },
         async audit({ handle, action, resource, resourceId, outcome = 'success', before, after }) {
