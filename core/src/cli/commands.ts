@@ -1,4 +1,4 @@
-/** Every command, in the order in which the help shows them. None of them loads the database before it needs it. */
+/** The list of all commands. None of them loads the database before it needs it. */
 import { adminCreate } from './admin/create.ts';
 import { adminResetPassword } from './admin/reset-password.ts';
 import { auditVerify } from './audit/verify.ts';
@@ -18,6 +18,7 @@ import { pluginValidate } from './plugin/validate.ts';
 import { start } from './start.ts';
 import { tokenCreate } from './token/create.ts';
 
+/** All commands, in the order in which the help shows them. */
 export const commands: readonly Command[] = [
     start,
     adminResetPassword,

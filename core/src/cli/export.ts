@@ -3,9 +3,9 @@ import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 import type { Command } from './command/command.ts';
-import { Complaint, misuse } from './command/command-error.ts';
+import { CommandError, usageError } from './command/command-error.ts';
 import { readPassword } from './command/secret-input.ts';
-import { reach } from './panel/with-panel.ts';
+import { withPanel } from './panel/with-panel.ts';
 
 interface Document {
     readonly sections: Readonly<Record<string, unknown>>;
@@ -16,14 +16,15 @@ interface Document {
 const patienceMs = 15 * 60_000;
 const longestDocument = 512 * 1024 * 1024;
 
+/** The command `export`. */
 export const exportCommand: Command = {
     name: 'export',
     positionals: ['[file]'],
     summary: 'Write the whole panel into one document',
     details: [
-        'Without a file the document goes to standard output. A file that exists is left alone; a new one can only be read by its owner.',
-        'With a passphrase the secrets are in it, sealed: password hashes, second factors, keys and credentials. Without one they are left out, and users arrive disabled where it is imported.',
-        'Plugins give data of their own only while the panel runs, and only with a passphrase.'
+        'Without a file the document goes to standard output. An existing file is never overwritten; a new one can only be read by its owner.',
+        'With a passphrase, the document contains the secrets in encrypted form: password hashes, second factors, keys and credentials. Without one they are left out, and imported users are disabled.',
+        'The own data of plugins are exported only while the panel runs, and only with a passphrase.'
     ],
     options: {
         'password-stdin': {
@@ -32,12 +33,12 @@ export const exportCommand: Command = {
         },
         complete: {
             type: 'boolean',
-            description: 'Rather nothing than a document without the own data of a plugin'
+            description: 'Fail when the own data of a plugin cannot be exported, instead of leaving them out'
         },
         sections: {
             type: 'string',
             value: 'list',
-            description: 'Only these, separated by commas, as hosts,users'
+            description: 'Export only these sections, separated by commas, such as hosts,users'
         }
     },
     async run({ config, output, positionals, text, flag }) {
@@ -57,7 +58,7 @@ export const exportCommand: Command = {
             rmSync(resolve(file ?? ''), { force: true });
             throw error;
         };
-        const document = await reach<Document>(config, {
+        const document = await withPanel<Document>(config, {
             online: async (client) =>
                 (
                     await client.call<Document>(
@@ -84,15 +85,15 @@ export const exportCommand: Command = {
     }
 };
 
-/** Before anything is asked: what cannot be written need not be made. */
+/** Opens the file before the panel is asked, so that nothing is exported in vain. */
 function openNew(path: string): number {
     try {
         return openSync(path, 'wx', 0o600);
     } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
         throw code === 'EEXIST'
-            ? misuse(`${path} exists already`)
-            : new Complaint(`${path} cannot be written: ${(error as Error).message}`);
+            ? usageError(`${path} exists already`)
+            : new CommandError(`${path} cannot be written: ${(error as Error).message}`);
     }
 }
 

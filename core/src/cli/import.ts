@@ -1,13 +1,13 @@
-/** `portico import`: a document, a Caddyfile or a Caddy's configuration into the running panel. */
+/** `portico import`: imports a document, a Caddyfile or the configuration of a Caddy into the running panel. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
 import { type Command, jsonOption } from './command/command.ts';
-import { Complaint, misuse, Refusal } from './command/command-error.ts';
+import { CommandError, RequestRefused, usageError } from './command/command-error.ts';
 import type { Output } from './command/output.ts';
 import { readPassword } from './command/secret-input.ts';
 import type { Client } from './panel/client.ts';
-import { reach } from './panel/with-panel.ts';
+import { withPanel } from './panel/with-panel.ts';
 
 interface Result {
     readonly sections: Readonly<
@@ -40,16 +40,17 @@ interface Task {
 const patienceMs = 15 * 60_000;
 const pauseMs = 300;
 
+/** The command `import`. */
 export const importCommand: Command = {
     name: 'import',
     positionals: ['<file>'],
-    summary: 'Bring a document into the running panel, all of it or nothing',
+    summary: 'Import a document into the running panel, completely or not at all',
     details: [
         'The file is what `portico export` wrote, a Caddyfile, or the configuration of a running Caddy as JSON.',
-        'It is merged into what there is; with --replace, what the document does not have is removed.'
+        'It is merged with the present data; with --replace, what the document does not contain is removed.'
     ],
     options: {
-        replace: { type: 'boolean', description: 'Remove what the sections of the document do not have' },
+        replace: { type: 'boolean', description: 'Remove what the sections of the document do not contain' },
         'install-plugins': {
             type: 'boolean',
             description: 'Install plugins that are missing, from the npm registry and without any grant'
@@ -62,7 +63,7 @@ export const importCommand: Command = {
         ...jsonOption
     },
     async run({ config, output, positionals, flag }) {
-        const document = documentOf(positionals[0] ?? '');
+        const document = readDocument(positionals[0] ?? '');
         const passphrase = flag('password-stdin') ? { passphrase: await readPassword() } : {};
         const dryRun = flag('dry-run');
         const body = {
@@ -72,7 +73,7 @@ export const importCommand: Command = {
             dryRun,
             ...(flag('install-plugins') ? { installPlugins: true } : {})
         };
-        const result = await reach<Result>(config, {
+        const result = await withPanel<Result>(config, {
             async online(client) {
                 const { data } = await client.call<Result | Task>(
                     'POST',
@@ -84,8 +85,8 @@ export const importCommand: Command = {
             },
             offline: () =>
                 Promise.reject(
-                    new Complaint(
-                        'The panel does not run: start it, so that the proxy engine can prove what is imported'
+                    new CommandError(
+                        'The panel does not run: start it first, since the proxy engine has to check what is imported'
                     )
                 )
         });
@@ -94,7 +95,7 @@ export const importCommand: Command = {
             dryRun
                 ? 'Nothing was changed.'
                 : result.applied === false
-                  ? 'Done; the proxy engine gets it with the next reload.'
+                  ? 'Done. The proxy engine takes it up with the next reload.'
                   : 'Done.'
         );
         output.result(result, null);
@@ -102,13 +103,13 @@ export const importCommand: Command = {
     }
 };
 
-/** Told by what is in it: JSON with our format is ours, JSON with apps a Caddy's, all else a Caddyfile. */
-function documentOf(path: string): object {
+/** Reads the file and decides by its content: JSON with `format` is our document, JSON with `apps` is a configuration of Caddy, other text is a Caddyfile. */
+function readDocument(path: string): object {
     let text: string;
     try {
         text = readFileSync(path, 'utf8');
     } catch (error) {
-        throw new Complaint(`${path} cannot be read: ${(error as Error).message}`);
+        throw new CommandError(`${path} cannot be read: ${(error as Error).message}`);
     }
     if (!text.trimStart().startsWith('{') || /^\s*\{\s*(?:[^"\s}]|\}\s*\S)/.test(text)) {
         return { format: 'caddyfile', text };
@@ -119,7 +120,7 @@ function documentOf(path: string): object {
             ? { format: 'caddy-json', config: value }
             : value;
     } catch (error) {
-        throw misuse(`${path} is damaged: ${(error as Error).message}`);
+        throw usageError(`${path} is damaged: ${(error as Error).message}`);
     }
 }
 
@@ -131,10 +132,10 @@ async function follow(client: Client, id: number): Promise<Result> {
             return data.result;
         }
         if (data.state === 'failed' && data.error !== null) {
-            throw new Refusal(data.error.message, data.error.data);
+            throw new RequestRefused(data.error.message, data.error.data);
         }
         if (data.state === 'cancelled' || performance.now() > end) {
-            throw new Complaint(`The import is not done: see task ${id}`);
+            throw new CommandError(`The import is not done: see task ${id}`);
         }
         await wait(pauseMs);
     }

@@ -1,10 +1,10 @@
-/** The command line: finds the command, and turns what went wrong into one sentence and an exit code. */
+/** The command line: finds the command and runs it. An error becomes one sentence and an exit code. */
 import { readFileSync } from 'node:fs';
 
 import { type Command, parseInput } from './command/command.ts';
-import { Complaint, misuse } from './command/command-error.ts';
+import { CommandError, usageError } from './command/command-error.ts';
 import { commandHelp, overview } from './command/help.ts';
-import { createOutput, plain } from './command/output.ts';
+import { createOutput, toPlainText } from './command/output.ts';
 import { commands } from './commands.ts';
 
 async function main(args: readonly string[]): Promise<number> {
@@ -42,22 +42,22 @@ async function runCommand(command: Command, args: readonly string[]): Promise<nu
             parseInput(command, args, process.env, process.cwd(), (json) => createOutput(process, json))
         );
     } catch (error) {
-        throw error instanceof Complaint && error.exitCode === 2
-            ? misuse(`${error.message}\nSee: portico ${command.name} --help`)
+        throw error instanceof CommandError && error.exitCode === 2
+            ? usageError(`${error.message}\nSee: portico ${command.name} --help`)
             : error;
     }
 }
 
-function unknown(first: string, second: string, isGroup: boolean): Complaint {
+function unknown(first: string, second: string, isGroup: boolean): CommandError {
     if (first === '') {
-        return misuse(`which command?\n\n${overview(commands, null)}`);
+        return usageError(`which command?\n\n${overview(commands, null)}`);
     }
     const typed = isGroup && second !== '' ? `${first} ${second}` : first;
     const what =
         isGroup && second === ''
             ? `which command of "${first}"?`
             : `there is no command ${JSON.stringify(typed)}.`;
-    return misuse(`${what}\n\n${overview(commands, isGroup ? first : null)}`);
+    return usageError(`${what}\n\n${overview(commands, isGroup ? first : null)}`);
 }
 
 function print(text: string): number {
@@ -69,23 +69,23 @@ function isDebugging(): boolean {
     return ['debug', 'trace'].includes(process.env['PORTICO_LOG_LEVEL'] ?? '');
 }
 
-/** A reader that has seen enough, such as `head`, is no failure of ours. */
+/** A reader that stops reading, such as `head`, is no failure of the command. */
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? 0 : 1);
 });
 
-process.umask(0o077); // whatever a command makes in the data folder is its owner's alone
+process.umask(0o077); // files that a command creates in the data folder can only be read by their owner
 
 try {
     process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-    const isExpected = error instanceof Complaint;
-    const said =
+    const isExpected = error instanceof CommandError;
+    const message =
         error instanceof Error
             ? isDebugging() && !isExpected
                 ? (error.stack ?? error.message)
                 : error.message
             : String(error);
-    process.stderr.write(`portico: ${plain(said)}\n`);
-    process.exit(isExpected ? error.exitCode : 1); // a panel that could not start may have timers and children
+    process.stderr.write(`portico: ${toPlainText(message)}\n`);
+    process.exit(isExpected ? error.exitCode : 1); // a panel that could not start may have left timers and child processes
 }

@@ -80,7 +80,7 @@ describe('portico export and portico import', () => {
         const refused = await run(['import', join(dataDir, 'Caddyfile')]);
         expect([refused.code, refused.stderr]).to.equal([
             1,
-            'portico: The panel does not run: start it, so that the proxy engine can prove what is imported\n'
+            'portico: The panel does not run: start it first, since the proxy engine has to check what is imported\n'
         ]);
         panel = await startPanel(dataDir);
     });

@@ -172,7 +172,7 @@ describe('portico with a running panel', () => {
         expect(
             (await run(['token', 'create', '--user', 'vera', '--name', 'ci', '--permissions', 'hosts:read']))
                 .stderr
-        ).to.include('has a token of the name "ci" already');
+        ).to.include('already has a token with the name "ci"');
         const theft = await ask(`${panel.url}/api/auth/console/tokens`, 'POST', stdout.trim(), {
             username: 'admin',
             name: 'x',

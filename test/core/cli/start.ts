@@ -54,7 +54,7 @@ describe('portico start', () => {
         await new Promise((done) => server.close(done));
         expect({ code, stderr }).to.equal({
             code: 1,
-            stderr: `portico: Something else listens on 127.0.0.1:${port}: end it, or set PORTICO_PORT\n`
+            stderr: `portico: Another program listens on 127.0.0.1:${port}: end it, or set PORTICO_PORT\n`
         });
     });
 

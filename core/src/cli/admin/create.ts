@@ -1,16 +1,17 @@
-/** `portico admin create`: another account, when nobody can log in to make one. */
+/** `portico admin create`: creates an account, also when no admin can log in. */
 import type { UserView } from '../../features/users/users.ts';
 import { type Command, jsonOption } from '../command/command.ts';
-import { misuse } from '../command/command-error.ts';
+import { usageError } from '../command/command-error.ts';
 import { readPassword } from '../command/secret-input.ts';
-import { reach } from '../panel/with-panel.ts';
+import { withPanel } from '../panel/with-panel.ts';
 
+/** The command `admin create`. */
 export const adminCreate: Command = {
     name: 'admin create',
     positionals: ['<username>'],
-    summary: 'Create an account that may everything',
+    summary: 'Create an admin account, or one with another role',
     details: [
-        'A random password is made and written to standard output, this once; it must be changed at the first login.'
+        'A random password is written to standard output. It is shown only once, and must be changed at the first login.'
     ],
     options: {
         role: {
@@ -20,7 +21,8 @@ export const adminCreate: Command = {
         },
         'password-stdin': {
             type: 'boolean',
-            description: 'Take the password from standard input, and do not ask for a change of it'
+            description:
+                'Read the password from standard input; it then need not be changed at the first login'
         },
         ...jsonOption
     },
@@ -29,7 +31,7 @@ export const adminCreate: Command = {
         const { usernamePattern } = await import('../../features/users/schema.ts');
         const [username = ''] = positionals;
         if (!usernamePattern.test(username)) {
-            throw misuse(
+            throw usageError(
                 'a user name has 3 to 64 letters, digits, dots, dashes, underscores or @, and begins with a letter or digit'
             );
         }
@@ -41,14 +43,14 @@ export const adminCreate: Command = {
             password: made ?? (await readPassword()),
             mustChangePassword: made !== null
         };
-        const { id } = await reach<UserView>(config, {
+        const { id } = await withPanel<UserView>(config, {
             online: async (client) => (await client.call<UserView>('POST', '/api/users', user)).data,
             offline: async (offline) => (await offline.users.create(offline.call(), user)).data
         });
         output.say(
             made === null
-                ? `${username} is there, with the role ${role}.`
-                : `The password of ${username} (role ${role}), shown this once; it must be changed at the first login.`
+                ? `The user ${username} was created with the role ${role}.`
+                : `The user ${username} was created with the role ${role}. This is the password; it is shown only once and must be changed at the first login:`
         );
         output.result({ id, username, role, password: made, mustChangePassword: made !== null }, made);
         return 0;

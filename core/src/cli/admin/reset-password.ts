@@ -1,53 +1,55 @@
-/** `portico admin reset-password`: opens an account again when nobody can log in. */
+/** `portico admin reset-password`: gives an account a new password, also when no admin can log in. */
 import { type Command, jsonOption } from '../command/command.ts';
 import { readPassword } from '../command/secret-input.ts';
 import type { Client } from '../panel/client.ts';
 import { findUser } from '../panel/find-user.ts';
-import { reach } from '../panel/with-panel.ts';
+import { withPanel } from '../panel/with-panel.ts';
 
-interface Opened {
+interface ResetAccount {
     readonly id: number;
     readonly username: string;
     readonly password: string | null;
 }
 
+/** The command `admin reset-password`. */
 export const adminResetPassword: Command = {
     name: 'admin reset-password',
     positionals: ['[username]'],
-    summary: 'Give an account a new password, and let it in again',
+    summary: 'Give an account a new password, and enable it',
     details: [
-        'Without a name it is the account "admin". A random password is made and written to standard output, this once; it must be changed at the first login. The account is enabled, its waiting times after failed logins are forgotten, and all its sessions end. Its API tokens stay.'
+        'Without a name, the account is "admin". A random password is written to standard output. It is shown only once, and must be changed at the first login. The account is enabled, its waiting times after failed logins are reset, and all its sessions end. Its API tokens stay valid.'
     ],
     options: {
         'password-stdin': {
             type: 'boolean',
-            description: 'Take the new password from standard input, and do not ask for a change of it'
+            description:
+                'Read the new password from standard input; it then need not be changed at the first login'
         },
-        'disable-totp': { type: 'boolean', description: 'Take the second factor away as well' },
+        'disable-totp': { type: 'boolean', description: 'Remove the second factor as well' },
         ...jsonOption
     },
     async run({ config, output, positionals, flag }) {
         const username = positionals[0] ?? 'admin';
         const password = flag('password-stdin') ? await readPassword() : undefined;
         const secondFactor = flag('disable-totp');
-        const opened = await reach<Opened>(config, {
+        const account = await withPanel<ResetAccount>(config, {
             online: (client) => reset(client, username, password, secondFactor),
             offline: (offline) =>
                 offline.console.resetPassword(offline.call(), username, { password, secondFactor })
         });
         output.say(
-            opened.password === null
-                ? `${opened.username} has the new password; all sessions of ${opened.username} have ended.`
-                : `The new password of ${opened.username}, shown this once; it must be changed at the first login. All sessions of ${opened.username} have ended.`
+            account.password === null
+                ? `${account.username} has the new password; all sessions of ${account.username} have ended.`
+                : `All sessions of ${account.username} have ended. This is the new password; it is shown only once and must be changed at the first login:`
         );
         output.result(
             {
-                id: opened.id,
-                username: opened.username,
-                password: opened.password,
-                mustChangePassword: opened.password !== null
+                id: account.id,
+                username: account.username,
+                password: account.password,
+                mustChangePassword: account.password !== null
             },
-            opened.password
+            account.password
         );
         return 0;
     }
@@ -58,12 +60,12 @@ async function reset(
     username: string,
     given: string | undefined,
     secondFactor: boolean
-): Promise<Opened> {
+): Promise<ResetAccount> {
     const user = await findUser(client, username);
     const { randomPassword } = await import('../../features/users/console.ts');
     const made = given === undefined ? randomPassword() : null;
     const path = `/api/users/${user.id}`;
-    // The second factor first: once the password is told, everything is done.
+    // The second factor goes first: when the password is shown, everything is done.
     if (secondFactor && user.totpEnabled) {
         await client.call('DELETE', `${path}/totp`);
     }

@@ -1,4 +1,4 @@
-/** `portico audit verify`: proves the audit log, or says where it breaks. */
+/** `portico audit verify`: verifies the audit log, or says where it is broken. */
 import { join } from 'node:path';
 
 import type { Verification } from '../../features/audit/chain/verify.ts';
@@ -6,17 +6,18 @@ import { verifyAuditFile } from '../../features/audit/chain/verify-file.ts';
 import type { Config } from '../../platform/config.ts';
 import { createKeyring } from '../../platform/keyring.ts';
 import { type Command, jsonOption } from '../command/command.ts';
-import { explain } from '../command/command-error.ts';
+import { explainFileError } from '../command/command-error.ts';
 import type { Output } from '../command/output.ts';
-import { databaseOf, enterFolder } from '../panel/data-folder.ts';
-import { locate, Unanswered, userAgentOf } from '../panel/with-panel.ts';
+import { databasePath, enterFolder } from '../panel/data-folder.ts';
+import { describeUserAgent, locatePanel, PanelUnresponsive } from '../panel/with-panel.ts';
 
 const patienceMs = 15 * 60_000;
 
+/** The command `audit verify`. */
 export const auditVerify: Command = {
     name: 'audit verify',
     positionals: [],
-    summary: 'Prove that no audit entry was changed, removed or inserted',
+    summary: 'Verify that no audit entry was changed, removed or inserted',
     details: ['Exits with 1 when the chain of entries is broken, and says where. Changes nothing.'],
     options: jsonOption,
     async run({ config, output }) {
@@ -42,13 +43,13 @@ function span({ entries, first, last }: Verification): string {
 
 async function verify(config: Config, output: Output): Promise<Verification> {
     const { dataDir } = config;
-    const file = databaseOf(dataDir);
-    const userAgent = userAgentOf();
+    const file = databasePath(dataDir);
+    const userAgent = describeUserAgent();
     enterFolder(dataDir);
     try {
         const keyring = createKeyring(dataDir);
-        const found = await locate(config, keyring, userAgent).catch((error: unknown) => {
-            if (error instanceof Unanswered) {
+        const found = await locatePanel(config, keyring, userAgent).catch((error: unknown) => {
+            if (error instanceof PanelUnresponsive) {
                 output.say(`${error.message}. The log is read from its file instead.`);
                 return null;
             }
@@ -64,6 +65,6 @@ async function verify(config: Config, output: Output): Promise<Verification> {
             found?.lock.release();
         }
     } catch (error) {
-        throw explain(error, dataDir, file);
+        throw explainFileError(error, dataDir, file);
     }
 }

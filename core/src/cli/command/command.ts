@@ -1,28 +1,30 @@
-/** What a command of the command line is: its help text is made of it, and so are its arguments. */
+/** The shape of a command. Its help text and the reading of its arguments are derived from it. */
 import { parseArgs } from 'node:util';
 
 import { type Config, readConfig } from '../../platform/config.ts';
-import { misuse } from './command-error.ts';
+import { usageError } from './command-error.ts';
 import type { Output } from './output.ts';
 
+/** An option, as `--name` or `--name <value>`. */
 export interface Option {
     readonly type: 'string' | 'boolean';
-    /** What stands for the value in the help text, as in `--name <name>`. */
+    /** The word for the value in the help text, as in `--name <name>`. */
     readonly value?: string;
     readonly description: string;
 }
 
+/** A command. */
 export interface Command {
     /** One or two words, as typed. */
     readonly name: string;
-    /** Positional arguments as the help text shows them; one word for each, in brackets where it may be left out. */
+    /** Positional arguments as the help text shows them: one word for each, in brackets when it may be left out. */
     readonly positionals: readonly string[];
     /** First line of the help text. */
     readonly summary: string;
-    /** The rest of it, each entry one paragraph. */
+    /** The other paragraphs of the help text. */
     readonly details: readonly string[];
     readonly options: Readonly<Record<string, Option>>;
-    /** Returns the exit code. */
+    /** Runs the command. @returns the exit code */
     run(input: Input): Promise<number>;
 }
 
@@ -31,10 +33,11 @@ export interface Input {
     readonly config: Config;
     readonly output: Output;
     readonly positionals: readonly string[];
-    /** The value of an option; undefined when it was not given. @throws Complaint when it is empty */
+    /** The value of an option; undefined when it was not given. @throws CommandError when it is empty */
     text(option: string): string | undefined;
-    /** @throws Complaint when it was not given */
+    /** The value of an option. @throws CommandError when it was not given */
     required(option: string): string;
+    /** Whether an option without a value was given. */
     flag(option: string): boolean;
 }
 
@@ -45,15 +48,15 @@ export const commonOptions: Readonly<Record<string, Option>> = {
         value: 'folder',
         description: 'The data folder; else PORTICO_DATA_DIR, else ./data'
     },
-    help: { type: 'boolean', description: 'Show this' }
+    help: { type: 'boolean', description: 'Show this text' }
 };
 
-/** The option of commands whose result a program may want to read. */
+/** The option of commands whose result a program may read. */
 export const jsonOption: Readonly<Record<string, Option>> = {
     json: { type: 'boolean', description: 'Write the result as one JSON document' }
 };
 
-/** Reads the arguments of a command. @throws Complaint of misuse */
+/** Reads the arguments of a command. @throws CommandError of wrong use */
 export function parseInput(
     command: Command,
     args: readonly string[],
@@ -66,21 +69,21 @@ export function parseInput(
     const most = command.positionals.length;
     const least = command.positionals.filter((word) => !word.startsWith('[')).length;
     if (positionals.length > most) {
-        throw misuse(`there is an argument too many: ${JSON.stringify(positionals[most])}`);
+        throw usageError(`unexpected argument ${JSON.stringify(positionals[most])}`);
     }
     if (positionals.length < least) {
-        throw misuse(`the argument ${command.positionals[positionals.length]} is missing`);
+        throw usageError(`the argument ${command.positionals[positionals.length]} is missing`);
     }
     const text = (option: string): string | undefined => {
         const value = values[option];
         if (value === '') {
-            throw misuse(`--${option} is empty`);
+            throw usageError(`--${option} is empty`);
         }
         return typeof value === 'string' ? value : undefined;
     };
     const dataDir = text('data-dir');
     return {
-        config: configOf(
+        config: loadConfig(
             dataDir === undefined ? environment : { ...environment, PORTICO_DATA_DIR: dataDir },
             cwd
         ),
@@ -90,7 +93,7 @@ export function parseInput(
         required(option) {
             const value = text(option);
             if (value === undefined) {
-                throw misuse(`--${option} is missing`);
+                throw usageError(`--${option} is missing`);
             }
             return value;
         },
@@ -118,21 +121,21 @@ function parse(
         const names = tokens.filter((token) => token.kind === 'option').map(({ name }) => name);
         const twice = names.find((name, index) => names.indexOf(name) !== index);
         if (twice !== undefined) {
-            throw misuse(`--${twice} is there twice`);
+            throw usageError(`--${twice} is given twice`);
         }
         return { values: values as Record<string, string | boolean | undefined>, positionals };
     } catch (error) {
         if ((error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS') === true) {
-            throw misuse(`${command.name}: ${(error as Error).message}`);
+            throw usageError(`${command.name}: ${(error as Error).message}`);
         }
         throw error;
     }
 }
 
-function configOf(environment: NodeJS.ProcessEnv, cwd: string): Config {
+function loadConfig(environment: NodeJS.ProcessEnv, cwd: string): Config {
     try {
         return readConfig(environment, cwd);
     } catch (error) {
-        throw misuse((error as Error).message);
+        throw usageError((error as Error).message);
     }
 }

@@ -1,4 +1,4 @@
-/** The help texts. The documentation shows the same, and a test holds one against the other. */
+/** The help texts. A test makes sure that the documentation shows the same. */
 import { type Command, commonOptions, type Option } from './command.ts';
 
 const width = 100;
@@ -28,7 +28,7 @@ export function overview(commands: readonly Command[], word: string | null): str
         ...table(own.map(({ name, positionals, summary }) => [[name, ...positionals].join(' '), summary])),
         '',
         ...wrap(
-            'A command speaks to the panel that runs on the data folder; where none runs, it works on the folder itself. `portico <command> --help` says more.',
+            'A command talks to the panel that runs on the data folder. If no panel runs, it works on the folder itself. `portico <command> --help` says more.',
             ''
         ),
         '',
@@ -40,7 +40,7 @@ export function overview(commands: readonly Command[], word: string | null): str
             ['--version', 'Show the version']
         ]),
         '',
-        'Exit codes: 0 done, 1 failed, 2 called wrongly.'
+        'Exit codes: 0 done, 1 failed, 2 wrong use.'
     ].join('\n');
 }
 

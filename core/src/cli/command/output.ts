@@ -1,18 +1,22 @@
-/** Where results and messages go: results to standard output, everything meant for a person to standard error. */
+/** Where results and messages go: results to standard output, messages for a person to standard error. */
 
+/** What a command writes to. */
 export interface Output {
+    /** Whether `--json` was given. */
     readonly json: boolean;
-    /** The result: the document with `--json`, else the text, if there is one. */
+    /** Writes the result: the document with `--json`, else the text, if there is one. */
     result(document: unknown, text: string | null): void;
-    /** A sentence for a person; silent with `--json`. */
+    /** Writes a message for a person; nothing with `--json`. */
     say(sentence: string): void;
 }
 
+/** The streams of the process. */
 export interface Streams {
     readonly stdout: { write(text: string): unknown };
     readonly stderr: { write(text: string): unknown };
 }
 
+/** Creates the output of a command. */
 export function createOutput({ stdout, stderr }: Streams, json: boolean): Output {
     return {
         json,
@@ -31,8 +35,8 @@ export function createOutput({ stdout, stderr }: Streams, json: boolean): Output
     };
 }
 
-/** Text from elsewhere without what would steer a terminal. */
-export function plain(text: string): string {
+/** Replaces the control characters in text from elsewhere, which could steer a terminal. */
+export function toPlainText(text: string): string {
     return text.replace(
         /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
         '\ufffd'

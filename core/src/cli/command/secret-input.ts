@@ -1,15 +1,15 @@
-/** A password from standard input: in an argument, every process of the machine could read it. */
-import { Complaint, misuse } from './command-error.ts';
+/** Reads a password from standard input, since every process of the machine could read it in an argument. */
+import { CommandError, usageError } from './command-error.ts';
 
 const longest = 4096;
 
-/** All of standard input but its last line break. @throws Complaint of misuse when nobody pipes anything in */
+/** Reads all of standard input without its last line break. @throws CommandError of wrong use when standard input is a terminal, or empty */
 export async function readPassword(
     input: NodeJS.ReadStream | AsyncIterable<Buffer> = process.stdin
 ): Promise<string> {
     if ('isTTY' in input && input.isTTY) {
-        throw misuse(
-            '--password-stdin reads what is piped in, so that no password is shown on the screen: put one in a file that only you can read, and add `< file`'
+        throw usageError(
+            '--password-stdin reads the password from a pipe or file, so that the screen does not show it: put it in a file that only you can read, and add `< file`'
         );
     }
     const chunks: Buffer[] = [];
@@ -18,7 +18,7 @@ export async function readPassword(
         size += chunk.length;
         chunks.push(chunk);
         if (size > longest) {
-            throw new Complaint('The password on standard input is too long');
+            throw new CommandError('The password on standard input is too long');
         }
     }
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -26,13 +26,13 @@ export async function readPassword(
     try {
         password = text.decode(Buffer.concat(chunks)).replace(/\r?\n$/, '');
     } catch {
-        throw new Complaint('The password on standard input is not UTF-8');
+        throw new CommandError('The password on standard input is not UTF-8');
     }
     if (password === '' || /[\n\0]/.test(password)) {
-        throw misuse(
+        throw usageError(
             password === ''
-                ? '--password-stdin: there is nothing on standard input'
-                : '--password-stdin: a password is one line'
+                ? '--password-stdin: standard input is empty'
+                : '--password-stdin: a password must be one line'
         );
     }
     return password;

@@ -1,4 +1,4 @@
-/** Checks of the database: sound, of this version, with an audit log that goes on where its head file says, and a clock that goes forward. */
+/** Checks of the database: its integrity, its migrations, the audit log beside its head file, and the clock beside the newest entry. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -9,17 +9,18 @@ import { genesis, type Head, readHead } from '../../features/audit/chain/head.ts
 import { auditKeys, type CheckpointRow } from '../../features/audit/chain/keys.ts';
 import type { Config } from '../../platform/config.ts';
 import { createKeyring } from '../../platform/keyring.ts';
-import { codeOf, explain } from '../command/command-error.ts';
+import { explainFileError, systemCode } from '../command/command-error.ts';
 import { missingMigrations, strangeMigrations } from '../offline/migrations.ts';
-import { databaseOf } from '../panel/data-folder.ts';
+import { databasePath } from '../panel/data-folder.ts';
 import { type Check, fault, ok, warn } from './check.ts';
 
 const restore = 'Stop the panel, keep a copy of the whole data folder, and put back a backup';
 const leewayMs = 60_000;
 const released = Date.UTC(2026, 0, 1);
 
+/** Checks the database. */
 export function checkDatabase(config: Config): Check[] {
-    const file = databaseOf(config.dataDir);
+    const file = databasePath(config.dataDir);
     let db: Sqlite.Database | null = null;
     try {
         db = new Sqlite(file, { readonly: true, fileMustExist: true, timeout: 5_000 });
@@ -28,13 +29,13 @@ export function checkDatabase(config: Config): Check[] {
             ? [integrity, checkMigrations(db), checkAudit(db, config.dataDir), checkClock(db)]
             : [integrity];
     } catch (error) {
-        const code = codeOf(error);
+        const code = systemCode(error);
         return [
             fault(
                 'database',
-                `${file}: ${(explain(error, config.dataDir, file) as Error).message}`,
+                `${file}: ${(explainFileError(error, config.dataDir, file) as Error).message}`,
                 code?.startsWith('SQLITE_CANTOPEN') === true
-                    ? 'Look at the owner and the mode of the file and those beside it'
+                    ? 'Check the owner and the mode of the file and of those beside it'
                     : restore
             )
         ];
@@ -56,8 +57,8 @@ function checkMigrations(db: Sqlite.Database): Check {
     if (strange.length > 0) {
         return fault(
             'migrations',
-            `made by a newer version: ${strange.join(', ')}`,
-            'Use that version, or put back a backup that is as old as this one'
+            `run by a newer version: ${strange.join(', ')}`,
+            'Use that version, or put back a backup of this version'
         );
     }
     const missing = missingMigrations(db);
@@ -67,10 +68,10 @@ function checkMigrations(db: Sqlite.Database): Check {
               `not yet run: ${missing.join(', ')}`,
               'The next start runs them; make a backup first'
           )
-        : ok('migrations', 'as this version makes it');
+        : ok('migrations', 'all migrations of this version have run');
 }
 
-/** The head file first, then the entries: a panel at work only makes the log longer in between. */
+/** Reads the head file before the entries: a running panel can only add entries in between. */
 function checkAudit(db: Sqlite.Database, dataDir: string): Check {
     const keys = auditKeys(createKeyring(dataDir));
     const stored = readHead(join(dataDir, 'audit.head'), keys.head);
@@ -88,11 +89,11 @@ function checkAudit(db: Sqlite.Database, dataDir: string): Check {
         : fault(
               'audit',
               `${found.reason} at entry ${found.id}: ${found.message}`,
-              'Find out who changed the data folder; `portico audit verify` walks the whole log'
+              'Find out who changed the data folder; `portico audit verify` checks the whole log'
           );
 }
 
-/** Tokens, second factors and certificates are matters of time. */
+/** Tokens, second factors and certificates depend on the clock. */
 function checkClock(db: Sqlite.Database): Check {
     const now = Date.now();
     const newest =
@@ -105,7 +106,7 @@ function checkClock(db: Sqlite.Database): Check {
     const remedy =
         'Set the clock, and keep it right by NTP (`timedatectl set-ntp true`): logins, second factors and certificates depend on it';
     if (now < released) {
-        return fault('clock', `${evidence}, which is before this version was made`, remedy);
+        return fault('clock', `${evidence}, which is before this version was released`, remedy);
     }
     return newest > now + leewayMs
         ? fault('clock', `${evidence}, but an audit entry is of ${new Date(newest).toISOString()}`, remedy)

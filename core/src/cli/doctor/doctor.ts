@@ -1,22 +1,23 @@
-/** `portico doctor`: looks at everything that a panel stands on, changes nothing, and says what to do. */
+/** `portico doctor`: checks everything that a panel depends on, and says what to do. Changes nothing. */
 import { type Command, jsonOption } from '../command/command.ts';
 import type { Check } from './check.ts';
 
 const marks = { ok: 'ok  ', warn: 'warn', fail: 'FAIL' } as const;
 
+/** The command `doctor`. */
 export const doctor: Command = {
     name: 'doctor',
     positionals: [],
     summary: 'Check the machine, the data folder, the panel and the proxy engine',
     details: [
-        'Changes nothing. Each check has a result, what it is based on, and where something is wrong what to do about it. Exits with 1 when one has failed; a warning is none.'
+        'Changes nothing. Each check shows its result, the facts behind it and, when something is wrong, what to do. Exits with 1 when a check fails, but not for warnings.'
     ],
     options: jsonOption,
     async run({ config, output }) {
-        const { inspect } = await import('./run-checks.ts');
-        const checks = await inspect(config);
+        const { runChecks } = await import('./run-checks.ts');
+        const checks = await runChecks(config);
         const ok = checks.every(({ state }) => state !== 'fail');
-        output.result({ ok, checks }, checks.map(lineOf).join('\n'));
+        output.result({ ok, checks }, checks.map(formatCheck).join('\n'));
         const count = (wanted: Check['state']): number =>
             checks.filter(({ state }) => state === wanted).length;
         output.say(`${count('ok')} ok, ${count('warn')} warnings, ${count('fail')} failed`);
@@ -24,6 +25,6 @@ export const doctor: Command = {
     }
 };
 
-function lineOf({ id, state, evidence, remedy }: Check): string {
+function formatCheck({ id, state, evidence, remedy }: Check): string {
     return `${marks[state]}  ${id.padEnd(16)}${evidence}${remedy === null ? '' : `\n${' '.repeat(22)}→ ${remedy}`}`;
 }

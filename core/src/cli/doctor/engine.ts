@@ -1,4 +1,4 @@
-/** Checks of the proxy engine: its binary, whom it runs as, its process, and the ports that it serves on. */
+/** Checks of the proxy engine: its binary, its user, its process and its ports. */
 import { readFileSync, readlinkSync } from 'node:fs';
 
 import Sqlite from 'better-sqlite3';
@@ -12,14 +12,14 @@ import { type EngineFeatures, engineFeatures } from '../../engine/render/feature
 import { parseEngineVersion } from '../../engine/render/version.ts';
 import { definitions } from '../../features/settings/definitions.ts';
 import type { Config } from '../../platform/config.ts';
-import { databaseOf } from '../panel/data-folder.ts';
+import { databasePath } from '../panel/data-folder.ts';
 import { type Check, fault, ok, warn } from './check.ts';
 
 const patienceMs = 5_000;
 const install = 'Install Caddy (https://caddyserver.com/docs/install), or name its binary in PORTICO_CADDY';
 
-/** What an admin notices of a feature that a version lacks. */
-const without: Readonly<Record<keyof EngineFeatures, string | null>> = {
+/** What an admin notices when a version of Caddy lacks a feature; null for nothing. */
+const consequences: Readonly<Record<keyof EngineFeatures, string | null>> = {
     streamCloseDelay: 'a change that needs a reload cuts every WebSocket',
     permissionModule: null,
     weightedRoundRobin: null,
@@ -27,6 +27,7 @@ const without: Readonly<Record<keyof EngineFeatures, string | null>> = {
     http3: 'no HTTP/3'
 };
 
+/** Checks the proxy engine. */
 export async function checkEngine(config: Config): Promise<Check[]> {
     let folders: EngineFolders;
     try {
@@ -63,7 +64,7 @@ function missing({ caddy }: Config): Check {
     return fault(
         'engine-binary',
         caddy === 'caddy'
-            ? 'there is no caddy on the PATH'
+            ? 'the PATH has no program `caddy`'
             : `there is no executable at ${caddy} (PORTICO_CADDY)`,
         install
     );
@@ -84,9 +85,9 @@ async function checkBinary(config: Config, folders: EngineFolders): Promise<Chec
     }
     const version = parseEngineVersion(stdout);
     const features = engineFeatures(version);
-    const lacking = (Object.keys(without) as (keyof EngineFeatures)[])
+    const lacking = (Object.keys(consequences) as (keyof EngineFeatures)[])
         .filter((feature) => !features[feature])
-        .map((feature) => without[feature])
+        .map((feature) => consequences[feature])
         .filter((words) => words !== null);
     const evidence = `Caddy ${version?.text ?? `of an unknown version (${stdout.trim().slice(0, 40)})`} at ${binary}`;
     return lacking.length === 0
@@ -103,7 +104,7 @@ async function checkProcess(folders: EngineFolders, found: FoundEngine | null): 
         return warn(
             'engine-process',
             'no engine runs for this data folder: nothing is served',
-            'The panel starts it, unless it was stopped by wish: POST /api/proxyengine/start'
+            'The panel starts it, unless an admin stopped it: POST /api/proxyengine/start'
         );
     }
     const { pid } = found.identity;
@@ -120,20 +121,20 @@ async function checkProcess(folders: EngineFolders, found: FoundEngine | null): 
             return fault(
                 'engine-process',
                 `${evidence}, but it does not answer at ${folders.adminSocket}`,
-                'Start the panel: it takes the engine over, or replaces it'
+                'Start the panel: it takes over the engine, or replaces it'
             );
         }
     } catch (error) {
         return fault(
             'engine-process',
             `${evidence}; ${(error as Error).message}`,
-            'Find out who made that socket, and remove it'
+            'Find out who created that socket, and remove it'
         );
     }
     return isReplaced(pid)
         ? warn(
               'engine-process',
-              `${evidence}, answers, but its binary was replaced since`,
+              `${evidence}, answers, but its binary has been replaced since`,
               'Restart the engine to run the new one: POST /api/proxyengine/restart'
           )
         : ok('engine-process', `${evidence}, answers`);
@@ -143,7 +144,7 @@ function isReplaced(pid: number): boolean {
     try {
         return readlinkSync(`/proc/${pid}/exe`).endsWith(' (deleted)');
     } catch {
-        return false; // another user's: not ours to see
+        return false; // the process of another user, which may not be read
     }
 }
 
@@ -153,8 +154,8 @@ async function checkPorts(
     found: FoundEngine | null
 ): Promise<Check[]> {
     const ports = {
-        'engine-http': portOf(config, 'engine.httpPort'),
-        'engine-https': portOf(config, 'engine.httpsPort')
+        'engine-http': readPort(config, 'engine.httpPort'),
+        'engine-https': readPort(config, 'engine.httpsPort')
     };
     const lowest = Number(read('/proc/sys/net/ipv4/ip_unprivileged_port_start') ?? 1024);
     return Promise.all(
@@ -167,13 +168,13 @@ async function checkPorts(
                 return fault(
                     id,
                     problem,
-                    `End what listens there, or set another port (engine.${id === 'engine-http' ? 'httpPort' : 'httpsPort'})`
+                    `End the program that listens there, or set another port (engine.${id === 'engine-http' ? 'httpPort' : 'httpsPort'})`
                 );
             }
             if (port < lowest && !owner.switched && owner.uid !== 0 && found === null) {
                 return warn(
                     id,
-                    `port ${port} needs a right that the user ${owner.uid} does not have by itself`,
+                    `only root may listen on port ${port}, unless the binary has the right to; the engine runs as the user ${owner.uid}`,
                     'Give the binary the right (setcap cap_net_bind_service=+ep), run the panel as root, or use another port'
                 );
             }
@@ -182,14 +183,14 @@ async function checkPorts(
     );
 }
 
-/** The environment's, else what is stored, else the default. */
-function portOf(config: Config, key: 'engine.httpPort' | 'engine.httpsPort'): number {
+/** Reads a port setting: from the environment, else as stored, else its default. */
+function readPort(config: Config, key: 'engine.httpPort' | 'engine.httpsPort'): number {
     const definition = definitions[key];
     const fixed = definition.environment?.read(config) ?? null;
     if (fixed !== null) {
         return fixed;
     }
-    const db = new Sqlite(databaseOf(config.dataDir), {
+    const db = new Sqlite(databasePath(config.dataDir), {
         readonly: true,
         fileMustExist: true,
         timeout: 5_000

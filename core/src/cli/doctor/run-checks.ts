@@ -1,16 +1,17 @@
-/** Runs the checks of `portico doctor` one after the other; one that breaks is a failed check, never the end of the others. */
+/** Runs the checks of `portico doctor`. A check that throws counts as failed, and the others go on. */
 import type { Config } from '../../platform/config.ts';
-import { Complaint } from '../command/command-error.ts';
-import { plain } from '../command/output.ts';
+import { CommandError } from '../command/command-error.ts';
+import { toPlainText } from '../command/output.ts';
 import { enterFolder } from '../panel/data-folder.ts';
-import { userAgentOf } from '../panel/with-panel.ts';
+import { describeUserAgent } from '../panel/with-panel.ts';
 import { type Check, fault } from './check.ts';
 import { checkDatabase } from './database.ts';
 import { checkEngine } from './engine.ts';
 import { checkDisk, checkFolder, checkKeys, checkNode } from './machine.ts';
 import { checkPanel } from './panel.ts';
 
-export async function inspect(config: Config): Promise<Check[]> {
+/** Runs all checks, one after the other. */
+export async function runChecks(config: Config): Promise<Check[]> {
     const checks: Check[] = [];
     const run = async (id: string, work: () => Check[] | Promise<Check[]>): Promise<void> => {
         try {
@@ -20,20 +21,22 @@ export async function inspect(config: Config): Promise<Check[]> {
                 fault(
                     id,
                     `the check itself failed: ${(error as Error).message}`,
-                    'Look at the message; it says what could not be read'
+                    'The message says what could not be read'
                 )
             );
         }
     };
     await run('node', () => [checkNode()]);
-    const userAgent = userAgentOf();
+    const userAgent = describeUserAgent();
     try {
         enterFolder(config.dataDir);
     } catch (error) {
-        if (!(error instanceof Complaint)) {
+        if (!(error instanceof CommandError)) {
             throw error;
         }
-        checks.push(fault('data-folder', error.message, 'Nothing else can be checked before that'));
+        checks.push(
+            fault('data-folder', error.message, 'Correct this first: nothing else can be checked before')
+        );
         return checks;
     }
     await run('data-folder', () => [checkFolder(config)]);
@@ -44,7 +47,7 @@ export async function inspect(config: Config): Promise<Check[]> {
     await run('engine', () => checkEngine(config));
     return checks.map((check) => ({
         ...check,
-        evidence: plain(check.evidence),
-        remedy: check.remedy === null ? null : plain(check.remedy)
+        evidence: toPlainText(check.evidence),
+        remedy: check.remedy === null ? null : toPlainText(check.remedy)
     }));
 }

@@ -1,4 +1,4 @@
-/** An export of a data folder whose panel does not run: the rows are read, and no engine is asked or started. */
+/** Exports the data folder of a panel that does not run. The rows are read; no engine is asked or started. */
 import { createTransfer, type TransferParts } from '../../composition/import-export.ts';
 import type { Engine } from '../../engine/change.ts';
 import { AcmeAccounts } from '../../features/certificates/acme/accounts.ts';
@@ -15,12 +15,13 @@ import type { Call } from '../../platform/call.ts';
 import { Records } from '../../plugins/manager/records/records.ts';
 import { knownFromRecords } from '../../plugins/manager/settings/portable-plugins.ts';
 
+/** What the export works with. */
 export type OfflineExportParts = Omit<
     TransferParts,
     'serving' | 'tasks' | 'plugins' | 'hooks' | 'kept' | 'notify'
 >;
 
-/** @throws VALIDATION_FAILED for a section that there is not */
+/** Exports the sections of the request. @throws VALIDATION_FAILED 40001 for an unknown section */
 export async function exportOffline(
     parts: OfflineExportParts,
     request: ExportRequest,
@@ -31,8 +32,12 @@ export async function exportOffline(
     const absent = (): never => {
         throw new TypeError('An export needs no engine');
     };
-    // Only what is read is there: nothing else of an engine is asked by an export.
-    const engine = { draft: () => ({ hosts: rows }), change: absent, tryChange: absent } as unknown as Engine;
+    // An export only reads the draft: the stand-in has no other part of an engine.
+    const engine = {
+        draft: () => ({ hosts: rows }),
+        change: absent,
+        tryChange: absent
+    } as unknown as Engine & TransferParts['serving']['engine'];
     const dnsProviders = new DnsProviderStore(db, keyring);
     const sections = {
         dnsProviders: createDnsProviderSection({ db, clock, store: dnsProviders, usersOf: () => [] }),
@@ -52,6 +57,7 @@ export async function exportOffline(
             safety: absent
         })
     };
+    // An export starts no task: the stand-in has no other part of the tasks.
     const tasks = { start: absent } as unknown as TransferParts['tasks'];
     const known = knownFromRecords((await Records.open(db)).all(), keyring);
     const plugins: PluginCatalogue = {
@@ -70,7 +76,7 @@ export async function exportOffline(
     return createTransfer({
         ...parts,
         tasks,
-        serving: { engine: engine as never, sections, adapt: absent },
+        serving: { engine, sections, adapt: absent },
         kept: new KeptPlugins({ db, clock, keyring }),
         plugins: () => plugins,
         notify: absent

@@ -1,27 +1,29 @@
-/** Brings the package of a plugin into a data folder whose panel does not run: fetched, verified, unpacked and made the one that counts. Its code runs at the next start. */
+/** Installs a plugin into the data folder of a panel that does not run: downloads, verifies and unpacks the package, and activates it in the lock. Its code runs at the next start. */
 import type { LockEntry, PluginPackage } from '@portico/registry';
 import { isFailure } from '@portico/sdk';
 
+import type { Audit } from '../../features/audit/audit.ts';
+import type { Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import { askedOf, beyond } from '../../plugins/manager/consent/capabilities.ts';
 import { installFailed } from '../../plugins/manager/install/install-failure.ts';
 import type { Decision, PluginRecord } from '../../plugins/manager/records/plugin.ts';
 import { newRecord } from '../../plugins/manager/records/records.ts';
 import { chooseSource } from '../../plugins/manager/rollback/rollback-source.ts';
-import { Complaint } from '../command/command-error.ts';
-import type { InstallOrder, Wished } from '../plugin/admin/plugin-admin.ts';
-import type { Folder, Lying } from './plugin-folder.ts';
+import { CommandError } from '../command/command-error.ts';
+import type { GrantChoice, InstallOrder } from '../plugin/admin/plugin-admin.ts';
+import type { PluginFolder, PluginOnDisk } from './plugin-folder.ts';
 
-/** What it is called, and the version that was there before. */
-interface Placed {
+/** The name of the plugin, and the version that was installed before. */
+interface Installed {
     readonly name: string;
     readonly from: string | null;
 }
 
 const resource = 'plugins';
 
-/** Ctrl-C gives it up until the package counts. @throws what POST /api/plugins, or its task, fails with; then nothing was changed */
-export async function installOffline(folder: Folder, order: InstallOrder): Promise<Placed> {
+/** Installs a plugin. Ctrl-C cancels it until the package is activated. @throws the errors of POST /api/plugins and its task; then nothing was changed */
+export async function installOffline(folder: PluginFolder, order: InstallOrder): Promise<Installed> {
     const { registry } = folder;
     const leaving = new AbortController();
     const leave = (): void => leaving.abort();
@@ -38,13 +40,13 @@ export async function installOffline(folder: Folder, order: InstallOrder): Promi
         made = before === null ? entry.folder : null;
         label = plugin.manifest.name;
         leaving.signal.throwIfAborted();
-        return await place(folder, order, plugin, entry);
+        return await activate(folder, order, plugin, entry);
     } catch (error) {
         if (made !== null) {
-            await registry.remove(made).catch(() => undefined); // the lock names it: it counts already
+            await registry.remove(made).catch(() => undefined); // refused when the lock has it already
         }
-        await folder.audit.recordAlone({
-            ...caller(folder),
+        await folder.options.audit.recordAlone({
+            ...auditCaller(folder),
             action: 'install',
             resource,
             resourceId: label,
@@ -52,15 +54,17 @@ export async function installOffline(folder: Folder, order: InstallOrder): Promi
             status: null,
             code: isFailure(error) ? error.code : 50000
         });
-        throw leaving.signal.aborted ? new Complaint('It was given up; nothing was changed') : error;
+        throw leaving.signal.aborted
+            ? new CommandError('The install was cancelled; nothing was changed')
+            : error;
     } finally {
         process.removeListener('SIGINT', leave);
     }
 }
 
-/** The version that was there before, with its files as they were; null when it is another one that is wanted. */
+/** Finds the kept earlier version, with its files; null when another version is wanted. @throws CommandError when its data are wanted and it is not kept */
 async function keptVersion(
-    { registry }: Folder,
+    { registry }: PluginFolder,
     { source, restoreData }: InstallOrder
 ): Promise<(LockEntry & { readonly plugin: PluginPackage }) | null> {
     const { lock } = registry;
@@ -79,20 +83,23 @@ async function keptVersion(
         return { ...entry, plugin: found.result.plugin };
     }
     if (restoreData) {
-        throw new Complaint('There is nothing to go back to: that is not the version that was there before');
+        throw new CommandError(
+            'There is nothing to go back to: this is not the version that was installed before'
+        );
     }
     return null;
 }
 
-async function place(
-    folder: Folder,
-    { enabled, grants, restoreData }: InstallOrder,
+/** Makes the package the one that counts, with settings, grants and data of the version before. */
+async function activate(
+    folder: PluginFolder,
+    order: InstallOrder,
     plugin: PluginPackage,
     entry: LockEntry
-): Promise<Placed> {
-    const { registry, records, data, kept, pluginSettings, db, clock, audit } = folder;
+): Promise<Installed> {
+    const { registry, data, options } = folder;
     const { name } = plugin.manifest;
-    const { all } = await folder.look();
+    const { all } = await folder.read();
     const there = all.find(({ runtime }) => runtime.name === name);
     const present = there?.runtime.plugin ?? null;
     if (present !== null && present.package !== plugin.package && there?.record?.enabled === true) {
@@ -101,32 +108,9 @@ async function place(
             { message: `${present.package} has the name ${name} and is enabled: disable it first` }
         );
     }
-    const record = records.get(name, plugin.package);
-    const isUpgrade = record !== null && present?.package === plugin.package;
-    const waiting = isUpgrade ? null : kept.find(name, plugin.package);
-    const base = record ?? {
-        ...newRecord(plugin, clock.now()),
-        version: 0,
-        settings: data.keptSettings(plugin) ?? {}
-    };
-    const agreed = agreedTo(base, plugin, grants);
-    const missing = beyond(askedOf(plugin.manifest), agreed.decided, agreed.grants);
-    if (isUpgrade && missing !== null) {
-        throw fail.CONSENT_REQUIRED({ plugin: name, missing, version: plugin.version });
-    }
-    const wanted = isUpgrade
-        ? base.enabled && enabled
-        : present === null && enabled && (waiting?.enabled ?? true);
-    const decision: Decision = {
-        ...agreed,
-        enabled: wanted && missing === null,
-        settings:
-            waiting === null
-                ? base.settings
-                : (await pluginSettings.take(plugin, null, base.settings, waiting)).settings
-    };
+    const { base, decision, waiting } = await decide(folder, order, plugin, present);
     refuseMisfit(folder, all, plugin);
-    const source = chooseSource({ data, name, plugin, entry, restoreData });
+    const source = chooseSource({ data, name, plugin, entry, restoreData: order.restoreData });
     const next = source === null ? null : await data.next({ name, package: plugin.package }, source, entry);
     try {
         await next?.prepare(decision);
@@ -135,19 +119,19 @@ async function place(
         await next?.discard();
         throw error;
     }
-    const finish: Parameters<typeof db.write>[0] = async (tx) => {
-        await records.put(tx, {
+    const finish = async (tx: Transaction): Promise<void> => {
+        await folder.records.put(tx, {
             ...base,
             ...decision,
             seen: plugin,
             failure: null,
             version: base.version + 1
         });
-        if (waiting !== null) {
-            await kept.forgetIn(tx, name);
+        if (waiting) {
+            await folder.kept.forgetIn(tx, name);
         }
-        await audit.record(tx, {
-            ...caller(folder),
+        await options.audit.record(tx, {
+            ...auditCaller(folder),
             action: 'install',
             resource,
             resourceId: name,
@@ -165,23 +149,63 @@ async function place(
             }
         });
     };
-    await (next === null ? db.write(finish) : next.commit(async (tx) => void (await finish(tx))));
+    await (next === null ? options.db.write(finish) : next.commit(finish));
     return { name, from: present?.version ?? null };
 }
 
-function agreedTo(
-    { grants, decided }: PluginRecord,
+/**
+ * Decides the record of the plugin: whether it is enabled, its grants and its settings.
+ *
+ * @returns also whether imported settings wait for it
+ * @throws CONSENT_REQUIRED 40910 for an upgrade that asks for more than is granted
+ */
+async function decide(
+    { records, data, kept, settings, options }: PluginFolder,
+    { enabled, grants }: InstallOrder,
     plugin: PluginPackage,
-    wished: Wished
-): Pick<Decision, 'grants' | 'decided'> {
-    const asked = askedOf(plugin.manifest);
-    return wished === null
-        ? { grants, decided }
-        : { grants: wished === 'all' ? asked : wished, decided: asked };
+    present: PluginPackage | null
+): Promise<{ readonly base: PluginRecord; readonly decision: Decision; readonly waiting: boolean }> {
+    const { name } = plugin.manifest;
+    const record = records.get(name, plugin.package);
+    const isUpgrade = record !== null && present?.package === plugin.package;
+    const waiting = isUpgrade ? null : kept.find(name, plugin.package);
+    const base = record ?? {
+        ...newRecord(plugin, options.clock.now()),
+        version: 0,
+        settings: data.keptSettings(plugin) ?? {}
+    };
+    const agreed = mergeDecision(base, plugin, grants);
+    const missing = beyond(askedOf(plugin.manifest), agreed.decided, agreed.grants);
+    if (isUpgrade && missing !== null) {
+        throw fail.CONSENT_REQUIRED({ plugin: name, missing, version: plugin.version });
+    }
+    const wanted = isUpgrade
+        ? base.enabled && enabled
+        : present === null && enabled && (waiting?.enabled ?? true);
+    const decision: Decision = {
+        ...agreed,
+        enabled: wanted && missing === null,
+        settings:
+            waiting === null
+                ? base.settings
+                : (await settings.take(plugin, null, base.settings, waiting)).settings
+    };
+    return { base, decision, waiting: waiting !== null };
 }
 
-/** @throws IN_USE 40901 when something that is enabled requires another version */
-function refuseMisfit({ registry }: Folder, all: readonly Lying[], plugin: PluginPackage): void {
+function mergeDecision(
+    { grants, decided }: PluginRecord,
+    plugin: PluginPackage,
+    choice: GrantChoice
+): Pick<Decision, 'grants' | 'decided'> {
+    const asked = askedOf(plugin.manifest);
+    return choice === null
+        ? { grants, decided }
+        : { grants: choice === 'all' ? asked : choice, decided: asked };
+}
+
+/** Checks that all enabled plugins can work with this version. @throws IN_USE 40901 */
+function refuseMisfit({ registry }: PluginFolder, all: readonly PluginOnDisk[], plugin: PluginPackage): void {
     const { name } = plugin.manifest;
     const others = all.filter(({ runtime }) => runtime.name !== name && runtime.plugin !== null);
     const { unresolved } = registry.resolve([
@@ -205,9 +229,9 @@ function refuseMisfit({ registry }: Folder, all: readonly Lying[], plugin: Plugi
     }
 }
 
-function caller({
-    call
-}: Folder): Pick<Parameters<Folder['audit']['recordAlone']>[0], 'actor' | 'ip' | 'userAgent' | 'requestId'> {
+function auditCaller({
+    options: { call }
+}: PluginFolder): Pick<Parameters<Audit['recordAlone']>[0], 'actor' | 'ip' | 'userAgent' | 'requestId'> {
     const { ip, userAgent, id } = call();
     return { actor: { id: null, username: null, tokenId: null, plugin: null }, ip, userAgent, requestId: id };
 }

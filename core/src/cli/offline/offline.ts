@@ -1,4 +1,4 @@
-/** The services that the command line needs, on the data folder of a panel that does not run. */
+/** The services that commands need when no panel runs, on its data folder. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -24,42 +24,45 @@ import type { Database } from '../../platform/database/database.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import { createLog } from '../../platform/log.ts';
 import { createSystemCall } from '../../server/http/request/system-call.ts';
-import { Complaint } from '../command/command-error.ts';
-import { databaseOf } from '../panel/data-folder.ts';
+import { CommandError } from '../command/command-error.ts';
+import { databasePath } from '../panel/data-folder.ts';
 import type { PluginAdmin } from '../plugin/admin/plugin-admin.ts';
 import { exportOffline } from './export.ts';
 import { strangeMigrations } from './migrations.ts';
 
+/** Services on the data folder of a panel that does not run. */
 export interface Offline {
     readonly audit: Audit;
     readonly auth: Auth;
     readonly users: Users;
     readonly accounts: Accounts;
     readonly console: Console;
-    /** The panel as one document. */
+    /** Exports the panel as one document. */
     exportDocument(request: ExportRequest): Promise<ExportDocument>;
-    /** Its plugins, of which no code runs. */
+    /** Opens the plugins, without running their code. */
     plugins(): Promise<PluginAdmin>;
-    /** A call of the system, on record as the console's. */
+    /** Creates a call of the system, which the audit log shows as the console's. */
     call(): Call;
+    /** Closes the database and releases the lock. */
     close(): Promise<void>;
 }
 
+/** What {@link openOffline} works with. */
 export interface OfflineOptions {
     readonly config: Config;
     readonly keyring: Keyring;
-    /** Let go of when it is closed, or when it cannot be opened. */
+    /** Released when the services are closed, or cannot be opened. */
     readonly lock: DataLock;
     readonly userAgent: string;
 }
 
-/** @throws Error of the database when it cannot be opened; what the settings or the secret of the tokens are wrong with */
+/** Opens the services. @throws the error of the database, or of invalid settings or an invalid secret of tokens */
 export async function openOffline({ config, keyring, lock, userAgent }: OfflineOptions): Promise<Offline> {
     let db: Database | null = null;
     try {
-        refuseNewer(databaseOf(config.dataDir));
+        refuseNewer(databasePath(config.dataDir));
         db = await openStorage(config.dataDir);
-        return await build(db, config, keyring, lock, userAgent);
+        return await createServices(db, config, keyring, lock, userAgent);
     } catch (error) {
         await db?.close();
         lock.release();
@@ -67,13 +70,13 @@ export async function openOffline({ config, keyring, lock, userAgent }: OfflineO
     }
 }
 
-/** A database that a newer version has migrated is not ours to write to. */
+/** Refuses a database that a newer version has migrated. @throws CommandError */
 function refuseNewer(file: string): void {
     const db = new Sqlite(file, { fileMustExist: true, timeout: 5_000 });
     try {
         const unknown = strangeMigrations(db);
         if (unknown.length > 0) {
-            throw new Complaint(
+            throw new CommandError(
                 `${file} was written by a newer version of Portico (${unknown.join(', ')}): use the command line of that version`
             );
         }
@@ -86,7 +89,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
     version: string;
 };
 
-async function build(
+async function createServices(
     db: Database,
     config: Config,
     keyring: Keyring,
@@ -133,8 +136,9 @@ async function build(
                 createSystemCall(audit, undefined, userAgent)
             ),
         async plugins() {
-            const { openOfflinePlugins } = await import('./plugin-admin.ts');
-            return openOfflinePlugins({
+            const { PluginFolder } = await import('./plugin-folder.ts');
+            const { OfflinePluginAdmin } = await import('./plugin-admin.ts');
+            const folder = await PluginFolder.open({
                 config,
                 db,
                 keyring,
@@ -146,6 +150,7 @@ async function build(
                     await auth.apiTokens.forgetArea(tx, area);
                 }
             });
+            return new OfflinePluginAdmin(folder);
         },
         call: () => createSystemCall(audit, undefined, userAgent),
         async close() {

@@ -1,4 +1,4 @@
-/** Plugins as they lie in the data folder of a panel that does not run: what the next start finds, and what it would make of it. No code of theirs is imported. */
+/** Plugins in the data folder of a panel that does not run: what the next start finds, and what it would do with it. No plugin code is imported. */
 import { createRegistry, type Registry } from '@portico/registry';
 
 import type { Audit } from '../../features/audit/audit.ts';
@@ -20,115 +20,130 @@ import { PluginSettings } from '../../plugins/manager/settings/plugin-settings.t
 import { hostSdk } from '../plugin/develop/host-sdk.ts';
 import { reservedNames } from '../plugin/develop/reserved-names.ts';
 
-export interface FolderOptions {
+/** What {@link PluginFolder.open} works with. */
+export interface PluginFolderOptions {
     readonly config: Config;
     readonly db: Database;
     readonly keyring: Keyring;
     readonly clock: Clock;
     readonly audit: Audit;
-    /** Takes a name's permissions out of roles and tokens. */
+    /** Removes the permissions of a plugin's name from roles and tokens. */
     forgetArea(tx: Transaction, area: string): Promise<void>;
-    /** A call of the system, on record as the console's. */
+    /** Creates a call of the system, which the audit log shows as the console's. */
     call(): Call;
 }
 
-/** One plugin as it lies there. */
-export interface Lying {
+/** One plugin in the data folder. */
+export interface PluginOnDisk {
     readonly runtime: Runtime;
-    /** What the next start would make of it where nobody has decided yet; null when its manifest was never readable. */
+    /** Its record, or the one that the next start would create; null when its manifest was never readable. */
     readonly record: PluginRecord | null;
 }
 
-/** What commands about plugins work with while no panel runs. */
-export interface Folder extends FolderOptions {
+/** The plugins of a data folder that no panel uses, with everything that commands change there. */
+export class PluginFolder {
+    readonly options: PluginFolderOptions;
     readonly registry: Registry;
     readonly records: Records;
     readonly data: PluginData;
+    /** Imported settings and grants that wait for their plugin. */
     readonly kept: KeptPlugins;
-    readonly pluginSettings: PluginSettings;
-    /** Looks at the disk anew. */
-    look(): Promise<{ readonly all: readonly Lying[]; readonly survey: Inventory }>;
-}
+    readonly settings: PluginSettings;
 
-/** Finishes or undoes swaps that were killed, as the next start would. */
-export async function openFolder(options: FolderOptions): Promise<Folder> {
-    const { config, db, keyring, clock } = options;
-    const registry = await createRegistry({
-        dataDir: config.dataDir,
-        registryUrl: () => npmSetting(config.npmRegistry, () => undefined),
-        hmacKey: keyring.derive('plugins lock'),
-        reserved: reservedNames,
-        host: { sdk: (await hostSdk()).version, node: process.versions.node },
-        log: { info: () => undefined, warn: () => undefined }
-    });
-    const data = await PluginData.open(
-        { dataDir: config.dataDir, db, clock },
-        registry.lock.current().map(({ folder }) => folder)
-    ); // before the records are read
-    const [records, kept, pluginSettings] = [
-        await Records.open(db),
-        new KeptPlugins({ db, clock, keyring }),
-        new PluginSettings(keyring)
-    ];
-    const look: Folder['look'] = async () => {
-        const found = await takeInventory(registry, placesOf(config));
-        const seen = found.named.map(({ name, found: at, plugin, obstacle }): Runtime => ({
+    private constructor(
+        options: PluginFolderOptions,
+        registry: Registry,
+        data: PluginData,
+        records: Records
+    ) {
+        const { db, clock, keyring } = options;
+        this.options = options;
+        this.registry = registry;
+        this.data = data;
+        this.records = records;
+        this.kept = new KeptPlugins({ db, clock, keyring });
+        this.settings = new PluginSettings(keyring);
+    }
+
+    /** Opens the folder. Finishes or undoes upgrades that were interrupted, as the next start would. */
+    static async open(options: PluginFolderOptions): Promise<PluginFolder> {
+        const { config, db, keyring, clock } = options;
+        const registry = await createRegistry({
+            dataDir: config.dataDir,
+            registryUrl: () => npmSetting(config.npmRegistry, () => undefined),
+            hmacKey: keyring.derive('plugins lock'),
+            reserved: reservedNames,
+            host: { sdk: (await hostSdk()).version, node: process.versions.node },
+            log: { info: () => undefined, warn: () => undefined }
+        });
+        const folders = registry.lock.current().map(({ folder }) => folder);
+        // Before the records are read, since an interrupted upgrade changes them.
+        const data = await PluginData.open({ dataDir: config.dataDir, db, clock }, folders);
+        return new PluginFolder(options, registry, data, await Records.open(db));
+    }
+
+    /** Reads all plugins from the disk, in the order in which they start. */
+    async read(): Promise<{ readonly all: readonly PluginOnDisk[]; readonly inventory: Inventory }> {
+        const { config, clock } = this.options;
+        const inventory = await takeInventory(this.registry, placesOf(config));
+        const present = inventory.named.map(({ name, found, plugin, obstacle }): Runtime => ({
             ...emptyRuntime(name),
-            found: at,
+            found,
             plugin,
             obstacle
         }));
-        const names = new Set(seen.map(({ name }) => name));
-        const gone = [...new Set(records.all().map(({ name }) => name))]
+        const names = new Set(present.map(({ name }) => name));
+        const gone = [...new Set(this.records.all().map(({ name }) => name))]
             .filter((name) => !names.has(name))
             .map(emptyRuntime);
         const order = (name: string): number =>
-            found.order.includes(name) ? found.order.indexOf(name) : found.order.length;
+            inventory.order.includes(name) ? inventory.order.indexOf(name) : inventory.order.length;
         const all = await Promise.all(
-            [...seen, ...gone]
+            [...present, ...gone]
                 .sort((one, two) => order(one.name) - order(two.name) || (one.name < two.name ? -1 : 1))
-                .map(async (runtime) => ({ runtime, record: await recordOf(runtime) }))
+                .map(async (runtime) => ({ runtime, record: await this.#recordOf(runtime) }))
         );
-        all.forEach((lying) => rest(lying, all, clock.now()));
-        return { all, survey: found };
-    };
-    /** The one that counts; for what nobody has seen yet, the one that the next start makes. */
-    const recordOf = async ({ name, plugin, found }: Runtime): Promise<PluginRecord | null> => {
+        all.forEach((plugin) => predictState(plugin, all, clock.now()));
+        return { all, inventory };
+    }
+
+    /** The record that counts; for a new plugin, the one that the next start would create. */
+    async #recordOf({ name, plugin, found }: Runtime): Promise<PluginRecord | null> {
         const packageName = plugin?.package ?? found?.lock?.package;
         if (packageName === undefined) {
-            return found === null ? (records.of(name).at(-1) ?? null) : null;
+            return found === null ? (this.records.of(name).at(-1) ?? null) : null;
         }
-        const known = records.get(name, packageName);
+        const known = this.records.get(name, packageName);
         if (known !== null || plugin === null) {
             return known === null || plugin === null ? known : { ...known, seen: plugin };
         }
         const asked = askedOf(plugin.manifest);
-        const waiting = kept.find(name, packageName);
+        const waiting = this.kept.find(name, packageName);
         return {
-            ...newRecord(plugin, clock.now()),
+            ...newRecord(plugin, this.options.clock.now()),
             version: 0,
-            settings: waiting === null ? {} : (await pluginSettings.take(plugin, null, {}, waiting)).settings,
-            ...(found?.origin === 'folder' && records.of(name).length === 0
+            settings: waiting === null ? {} : (await this.settings.take(plugin, null, {}, waiting)).settings,
+            ...(found?.origin === 'folder' && this.records.of(name).length === 0
                 ? { enabled: true, grants: asked, decided: asked }
                 : {})
         };
-    };
-    return { ...options, registry, records, data, kept, pluginSettings, look };
+    }
 }
 
-/** Where it rests until the next start, and why it failed the last time. To be asked after what it requires. */
-function rest({ runtime, record }: Lying, all: readonly Lying[], at: number): void {
-    const other = (name: string): Runtime | null => {
-        const there = all.find((each) => each.runtime.name === name)?.runtime ?? null;
-        return there?.state === 'resolved' ? { ...there, state: 'running' } : there; // it starts first
+/** Sets the state that a plugin would have at the next start, and its last failure. The plugins that it requires must have been decided before. */
+function predictState({ runtime, record }: PluginOnDisk, all: readonly PluginOnDisk[], at: number): void {
+    const find = (name: string): Runtime | null => {
+        const other = all.find((each) => each.runtime.name === name)?.runtime ?? null;
+        // A required plugin that can start will run by then.
+        return other?.state === 'resolved' ? { ...other, state: 'running' } : other;
     };
-    const known = desiredStateOf(runtime, record, other, true);
-    const lack = known?.state === 'resolved' ? missingRequirement(runtime, other) : null;
-    const fault = known?.fault ?? lack;
-    runtime.state = lack === null ? (known?.state ?? 'resolved') : 'failed';
+    const desired = desiredStateOf(runtime, record, find, true);
+    const lack = desired?.state === 'resolved' ? missingRequirement(runtime, find) : null;
+    const problem = desired?.fault ?? lack;
+    runtime.state = lack === null ? (desired?.state ?? 'resolved') : 'failed';
     runtime.failure =
-        fault !== null
-            ? { at: record?.failure?.at ?? at, ...fault }
+        problem !== null
+            ? { at: record?.failure?.at ?? at, ...problem }
             : record?.enabled === true
               ? record.failure
               : null;

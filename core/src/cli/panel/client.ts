@@ -1,4 +1,4 @@
-/** Speaks to the running panel: its ordinary HTTP API, with a token for each request that is made of the data folder's keys. */
+/** Talks to the running panel through its ordinary HTTP API. The token of each request is signed with a key of the data folder. */
 // eslint-disable-next-line no-restricted-imports -- only the panel of this machine, at the address in its own data folder
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 
@@ -6,13 +6,13 @@ import { signConsoleToken } from '../../features/auth/tokens/console-tokens.ts';
 import { systemClock } from '../../platform/clock.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { PanelAddress } from '../../platform/panel-address.ts';
-import { Complaint, Refusal } from '../command/command-error.ts';
-import { plain } from '../command/output.ts';
+import { CommandError, RequestRefused } from '../command/command-error.ts';
+import { toPlainText } from '../command/output.ts';
 
-/** A success of the API. */
+/** A successful answer of the API. */
 export interface Reply<T> {
     readonly data: T;
-    /** What it says of itself beside the data. */
+    /** The message of the answer. */
     readonly message: string;
     /** Cursor of the next page of a list; null at its end. */
     readonly next: string | null;
@@ -22,27 +22,9 @@ export interface Reply<T> {
 /** One event of a stream. */
 export interface StreamedEvent {
     readonly event: string;
-    /** Where a stream goes on that broke off; null for events that have no place in it. */
+    /** To be sent as `Last-Event-ID` to go on after this event; null for an event without an id. */
     readonly id: string | null;
     readonly data: unknown;
-}
-
-export interface Client {
-    /** @throws Refusal when the panel refuses, Complaint when it does not answer */
-    call<T>(
-        method: 'GET' | 'POST' | 'PUT' | 'DELETE',
-        path: string,
-        body?: object,
-        timeoutMs?: number,
-        mostBytes?: number
-    ): Promise<Reply<T>>;
-    /**
-     * Reads an event stream as it comes, until it ends or breaks off, which is the same to the reader.
-     *
-     * @param lastId - where it goes on; null: from its beginning
-     * @throws the signal's reason
-     */
-    events(path: string, lastId: string | null, signal: AbortSignal): AsyncIterable<StreamedEvent>;
 }
 
 interface Answer {
@@ -54,50 +36,64 @@ interface Answer {
 const patienceMs = 60_000;
 const longestAnswer = 16 * 1024 * 1024;
 
-export function createClient(
-    address: PanelAddress,
-    keyring: Pick<Keyring, 'derive'>,
-    userAgent: string
-): Client {
-    const credentials = (): Readonly<Record<string, string>> => ({
-        authorization: `Bearer ${signConsoleToken(keyring, address.instance, systemClock.now())}`,
-        'user-agent': userAgent
-    });
-    return {
-        events: (path, lastId, signal) =>
-            follow(
-                address,
-                path,
-                {
-                    ...credentials(),
-                    accept: 'text/event-stream',
-                    ...(lastId === null ? {} : { 'last-event-id': lastId })
-                },
-                signal
-            ),
-        async call<T>(
-            method: 'GET' | 'POST' | 'PUT' | 'DELETE',
-            path: string,
-            body?: object,
-            timeoutMs = patienceMs,
-            mostBytes = longestAnswer
-        ) {
-            const answer = await exchange(address, method, path, {
-                headers: credentials(),
-                body,
-                timeoutMs,
-                mostBytes
-            }).catch((error: Error) => {
-                throw new Complaint(
-                    `The panel at ${urlOf(address)} stopped answering (${error.message})${method === 'GET' ? '' : ': nobody knows whether it did what it was asked'}`
-                );
-            });
-            return read<T>(answer, address);
-        }
-    };
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** Sends requests to the running panel as the system. */
+export class Client {
+    readonly #address: PanelAddress;
+    readonly #keyring: Pick<Keyring, 'derive'>;
+    readonly #userAgent: string;
+
+    constructor(address: PanelAddress, keyring: Pick<Keyring, 'derive'>, userAgent: string) {
+        this.#address = address;
+        this.#keyring = keyring;
+        this.#userAgent = userAgent;
+    }
+
+    /** Sends one request. @throws RequestRefused when the panel refuses it, CommandError when it does not answer */
+    async call<T>(
+        method: Method,
+        path: string,
+        body?: object,
+        timeoutMs = patienceMs,
+        mostBytes = longestAnswer
+    ): Promise<Reply<T>> {
+        const answer = await exchange(this.#address, method, path, {
+            headers: this.#credentials(),
+            body,
+            timeoutMs,
+            mostBytes
+        }).catch((error: Error) => {
+            throw new CommandError(
+                `The panel at ${panelUrl(this.#address)} stopped answering (${error.message})${method === 'GET' ? '' : ': it is not known whether it carried out the request'}`
+            );
+        });
+        return parseReply<T>(answer, this.#address);
+    }
+
+    /**
+     * Reads an event stream until it ends or the connection is lost, which the reader cannot tell apart.
+     *
+     * @param lastId - the id of the last event that was read; null to begin with the first
+     * @throws the signal's reason
+     */
+    events(path: string, lastId: string | null, signal: AbortSignal): AsyncIterable<StreamedEvent> {
+        const headers = {
+            ...this.#credentials(),
+            accept: 'text/event-stream',
+            ...(lastId === null ? {} : { 'last-event-id': lastId })
+        };
+        return follow(this.#address, path, headers, signal);
+    }
+
+    /** A new token for each request: it is valid once, and for 30 s. */
+    #credentials(): Readonly<Record<string, string>> {
+        const token = signConsoleToken(this.#keyring, this.#address.instance, systemClock.now());
+        return { authorization: `Bearer ${token}`, 'user-agent': this.#userAgent };
+    }
 }
 
-/** What `/readyz` answers; null: nothing answers as a panel would. */
+/** Asks `/readyz`; null when no panel answers at the address. */
 export async function askReadiness(
     address: PanelAddress,
     timeoutMs: number
@@ -109,14 +105,15 @@ export async function askReadiness(
             timeoutMs,
             mostBytes: longestAnswer
         });
-        const { message } = envelopeOf(body) ?? {};
-        return typeof message === 'string' ? { ready: status === 200, message: plain(message) } : null;
+        const { message } = parseEnvelope(body) ?? {};
+        return typeof message === 'string' ? { ready: status === 200, message: toPlainText(message) } : null;
     } catch {
         return null;
     }
 }
 
-export function urlOf({ host, port }: PanelAddress): string {
+/** The URL of an address. */
+export function panelUrl({ host, port }: PanelAddress): string {
     return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
@@ -193,19 +190,19 @@ async function* follow(
 ): AsyncGenerator<StreamedEvent> {
     signal.throwIfAborted();
     const asked = request({ host, port, method: 'GET', path, agent: false, headers, signal });
-    asked.setTimeout(patienceMs, () => asked.destroy()); // the panel sends a beat every 15 s
+    asked.setTimeout(patienceMs, () => asked.destroy()); // the panel sends a comment every 15 s
     try {
         const response = await new Promise<IncomingMessage>((resolve, reject) => {
             asked.on('response', resolve).on('error', reject).end();
         });
         if (response.statusCode !== 200) {
-            return; // whoever asks for what it is about hears why
+            return; // the caller then asks for the task itself, and gets the error
         }
         let text = '';
         for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
             const blocks = (text + chunk).split('\n\n');
             text = (blocks.pop() ?? '').slice(0, longestAnswer);
-            yield* blocks.flatMap((block) => eventOf(block) ?? []);
+            yield* blocks.flatMap((block) => parseEvent(block) ?? []);
         }
     } catch {
         signal.throwIfAborted();
@@ -214,8 +211,8 @@ async function* follow(
     }
 }
 
-/** Null for what is no event, such as a comment. */
-function eventOf(block: string): StreamedEvent | null {
+/** Reads one block of the stream; null for a block that is not an event, such as a comment. */
+function parseEvent(block: string): StreamedEvent | null {
     const fields = Object.fromEntries(
         block.split('\n').map((line) => /^(\w+): ?(.*)$/.exec(line)?.slice(1) ?? ['', ''])
     );
@@ -232,7 +229,7 @@ function eventOf(block: string): StreamedEvent | null {
     }
 }
 
-function envelopeOf(
+function parseEnvelope(
     body: string
 ): { readonly code?: unknown; readonly message?: unknown; readonly data?: unknown } | null {
     try {
@@ -243,17 +240,19 @@ function envelopeOf(
     }
 }
 
-function read<T>({ status, headers, body }: Answer, address: PanelAddress): Reply<T> {
-    const envelope = envelopeOf(body);
+function parseReply<T>({ status, headers, body }: Answer, address: PanelAddress): Reply<T> {
+    const envelope = parseEnvelope(body);
     if (envelope === null || typeof envelope.code !== 'number' || typeof envelope.message !== 'string') {
-        throw new Complaint(`What answers at ${urlOf(address)} (status ${status}) is not the panel`);
+        throw new CommandError(
+            `The program that answers at ${panelUrl(address)} (status ${status}) is not the panel`
+        );
     }
     if (envelope.code !== 0) {
-        throw new Refusal(envelope.message, envelope.data);
+        throw new RequestRefused(envelope.message, envelope.data);
     }
     return {
         data: envelope.data as T,
-        message: plain(envelope.message),
+        message: toPlainText(envelope.message),
         next: /[?&]cursor=([^&>]+)[^>]*>;\s*rel="?next"?/.exec(String(headers['link'] ?? ''))?.[1] ?? null,
         headers
     };

@@ -1,39 +1,40 @@
-/** The data folder as the command line finds it: is it a panel's, and may we use it? */
+/** Checks of the data folder: whether it belongs to a panel, and whether the command may use it. */
 import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 
 import { databaseName } from '../../platform/data-dir.ts';
-import { Complaint } from '../command/command-error.ts';
+import { CommandError } from '../command/command-error.ts';
 
-export const databaseOf = (dataDir: string): string => join(dataDir, databaseName);
+/** The path of the database in a data folder. */
+export const databasePath = (dataDir: string): string => join(dataDir, databaseName);
 
 /**
- * Makes sure that there is a panel's data, and that we are whom it belongs to. Root becomes that user: a file of root's in the folder
- * would lock the panel out.
+ * Makes sure that the folder holds the data of a panel and that this process may use it. Root becomes the user whom the folder belongs to, since
+ * the panel could not read files that root creates in it.
  *
- * @throws Complaint
+ * @throws CommandError
  */
 export function enterFolder(dataDir: string): void {
-    const folder = look(dataDir, dataDir);
+    const folder = statIfAllowed(dataDir, dataDir);
     if (folder?.isDirectory() !== true) {
-        throw new Complaint(
-            `There is no data folder at ${dataDir}: name the panel's with --data-dir or PORTICO_DATA_DIR`
+        throw new CommandError(
+            `There is no data folder at ${dataDir}: name the folder of the panel with --data-dir or PORTICO_DATA_DIR`
         );
     }
-    const database = look(databaseOf(dataDir), dataDir);
+    const database = statIfAllowed(databasePath(dataDir), dataDir);
     if (database?.isFile() !== true) {
-        throw new Complaint(
+        throw new CommandError(
             `${dataDir} is not the data folder of a panel: there is no ${databaseName} in it. Name the right one with --data-dir or PORTICO_DATA_DIR, or start the panel once`
         );
     }
-    become(database);
-    if (look(join(dataDir, 'keys', 'master'), dataDir)?.isFile() !== true) {
-        throw new Complaint(
-            `The key ${join(dataDir, 'keys', 'master')} is missing: without it nothing that is sealed can be opened, and the audit log cannot be proven. Put it back from a backup`
+    becomeOwner(database);
+    if (statIfAllowed(join(dataDir, 'keys', 'master'), dataDir)?.isFile() !== true) {
+        throw new CommandError(
+            `The key ${join(dataDir, 'keys', 'master')} is missing: without it no encrypted value can be read, and the audit log cannot be verified. Put it back from a backup`
         );
     }
-    for (const path of [dataDir, databaseOf(dataDir)]) {
+    for (const path of [dataDir, databasePath(dataDir)]) {
         try {
             accessSync(path, constants.R_OK | constants.W_OK);
         } catch {
@@ -42,7 +43,7 @@ export function enterFolder(dataDir: string): void {
     }
 }
 
-function look(path: string, dataDir: string): Stats | undefined {
+function statIfAllowed(path: string, dataDir: string): Stats | undefined {
     try {
         return statSync(path, { throwIfNoEntry: false });
     } catch (error) {
@@ -57,7 +58,7 @@ function look(path: string, dataDir: string): Stats | undefined {
     }
 }
 
-function become({ uid, gid }: Stats): void {
+function becomeOwner({ uid, gid }: Stats): void {
     if (process.geteuid?.() !== 0 || uid === 0) {
         return;
     }
@@ -66,13 +67,15 @@ function become({ uid, gid }: Stats): void {
     process.setuid?.(uid);
 }
 
-function notPermitted(dataDir: string, owner: Stats | null): Complaint {
+function notPermitted(dataDir: string, owner: Stats | null): CommandError {
     const whose = owner === null ? 'the user whom the panel runs as' : `the user with the id ${owner.uid}`;
-    return new Complaint(`The user ${whoAmI()} may not use ${dataDir}: run this as ${whose}, or as root`);
+    return new CommandError(
+        `The user ${currentUser()} may not use ${dataDir}: run this as ${whose}, or as root`
+    );
 }
 
-/** Who sits at the console, as far as the system knows. */
-export function whoAmI(): string {
+/** The name of the user who runs the command, or the number of the account. */
+export function currentUser(): string {
     try {
         return userInfo().username;
     } catch {

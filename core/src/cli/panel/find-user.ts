@@ -1,11 +1,11 @@
-/** Finds an account of the running panel by its name. */
+/** Finds a user of the running panel by name. */
 import type { UserView } from '../../features/users/users.ts';
-import { Complaint } from '../command/command-error.ts';
+import { CommandError } from '../command/command-error.ts';
 import type { Client, Reply } from './client.ts';
 
 const longestName = 64;
 
-/** The API finds parts of a name, page by page. @throws Complaint when there is none */
+/** Finds a user by the whole name; the API searches for parts of it and answers in pages. @throws CommandError when there is none */
 export async function findUser(client: Client, username: string): Promise<UserView> {
     const key = username.toLowerCase();
     for (let cursor: string | null = ''; cursor !== null && username.length <= longestName;) {
@@ -19,5 +19,5 @@ export async function findUser(client: Client, username: string): Promise<UserVi
         }
         cursor = page.next;
     }
-    throw new Complaint(`There is no user ${username}`);
+    throw new CommandError(`There is no user ${username}`);
 }

@@ -1,13 +1,13 @@
-/** Follows a task of the running panel to its end. */
+/** Follows a task of the running panel until it ends. */
 import { setTimeout as wait } from 'node:timers/promises';
 
 import type { TaskView } from '../../features/tasks/task.ts';
-import { Complaint, Refusal } from '../command/command-error.ts';
-import { plain } from '../command/output.ts';
+import { CommandError, RequestRefused } from '../command/command-error.ts';
+import { toPlainText } from '../command/output.ts';
 import type { Client } from './client.ts';
 
 /** Why a task failed. */
-interface Fault {
+interface TaskError {
     readonly message: string;
     readonly reason: string;
     readonly data: Readonly<Record<string, unknown>> | null;
@@ -17,10 +17,10 @@ const mostBreaks = 20;
 const pauseMs = 300;
 
 /**
- * Tells each line of its log. Ctrl-C ends the command, not the task.
+ * Passes each line of its log to `tell`. Ctrl-C ends the command, not the task.
  *
- * @returns its result
- * @throws Refusal as the task failed, Complaint when it was cancelled, the panel ended, or nobody wanted to wait
+ * @returns the result of the task
+ * @throws RequestRefused when the task failed; CommandError when it was cancelled, the panel ended, or Ctrl-C was pressed
  */
 export async function followTask<T>(
     client: Client,
@@ -30,8 +30,8 @@ export async function followTask<T>(
     const leaving = new AbortController();
     const leave = (): void =>
         leaving.abort(
-            new Complaint(
-                `"${plain(title)}" goes on in the panel as task ${id}: GET /api/tasks/${id} says how far it is, and \`portico plugin list\` what came of it`
+            new CommandError(
+                `"${toPlainText(title)}" goes on in the panel as task ${id}: GET /api/tasks/${id} shows its progress, and \`portico plugin list\` its result`
             )
         );
     process.once('SIGINT', leave);
@@ -40,33 +40,33 @@ export async function followTask<T>(
         for (let breaks = 0; breaks < mostBreaks; breaks += 1) {
             for await (const event of client.events(`/api/tasks/${id}/events`, lastId, leaving.signal)) {
                 if (event.event === 'log') {
-                    tell(plain(String((event.data as { readonly line?: unknown }).line)));
+                    tell(toPlainText(String((event.data as { readonly line?: unknown }).line)));
                 }
                 lastId = event.id ?? lastId;
             }
             const { data } = await client
                 .call<TaskView>('GET', `/api/tasks/${id}`)
                 .catch((error: unknown) => {
-                    throw error instanceof Refusal
+                    throw error instanceof RequestRefused
                         ? error
-                        : new Complaint(
-                              `${(error as Error).message}. Task ${id} ("${plain(title)}") may have been cut: ask GET /api/tasks/${id} when the panel is back`
+                        : new CommandError(
+                              `${(error as Error).message}. Task ${id} ("${toPlainText(title)}") may have been interrupted: see GET /api/tasks/${id} when the panel runs again`
                           );
                 });
             if (data.state === 'succeeded') {
                 return data.result as T;
             }
             if (data.state === 'failed') {
-                const { message, reason, data: more } = data.error as Fault;
-                throw new Refusal(message, { ...more, reason });
+                const { message, reason, data: more } = data.error as TaskError;
+                throw new RequestRefused(message, { ...more, reason });
             }
             if (data.state === 'cancelled') {
-                throw new Complaint(`Task ${id} ("${plain(title)}") was cancelled`);
+                throw new CommandError(`Task ${id} ("${toPlainText(title)}") was cancelled`);
             }
             await wait(pauseMs);
         }
-        throw new Complaint(
-            `Task ${id} ("${plain(title)}") is not done, and its events break off: ask GET /api/tasks/${id}`
+        throw new CommandError(
+            `Task ${id} ("${toPlainText(title)}") has not ended, and the connection to its events is lost again and again: see GET /api/tasks/${id}`
         );
     } finally {
         process.removeListener('SIGINT', leave);

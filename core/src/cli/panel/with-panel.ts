@@ -1,23 +1,23 @@
-/** Decides how a command works: through the panel that runs, or on the folder of one that does not. */
+/** Decides how a command works: through the running panel, or on the data folder when no panel runs. */
 import { setTimeout as wait } from 'node:timers/promises';
 
 import type { Config } from '../../platform/config.ts';
 import { type DataLock, lockDataDir } from '../../platform/data-dir.ts';
 import { createKeyring, type Keyring } from '../../platform/keyring.ts';
 import { readPanelAddress } from '../../platform/panel-address.ts';
-import { Complaint, explain } from '../command/command-error.ts';
+import { CommandError, explainFileError } from '../command/command-error.ts';
 import type { Offline } from '../offline/offline.ts';
-import { askReadiness, type Client, createClient, urlOf } from './client.ts';
-import { databaseOf, enterFolder, whoAmI } from './data-folder.ts';
+import { askReadiness, Client, panelUrl } from './client.ts';
+import { currentUser, databasePath, enterFolder } from './data-folder.ts';
 
-/** Somebody holds the data folder, but no panel answers. */
-export class Unanswered extends Complaint {}
+/** Another process holds the data folder, but no panel answers. */
+export class PanelUnresponsive extends CommandError {}
 
-/** One command, both ways. */
-export interface Ways<T> {
-    /** Through the running panel. */
+/** The work of a command, for both cases. */
+export interface PanelWork<T> {
+    /** With a running panel: through its API. */
     online(client: Client): Promise<T>;
-    /** On the folder, which is ours alone for as long. */
+    /** Without a panel: on the data folder, which no other process can use meanwhile. */
     offline(offline: Offline): Promise<T>;
 }
 
@@ -25,29 +25,29 @@ const patienceMs = 10_000;
 const askMs = 2_000;
 const pauseMs = 150;
 
-/** Names the command line, and who called it, in the audit log. */
-export function userAgentOf(environment: NodeJS.ProcessEnv = process.env): string {
-    const user = environment['SUDO_USER'] ?? whoAmI();
+/** The user agent that the audit log shows for the command line, with the name of the person who called it. */
+export function describeUserAgent(environment: NodeJS.ProcessEnv = process.env): string {
+    const user = environment['SUDO_USER'] ?? currentUser();
     return `portico-console (${user.replaceAll(/[^\w.@-]/g, '?').slice(0, 64)})`;
 }
 
 /**
- * Whether a panel runs is told by the lock that it holds, which the kernel drops with the process: never by a file that was left behind.
- * One that is just starting or stopping is waited for.
+ * Runs the work of a command. Whether a panel runs is decided by the lock of the data folder, which the kernel releases with the process, so a file that
+ * was left behind cannot mislead. A panel that is starting or stopping is waited for.
  *
- * @throws Complaint in words for whoever sits at the console
+ * @throws CommandError
  */
-export async function reach<T>(config: Config, ways: Ways<T>): Promise<T> {
+export async function withPanel<T>(config: Config, ways: PanelWork<T>): Promise<T> {
     const { dataDir } = config;
-    const userAgent = userAgentOf(); // before root becomes somebody else
+    const userAgent = describeUserAgent(); // before root becomes another user
     enterFolder(dataDir);
     try {
         const keyring = createKeyring(dataDir);
-        const found = await locate(config, keyring, userAgent);
+        const found = await locatePanel(config, keyring, userAgent);
         if ('client' in found) {
             return await ways.online(found.client);
         }
-        const { openOffline } = await import('../offline/offline.ts'); // the database, only where it is needed
+        const { openOffline } = await import('../offline/offline.ts'); // loads the database, so only when it is needed
         const offline = await openOffline({ config, keyring, lock: found.lock, userAgent });
         try {
             return await ways.offline(offline);
@@ -55,12 +55,12 @@ export async function reach<T>(config: Config, ways: Ways<T>): Promise<T> {
             await offline.close();
         }
     } catch (error) {
-        throw explain(error, dataDir, databaseOf(dataDir));
+        throw explainFileError(error, dataDir, databasePath(dataDir));
     }
 }
 
-/** The running panel, or the lock of a folder whose panel does not run. @throws Unanswered */
-export async function locate(
+/** Finds the running panel, or takes the lock of the data folder when no panel runs. @throws PanelUnresponsive */
+export async function locatePanel(
     { dataDir }: Config,
     keyring: Keyring,
     userAgent: string
@@ -74,16 +74,16 @@ export async function locate(
         const address = readPanelAddress(dataDir);
         const answer = address === null ? null : await askReadiness(address, askMs);
         if (address !== null && answer?.ready === true) {
-            return { client: createClient(address, keyring, userAgent) };
+            return { client: new Client(address, keyring, userAgent) };
         }
         if (performance.now() > end) {
-            const where = address === null ? '' : ` at ${urlOf(address)} (process ${address.pid})`;
+            const where = address === null ? '' : ` at ${panelUrl(address)} (process ${address.pid})`;
             const how =
                 answer === null
                     ? 'does not answer: it hangs, or is still starting or stopping'
                     : `says: ${answer.message}`;
-            throw new Unanswered(
-                `Another process holds ${dataDir}, and the panel${where} ${how}. Look at its log, try again, or end it and try again`
+            throw new PanelUnresponsive(
+                `Another process holds ${dataDir}, and the panel${where} ${how}. Look at its log, then try again, or end that process`
             );
         }
         await wait(pauseMs);

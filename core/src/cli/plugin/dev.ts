@@ -1,14 +1,15 @@
-/** `portico plugin dev`: a panel for whoever writes a plugin. */
+/** `portico plugin dev`: runs a panel for the author of a plugin. */
 import type { Command } from '../command/command.ts';
-import { misuse } from '../command/command-error.ts';
+import { usageError } from '../command/command-error.ts';
 
+/** The command `plugin dev`. */
 export const pluginDev: Command = {
     name: 'plugin dev',
     positionals: ['[folder]'],
-    summary: 'Run a panel with the plugin of a folder in it, and reload it whenever a file is saved',
+    summary: 'Run a panel with the plugin of a folder, and reload the plugin whenever a file is saved',
     details: [
-        'The plugin runs from src/index.ts where that is there, else from what "exports" names; it has what its manifest asks for. A save that does not load, or does not start, is shown, and what ran before goes on.',
-        'Without --data-dir the panel begins empty, on a free port, and is gone at the end. A token for trying routes is written to standard output.'
+        'The plugin runs from src/index.ts if that exists, else from the file that "exports" names, and is granted what its manifest asks for. If a saved version cannot be loaded or started, the error is shown, and the version before goes on running.',
+        'Without --data-dir the panel starts empty and is removed at the end. A token for trying routes is written to standard output.'
     ],
     options: {
         port: { type: 'string', value: 'number', description: 'Port of the panel; a free one without it' }
@@ -16,7 +17,7 @@ export const pluginDev: Command = {
     async run({ config, output, positionals, text }) {
         const port = Number(text('port') ?? 0);
         if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-            throw misuse('--port is a port');
+            throw usageError('--port must be a port number');
         }
         const { develop } = await import('./develop/dev-panel.ts');
         return develop({

@@ -1,46 +1,47 @@
-/** `portico plugin enable`: lets a plugin run, agrees to what it asks for, and takes it out of quarantine. */
+/** `portico plugin enable`: enables a plugin, grants what it asks for, and ends its quarantine. */
 import type { Capabilities } from '../../plugins/runtime/generation.ts';
 import { type Command, type Input, jsonOption, type Option } from '../command/command.ts';
-import { misuse } from '../command/command-error.ts';
-import { plain } from '../command/output.ts';
-import { describe, hasFailed } from './admin/describe.ts';
-import type { PluginAdmin, ShownPlugin, Wished } from './admin/plugin-admin.ts';
-import { atDesk } from './admin/with-plugin-admin.ts';
+import { usageError } from '../command/command-error.ts';
+import { toPlainText } from '../command/output.ts';
+import { describeState, hasFailed } from './admin/describe.ts';
+import type { GrantChoice, PluginAdmin, ShownPlugin } from './admin/plugin-admin.ts';
+import { withPluginAdmin } from './admin/with-plugin-admin.ts';
 
-/** How somebody at the console agrees. */
+/** The options by which a person agrees to capabilities. */
 export const grantOptions: Readonly<Record<string, Option>> = {
     'grant-all': { type: 'boolean', description: 'Agree to everything that it asks for' },
     grants: {
         type: 'string',
         value: 'json',
         description:
-            'Agree to these capabilities, in the place of those of before: a JSON object, or a file with one'
+            'Agree to these capabilities, which replace the earlier ones: a JSON object, or a file with one'
     }
 };
 
+/** The command `plugin enable`. */
 export const pluginEnable: Command = {
     name: 'plugin enable',
     positionals: ['<name>'],
-    summary: 'Let a plugin run, and agree to what it asks for',
+    summary: 'Enable a plugin, and agree to what it asks for',
     details: [
-        'One that asks for more than anybody agreed to stays as it is: what it asks for is shown. One that failed, or is in quarantine, is tried again.',
-        'Exits with 1 when it is enabled and does not start. Without a panel it starts with the next start.'
+        'A plugin that asks for more than was granted stays as it is, and what it asks for is shown. A plugin that failed, or is in quarantine, is started again.',
+        'Exits with 1 when the plugin does not start. If no panel runs, the plugin starts with the next start of the panel.'
     ],
     options: {
         ...grantOptions,
         cascade: {
             type: 'boolean',
-            description: 'Enable what it requires before it; --grant-all is for these, too'
+            description: 'First enable the plugins that it requires; --grant-all counts for these too'
         },
         ...jsonOption
     },
     async run({ config, output, positionals, flag, text }) {
         const [name = ''] = positionals;
-        const wished = await readWish({ flag, text });
-        const shown = await atDesk(config, `portico plugin enable ${name}`, async (desk) => {
+        const choice = await readGrantChoice({ flag, text });
+        const shown = await withPluginAdmin(config, `portico plugin enable ${name}`, async (admin) => {
             const done: ShownPlugin[] = [];
-            const { plugins } = await desk.list();
-            const before = flag('cascade') ? requirementsOf(plugins, name) : [];
+            const { plugins } = await admin.list();
+            const before = flag('cascade') ? findRequirements(plugins, name) : [];
             for (const each of [
                 ...before
                     .filter(({ enabled, state }) => !enabled || state === 'quarantined')
@@ -48,24 +49,24 @@ export const pluginEnable: Command = {
                 name
             ]) {
                 done.push(
-                    await enable(desk, plugins, each, each === name || wished === 'all' ? wished : null)
+                    await enable(admin, plugins, each, each === name || choice === 'all' ? choice : null)
                 );
             }
-            return { plugins: done, isRunning: desk.isRunning };
+            return { plugins: done, isRunning: admin.isRunning };
         });
         for (const plugin of shown.plugins) {
-            output.say(`${plugin.name} ${plain(describe(plugin, shown.isRunning))}.`);
+            output.say(`${plugin.name} ${toPlainText(describeState(plugin, shown.isRunning))}.`);
         }
         output.result(shown.plugins.at(-1), null);
         return shown.plugins.some(hasFailed) ? 1 : 0;
     }
 };
 
-/** @throws Complaint of misuse */
-export async function readWish({ flag, text }: Pick<Input, 'flag' | 'text'>): Promise<Wished> {
+/** Reads what the person agrees to from the options. @throws CommandError of wrong use */
+export async function readGrantChoice({ flag, text }: Pick<Input, 'flag' | 'text'>): Promise<GrantChoice> {
     const grants = text('grants');
     if (grants !== undefined && flag('grant-all')) {
-        throw misuse('--grants and --grant-all do not go together');
+        throw usageError('use either --grants or --grant-all');
     }
     if (grants === undefined) {
         return flag('grant-all') ? 'all' : null;
@@ -75,24 +76,24 @@ export async function readWish({ flag, text }: Pick<Input, 'flag' | 'text'>): Pr
 }
 
 async function enable(
-    desk: PluginAdmin,
+    admin: PluginAdmin,
     plugins: readonly ShownPlugin[],
     name: string,
-    wished: Wished
+    choice: GrantChoice
 ): Promise<ShownPlugin> {
     const asked: Capabilities | null =
         plugins.find((plugin) => plugin.name === name)?.capabilities.asked ?? null;
     return (
-        await desk.change(
+        await admin.change(
             name,
-            { enabled: true, grants: wished === 'all' ? asked : wished },
+            { enabled: true, grants: choice === 'all' ? asked : choice },
             { cascade: false }
         )
     ).plugin;
 }
 
-/** Whatever it requires, also through others, in the order in which they start. */
-function requirementsOf(plugins: readonly ShownPlugin[], name: string): readonly ShownPlugin[] {
+/** Finds all plugins that a plugin requires, directly or through others, in the order in which they start. */
+function findRequirements(plugins: readonly ShownPlugin[], name: string): readonly ShownPlugin[] {
     const names = new Set<string>();
     const visit = (one: string): void =>
         Object.keys(plugins.find((plugin) => plugin.name === one)?.requires ?? {})

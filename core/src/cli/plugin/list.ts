@@ -1,50 +1,51 @@
-/** `portico plugin list`: what is there, or what the npm registry offers. */
+/** `portico plugin list`: lists the plugins of the panel, or those that the npm registry offers. */
 import type { Offer } from '@portico/registry';
 
 import { type Command, jsonOption } from '../command/command.ts';
-import { type Output, plain } from '../command/output.ts';
-import { columns, failureOf } from './admin/describe.ts';
-import type { Listed, ShownPlugin } from './admin/plugin-admin.ts';
-import { atDesk } from './admin/with-plugin-admin.ts';
+import { type Output, toPlainText } from '../command/output.ts';
+import { alignColumns, describeFailure } from './admin/describe.ts';
+import type { PluginListing, ShownPlugin } from './admin/plugin-admin.ts';
+import { withPluginAdmin } from './admin/with-plugin-admin.ts';
 
+/** The command `plugin list`. */
 export const pluginList: Command = {
     name: 'plugin list',
     positionals: [],
-    summary: 'List the plugins, and why one does not run; or what the npm registry offers',
+    summary: 'List the plugins, and why one does not run; or those that the npm registry offers',
     details: [
-        'In the order in which they start. Without a panel it is what the next start finds: no code of a plugin is run, and why one failed is as of the last start.'
+        'The plugins are listed in the order in which they start. If no panel runs, the list shows what the next start finds: no code of a plugin is run, and a failure is that of the last start.'
     ],
     options: {
-        available: { type: 'boolean', description: 'What the npm registry offers instead of what is there' },
+        available: { type: 'boolean', description: 'List what the npm registry offers instead' },
         ...jsonOption
     },
     async run({ config, output, flag }) {
         if (flag('available')) {
-            const found = await atDesk(config, '', (desk) => desk.offers());
+            const found = await withPluginAdmin(config, '', (admin) => admin.offers());
             output.result(
                 found,
                 found.offers.length === 0
                     ? null
-                    : columns([
+                    : alignColumns([
                           ['NAME', 'VERSION', 'INSTALLED', 'PACKAGE'],
-                          ...found.offers.map(rowOfOffer)
+                          ...found.offers.map(formatOffer)
                       ]).join('\n')
             );
             say(output, found.message);
             return 0;
         }
-        const listed = await atDesk(config, '', (desk) => desk.list());
+        const listed = await withPluginAdmin(config, '', (admin) => admin.list());
         say(output, listed.message);
-        output.result(listed, textOf(listed));
+        output.result(listed, formatListing(listed));
         return 0;
     }
 };
 
-function textOf({ plugins }: Listed): string | null {
-    const rows = columns([
+function formatListing({ plugins }: PluginListing): string | null {
+    const rows = alignColumns([
         ['NAME', 'VERSION', 'STATE', 'ENABLED', 'PACKAGE'],
         ...plugins.map(({ name, version, state, enabled, package: packageName }) =>
-            [name, version ?? '-', state, enabled ? 'yes' : 'no', packageName ?? '-'].map(plain)
+            [name, version ?? '-', state, enabled ? 'yes' : 'no', packageName ?? '-'].map(toPlainText)
         )
     ]);
     return plugins.length === 0
@@ -53,12 +54,12 @@ function textOf({ plugins }: Listed): string | null {
               rows[0],
               ...plugins.flatMap((plugin, at) => [
                   rows[at + 1],
-                  ...notesOf(plugin).map((note) => `    ${note}`)
+                  ...notesFor(plugin).map((note) => `    ${note}`)
               ])
           ].join('\n');
 }
 
-function notesOf(plugin: ShownPlugin): readonly string[] {
+function notesFor(plugin: ShownPlugin): readonly string[] {
     const {
         name,
         capabilities: { missing },
@@ -67,17 +68,17 @@ function notesOf(plugin: ShownPlugin): readonly string[] {
         enabled,
         state
     } = plugin;
-    const failure = failureOf(plugin);
+    const failure = describeFailure(plugin);
     return [
         ...(failure === null
             ? []
             : [
-                  `${state === 'failed' || state === 'quarantined' ? 'Failed' : 'Failed the last time'}: ${failure}`
+                  `${state === 'failed' || state === 'quarantined' ? 'Failed' : 'Failed at the last start'}: ${failure}`
               ]),
         ...(quarantinedAt === null
             ? []
             : [
-                  `In quarantine since ${quarantinedAt}, after three failures within an hour: portico plugin enable ${name} tries it again`
+                  `In quarantine since ${quarantinedAt}, after three failures within an hour: \`portico plugin enable ${name}\` starts it again`
               ]),
         ...(missing === null || enabled
             ? []
@@ -85,10 +86,10 @@ function notesOf(plugin: ShownPlugin): readonly string[] {
                   `Asks for what was not granted: ${Object.keys(missing).join(', ')}. See: portico plugin enable ${name}`
               ]),
         ...(available === null ? [] : [`There is a newer version, ${available}`])
-    ].map(plain);
+    ].map(toPlainText);
 }
 
-function rowOfOffer({
+function formatOffer({
     package: packageName,
     name,
     version,
@@ -102,11 +103,11 @@ function rowOfOffer({
         version ?? '-',
         installed ?? '-',
         `${packageName}${upgrade ? ' (newer)' : ''}${conflict === null ? '' : `; ${latest} does not work here: ${conflict}`}`
-    ].map((cell) => plain(cell).replaceAll(/\s+/g, ' '));
+    ].map((cell) => toPlainText(cell).replaceAll(/\s+/g, ' '));
 }
 
 function say(output: Output, message: string | null): void {
     if (message !== null) {
-        output.say(plain(message));
+        output.say(toPlainText(message));
     }
 }

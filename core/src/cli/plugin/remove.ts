@@ -1,28 +1,29 @@
-/** `portico plugin remove`: takes a plugin's package away. */
+/** `portico plugin remove`: uninstalls a plugin. */
 import { type Command, jsonOption } from '../command/command.ts';
-import { plain } from '../command/output.ts';
-import { atDesk } from './admin/with-plugin-admin.ts';
+import { toPlainText } from '../command/output.ts';
+import { withPluginAdmin } from './admin/with-plugin-admin.ts';
 
+/** The command `plugin remove`. */
 export const pluginRemove: Command = {
     name: 'plugin remove',
     positionals: ['<name>'],
     summary: 'Uninstall a plugin',
     details: [
-        'Its data and settings stay, and are there again when the same package is installed. Without a panel its folder is deleted by the next start.'
+        'Its data and settings stay, and are used again when the same package is installed. If no panel runs, its folder is deleted by the next start of the panel.'
     ],
     options: {
-        purge: { type: 'boolean', description: 'Delete its data and settings, too' },
-        cascade: { type: 'boolean', description: 'Disable what requires it before it' },
+        purge: { type: 'boolean', description: 'Delete its data and settings too' },
+        cascade: { type: 'boolean', description: 'First disable the plugins that require it' },
         ...jsonOption
     },
     async run({ config, output, positionals, flag }) {
         const [name = ''] = positionals;
         const purge = flag('purge');
-        const message = await atDesk(config, '', (desk) =>
-            desk.remove(name, { purge, cascade: flag('cascade') })
+        const message = await withPluginAdmin(config, '', (admin) =>
+            admin.remove(name, { purge, cascade: flag('cascade') })
         );
         output.say(
-            `${name} is uninstalled${purge ? ', and its data are deleted' : '; its data stay'}.${message === null ? '' : ` ${plain(message)}.`}`
+            `${name} is uninstalled${purge ? ', and its data are deleted' : '; its data stay'}.${message === null ? '' : ` ${toPlainText(message)}.`}`
         );
         output.result({ name, purged: purge, message }, null);
         return 0;

@@ -15,8 +15,8 @@ import {
 import type { PluginDefinition } from '@portico/sdk';
 import { type ConformanceReport, type Finding, runConformance } from '@portico/sdk/testing';
 
-import { Complaint } from '../command/command-error.ts';
-import { type Output, plain } from '../command/output.ts';
+import { CommandError } from '../command/command-error.ts';
+import { type Output, toPlainText } from '../command/output.ts';
 import { hostSdk } from './develop/host-sdk.ts';
 import { reservedNames } from './develop/reserved-names.ts';
 
@@ -45,7 +45,7 @@ export async function checkPlugin(
         const path = resolve(place);
         const kind = await stat(path).catch(() => null);
         if (kind === null) {
-            throw new Complaint(`There is no ${path}`);
+            throw new CommandError(`There is no ${path}`);
         }
         const sdk = await hostSdk();
         const host: Host = { sdk: sdk.version, node: process.versions.node };
@@ -75,11 +75,11 @@ async function unpack(archive: string, scratch: string, sdkFolder: string): Prom
     const target = join(scratch, 'unpacked');
     await mkdir(target);
     await run('tar', ['-xzf', archive, '-C', target, '--no-same-owner']).catch((error: unknown) => {
-        throw new Complaint(`${archive} is not an archive that npm pack wrote`, 1, { cause: error });
+        throw new CommandError(`${archive} is not an archive that npm pack wrote`, 1, { cause: error });
     });
     const folder = join(target, 'package');
     const { dependencies = {} } = await readPackage(folder).catch((error: unknown) => {
-        throw new Complaint(`${archive} has no package in it`, 1, { cause: error });
+        throw new CommandError(`${archive} has no package in it`, 1, { cause: error });
     });
     if (Object.keys(dependencies).length > 0) {
         await run(
@@ -95,7 +95,7 @@ async function unpack(archive: string, scratch: string, sdkFolder: string): Prom
             ],
             { cwd: folder, timeout: npmMs }
         ).catch((error: unknown) => {
-            throw new Complaint(
+            throw new CommandError(
                 `What it depends on could not be installed: ${(error as { stderr?: string }).stderr ?? String(error)}`,
                 1,
                 { cause: error }
@@ -159,7 +159,7 @@ function show({ plugin, checked, findings, passed }: ConformanceReport, output: 
     );
     output.result(
         { plugin, passed, checked, findings },
-        plain(
+        toPlainText(
             [
                 ...lines,
                 `${plugin}: ${passed ? 'keeps to everything that was looked at' : `${findings.filter(({ level }) => level === 'error').length} to mend`} (${checked.join(', ')})`

@@ -1,6 +1,6 @@
 /** `portico plugin test`: the conformance suite. */
 import { type Command, jsonOption } from '../command/command.ts';
-import { misuse } from '../command/command-error.ts';
+import { usageError } from '../command/command-error.ts';
 
 const usualCycles = 100;
 
@@ -23,7 +23,7 @@ export const pluginTest: Command = {
     async run({ output, positionals, text }) {
         const cycles = Number(text('cycles') ?? usualCycles);
         if (!Number.isInteger(cycles) || cycles < 1 || cycles > 10_000) {
-            throw misuse('--cycles is a whole number from 1 to 10000');
+            throw usageError('--cycles is a whole number from 1 to 10000');
         }
         const { checkPlugin } = await import('./suite.ts');
         return checkPlugin(positionals[0] ?? '.', output, { cycles });

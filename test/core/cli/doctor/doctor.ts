@@ -133,7 +133,7 @@ describe('portico doctor', () => {
         db.close();
         const { of } = await diagnose();
         expect(of('clock')?.state).to.equal('fail');
-        expect(of('migrations')?.evidence).to.equal('made by a newer version: 0099-of-tomorrow');
+        expect(of('migrations')?.evidence).to.equal('run by a newer version: 0099-of-tomorrow');
     });
 
     it('finds ports that somebody else holds', async () => {

@@ -18,7 +18,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
-import { timeOf } from '../../../../core/src/cli/token/create.ts';
+import { parseExpiry } from '../../../../core/src/cli/token/create.ts';
 import {
     auditOf,
     contentOf,
@@ -213,7 +213,7 @@ describe('portico without a panel', () => {
         expect(
             (await run(['token', 'create', '--user', 'vera', '--name', 'ci', '--permissions', 'hosts:read']))
                 .stderr
-        ).to.equal('portico: vera has a token of the name "ci" already\n');
+        ).to.equal('portico: vera already has a token with the name "ci"\n');
         expect(
             (await run(['token', 'create', '--user', 'vera', '--name', 'c2', '--permissions', 'hosts:write']))
                 .stderr
@@ -424,14 +424,14 @@ describe('portico on a folder that it cannot use', () => {
     });
 });
 
-describe('timeOf', () => {
+describe('parseExpiry', () => {
     const now = Date.UTC(2026, 0, 15, 12);
 
     it('reads days, hours and times', () => {
-        expect(timeOf('90d', now)).to.equal('2026-04-15T12:00:00.000Z');
-        expect(timeOf('12h', now)).to.equal('2026-01-16T00:00:00.000Z');
-        expect(timeOf('2030-01-31', now)).to.equal('2030-01-31T00:00:00.000Z');
-        expect(timeOf('2030-01-31T01:00:00+01:00', now)).to.equal('2030-01-31T00:00:00.000Z');
+        expect(parseExpiry('90d', now)).to.equal('2026-04-15T12:00:00.000Z');
+        expect(parseExpiry('12h', now)).to.equal('2026-01-16T00:00:00.000Z');
+        expect(parseExpiry('2030-01-31', now)).to.equal('2030-01-31T00:00:00.000Z');
+        expect(parseExpiry('2030-01-31T01:00:00+01:00', now)).to.equal('2030-01-31T00:00:00.000Z');
     });
 
     it('refuses everything else', () => {
@@ -450,7 +450,7 @@ describe('timeOf', () => {
             'tomorrow',
             '1e3d'
         ]) {
-            expect(() => timeOf(text, now), text).to.throw();
+            expect(() => parseExpiry(text, now), text).to.throw();
         }
     });
 });

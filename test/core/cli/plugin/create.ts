@@ -163,12 +163,12 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
             return stderr;
         };
         expect(await said('hosts')).to.contain('The name hosts belongs to the core');
-        expect(await said('Bottles', '--package', 'x')).to.contain('"Bottles" is no name of a plugin');
-        expect(await said('b', '--package', 'x')).to.contain('is no name of a plugin');
-        expect(await said('../up', '--package', 'x')).to.contain('is no name of a plugin');
-        expect(await said('fine', '--package', 'No Name')).to.contain('is no name of an npm package');
-        expect(await said('bottles')).to.contain(`${plugin} is there already`);
-        expect(await said('fine', '--dir', 'bottles/src')).to.contain('is there already');
+        expect(await said('Bottles', '--package', 'x')).to.contain('"Bottles" cannot be the name of a plugin');
+        expect(await said('b', '--package', 'x')).to.contain('cannot be the name of a plugin');
+        expect(await said('../up', '--package', 'x')).to.contain('cannot be the name of a plugin');
+        expect(await said('fine', '--package', 'No Name')).to.contain('is not the name of an npm package');
+        expect(await said('bottles')).to.contain(`${plugin} exists already`);
+        expect(await said('fine', '--dir', 'bottles/src')).to.contain('exists already');
         expect(readdirSync(root)).to.equal(before_);
     });
 

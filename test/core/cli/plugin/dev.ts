@@ -90,11 +90,11 @@ describe('portico plugin dev', { timeout: 180_000 }, () => {
     });
 
     it('keeps what runs when a save does not load, or does not set up', async () => {
-        await save('this is no module', /Not reloaded, what ran before goes on: IMPORT_FAILED/);
+        await save('this is no module', /Not reloaded; the version before goes on running: IMPORT_FAILED/);
         expect(await greet('Cid')).to.equal('Moin, Cid');
         await save(
             source.replace('setup(ctx) {', "setup(ctx) { throw new Error('not yet');"),
-            /Not reloaded, what ran before goes on: SETUP_FAILED: not yet/
+            /Not reloaded; the version before goes on running: SETUP_FAILED: not yet/
         );
         expect(await greet('Dan')).to.equal('Moin, Dan');
     });
@@ -110,7 +110,7 @@ describe('portico plugin dev', { timeout: 180_000 }, () => {
                 "setup(ctx) {\n        ctx.onStart(() => { throw new Error('no engine'); });"
             );
         expect(broken).to.contain('drop table');
-        await save(broken, /Not reloaded, what ran before is started again: START_FAILED[\s\S]*is running/);
+        await save(broken, /Not reloaded; the version before is started again: START_FAILED[\s\S]*is running/);
         expect((await ask('GET', '/greetings')) as unknown[]).to.have.length(4);
         expect(await greet('Eve')).to.equal('Moin, Eve');
         await save(source, /is running/);

@@ -183,7 +183,7 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
         expect(await run('disable', 'base', '--cascade')).to.equal({
             code: 0,
             stdout: '',
-            stderr: 'base is disabled. Disabled what requires it: top, middle.\n'
+            stderr: 'base is disabled. Also disabled, since they require it: top, middle.\n'
         });
         expect(await statesOf('base', 'middle', 'top')).to.equal([
             ['base', 'disabled', false, null],
@@ -259,7 +259,7 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
         const { code, stdout, stderr } = await run('enable', 'greedy');
         expect([code, stdout]).to.equal([1, '']);
         expect(stderr.split('\n').slice(0, 8)).to.equal([
-            'portico: The plugin asks for more than was granted. It asks for this, and no admin has agreed to it yet:',
+            'portico: The plugin asks for more than was granted. The plugin asks for this, and no admin has agreed to it yet:',
             "  exec         Programs that it runs: git, it's",
             '  network      Hosts that it connects to: anything',
             '  direct       What it reaches past the SDK; this cannot be limited, only isolated: native',
@@ -272,7 +272,7 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
             ['{"hosts":"all"}', 'hosts must be one of'],
             ['[]', 'neither a JSON object nor a file'],
             ['{"sudo":true}', 'sudo is not allowed'],
-            ['{', 'is no JSON'],
+            ['{', 'is not JSON'],
             [join(place, 'absent'), 'neither a JSON object nor a file']
         ] as const) {
             const refused = await run('enable', 'greedy', '--grants', grants);
@@ -361,7 +361,7 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
         const back = await run('install', '@acme/portico-plugin-rows@1.0.0', '--restore-data');
         expect([back.code, back.stderr]).to.equal([
             0,
-            '@acme/portico-plugin-rows 1.0.0 is installed in the place of 1.1.0. rows is enabled, and starts with the next start of the panel.\n'
+            '@acme/portico-plugin-rows 1.0.0 is installed and replaces 1.1.0. rows is enabled, and starts with the next start of the panel.\n'
         ]);
         expect(query('select n, version, current from plugin_data order by n')).to.equal([
             { n: 2, version: '1.1.0', current: 0 },
@@ -489,7 +489,7 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
         const own = await run('remove', 'hello');
         expect([own.code, own.stderr]).to.equal([
             1,
-            `portico: hello was not installed here: it lies in ${join(folder.path, 'hello')}, and is there again as long as that is. Disable it, or delete that folder\n`
+            `portico: hello was not installed by the panel: it lies in ${join(folder.path, 'hello')}, and is found again as long as that folder exists. Disable it, or delete that folder\n`
         ]);
         expect(stateOf()).to.equal(state);
         await publishVersion(npm, '1.0.0', { name: 'slow' });
@@ -518,7 +518,7 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
         expect(other.stderr).to.include('Another process holds');
         child.kill('SIGINT');
         expect(await ended).to.equal(1);
-        expect(said).to.include('It was given up; nothing was changed');
+        expect(said).to.include('The install was cancelled; nothing was changed');
         expect([query("select * from plugins where name = 'slow'"), foldersOf()]).to.equal([[], []]);
         expect((await run('disable', 'hello')).code).to.equal(0);
     });
@@ -571,7 +571,7 @@ describe('a panel that a plugin keeps from starting', { timeout: limitMs }, () =
         const env = { PORTICO_PLUGIN_DIRS: folder.path };
         const list = await portico(['plugin', 'list', '--data-dir', dataDir], { env });
         expect(list.stderr).to.include(
-            'The next start is in safe mode, because the last three starts with plugins did not become good'
+            'The next start is in safe mode, because the last three starts with plugins failed'
         );
         expect(list.stdout).to.match(/\nbad +1\.0\.0 +resolved +yes /);
         const disabled = await portico(['plugin', 'disable', 'bad', '--data-dir', dataDir], { env });

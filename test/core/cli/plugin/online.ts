@@ -173,7 +173,7 @@ describe('portico plugin with a running panel', { timeout: limitMs }, () => {
         });
         npm.intercept = null;
         expect((await run('install', '@acme/portico-plugin-rows@2.0.0', '--restore-data')).stderr).to.equal(
-            'portico: rows 2.0.0 is there already\n'
+            'portico: rows 2.0.0 is installed already\n'
         );
         expect((await run('install', '@acme/portico-plugin-rows@9')).stderr).to.include('rows');
         expect(await json('install', '@acme/portico-plugin-rows', '--disabled')).to.include({
@@ -199,7 +199,7 @@ describe('portico plugin with a running panel', { timeout: limitMs }, () => {
         expect(waits.code).to.equal(0);
         expect(waits.stderr)
             .to.include(
-                'greedy is disabled.\nIt asks for this, and no admin has agreed to it yet:\n  network '
+                'greedy is disabled.\nThe plugin asks for this, and no admin has agreed to it yet:\n  network '
             )
             .and.include('portico plugin enable greedy --grants \'{"network":["api.example.org"]}\'');
         const refused = await run('enable', 'greedy');
@@ -284,7 +284,7 @@ describe('portico plugin with a running panel', { timeout: limitMs }, () => {
         child.kill('SIGINT');
         expect(await ended).to.equal(1);
         expect(said).to.match(
-            /"Install @acme\/portico-plugin-slow" goes on in the panel as task \d+: GET \/api\/tasks\/\d+ says how far it is/
+            /"Install @acme\/portico-plugin-slow" goes on in the panel as task \d+: GET \/api\/tasks\/\d+ shows its progress/
         );
         npm.intercept = null;
         go();

@@ -1,36 +1,34 @@
-/** What a plugin asks for, in the words of the schema of manifests, and how whoever sits at the console agrees to it. */
+/** What a plugin asks for, in the words of the manifest's schema, and how a person at the console agrees to it. */
 import { readFileSync } from 'node:fs';
 
 import { manifestSchema } from '@portico/registry';
-import type Joi from 'joi';
 
 import type { Capabilities } from '../../../plugins/runtime/generation.ts';
-import { misuse } from '../../command/command-error.ts';
+import { usageError } from '../../command/command-error.ts';
 
-interface Described {
+const schema = manifestSchema.extract('capabilities');
+/** Joi types the keys of a description as `any`. */
+const { keys: described } = schema.describe() as {
     readonly keys: Readonly<Record<string, { readonly flags?: { readonly description?: string } }>>;
-}
-
-const schema = (manifestSchema as unknown as Joi.ObjectSchema).extract('capabilities');
-const words = (schema.describe() as unknown as Described).keys;
+};
 const star = /; `\*` means (.*)$/;
 const quiet = /[\p{C}\s]+/gu;
 const longest = 64 * 1024;
 
-/** The whole screen: what is asked for, and the command that grants it. @param command - up to the grants */
+/** Lists what a plugin asks for, and the commands that grant it. @param command - the command without the grants */
 export function consentScreen(missing: Capabilities, command: string): string {
     return [
-        'It asks for this, and no admin has agreed to it yet:',
-        ...linesOf(missing).map((line) => `  ${line}`),
-        `To agree to all of it: ${command} --grant-all`,
-        `To agree to these, or to less: ${command} --grants '${JSON.stringify(missing).replaceAll("'", "'\\''").replace(/\p{C}/gu, '\ufffd')}'`
+        'The plugin asks for this, and no admin has agreed to it yet:',
+        ...describeCapabilities(missing).map((line) => `  ${line}`),
+        `To agree to everything: ${command} --grant-all`,
+        `To agree to these capabilities, or to fewer: ${command} --grants '${JSON.stringify(missing).replaceAll("'", "'\\''").replace(/\p{C}/gu, '\ufffd')}'`
     ].join('\n');
 }
 
-/** One line for each capability. */
-export function linesOf(capabilities: Capabilities): readonly string[] {
+/** Writes one line for each capability. */
+function describeCapabilities(capabilities: Capabilities): readonly string[] {
     return Object.entries(capabilities).map(([name, value]) => {
-        const said = words[name]?.flags?.description ?? name;
+        const said = described[name]?.flags?.description ?? name;
         const any = star.exec(said)?.[1]?.replace(/^any$/, 'anything') ?? 'anything';
         const label = `${name.padEnd(12)} ${said.replace(star, '')}`;
         return value === true ? label : `${label}: ${valueOf(value, any)}`;
@@ -40,7 +38,7 @@ export function linesOf(capabilities: Capabilities): readonly string[] {
 /**
  * Reads what was typed after `--grants`: a JSON object of capabilities, or the name of a file with one.
  *
- * @throws Complaint of misuse
+ * @throws CommandError of wrong use
  */
 export function readGrants(text: string): Capabilities {
     let json = text;
@@ -48,7 +46,7 @@ export function readGrants(text: string): Capabilities {
         try {
             json = readFileSync(text, 'utf8');
         } catch (error) {
-            throw misuse(
+            throw usageError(
                 `--grants is neither a JSON object nor a file that can be read: ${(error as Error).message}`
             );
         }
@@ -57,7 +55,7 @@ export function readGrants(text: string): Capabilities {
     try {
         value = JSON.parse(json.length > longest ? '' : json);
     } catch (error) {
-        throw misuse(`--grants is no JSON: ${(error as Error).message}`);
+        throw usageError(`--grants is not JSON: ${(error as Error).message}`);
     }
     const { error } = schema.validate(value, {
         abortEarly: false,
@@ -65,15 +63,15 @@ export function readGrants(text: string): Capabilities {
         errors: { wrap: { label: false } }
     });
     if (error !== undefined || value === undefined) {
-        throw misuse(
-            `--grants: ${error?.details.map(({ message }) => message).join('; ') ?? 'there is nothing in it'}`
+        throw usageError(
+            `--grants: ${error?.details.map(({ message }) => message).join('; ') ?? 'it is empty'}`
         );
     }
     return value as Capabilities;
 }
 
-/** Both, without a repetition: what was granted before and what came to it. */
-export function joined(granted: Capabilities, more: Capabilities): Capabilities {
+/** Adds capabilities to earlier ones, without repetitions. */
+export function mergeGrants(granted: Capabilities, more: Capabilities): Capabilities {
     const lists = (one: unknown, two: unknown): unknown =>
         Array.isArray(one) && Array.isArray(two) ? [...new Set([...one, ...two] as unknown[])] : (two ?? one);
     const all = { ...granted, ...more } as Record<string, unknown>;

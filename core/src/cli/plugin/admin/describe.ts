@@ -1,5 +1,5 @@
-/** Plugins in words, for people at the console. */
-import { plain } from '../../command/output.ts';
+/** Descriptions of plugins for the console. */
+import { toPlainText } from '../../command/output.ts';
 import type { ShownPlugin } from './plugin-admin.ts';
 
 const stages: Readonly<Record<string, string>> = {
@@ -10,45 +10,44 @@ const stages: Readonly<Record<string, string>> = {
     running: 'it did not run'
 };
 
-/** Why it failed, such as `its code was not loaded (IMPORT_FAILED): …`; null when it has not. */
-export function failureOf({ failure }: Pick<ShownPlugin, 'failure'>): string | null {
+/** Why a plugin failed, such as `its code was not loaded (IMPORT_FAILED): …`; null when it has not. */
+export function describeFailure({ failure }: Pick<ShownPlugin, 'failure'>): string | null {
     return failure === null
         ? null
-        : plain(`${stages[failure.stage] ?? failure.stage} (${failure.code}): ${failure.message}`).replaceAll(
-              /\s+/g,
-              ' '
-          );
+        : toPlainText(
+              `${stages[failure.stage] ?? failure.stage} (${failure.code}): ${failure.message}`
+          ).replaceAll(/\s+/g, ' ');
 }
 
-/** What became of it, after its name. */
-export function describe(
+/** The state of a plugin, as the rest of a sentence that begins with its name. */
+export function describeState(
     { name, version, state, enabled, failure, quarantinedAt }: ShownPlugin,
     isRunning: boolean
 ): string {
-    const why = failureOf({ failure });
+    const why = describeFailure({ failure });
     switch (state) {
         case 'running':
             return `runs, in version ${version}`;
         case 'disabled':
             return 'is disabled';
         case 'failed':
-            return `has failed: ${why ?? 'nobody knows why'}`;
+            return `has failed: ${why ?? 'the reason is unknown'}`;
         case 'quarantined':
             return `is in quarantine${quarantinedAt === null ? '' : ` since ${quarantinedAt}`}: \`portico plugin enable ${name}\` tries it again${why === null ? '' : `. It failed: ${why}`}`;
         default:
             return isRunning && state !== 'resolved'
-                ? `is on its way (${state})`
+                ? `is starting or stopping (${state})`
                 : enabled
                   ? 'is enabled, and starts with the next start of the panel'
                   : 'is not enabled';
     }
 }
 
-/** Whether it does not do what somebody has just asked for. */
+/** Whether a plugin that was enabled does not run. */
 export const hasFailed = ({ state }: ShownPlugin): boolean => state === 'failed' || state === 'quarantined';
 
-/** Rows in columns, the last one as wide as it is. */
-export function columns(rows: readonly (readonly string[])[]): readonly string[] {
+/** Aligns rows in columns; the last column keeps its own width. */
+export function alignColumns(rows: readonly (readonly string[])[]): readonly string[] {
     const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => (row[at] ?? '').length)));
     return rows.map((row) =>
         row

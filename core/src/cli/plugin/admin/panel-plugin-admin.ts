@@ -3,183 +3,210 @@ import type { Offer } from '@portico/registry';
 
 import type { TaskView } from '../../../features/tasks/task.ts';
 import type { Capabilities } from '../../../plugins/runtime/generation.ts';
-import { Complaint, Refusal } from '../../command/command-error.ts';
+import { CommandError, RequestRefused } from '../../command/command-error.ts';
 import type { Client } from '../../panel/client.ts';
 import { followTask } from '../../panel/follow-task.ts';
-import { joined } from './consent.ts';
-import type { Changed, InstallOrder, PluginAdmin, ShownPlugin } from './plugin-admin.ts';
+import { mergeGrants } from './consent.ts';
+import type {
+    InstallOrder,
+    PluginAdmin,
+    PluginChange,
+    PluginInstalled,
+    PluginListing,
+    ShownPlugin
+} from './plugin-admin.ts';
 
-/** What the task of an install answers. */
-interface Result {
+/** The result of an install task. */
+interface InstallResult {
     readonly plugin: string;
     readonly from: string | null;
     readonly settingsLeftOut?: string;
 }
 
 const base = '/api/plugins';
-/** A plugin may take its time to stop and to start. */
+/** A plugin may need this long to stop and to start. */
 const changeMs = 200_000;
 const offersMs = 340_000;
 
-export function createPanelAdmin(client: Client): PluginAdmin {
-    const get = async (name: string): Promise<ShownPlugin> =>
-        (await client.call<ShownPlugin>('GET', `${base}/${encodeURIComponent(name)}`)).data;
-    const put = async (name: string, body: object, query = ''): Promise<Changed> => {
-        const { data, message } = await client.call<ShownPlugin>(
-            'PUT',
-            `${base}/${encodeURIComponent(name)}${query}`,
-            body,
+/** Changes plugins by requests to the running panel. */
+export class PanelPluginAdmin implements PluginAdmin {
+    readonly isRunning = true;
+    readonly #client: Client;
+
+    constructor(client: Client) {
+        this.#client = client;
+    }
+
+    async list(): Promise<PluginListing> {
+        const { data, message, headers } = await this.#client.call<readonly ShownPlugin[]>('GET', base);
+        return {
+            isRunning: true,
+            safeMode: headers['x-portico-safe-mode'] === '1',
+            message: messageOf(message),
+            plugins: data
+        };
+    }
+
+    async offers(): Promise<{ readonly offers: readonly Offer[]; readonly message: string | null }> {
+        const { data, message } = await this.#client.call<readonly Offer[]>(
+            'GET',
+            `${base}?available=true`,
+            undefined,
+            offersMs
+        );
+        return { offers: data, message: messageOf(message) };
+    }
+
+    change(
+        name: string,
+        { enabled, grants }: { readonly enabled: boolean; readonly grants: Capabilities | null },
+        { cascade }: { readonly cascade: boolean }
+    ): Promise<PluginChange> {
+        return this.#put(
+            name,
+            { enabled, ...(grants === null ? {} : { grants }) },
+            cascade && !enabled ? '?cascade=true' : ''
+        );
+    }
+
+    async remove(
+        name: string,
+        { purge, cascade }: { readonly purge: boolean; readonly cascade: boolean }
+    ): Promise<string | null> {
+        const query = [...(purge ? ['purge=true'] : []), ...(cascade ? ['cascade=true'] : [])].join('&');
+        const { message } = await this.#client.call<null>(
+            'DELETE',
+            `${pathOf(name)}${query === '' ? '' : `?${query}`}`,
+            undefined,
             changeMs
         );
-        return { plugin: data, message: said(message) };
-    };
-    /** One attempt. @returns what the task answers */
-    const send = async (
-        { source, enabled, restoreData, tell }: InstallOrder,
-        grants: Capabilities | null
-    ): Promise<Result> => {
+        return messageOf(message);
+    }
+
+    async install(order: InstallOrder): Promise<PluginInstalled> {
+        const { source, enabled, grants } = order;
+        const given = grants === 'all' ? null : grants;
+        const result = await this.#send(order, given).catch((error: unknown) =>
+            this.#sendWithGrants(order, error)
+        );
+        const plugin = await this.#get(result.plugin);
+        const { missing, asked } = plugin.capabilities;
+        const lacksGrants = grants === 'all' ? missing !== null : given !== null && 'tarball' in source;
+        const installed = lacksGrants
+            ? (
+                  await this.#put(result.plugin, {
+                      grants: given ?? asked,
+                      ...(enabled && result.from === null ? { enabled } : {})
+                  })
+              ).plugin
+            : plugin;
+        return { plugin: installed, from: result.from, settingsLeftOut: result.settingsLeftOut ?? null };
+    }
+
+    /** Installs, or changes to the version of an installed package, in one attempt. */
+    async #send(order: InstallOrder, grants: Capabilities | null): Promise<InstallResult> {
+        const { source, enabled, restoreData, tell } = order;
         const given = grants === null ? {} : { grants };
-        const there =
-            'package' in source && source.version !== undefined && source.integrity === undefined && enabled
-                ? await installed(source.package)
-                : null;
-        if (there !== null && 'package' in source && there.version !== source.version) {
-            const { data } = await client.call<TaskView>(
+        const isOtherVersion =
+            'package' in source && source.version !== undefined && source.integrity === undefined && enabled;
+        const present = isOtherVersion ? await this.#findInstalled(source.package) : null;
+        if (isOtherVersion && present !== null && present.version !== source.version) {
+            const { data } = await this.#client.call<TaskView>(
                 'PUT',
-                `${base}/${there.name}`,
+                `${base}/${present.name}`,
                 { version: source.version, ...given, ...(restoreData ? { restoreData } : {}) },
                 changeMs
             );
             return 'kind' in data
-                ? followTask<Result>(client, data, tell)
-                : { plugin: there.name, from: there.version };
+                ? followTask<InstallResult>(this.#client, data, tell)
+                : { plugin: present.name, from: present.version };
         }
         if (restoreData) {
-            throw new Complaint(
-                there === null
-                    ? 'There is nothing to go back to: it is not installed'
-                    : `${there.name} ${there.version} is there already`
+            throw new CommandError(
+                present === null
+                    ? 'There is nothing to go back to: the package is not installed'
+                    : `${present.name} ${present.version} is installed already`
             );
         }
+        const query = new URLSearchParams({
+            ...(enabled ? {} : { enabled: 'false' }),
+            ...(source.integrity === undefined ? {} : { integrity: source.integrity })
+        });
         const { data } =
             'tarball' in source
-                ? await client.call<TaskView>(
-                      'POST',
-                      `${base}?${new URLSearchParams({ ...(enabled ? {} : { enabled: 'false' }), ...(source.integrity === undefined ? {} : { integrity: source.integrity }) })}`,
-                      source.tarball,
-                      changeMs
-                  )
-                : await client.call<TaskView>(
+                ? await this.#client.call<TaskView>('POST', `${base}?${query}`, source.tarball, changeMs)
+                : await this.#client.call<TaskView>(
                       'POST',
                       base,
                       { ...source, ...(enabled ? {} : { enabled }), ...given },
                       changeMs
                   );
-        return followTask<Result>(client, data, tell);
-    };
-    const list = async (): Promise<readonly ShownPlugin[]> =>
-        (await client.call<readonly ShownPlugin[]>('GET', base)).data;
-    const installed = async (packageName: string): Promise<ShownPlugin | null> =>
-        (await list()).find((plugin) => plugin.package === packageName && plugin.origin === 'lock') ?? null;
-    /** The body of an archive has no room for grants: they are given before it, and taken back when it is refused. */
-    const sendArchive = async (order: InstallOrder, name: string, wanted: Capabilities): Promise<Result> => {
-        const {
-            capabilities: { granted }
-        } = await get(name);
-        await put(name, { grants: wanted });
-        try {
-            return await send(order, null);
-        } catch (error) {
-            await put(name, { grants: granted });
+        return followTask<InstallResult>(this.#client, data, tell);
+    }
+
+    /** Tries an upgrade again that was refused for want of grants, if the person has agreed to them. @throws the error otherwise */
+    async #sendWithGrants(order: InstallOrder, error: unknown): Promise<InstallResult> {
+        const { source, grants } = order;
+        const isAgreed = grants === 'all' || (grants !== null && 'tarball' in source);
+        if (!isAgreed || !(error instanceof RequestRefused) || error.reason !== 'CONSENT_REQUIRED') {
             throw error;
         }
-    };
-
-    return {
-        isRunning: true,
-        async list() {
-            const { data, message, headers } = await client.call<readonly ShownPlugin[]>('GET', base);
-            return {
-                isRunning: true,
-                safeMode: headers['x-portico-safe-mode'] === '1',
-                message: said(message),
-                plugins: data
-            };
-        },
-        async offers() {
-            const { data, message } = await client.call<readonly Offer[]>(
-                'GET',
-                `${base}?available=true`,
-                undefined,
-                offersMs
-            );
-            return { offers: data, message: said(message) };
-        },
-        change: (name, { enabled, grants }, { cascade }) =>
-            put(
-                name,
-                { enabled, ...(grants === null ? {} : { grants }) },
-                cascade && !enabled ? '?cascade=true' : ''
-            ),
-        async remove(name, { purge, cascade }) {
-            const query = [...(purge ? ['purge=true'] : []), ...(cascade ? ['cascade=true'] : [])].join('&');
-            const { message } = await client.call<null>(
-                'DELETE',
-                `${base}/${encodeURIComponent(name)}${query === '' ? '' : `?${query}`}`,
-                undefined,
-                changeMs
-            );
-            return said(message);
-        },
-        async install(order) {
-            const { source, enabled, grants } = order;
-            const given = grants === 'all' ? null : grants;
-            let result: Result;
-            try {
-                result = await send(order, given);
-            } catch (error) {
-                const missing = lackOf(error, order);
-                const before =
-                    missing === null
-                        ? undefined
-                        : (await list()).find(({ name, package: packageName }) =>
-                              'package' in source
-                                  ? packageName === source.package
-                                  : name === (error as Refusal).data['plugin']
-                          );
-                if (missing === null || before === undefined) {
-                    throw error;
-                }
-                const wanted = given ?? joined(before.capabilities.granted, missing);
-                result =
-                    'tarball' in source
-                        ? await sendArchive(order, before.name, wanted)
-                        : await send(order, wanted);
-            }
-            const plugin = await get(result.plugin);
-            const { missing, asked } = plugin.capabilities;
-            const isBehind = grants === 'all' ? missing !== null : given !== null && 'tarball' in source;
-            const settled = isBehind
-                ? (
-                      await put(result.plugin, {
-                          grants: given ?? asked,
-                          ...(enabled && result.from === null ? { enabled } : {})
-                      })
-                  ).plugin
-                : plugin;
-            return { plugin: settled, from: result.from, settingsLeftOut: result.settingsLeftOut ?? null };
+        const before = (await this.#all()).find(({ name, package: packageName }) =>
+            'package' in source ? packageName === source.package : name === error.data['plugin']
+        );
+        if (before === undefined) {
+            throw error;
         }
-    };
+        const wanted =
+            grants === 'all'
+                ? mergeGrants(before.capabilities.granted, error.data['missing'] as Capabilities)
+                : grants;
+        return 'tarball' in source
+            ? this.#sendArchive(order, before.name, wanted)
+            : this.#send(order, wanted);
+    }
+
+    /** The body of an archive has no room for grants: they are given before it, and taken back when it is refused. */
+    async #sendArchive(order: InstallOrder, name: string, wanted: Capabilities): Promise<InstallResult> {
+        const { granted } = (await this.#get(name)).capabilities;
+        await this.#put(name, { grants: wanted });
+        try {
+            return await this.#send(order, null);
+        } catch (error) {
+            await this.#put(name, { grants: granted });
+            throw error;
+        }
+    }
+
+    async #get(name: string): Promise<ShownPlugin> {
+        return (await this.#client.call<ShownPlugin>('GET', pathOf(name))).data;
+    }
+
+    async #put(name: string, body: object, query = ''): Promise<PluginChange> {
+        const { data, message } = await this.#client.call<ShownPlugin>(
+            'PUT',
+            `${pathOf(name)}${query}`,
+            body,
+            changeMs
+        );
+        return { plugin: data, message: messageOf(message) };
+    }
+
+    async #all(): Promise<readonly ShownPlugin[]> {
+        return (await this.#client.call<readonly ShownPlugin[]>('GET', base)).data;
+    }
+
+    async #findInstalled(packageName: string): Promise<ShownPlugin | null> {
+        const all = await this.#all();
+        return all.find((plugin) => plugin.package === packageName && plugin.origin === 'lock') ?? null;
+    }
 }
 
-/** What an upgrade lacks that somebody agreed to with the same words; null when it failed for something else. */
-function lackOf(error: unknown, { grants, source }: InstallOrder): Capabilities | null {
-    const isAgreed = grants === 'all' || (grants !== null && 'tarball' in source);
-    return isAgreed && error instanceof Refusal && error.reason === 'CONSENT_REQUIRED'
-        ? (error.data['missing'] as Capabilities)
-        : null;
+function pathOf(name: string): string {
+    return `${base}/${encodeURIComponent(name)}`;
 }
 
-function said(message: string): string | null {
+/** Null for a message that says nothing beyond success. */
+function messageOf(message: string): string | null {
     return message === 'ok' || message === '' ? null : message;
 }

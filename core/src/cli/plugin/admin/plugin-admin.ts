@@ -1,11 +1,11 @@
-/** Where commands about plugins do their work: the running panel, or the data folder of one that does not run. */
+/** What commands about plugins work with: the running panel, or the data folder when no panel runs. */
 import type { Offer } from '@portico/registry';
 
 import type { PluginView } from '../../../plugins/manager/routes/schema.ts';
 import type { Capabilities } from '../../../plugins/runtime/generation.ts';
 
-/** What somebody agrees to: all that a plugin asks for, these, or no more than before. */
-export type Wished = 'all' | Capabilities | null;
+/** What the person agrees to: everything that a plugin asks for, these capabilities, or (null) no more than before. */
+export type GrantChoice = 'all' | Capabilities | null;
 
 /** A plugin as the API shows it. */
 export type ShownPlugin = Omit<PluginView, 'capabilities'> & {
@@ -16,55 +16,61 @@ export type ShownPlugin = Omit<PluginView, 'capabilities'> & {
     };
 };
 
-export interface Listed {
-    /** False: nothing runs; it is what the next start of the panel finds. */
+/** All plugins. */
+export interface PluginListing {
+    /** False: no panel runs, and these are the plugins that the next start finds. */
     readonly isRunning: boolean;
     readonly safeMode: boolean;
-    /** What is wrong with all of them, safe mode included; null when nothing is. */
+    /** A problem of all plugins, such as safe mode; null when there is none. */
     readonly message: string | null;
     readonly plugins: readonly ShownPlugin[];
 }
 
-export interface Changed {
+/** The result of a change. */
+export interface PluginChange {
     readonly plugin: ShownPlugin;
-    /** What else came of it; null when nothing did. */
+    /** What else the change did; null when nothing. */
     readonly message: string | null;
 }
 
+/** Where a package comes from. */
 export type Source =
     | { readonly package: string; readonly version?: string; readonly integrity?: string }
     | { readonly tarball: Uint8Array; readonly integrity?: string };
 
+/** What to install, and how. */
 export interface InstallOrder {
     readonly source: Source;
-    /** False: it is not to run yet. */
+    /** False: it is installed and stays disabled. */
     readonly enabled: boolean;
-    readonly grants: Wished;
-    /** Of an earlier version: its data are those that it left, and every change since is given up. */
+    readonly grants: GrantChoice;
+    /** Whether an earlier version gets its own data back; every change since is lost. */
     readonly restoreData: boolean;
-    /** Hears of each phase, as the API names them. */
+    /** Called with each phase, by the names of the API. */
     tell(phase: string): void;
 }
 
+/** The result of an install. */
 export interface PluginInstalled {
     readonly plugin: ShownPlugin;
-    /** The version that was there before; null when none was. */
+    /** The version that was installed before; null when none was. */
     readonly from: string | null;
-    /** Settings that waited for it and that its code does not take, and why; null when there are none. */
+    /** Why imported settings that waited for the plugin are not valid for it; null when they are, or there are none. */
     readonly settingsLeftOut: string | null;
 }
 
+/** Changes to plugins. */
 export interface PluginAdmin {
     readonly isRunning: boolean;
-    list(): Promise<Listed>;
+    list(): Promise<PluginListing>;
     offers(): Promise<{ readonly offers: readonly Offer[]; readonly message: string | null }>;
-    /** @param change - `grants` are in the place of those of before; null leaves these */
+    /** Enables or disables a plugin. @param change - `grants` replace the earlier ones; null keeps these */
     change(
         name: string,
         change: { readonly enabled: boolean; readonly grants: Capabilities | null },
         options: { readonly cascade: boolean }
-    ): Promise<Changed>;
-    /** Answers what else came of it; null when nothing did. */
+    ): Promise<PluginChange>;
+    /** Uninstalls a plugin. @returns what else that did; null when nothing */
     remove(
         name: string,
         options: { readonly purge: boolean; readonly cascade: boolean }

@@ -1,40 +1,40 @@
-/** Decides where a command about plugins does its work, and says in words why that refuses. */
+/** Decides where a command about plugins does its work, and explains refusals. */
 import type { Config } from '../../../platform/config.ts';
 import type { Capabilities } from '../../../plugins/runtime/generation.ts';
-import { Complaint, Refusal } from '../../command/command-error.ts';
-import { reach } from '../../panel/with-panel.ts';
+import { CommandError, RequestRefused } from '../../command/command-error.ts';
+import { withPanel } from '../../panel/with-panel.ts';
 import type { PluginAdmin } from './plugin-admin.ts';
 
 /**
- * Works with the plugins of the panel that runs, or of the folder of one that does not.
+ * Works with the plugins of the running panel, or of the data folder when no panel runs.
  *
- * @param command - what would be typed to agree to what is missing, up to the grants
- * @throws Complaint in words for whoever sits at the console
+ * @param command - the command that agrees to missing capabilities, without the grants
+ * @throws CommandError
  */
-export async function atDesk<T>(
+export async function withPluginAdmin<T>(
     config: Config,
     command: string,
-    work: (desk: PluginAdmin) => Promise<T>
+    work: (admin: PluginAdmin) => Promise<T>
 ): Promise<T> {
     try {
-        return await reach<T>(config, {
+        return await withPanel<T>(config, {
             async online(client) {
-                const { createPanelAdmin: createPanelDesk } = await import('./panel-plugin-admin.ts');
-                return work(createPanelDesk(client));
+                const { PanelPluginAdmin } = await import('./panel-plugin-admin.ts');
+                return work(new PanelPluginAdmin(client));
             },
             offline: async (offline) => work(await offline.plugins())
         });
     } catch (error) {
-        throw error instanceof Refusal ? await worded(error, command) : error;
+        throw error instanceof RequestRefused ? await explainRefusal(error, command) : error;
     }
 }
 
-async function worded(refusal: Refusal, command: string): Promise<Complaint> {
+async function explainRefusal(refusal: RequestRefused, command: string): Promise<CommandError> {
     const { data, message, reason } = refusal;
     switch (reason) {
         case 'CONSENT_REQUIRED': {
             const { consentScreen } = await import('./consent.ts');
-            return new Complaint(
+            return new CommandError(
                 `${message}. ${consentScreen(data['missing'] as Capabilities, command)}`,
                 1,
                 { cause: refusal }
@@ -42,7 +42,7 @@ async function worded(refusal: Refusal, command: string): Promise<Complaint> {
         }
         case 'IN_USE':
             return Array.isArray(data['by']) && message.includes(' is required by ')
-                ? new Complaint(
+                ? new CommandError(
                       `${message}. With --cascade ${data['by'].length === 1 ? 'that is' : 'those are'} disabled first`,
                       1,
                       { cause: refusal }
@@ -51,16 +51,16 @@ async function worded(refusal: Refusal, command: string): Promise<Complaint> {
         case 'PLUGIN_FAILED':
         case 'PACKAGE_REFUSED':
             return typeof data['cause'] === 'string' && !message.includes(data['cause'])
-                ? new Complaint(`${message.replaceAll(/\s+/g, ' ')} (${data['cause']})`, 1, {
+                ? new CommandError(`${message.replaceAll(/\s+/g, ' ')} (${data['cause']})`, 1, {
                       cause: refusal
                   })
                 : refusal;
         case 'DATA_AHEAD':
-            return new Complaint(message.replace('restoreData: true', '--restore-data'), 1, {
+            return new CommandError(message.replace('restoreData: true', '--restore-data'), 1, {
                 cause: refusal
             });
         case 'TOOL_MISSING':
-            return new Complaint(`${message}: ${String(data['install'])}`, 1, { cause: refusal });
+            return new CommandError(`${message}: ${String(data['install'])}`, 1, { cause: refusal });
         default:
             return refusal;
     }

@@ -1,4 +1,4 @@
-/** The panel of `portico plugin dev`, and the reloads in it. */
+/** The panel of `portico plugin dev`, which reloads the plugin after each save. */
 import { watch } from 'node:fs';
 import { cp, mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
@@ -12,36 +12,37 @@ import { engineHome } from '../../../engine/files/home.ts';
 import { createPanel, type Panel } from '../../../panel.ts';
 import type { Config } from '../../../platform/config.ts';
 import { createLog } from '../../../platform/log.ts';
-import { Complaint } from '../../command/command-error.ts';
+import { CommandError } from '../../command/command-error.ts';
 import type { Output } from '../../command/output.ts';
 import { tokenCreate } from '../../token/create.ts';
-import { Stage } from './staged-copies.ts';
+import { StagedCopies } from './staged-copies.ts';
 
-export interface DevelopOptions {
+/** What `portico plugin dev` was called with. */
+export interface DevOptions {
     readonly config: Config;
     readonly output: Output;
-    /** Of the plugin. */
+    /** The folder of the plugin. */
     readonly folder: string;
     readonly port: number;
-    /** The data folder is the author's own, and stays. */
+    /** Whether the data folder is the author's own and is kept. */
     readonly keep: boolean;
 }
 
-/** Editors write a file in several steps. */
-const settleMs = 150;
+/** A reload waits this long after the last change, since editors write a file in several steps. */
+const quietMs = 150;
 
-/** Runs until a signal ends it. @returns the exit code */
-export async function develop({ config, output, folder, port, keep }: DevelopOptions): Promise<number> {
+/** Runs the panel until a signal ends it. @returns the exit code */
+export async function develop({ config, output, folder, port, keep }: DevOptions): Promise<number> {
     const plugin = await realpath(resolve(folder)).catch(() => {
-        throw new Complaint(`There is no folder ${resolve(folder)}`);
+        throw new CommandError(`There is no folder ${resolve(folder)}`);
     });
     const root = await mkdtemp(join(tmpdir(), 'portico-dev-'));
-    // Heard from the beginning: a panel that is just starting must not be left behind.
+    // Listening from the beginning, so that a signal also ends a panel that is only starting.
     const ended = new Promise<void>((done) =>
         ['SIGINT', 'SIGTERM', 'SIGHUP'].forEach((signal) => process.on(signal, () => done()))
     );
     try {
-        const stage = new Stage(plugin, join(root, 'stage'));
+        const stage = new StagedCopies(plugin, join(root, 'stage'));
         const place = await stage.copy();
         await stage.show(place);
         const [httpPort, httpsPort] = [await freePort(), await freePort()];
@@ -66,9 +67,9 @@ export async function develop({ config, output, folder, port, keep }: DevelopOpt
         try {
             const address = await panel.start();
             await panel.settled();
-            const workshop = new Workshop(panel, stage, place, own, output);
-            await workshop.greet(address.port);
-            await reloadUntil(ended, plugin, stage, () => workshop.reload());
+            const session = new DevSession(panel, stage, place, own, output);
+            await session.greet(address.port);
+            await reloadUntil(ended, plugin, stage, () => session.reload());
             return 0;
         } finally {
             await panel.stop({ engine: !keep });
@@ -85,15 +86,15 @@ export async function develop({ config, output, folder, port, keep }: DevelopOpt
     }
 }
 
-/** What is done to the one plugin. */
-class Workshop {
+/** The session of an author with one plugin. */
+class DevSession {
     readonly #panel: Panel;
-    readonly #stage: Stage;
+    readonly #stage: StagedCopies;
     readonly #config: Config;
     readonly #output: Output;
     #shown: string;
 
-    constructor(panel: Panel, stage: Stage, shown: string, config: Config, output: Output) {
+    constructor(panel: Panel, stage: StagedCopies, shown: string, config: Config, output: Output) {
         this.#panel = panel;
         this.#stage = stage;
         this.#shown = shown;
@@ -101,10 +102,10 @@ class Workshop {
         this.#output = output;
     }
 
-    /** Says where the plugin is, and gives a token. */
+    /** Shows the address of the plugin and a token for it. */
     async greet(port: number): Promise<void> {
         const found = await this.#found(this.#shown);
-        const name = nameOf(found);
+        const name = pluginName(found);
         const { permissions = {} } = 'plugin' in found.result ? found.result.plugin.manifest : {};
         this.#say(name);
         const asked = ['plugins:read', ...new Set(['read', 'write', ...Object.keys(permissions)])]
@@ -130,42 +131,44 @@ class Workshop {
                     result: (_document, text) => void (token = text ?? '')
                 }
             })
-            .catch((error: unknown) => this.#output.say(`There is no token: ${(error as Error).message}`));
+            .catch((error: unknown) =>
+                this.#output.say(`No token could be created: ${(error as Error).message}`)
+            );
         const url = `http://127.0.0.1:${port}/api/plugins/${name}`;
         this.#output.result({ url, token }, `URL=${url}\nTOKEN=${token}`);
         this.#output.say(
-            `Try: curl -H "Authorization: Bearer $TOKEN" $URL/…\nEvery save reloads it. Ctrl+C ends the panel${this.#config.dataDir.startsWith(tmpdir()) ? ' and removes its data' : ''}.`
+            `Try: curl -H "Authorization: Bearer $TOKEN" $URL/…\nThe plugin is reloaded after every save. Ctrl+C ends the panel${this.#config.dataDir.startsWith(tmpdir()) ? ' and removes its data' : ''}.`
         );
     }
 
-    /** Puts what is saved now in the place of what runs; whatever is wrong with it leaves that as it is. */
+    /** Replaces the running version by the saved one. If the saved one has an error, the running one stays. */
     async reload(): Promise<void> {
         const { plugins } = this.#panel;
         const next = await this.#stage.copy();
         const found = await this.#found(next);
         const before = await this.#found(this.#shown);
-        const name = nameOf(before);
-        const fault =
+        const name = pluginName(before);
+        const problem =
             'fault' in found.result
                 ? found.result.fault
-                : nameOf(found) === name
+                : pluginName(found) === name
                   ? null
                   : {
                         code: 'NAME_CHANGED',
-                        message: `Its name is ${nameOf(found)} now: start portico plugin dev again`
+                        message: `Its name is ${pluginName(found)} now: start \`portico plugin dev\` again`
                     };
-        const loaded = fault === null ? await plugins.load(name, found) : { failure: fault };
+        const loaded = problem === null ? await plugins.load(name, found) : { failure: problem };
         const refused =
             'failure' in loaded ? loaded.failure : await this.#probe(name, found, loaded.definition);
         if (refused !== null) {
             await this.#stage.drop(next);
             return this.#output.say(
-                `Not reloaded, what ran before goes on: ${refused.code}: ${refused.message}`
+                `Not reloaded; the version before goes on running: ${refused.code}: ${refused.message}`
             );
         }
         const data = join(this.#config.dataDir, 'plugin-data', name);
         const kept = join(next, 'data');
-        await this.#put(name, next, () => cp(data, kept, { recursive: true }).catch(() => undefined));
+        await this.#replace(name, next, () => cp(data, kept, { recursive: true }).catch(() => undefined));
         if (plugins.runtime(name)?.state === 'running') {
             await this.#stage.drop(this.#shown);
             this.#shown = next;
@@ -173,9 +176,9 @@ class Workshop {
         }
         const failure = plugins.runtime(name)?.failure;
         this.#output.say(
-            `Not reloaded, what ran before is started again: ${failure?.code ?? plugins.runtime(name)?.state}: ${failure?.message ?? 'it asks for more than it was granted; start portico plugin dev again'}`
+            `Not reloaded; the version before is started again: ${failure?.code ?? plugins.runtime(name)?.state}: ${failure?.message ?? 'it asks for more than it was granted; start `portico plugin dev` again'}`
         );
-        await this.#put(name, this.#shown, async () => {
+        await this.#replace(name, this.#shown, async () => {
             await rm(data, { recursive: true, force: true });
             await cp(kept, data, { recursive: true }).catch(() => undefined);
         });
@@ -183,8 +186,8 @@ class Workshop {
         this.#say(name);
     }
 
-    /** Ends what runs, and starts a copy in its place, by the panel's own lifecycle. */
-    async #put(name: string, place: string, between: () => Promise<void>): Promise<void> {
+    /** Stops the running version and starts a copy instead, as the panel itself does. */
+    async #replace(name: string, place: string, between: () => Promise<void>): Promise<void> {
         const { plugins } = this.#panel;
         await plugins.withPlugin(name, async () => {
             const runtime = plugins.runtime(name);
@@ -195,14 +198,14 @@ class Workshop {
             await this.#stage.show(place);
             await plugins.refreshInventory();
             for (const record of plugins.records.of(name)) {
-                // Somebody tries things out here: that counts for no quarantine.
+                // Failures during development do not lead to quarantine.
                 await plugins.records.note(name, record.package, { failures: [], quarantinedAt: null });
             }
         });
         await plugins.reconcile(name, { retry: true });
     }
 
-    /** Sets it up on an empty folder, beside what runs. */
+    /** Sets the saved version up with an empty data folder while the other one runs. @returns why that failed; null when it did not */
     async #probe(
         name: string,
         found: Found,
@@ -233,7 +236,7 @@ class Workshop {
             await this.#panel.plugins.registry.discover([{ origin: 'folder', path: place }])
         ).found.filter(({ folder }) => folder.startsWith(place));
         if (found === undefined) {
-            throw new Complaint('There is no package.json that can be read');
+            throw new CommandError('The folder has no package.json that can be read');
         }
         return found;
     }
@@ -249,30 +252,30 @@ class Workshop {
     }
 }
 
-function nameOf({ result }: Found): string {
+function pluginName({ result }: Found): string {
     if ('fault' in result) {
-        throw new Complaint(`${result.fault.code}: ${result.fault.message}`);
+        throw new CommandError(`${result.fault.code}: ${result.fault.message}`);
     }
     return result.plugin.manifest.name;
 }
 
-/** Calls `saved` after each save, one at a time, until somebody ends the command. */
+/** Calls `saved` after each save, one call at a time, until `ended` resolves. */
 async function reloadUntil(
     ended: Promise<void>,
     plugin: string,
-    stage: Stage,
+    stage: StagedCopies,
     saved: () => Promise<void>
 ): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const runs = new Mutex();
     const watcher = watch(plugin, { recursive: true }, (_event, path) => {
-        if (path !== null && !stage.isPassedOver(path)) {
+        if (path !== null && !stage.isIgnored(path)) {
             clearTimeout(timer);
             timer = setTimeout(() => {
                 runs.run(saved).catch(
                     (error: unknown) => void process.stderr.write(`${(error as Error).message}\n`)
                 );
-            }, settleMs);
+            }, quietMs);
         }
     });
     await ended;

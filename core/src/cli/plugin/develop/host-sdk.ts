@@ -3,20 +3,21 @@ import { readFile, realpath } from 'node:fs/promises';
 import { findPackageJSON } from 'node:module';
 import { dirname } from 'node:path';
 
-import { Complaint } from '../../command/command-error.ts';
+import { CommandError } from '../../command/command-error.ts';
 
+/** The installed SDK. */
 export interface HostSdk {
     readonly folder: string;
     readonly version: string;
-    /** It is a workspace of the repository, which no registry has. */
+    /** Whether it is the workspace of the repository, which the npm registry does not have. */
     readonly isPrivate: boolean;
 }
 
-/** @throws Complaint when it is not installed */
+/** Finds the SDK of this panel. @throws CommandError when it is not installed */
 export async function hostSdk(): Promise<HostSdk> {
     const path = findPackageJSON('@portico/sdk', import.meta.url);
     if (path === undefined) {
-        throw new Complaint('@portico/sdk is not installed beside the panel');
+        throw new CommandError('@portico/sdk is not installed beside the panel');
     }
     const { version, private: isPrivate = false } = JSON.parse(await readFile(path, 'utf8')) as {
         version: string;

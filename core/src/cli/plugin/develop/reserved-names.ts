@@ -1,7 +1,7 @@
-/** Names that no plugin may have, without a panel to ask. */
+/** Names that no plugin may have. */
 import { corePermissions } from '../../../features/users/roles/permissions.ts';
 
-/** What stands after `/api/` in the core's own routes. */
+/** The first part after `/api/` of the core's own routes. */
 const routeGroups = [
     'audit',
     'auth',
@@ -18,7 +18,7 @@ const routeGroups = [
     'users'
 ];
 
-/** Areas of permissions and groups of routes. */
+/** The areas of the core's permissions and the groups of its routes. */
 export const reservedNames: ReadonlySet<string> = new Set([
     'core',
     'panel',

@@ -1,28 +1,29 @@
-/** Copies of a plugin that is being written: each save is a folder of its own, since a module stays what it was when it was imported. */
+/** Copies of a plugin that is being developed. Each save is copied to a folder of its own, since an imported module cannot be imported again. */
 import { cp, mkdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
 
-import { Complaint } from '../../command/command-error.ts';
+import { CommandError } from '../../command/command-error.ts';
 
-const passedOver = new Set(['node_modules', '.git', 'vendor', 'coverage']);
+const ignoredFolders = new Set(['node_modules', '.git', 'vendor', 'coverage']);
 
-export class Stage {
+/** Makes copies of the plugin, and decides which of them the panel finds. */
+export class StagedCopies {
     readonly #plugin: string;
     readonly #root: string;
     #saves = 0;
 
-    /** @param root - an empty folder, which the stage owns */
+    /** @param root - an empty folder for the copies */
     constructor(plugin: string, root: string) {
         this.#plugin = plugin;
         this.#root = root;
     }
 
-    /** The folder that a panel looks for plugins in. */
+    /** The folder in which the panel looks for plugins. */
     get shown(): string {
         return join(this.#root, 'shown');
     }
 
-    /** Copies what is there now. @returns a folder with the copy in it */
+    /** Copies the plugin as it is now. @returns the folder that contains the copy */
     async copy(): Promise<string> {
         this.#saves += 1;
         const place = join(this.#root, `save-${this.#saves}`);
@@ -30,7 +31,7 @@ export class Stage {
         await mkdir(place, { recursive: true, mode: 0o700 });
         await cp(this.#plugin, target, {
             recursive: true,
-            filter: (path) => !this.isPassedOver(relative(this.#plugin, path))
+            filter: (path) => !this.isIgnored(relative(this.#plugin, path))
         });
         await symlink(join(this.#plugin, 'node_modules'), join(target, 'node_modules')).catch(
             () => undefined
@@ -42,7 +43,7 @@ export class Stage {
             )
         ) {
             const text = await readFile(join(target, 'package.json'), 'utf8').catch(() => {
-                throw new Complaint(`${this.#plugin} has no package.json`);
+                throw new CommandError(`${this.#plugin} has no package.json`);
             });
             await writeFile(
                 join(target, 'package.json'),
@@ -52,7 +53,7 @@ export class Stage {
         return place;
     }
 
-    /** From now on this copy is the one that a panel finds. */
+    /** Makes this copy the one that the panel finds. */
     async show(place: string): Promise<void> {
         await mkdir(this.shown, { recursive: true, mode: 0o700 });
         const next = join(this.#root, 'next');
@@ -61,15 +62,16 @@ export class Stage {
         await rename(next, join(this.shown, 'plugin'));
     }
 
+    /** Deletes a copy. */
     async drop(place: string): Promise<void> {
         if (place.startsWith(join(this.#root, 'save-'))) {
             await rm(place, { recursive: true, force: true });
         }
     }
 
-    /** Whether a change of this path, relative to the plugin, is none of the plugin's. */
-    isPassedOver(path: string): boolean {
+    /** Whether a path, relative to the plugin, is not part of the plugin. */
+    isIgnored(path: string): boolean {
         const [first = ''] = path.split(sep);
-        return passedOver.has(first) || basename(path).endsWith('~') || basename(path).startsWith('.#');
+        return ignoredFolders.has(first) || basename(path).endsWith('~') || basename(path).startsWith('.#');
     }
 }

@@ -1,4 +1,4 @@
-/** What `portico plugin create` writes. */
+/** Writes the files of a new plugin. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 
 import { readManifest } from '@portico/registry';
 
-import { Complaint, misuse } from '../../command/command-error.ts';
+import { CommandError, usageError } from '../../command/command-error.ts';
 import { hostSdk } from './host-sdk.ts';
 import { reservedNames } from './reserved-names.ts';
 
@@ -16,21 +16,22 @@ const run = promisify(execFile);
 const templates = fileURLToPath(new URL('../../../../templates/plugin/', import.meta.url));
 const ending = '.template';
 
+/** The plugin to create. */
 export interface NewPlugin {
     readonly name: string;
     /** The npm name. */
     readonly package: string;
-    /** Relative to where the command is called. */
+    /** Relative to the current folder. */
     readonly folder: string;
-    /** Where npm takes the SDK from; null: decided here. */
+    /** Where npm takes the SDK from; null: the default. */
     readonly sdk: string | null;
 }
 
 /**
- * Writes a new plugin, whole or not at all.
+ * Writes a new plugin, completely or not at all.
  *
- * @returns its folder, absolute
- * @throws Complaint when the name is none, or the folder is there already
+ * @returns the absolute path of its folder
+ * @throws CommandError when the name is not allowed, or the folder exists already
  */
 export async function createPlugin({ name, package: packageName, folder, sdk }: NewPlugin): Promise<string> {
     const host = await hostSdk();
@@ -39,15 +40,15 @@ export async function createPlugin({ name, package: packageName, folder, sdk }: 
         reservedNames
     );
     if ('fault' in judged) {
-        throw misuse(
+        throw usageError(
             judged.fault.code === 'NAME_RESERVED'
                 ? judged.fault.message
-                : `${JSON.stringify(name)} is no name of a plugin: it has 2 to 40 small letters, digits and dashes, and begins with a letter`
+                : `${JSON.stringify(name)} cannot be the name of a plugin: a name has 2 to 40 lower-case letters, digits and dashes, and begins with a letter`
         );
     }
     const target = resolve(folder);
     if (existsSync(target)) {
-        throw new Complaint(`${target} is there already: name another place with --dir`);
+        throw new CommandError(`${target} exists already: choose another folder with --dir`);
     }
     await mkdir(dirname(target), { recursive: true, mode: 0o777 });
     const scratch = await mkdtemp(join(dirname(target), `.${basename(target)}-`));
@@ -84,19 +85,19 @@ export async function createPlugin({ name, package: packageName, folder, sdk }: 
     }
 }
 
-/** Packs the repository's SDK beside the plugin, since no registry has it. */
+/** Packs the SDK of the repository into the new plugin, since the npm registry does not have it. */
 async function vendor(folder: string, target: string): Promise<string> {
     const packing = join(dirname(folder), 'tools', 'pack.mjs');
     if (!existsSync(packing)) {
-        throw new Complaint(
-            `${folder} was not published, and cannot be packed from here: name where npm takes it from with --sdk`
+        throw new CommandError(
+            `${folder} was never published and cannot be packed here: use --sdk to say where npm takes it from`
         );
     }
     await mkdir(join(target, 'vendor'), { mode: 0o755 });
     await run(process.execPath, [packing, join(target, 'vendor'), basename(folder)], {
         timeout: 300_000
     }).catch((error: unknown) => {
-        throw new Complaint(
+        throw new CommandError(
             `The SDK could not be packed: ${(error as { stderr?: string }).stderr ?? String(error)}`,
             1,
             { cause: error }
