@@ -82,7 +82,7 @@ describe('portico', { timeout: 180_000 }, () => {
             ],
             [
                 ['token', 'create', '--user', 'a', '--name', 'a', '--permissions', ','],
-                '--permissions: there is none'
+                '--permissions: the list is empty'
             ],
             [
                 [
@@ -112,7 +112,7 @@ describe('portico', { timeout: 180_000 }, () => {
                     '--expires',
                     '2001-01-01'
                 ],
-                'not a time to come'
+                '--expires must lie in the future'
             ],
             [['admin', 'create'], 'the argument <username> is missing'],
             [['admin', 'create', 'a/b'], 'a user name has'],

@@ -95,7 +95,9 @@ describe('portico doctor', () => {
         chmodSync(join(dataDir, 'keys', 'tokens'), 0o640);
         const { code, of, failed } = await diagnose();
         expect({ code, failed }).to.equal({ code: 1, failed: ['data-folder', 'keys'] });
-        expect(of('data-folder')).to.include({ remedy: `Others may look into it: chmod 700 ${dataDir}` });
+        expect(of('data-folder')).to.include({
+            remedy: `Other users can read the folder: chmod 700 ${dataDir}`
+        });
         expect(of('keys')?.evidence).to.include('tokens (0640)');
     });
 

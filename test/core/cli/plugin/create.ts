@@ -159,11 +159,13 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
         const before_ = readdirSync(root);
         const said = async (...args: readonly string[]): Promise<string> => {
             const { code, stderr } = await portico(['plugin', 'create', ...args], { cwd: root });
-            expect(code).to.equal(stderr.includes('there already') ? 1 : 2);
+            expect(code).to.equal(stderr.includes('exists already') ? 1 : 2);
             return stderr;
         };
         expect(await said('hosts')).to.contain('The name hosts belongs to the core');
-        expect(await said('Bottles', '--package', 'x')).to.contain('"Bottles" cannot be the name of a plugin');
+        expect(await said('Bottles', '--package', 'x')).to.contain(
+            '"Bottles" cannot be the name of a plugin'
+        );
         expect(await said('b', '--package', 'x')).to.contain('cannot be the name of a plugin');
         expect(await said('../up', '--package', 'x')).to.contain('cannot be the name of a plugin');
         expect(await said('fine', '--package', 'No Name')).to.contain('is not the name of an npm package');

@@ -110,7 +110,10 @@ describe('portico plugin dev', { timeout: 180_000 }, () => {
                 "setup(ctx) {\n        ctx.onStart(() => { throw new Error('no engine'); });"
             );
         expect(broken).to.contain('drop table');
-        await save(broken, /Not reloaded; the version before is started again: START_FAILED[\s\S]*is running/);
+        await save(
+            broken,
+            /Not reloaded; the version before is started again: START_FAILED[\s\S]*is running/
+        );
         expect((await ask('GET', '/greetings')) as unknown[]).to.have.length(4);
         expect(await greet('Eve')).to.equal('Moin, Eve');
         await save(source, /is running/);

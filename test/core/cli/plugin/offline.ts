@@ -265,8 +265,8 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
             '  direct       What it reaches past the SDK; this cannot be limited, only isolated: native',
             '  api          Routes that it calls as the asking user, by id: read whatever the user may; write hosts.create',
             '  hosts        Hosts that it may see and make: own',
-            'To agree to all of it: portico plugin enable greedy --grant-all',
-            `To agree to these, or to less: portico plugin enable greedy --grants '${JSON.stringify({ exec: ['git', "it's"], network: ['*'], direct: ['native'], api: { read: ['*'], write: ['hosts.create'] }, hosts: 'own' }).replace("it's", "it'\\''s")}'`
+            'To agree to everything: portico plugin enable greedy --grant-all',
+            `To agree to these capabilities, or to fewer: portico plugin enable greedy --grants '${JSON.stringify({ exec: ['git', "it's"], network: ['*'], direct: ['native'], api: { read: ['*'], write: ['hosts.create'] }, hosts: 'own' }).replace("it's", "it'\\''s")}'`
         ]);
         for (const [grants, message] of [
             ['{"hosts":"all"}', 'hosts must be one of'],
@@ -413,7 +413,7 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
         expect(consent.stderr)
             .to.include('  network      Hosts that it connects to: api.example.org\n')
             .and.include(
-                'To agree to all of it: portico plugin install @acme/portico-plugin-mild@2.0.0 --grant-all\n'
+                'To agree to everything: portico plugin install @acme/portico-plugin-mild@2.0.0 --grant-all\n'
             );
         expect(lastOf(1)).to.equal([['install', 'plugins', 'mild', 'failure', null]]);
         const misfit = await run('install', '@acme/portico-plugin-mild@2.0.0', '--grant-all');

@@ -205,7 +205,7 @@ describe('portico plugin with a running panel', { timeout: limitMs }, () => {
         const refused = await run('enable', 'greedy');
         expect([
             refused.code,
-            refused.stderr.includes('To agree to all of it: portico plugin enable greedy --grant-all')
+            refused.stderr.includes('To agree to everything: portico plugin enable greedy --grant-all')
         ]).to.equal([1, true]);
         expect(await json('enable', 'greedy', '--grants', '{}')).to.include({ state: 'running' });
         await run('remove', 'greedy', '--purge');
