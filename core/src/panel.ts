@@ -63,13 +63,14 @@ import type { HttpPorts } from './server/http/ports.ts';
 import { createSystemCall } from './server/http/request/system-call.ts';
 import { createHttpServer } from './server/http/server.ts';
 
+/** A panel that was built and can be started. */
 export interface Panel {
     readonly gateway: Gateway;
     readonly hooks: CoreHooks;
     readonly plugins: Lifecycle;
     /** Resolves when every plugin that is enabled runs or has failed. */
     settled(): Promise<void>;
-    /** Whether an error that nobody caught was a plugin's, which then ends. To be asked in the handler. */
+    /** Tells whether an uncaught error was a plugin's, and then stops the plugin. To be called in the handler of `uncaughtException`. */
     blame(error: unknown): boolean;
     /** Starts to listen, then brings the engine up; resolves when both are done, with the engine running or its trouble on record. */
     start(): Promise<AddressInfo>;
@@ -77,6 +78,7 @@ export interface Panel {
     stop(options?: { readonly engine?: boolean }): Promise<void>;
 }
 
+/** What a panel is built from. */
 export interface PanelOptions {
     readonly config: Config;
     readonly log: Log;
@@ -126,7 +128,7 @@ export async function createPanel({
     if (lock === null) {
         throw new Error(`${config.dataDir} is in use by another panel`);
     }
-    removePanelAddress(config.dataDir); // of a panel that was killed: somebody else may have its port now
+    removePanelAddress(config.dataDir); // left by a panel that was killed: another process may have its port now
     const keyring = createKeyring(config.dataDir, { fresh: !existsSync(join(config.dataDir, databaseName)) });
     const db = await openStorage(config.dataDir);
     const hooks = createCoreHooks(log, options.hookTiming);
@@ -332,7 +334,7 @@ export async function createPanel({
             notifications.start();
             readiness = 'ready';
             notifyLater(hooks.panelStarted, () => ({}));
-            opening = plugins.open(); // whoever hangs in there keeps nobody out
+            opening = plugins.open(); // a plugin that hangs there does not keep requests out
             return address;
         },
         async stop({ engine: stopEngine = false } = {}) {

@@ -15,7 +15,7 @@ export async function run(config: Config, { stopEngine }: { readonly stopEngine:
         if (panel?.blame(error) === true) {
             return;
         }
-        log.error('The panel stops: an error that nobody caught', { error });
+        log.error('The panel stops: an uncaught error', { error });
         process.exit(1);
     });
     const { createPanel } = await import('./panel.ts');

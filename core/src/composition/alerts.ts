@@ -48,6 +48,7 @@ export function alertOfPlugin(
 
 const core = { plugin: 'core', version: '1.0.0' };
 
+/** Sends a notification for each event of the core that an admin should hear of. Taps the same hooks as plugins do. */
 export function sendAlerts({ host }: CoreHooks, notifier: Notifier): void {
     host.tap(core, 'engine.failed', ({ message }) =>
         notifier.notify({
@@ -100,7 +101,7 @@ export function sendAlerts({ host }: CoreHooks, notifier: Notifier): void {
         }
     });
     host.tap(core, 'audit.recorded', ({ action, resource, resourceId, outcome, actor, ip }) => {
-        const who = actor.username ?? 'somebody';
+        const who = actor.username ?? 'an unknown user';
         if (action === 'lockout') {
             notifier.notify({
                 event: 'auth.lockout',

@@ -181,6 +181,7 @@ export interface PluginCatalogueParts extends PortablePluginsOptions {
     readonly audit: Audit;
 }
 
+/** What export and import ask of the plugins. */
 export function createPluginCatalogue({
     installer,
     kept,

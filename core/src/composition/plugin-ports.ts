@@ -9,12 +9,19 @@ import { contains, forbids, parseAddress, parseRange, type Range } from '../plat
 import { createOutbound } from '../platform/outbound/client.ts';
 import type { CertificatesPort, HostsPort, NetworkPort } from '../plugins/runtime/ports.ts';
 
+/** The hosts as plugins may use them. */
 export function hostsPort(hosts: Hosts, engine: EngineService): HostsPort {
     const asHost = (reply: Reply<unknown>): Reply<Host> => reply as Reply<Host>;
+    // The SDK's types of a host say less than the feature's own; the feature checks what plugins give it.
     return {
-        all: () => [...engine.draft().hosts.keys()].map((id) => hosts.get(id) as unknown as Host),
-        create: async (body, call, owner) => asHost(await hosts.create(body as never, call, owner)),
-        update: async (id, change, call) => asHost(await hosts.update(id, change as never, call)),
+        all: () =>
+            [...engine.draft().hosts.keys()].map(
+                (id) => hosts.get(id) as unknown as Host /* the SDK's type says less */
+            ),
+        create: async (body, call, owner) =>
+            asHost(await hosts.create(body as never /* checked there */, call, owner)),
+        update: async (id, change, call) =>
+            asHost(await hosts.update(id, change as never /* checked there */, call)),
         remove: (id, call) => hosts.remove(id, call),
         upstreams: async () =>
             (await engine.upstreams()).map(({ address, requests, fails }) => ({

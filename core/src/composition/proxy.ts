@@ -218,7 +218,7 @@ export function createServing({
     };
 }
 
-/** Where the engine keeps what it obtains; null while nobody knows who it is to run as. */
+/** The folder in which the engine stores its certificates; null while the user that it is to run as is unknown. */
 function storageOf(home: () => EngineFolders): string | null {
     try {
         return home().storage;

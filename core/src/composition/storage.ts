@@ -57,7 +57,7 @@ export function openStorage(dataDir: string): Promise<Database> {
             settingsEntities,
             taskEntities,
             userEntities
-        ].flat() as unknown as EntitySchema[],
+        ].flat() as unknown as EntitySchema[], // MikroORM's type of an entity is not covariant
         migrations: storageMigrations
     });
 }

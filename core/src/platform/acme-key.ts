@@ -1,4 +1,4 @@
-/** Keys of ACME accounts: the one thing that whoever orders and whoever writes the records of an order both compute with. */
+/** Keys of ACME accounts. The orders of certificates and the writing of their DNS records both compute with them. */
 import { createHash, createPublicKey, generateKeyPairSync } from 'node:crypto';
 
 /** The public half as the CA reads it (RFC 7518, section 6.2). */
@@ -17,6 +17,7 @@ export function newAccountKey(): string {
     }) as string;
 }
 
+/** The public key (RFC 7517) of the private key in a PEM. */
 export function jwkOf(pem: string): AccountJwk {
     const { kty = '', crv = '', x = '', y = '' } = createPublicKey(pem).export({ format: 'jwk' });
     return { kty, crv, x, y };

@@ -22,6 +22,7 @@ export interface Done<T> extends AuditDetail {
     readonly reply: T;
 }
 
+/** One call, whatever made it: a request, the command line, the panel itself. */
 export interface Call {
     readonly id: string;
     readonly actor: Caller;

@@ -4,4 +4,5 @@ export interface Clock {
     now(): number;
 }
 
+/** The machine's clock. */
 export const systemClock: Clock = { now: () => Date.now() };

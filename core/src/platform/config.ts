@@ -61,6 +61,7 @@ export const variables = [
 
 type Name = (typeof variables)[number]['name'];
 
+/** The configuration of the process, as the environment gives it. */
 export interface Config {
     readonly host: string;
     readonly port: number;

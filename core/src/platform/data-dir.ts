@@ -18,7 +18,7 @@ const pollMs = 50;
 
 /**
  * Makes the folder when it is missing and closes it to others.
- * @throws Error when it is not a folder, or is somebody else's: one that is open to others and has files, but none of a panel's, is not closed to them
+ * @throws Error when it is not a folder, or is not the panel's: a folder that is open to others and has files, but none of a panel's, is left as it is
  */
 export function prepareDataDir(dataDir: string): void {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });

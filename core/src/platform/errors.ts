@@ -1,6 +1,7 @@
 /** Every way in which the core fails. The codes are part of the API: adding one is a minor change, renaming one a major. */
 import { defineErrors } from '@portico/sdk';
 
+/** The failures of the core: each makes an error with its code, reason and message. */
 export const fail = defineErrors({
     BAD_REQUEST: { code: 40000, message: 'The request is malformed' },
     VALIDATION_FAILED: { code: 40001, message: 'The request does not have the documented shape' },

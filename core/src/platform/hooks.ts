@@ -3,6 +3,7 @@ import { createHookHost, type HookHost, type Hooks, type Published } from '@port
 
 import type { Logger } from './log.ts';
 
+/** Every hook of the core. */
 export interface CoreHooks {
     /** Where taps come from and go. */
     readonly host: HookHost;
@@ -101,7 +102,7 @@ export function loginHooks({ beforeLogin, afterLogin }: CoreHooks): {
     };
 }
 
-/** Tells whoever taps of an entry of the audit log that is durable. */
+/** Runs the hook of an entry of the audit log that is durable. */
 export function recordedHook({ auditRecorded }: CoreHooks): (
     entry: Omit<Hooks['audit.recorded']['payload'], 'resourceId'> & {
         readonly resourceId?: string | number | null;
@@ -120,7 +121,7 @@ export function recordedHook({ auditRecorded }: CoreHooks): (
         }));
 }
 
-/** Tells whoever taps, later and outside of whatever is under way; a hook that nobody taps costs one look. */
+/** Runs a hook later, outside of the work under way. A hook without taps costs one look. */
 export function notifyLater<P>(
     hook: { readonly used: boolean; run(payload: P): Promise<void> },
     payload: () => P

@@ -18,6 +18,7 @@ const ivBytes = 12;
 const tagBytes = 16;
 const version = 'v1.';
 
+/** The keys of a data folder. */
 export interface Keyring {
     /** 32 bytes, always the same for one label. */
     derive(label: string): Buffer;

@@ -1,6 +1,7 @@
 /** Structured logs: one JSON object a line. What must not be read there is masked by its key and, where a value is known to be secret, by the value. */
 import { type Logger as Pino, pino } from 'pino';
 
+/** Writes log entries of one part of the panel. */
 export interface Logger {
     debug(message: string, fields?: object): void;
     info(message: string, fields?: object): void;
@@ -10,11 +11,13 @@ export interface Logger {
     child(fields: object): Logger;
 }
 
+/** A logger that can make loggers for parts. */
 export interface Log extends Logger {
     /** From now on this text never appears in the log. Short texts (under 8 characters) are left alone: they would mask by accident. */
     hide(secret: string): void;
 }
 
+/** How a log is written. */
 export interface LogOptions {
     readonly level: string;
     /** Where lines go; default: standard output. */
@@ -26,6 +29,7 @@ const secretKey =
     /pass(word|phrase)?|secret|token|authorization|cookie|credential|private.?key|^key$|totp|otp|recovery|altcha|ticket|mackey|\bhash$/i;
 const deepest = 8;
 
+/** Writes JSON lines; secrets in the fields are masked by name. */
 export function createLog(options: LogOptions): Log {
     const hidden = new Set<string>();
     const out = options.write ?? ((line: string) => process.stdout.write(line));

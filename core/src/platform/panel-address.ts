@@ -2,6 +2,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+/** Where the running panel of a data folder listens. */
 export interface PanelAddress {
     readonly pid: number;
     /** Under which this machine reaches it. */
@@ -41,6 +42,7 @@ export function readPanelAddress(dataDir: string): PanelAddress | null {
     }
 }
 
+/** Removes the file, if there is one. */
 export function removePanelAddress(dataDir: string): void {
     rmSync(fileOf(dataDir), { force: true });
 }

@@ -22,6 +22,7 @@ import { type Session, Sessions } from './tokens/sessions.ts';
 import { tokenSecret } from './tokens/signing-secret.ts';
 import { Tickets } from './tokens/tickets.ts';
 
+/** What `Auth` is built from. */
 export interface AuthDependencies {
     readonly db: Database;
     readonly clock: Clock;
@@ -58,6 +59,7 @@ export interface SessionView {
     readonly current: boolean;
 }
 
+/** The answer of `GET /api/auth/me`. */
 export interface MeView extends SelfView {
     readonly token: {
         readonly kind: 'session' | 'token';
@@ -78,6 +80,7 @@ export function createAuth(dependencies: AuthDependencies): Auth {
     return new Auth(dependencies);
 }
 
+/** Authentication as the rest of the panel uses it: login, sessions, API tokens, tickets and the own account. */
 export class Auth {
     readonly authenticator: Authenticator & Pick<PanelAuthenticator, 'renew'>;
     readonly login: Login;
@@ -130,7 +133,7 @@ export class Auth {
         });
         this.authenticator = authenticator;
         this.#stopWatching = () => authenticator.stop();
-        // What fails here is tried again with the next use; nobody waits for it.
+        // What fails here is tried again with the next use; no request waits for it.
         this.#flushing = setInterval(() => void this.flush().catch(() => undefined), flushMs).unref();
     }
 
@@ -176,7 +179,7 @@ export class Auth {
         return this.#sessions.of(this.#account(call).id).map((session) => this.#view(session, call));
     }
 
-    /** @throws NOT_FOUND 40400 also for somebody else's */
+    /** @throws NOT_FOUND 40400, also for another user's */
     async endSession(call: Call, id: number): Promise<null> {
         return this.#in.db.write(async (tx) => {
             const session = this.#sessions.get(id);
@@ -209,7 +212,7 @@ export class Auth {
     }
 
     /**
-     * A one-time ticket for a GET of exactly this path with its query. Whoever could not do the GET gets no ticket for it.
+     * A one-time ticket for a GET of exactly this path with its query. A caller who could not do the GET gets no ticket for it.
      *
      * @throws NOT_FOUND 40400, FORBIDDEN 40300, STEP_UP_REQUIRED 40301, VALIDATION_FAILED 40001, RATE_LIMITED 42900
      */

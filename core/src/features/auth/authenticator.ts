@@ -1,4 +1,4 @@
-/** Who is asking, and may they? Asked at every request: what a token says is verified once and remembered, who its bearer is now is looked up each time. */
+/** Finds the caller of each request and decides what the caller may do. A token is verified once and remembered; session and account are looked up each time. */
 import { hash } from 'node:crypto';
 
 import type { Caller } from '../../platform/call.ts';
@@ -15,6 +15,7 @@ import type { TokenSigner } from './tokens/jwt.ts';
 import type { Session, Sessions } from './tokens/sessions.ts';
 import type { Tickets } from './tokens/tickets.ts';
 
+/** What `PanelAuthenticator` is built from. */
 export interface AuthenticatorDependencies {
     readonly clock: Clock;
     readonly accounts: Accounts;
@@ -103,7 +104,7 @@ export class PanelAuthenticator implements Authenticator {
         return this.#now(taken.sessionId, taken.tokenId);
     }
 
-    /** A caller as of now: whoever acts for somebody later than the request asks again. @throws TOKEN_REVOKED 40103 */
+    /** The caller as of now, for work that goes on after the request. @throws TOKEN_REVOKED 40103 */
     renew(caller: Caller): Caller {
         return caller.id === null ? caller : this.#now(caller.sessionId, caller.tokenId);
     }

@@ -1,4 +1,4 @@
-/** What auth/ keeps. Times are milliseconds since 1970; whatever lets somebody in is hashed or sealed. */
+/** What auth/ stores. Times are milliseconds since 1970; credentials are hashed or sealed. */
 import { defineEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
@@ -60,6 +60,7 @@ export const SecondFactorEntity = defineEntity({
     })
 });
 
+/** A recovery code that was not used yet, as a hash. */
 export const RecoveryCodeEntity = defineEntity({
     name: 'RecoveryCode',
     tableName: 'auth_recovery_codes',
@@ -86,6 +87,7 @@ export const ThrottleEntity = defineEntity({
     })
 });
 
+/** Every entity of this feature. */
 export const authEntities = [
     SessionEntity,
     ApiTokenEntity,
@@ -153,6 +155,7 @@ class AddRecoverySalt extends Migration {
     }
 }
 
+/** The tables of this feature, in the order in which they were added. */
 export const authMigrations: readonly MigrationObject[] = [
     { name: '0001-auth', class: CreateAuthTables },
     { name: '0002-recovery-salt', class: AddRecoverySalt }

@@ -1,4 +1,4 @@
-/** What somebody does to their own account: another password, a second factor, and proving that it is still them. */
+/** What users do to their own account: change the password, set up a second factor, and prove that it is still them. */
 import type { FailureError } from '@portico/sdk';
 
 import type { Call } from '../../platform/call.ts';
@@ -9,9 +9,10 @@ import type { Recorder } from '../../server/http/ports.ts';
 import type { Attempted, Enrolment, SecondFactors } from './login/second-factor.ts';
 import type { Attempt, Throttle } from './login/throttle.ts';
 import type { Account, Accounts, AuthSettings, Proof } from './ports.ts';
-import { entryOf, settle, type Settled } from './record.ts';
+import { type Committed, entryOf, unwrap } from './record.ts';
 import type { Session, Sessions } from './tokens/sessions.ts';
 
+/** What `OwnAccount` is built from. */
 export interface OwnAccountDependencies {
     readonly db: Database;
     readonly clock: Clock;
@@ -30,6 +31,7 @@ export interface Freshness {
 
 const minuteMs = 60_000;
 
+/** Changes that users make to their own account's credentials. */
 export class OwnAccount {
     readonly #in: OwnAccountDependencies;
 
@@ -93,8 +95,8 @@ export class OwnAccount {
     ): Promise<{ readonly recoveryCodes: string[] }> {
         const { db, secondFactors } = this.#in;
         const { id } = this.#account(call);
-        return settle(
-            await db.write(async (tx): Promise<Settled<{ recoveryCodes: string[] }>> => {
+        return unwrap(
+            await db.write(async (tx): Promise<Committed<{ recoveryCodes: string[] }>> => {
                 if (!(await secondFactors.isPending(tx, id))) {
                     throw fail.NOT_FOUND(null, { message: 'No second factor waits to be confirmed' });
                 }
@@ -173,7 +175,7 @@ export class OwnAccount {
     ): Promise<Freshness> {
         const { db, sessions, secondFactors, settings } = this.#in;
         const session = this.#session(call);
-        const prove = async (tx: Transaction): Promise<Settled<Freshness>> => {
+        const prove = async (tx: Transaction): Promise<Committed<Freshness>> => {
             await sessions.prove(tx, session);
             const freshUntil = new Date(
                 this.#in.clock.now() + settings.get('panel.stepUpMinutes') * minuteMs
@@ -194,7 +196,7 @@ export class OwnAccount {
             return this.#withPassword(call, input.password, 'step_up', (withProof) => withProof(prove));
         }
         const code = input.totp ?? '';
-        return settle(
+        return unwrap(
             await db.write(async (tx) => {
                 const failure = await this.#refusal(
                     tx,
@@ -212,17 +214,17 @@ export class OwnAccount {
         call: Call,
         password: string,
         action: string,
-        work: (prove: (change: (tx: Transaction) => Promise<Settled<T>>) => Promise<T>) => Promise<T>
+        work: (prove: (change: (tx: Transaction) => Promise<Committed<T>>) => Promise<T>) => Promise<T>
     ): Promise<T> {
         const { accounts, db } = this.#in;
         const account = this.#account(call);
         using attempt = await this.#begin(call, account, action);
         const proof = await accounts.confirm(account.id, password);
         if (proof === null) {
-            return settle(await db.write((tx) => this.#wrongPassword<T>(tx, call, action, attempt)));
+            return unwrap(await db.write((tx) => this.#wrongPassword<T>(tx, call, action, attempt)));
         }
         return await work(async (change) =>
-            settle(await db.write((tx) => this.#proven(tx, call, action, attempt, proof, change)))
+            unwrap(await db.write((tx) => this.#proven(tx, call, action, attempt, proof, change)))
         );
     }
 
@@ -232,8 +234,8 @@ export class OwnAccount {
         action: string,
         attempt: Attempt,
         proof: Proof,
-        change: (tx: Transaction) => Promise<Settled<T>>
-    ): Promise<Settled<T>> {
+        change: (tx: Transaction) => Promise<Committed<T>>
+    ): Promise<Committed<T>> {
         if (!(await this.#in.accounts.stillProven(tx, proof))) {
             return this.#wrongPassword(tx, call, action, attempt);
         }
@@ -246,7 +248,7 @@ export class OwnAccount {
         call: Call,
         action: string,
         attempt: Attempt
-    ): Promise<Settled<T>> {
+    ): Promise<Committed<T>> {
         const failure = fail.CREDENTIALS_INVALID(null, { message: 'The password is wrong' });
         await this.#in.recorder.record(tx, entryOf(call, { action, code: failure.code }));
         const { closed, seconds } = await attempt.failed(tx, 'password');

@@ -20,6 +20,7 @@ export interface Proof {
     readonly renewedHash: string | null;
 }
 
+/** The accounts, as authentication needs them. Implemented by `users/`. */
 export interface Accounts {
     get(id: number): Account | undefined;
     named(username: string): Account | undefined;
@@ -52,7 +53,7 @@ export type ResolveRoute = (path: string) => Route | null;
 
 /** What plugins hang on at the entrance. */
 export interface LoginHooks {
-    /** Answers false when one of them keeps somebody out whose password was right. Never gets the password; must not throw. */
+    /** Answers false when a plugin refuses a login whose password was right. Never gets the password; must not throw. */
     beforeLogin(event: {
         readonly username: string;
         readonly ip: string | null;

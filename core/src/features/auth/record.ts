@@ -10,6 +10,7 @@ export interface Who {
     readonly username: string | null;
 }
 
+/** What an audit entry of this feature says. */
 export interface Happened {
     readonly action: string;
     readonly resource?: string;
@@ -43,10 +44,10 @@ export function entryOf(
 }
 
 /** How a transaction ended that must be committed although the call fails: a failed attempt is counted and on record before it is answered. */
-export type Settled<T> = { readonly done: T } | { readonly failure: FailureError };
+export type Committed<T> = { readonly done: T } | { readonly failure: FailureError };
 
 /** Throws the failure once it is committed. */
-export function settle<T>(settled: Settled<T>): T {
+export function unwrap<T>(settled: Committed<T>): T {
     if ('failure' in settled) {
         throw settled.failure;
     }

@@ -43,7 +43,7 @@ function entrance({ login: service }: Auth): Route[] {
             path: '/api/auth/login',
             id: 'auth.challenge',
             summary: 'Get a proof-of-work challenge to log in with',
-            access: { public: 'Nobody is logged in yet; the challenge is what a login must solve' },
+            access: { public: 'The caller is not logged in yet; the challenge is what a login must solve' },
             returns: challenge,
             handler: (call) => service.challenge(call)
         }),
@@ -62,11 +62,11 @@ function entrance({ login: service }: Auth): Route[] {
             secret: true,
             audit: false,
             access: {
-                public: 'Nobody is logged in yet; proof of work, password and second factor are asked for'
+                public: 'The caller is not logged in yet; proof of work, password and second factor are asked for'
             },
             validate: { payload: credentials },
             returns: login,
-            handler: async (call) => await service.login(call, call.payload)
+            handler: async (call) => service.login(call, call.payload)
         }),
         json({
             method: 'POST',
@@ -251,7 +251,7 @@ function tokens(auth: Auth): Route[] {
             secret: true,
             validate: { payload: newToken },
             returns: createdToken,
-            handler: async (call) => await apiTokens.create(call, call.actor.id ?? 0, call.payload)
+            handler: async (call) => apiTokens.create(call, call.actor.id ?? 0, call.payload)
         }),
         json({
             ...own,
@@ -265,12 +265,12 @@ function tokens(auth: Auth): Route[] {
             stepUp: true,
             secret: true,
             description:
-                "Only the command line on the panel's own machine can call it; everybody else is refused.",
+                "Only the command line on the panel's own machine can call it; all others are refused.",
             validate: { payload: consoleToken },
             returns: createdToken,
             handler: async (call) => {
                 const { username, ...input } = call.payload;
-                return await auth.createToken(call, username, input);
+                return auth.createToken(call, username, input);
             }
         }),
         json({

@@ -7,8 +7,10 @@ const password = joi.secret().max(1024, 'utf8');
 const code = joi.secret().max(64);
 const id = joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER);
 
+/** Path parameters of a session or an API token. */
 export const idParams = joi.object({ id: id.required() });
 
+/** The answer of `GET /api/auth/login`. */
 export const challenge = joi.object({
     algorithm: joi.string().valid('SHA-256').required(),
     challenge: joi
@@ -22,6 +24,7 @@ export const challenge = joi.object({
     signature: joi.string().hex().length(64).required()
 });
 
+/** The body of `POST /api/auth/login`. */
 export const credentials = joi.object({
     username: username.required(),
     password: password.required(),
@@ -52,9 +55,13 @@ const self = {
     mustChangePassword: joi.boolean().required()
 };
 
+/** The answer of `POST /api/auth/refresh`. */
 export const tokenPair = joi.object(pair);
+
+/** The answer of `POST /api/auth/login`. */
 export const login = joi.object({ ...pair, user: joi.object(self).required() });
 
+/** The answer of `GET /api/auth/me`. */
 export const me = joi.object({
     ...self,
     token: joi
@@ -69,11 +76,13 @@ export const me = joi.object({
         .required()
 });
 
+/** The body of `PUT /api/auth/password`. */
 export const passwordChange = joi.object({
     currentPassword: password.required(),
     newPassword: password.required()
 });
 
+/** One session in a list. */
 export const session = joi.object({
     id: id.required(),
     createdAt: time.required(),
@@ -84,25 +93,38 @@ export const session = joi.object({
     current: joi.boolean().required()
 });
 
+/** The body that begins the setup of a second factor. */
 export const enrolmentRequest = joi.object({ password: password.required() });
+
+/** The secret of a second factor that is being set up. */
 export const enrolment = joi.object({
     secret: joi.secret().required(),
     uri: joi.secret().required(),
     qr: joi.secret().required().description('SVG as a data URI')
 });
+
+/** The body that confirms a second factor with its first code. */
 export const confirmation = joi.object({
     code: code.required(),
     currentCode: code.description('Of the active second factor, where one is replaced')
 });
+
+/** The recovery codes, which are shown once. */
 export const confirmed = joi.object({ recoveryCodes: joi.array().items(joi.secret()).required() });
+
+/** The body that removes a second factor. */
 export const totpRemoval = joi.object({
     password: password.required(),
     code: code.required().description('Six digits, or a recovery code')
 });
 
+/** The body of a step-up: the password or a code. */
 export const stepUp = joi.object({ password, totp: code });
+
+/** Until when a session counts as freshly proven. */
 export const freshness = joi.object({ freshUntil: time.required() });
 
+/** The body that asks for a ticket. */
 export const ticketRequest = joi.object({
     path: joi
         .string()
@@ -111,6 +133,8 @@ export const ticketRequest = joi.object({
         .required()
         .description('Path with its query')
 });
+
+/** A ticket for one request to one path. */
 export const ticket = joi.object({ ticket: joi.secret().required(), expiresAt: time.required() });
 
 const permissions = joi
@@ -124,7 +148,10 @@ const tokenInput = {
     expiresAt: joi.string().isoDate().max(40).allow(null).description('A year from now by default')
 };
 
+/** The body that creates an API token. */
 export const newToken = joi.object(tokenInput);
+
+/** The body with which the command line creates an API token for a user. */
 export const consoleToken = joi.object({ ...tokenInput, username: username.required() });
 
 const token = {
@@ -137,5 +164,8 @@ const token = {
     version: joi.number().integer().required()
 };
 
+/** One API token, without its secret. */
 export const tokenView = joi.object(token);
+
+/** A new API token, with its secret. */
 export const createdToken = joi.object({ ...token, token: joi.secret().required() });

@@ -27,6 +27,7 @@ export interface Statement<P extends readonly unknown[], R> {
     get(...parameters: P): R | undefined;
 }
 
+/** The core's database: many readers, one writer. */
 export interface Database {
     /** Reads with a fresh identity map, on the last committed state. */
     read<T>(work: (em: EntityManager) => Promise<T>): Promise<T>;
@@ -40,6 +41,7 @@ export interface Database {
     close(): Promise<void>;
 }
 
+/** How a database is opened. */
 export interface DatabaseOptions {
     /** Path of the file. */
     readonly file: string;
@@ -77,6 +79,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         ...(options.strictReads === true ? {} : { preferReadReplicas: true, replicas: [{ name: 'reader' }] }),
         discovery: { warnWhenNoEntities: false }
     });
+    // MikroORM's type of the client does not say that it is better-sqlite3.
     const writer = (await orm.driver.getConnection('write').getNativeClient()) as unknown as Native;
     const strange = strangeMigrations(writer, options.migrations);
     if (strange.length > 0) {
@@ -97,6 +100,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
                   discovery: { warnWhenNoEntities: false }
               })
             : orm;
+    // As above.
     const reader = (await readers.driver
         .getConnection(options.strictReads === true ? 'write' : 'read')
         .getNativeClient()) as unknown as Native;
@@ -136,6 +140,7 @@ class Sqlite implements Database {
     }
 
     prepare<P extends readonly unknown[], R>(sql: string): Statement<P, R> {
+        // The caller states what the statement takes and answers.
         return this.#reader.prepare(sql) as unknown as Statement<P, R>;
     }
 

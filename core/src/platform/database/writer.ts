@@ -27,6 +27,7 @@ export class Writer {
     async statement(tx: Transaction, sql: string): Promise<Run> {
         let found = this.#statements.get(sql);
         if (found === undefined) {
+            // MikroORM's type of a connection does not say that it is SQLite's.
             this.#native ??= await (
                 tx.em.getDriver().getConnection('write') as unknown as Connection
             ).getNativeClient();

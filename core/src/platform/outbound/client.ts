@@ -1,5 +1,5 @@
 /**
- * The one way out: every request and connection of the panel to something that somebody typed in, or that an answer pointed to, goes
+ * The one way out: every request and connection of the panel to an address that a user typed in, or that an answer pointed to, goes
  * through here. No proxy of the environment is used, no cookie kept, no connection shared, nothing decoded.
  */
 import type { IncomingHttpHeaders } from 'node:http';
@@ -12,6 +12,7 @@ import { readTarget, readUrl, targetOf } from './target.ts';
 
 export { OutboundFailure } from './failure.ts';
 
+/** One HTTP request to another machine. */
 export interface OutboundRequest {
     /** Default GET. */
     readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -31,6 +32,7 @@ export interface OutboundRequest {
     readonly ca?: readonly string[];
 }
 
+/** The answer to it. */
 export interface OutboundAnswer<B> {
     readonly status: number;
     readonly headers: IncomingHttpHeaders;
@@ -39,6 +41,7 @@ export interface OutboundAnswer<B> {
     readonly body: B;
 }
 
+/** A plain connection to another machine. */
 export interface OutboundConnection extends TlsOptions {
     /** TLS from the first byte on. Default false. */
     readonly tls?: boolean;
@@ -61,6 +64,7 @@ export interface Outbound {
     connect(host: string, port: number, options?: OutboundConnection): Promise<Socket>;
 }
 
+/** What the client is built from. */
 export type OutboundOptions = DialOptions;
 
 const defaults = { timeoutMs: 15_000, idleMs: 10_000, connectMs: 10_000, maxBytes: 1024 * 1024 } as const;

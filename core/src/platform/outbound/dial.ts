@@ -17,6 +17,7 @@ const mostAddresses = 8;
 /** Time for one address while there is another one to try. */
 const attemptMs = 3_000;
 
+/** What a dialer is built from. */
 export interface DialOptions {
     /** Addresses and ranges that may be reached although they are private or special. Entries that are neither are left out. */
     readonly allow: () => readonly string[];
@@ -33,11 +34,12 @@ export interface TlsOptions {
     readonly servername?: string;
     /** PEM of authorities to trust beside the system's. */
     readonly ca?: readonly string[];
-    /** False: whoever answers is taken. Only to look at a certificate; nothing may be sent. */
+    /** False: any certificate is accepted. Only to look at the certificate; nothing may be sent. */
     readonly verify?: boolean;
     readonly alpn?: readonly string[];
 }
 
+/** Opens connections to addresses that are allowed. */
 export interface Dialer {
     /** @throws OutboundFailure ADDRESS_FORBIDDEN, NAME_NOT_FOUND, CONNECT_FAILED, or the signal's reason */
     tcp(target: Target, signal: AbortSignal): Promise<Socket>;
@@ -200,7 +202,7 @@ function settled(socket: Socket, event: 'connect' | 'secureConnect', signal: Abo
     });
 }
 
-/** A promise that nobody can cancel, given up on when the signal says so. */
+/** Gives up on work that cannot be cancelled when the signal aborts. */
 function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
         const aborted = (): void => reject(signal.reason as Error);

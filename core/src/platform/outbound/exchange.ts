@@ -6,6 +6,7 @@ import { OutboundFailure } from './failure.ts';
 
 const mostHeaderBytes = 16 * 1024;
 
+/** What is sent on a connection, and the limits of the answer. */
 export interface Exchange {
     readonly method: string;
     readonly url: URL;
@@ -84,7 +85,7 @@ export function exchange(
                 fail(
                     new OutboundFailure(
                         'PROTOCOL_ERROR',
-                        `${url.host} changed to a protocol that nobody asked for`
+                        `${url.host} changed to a protocol that was not asked for`
                     )
                 )
             );

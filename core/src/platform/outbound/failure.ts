@@ -21,7 +21,7 @@ export type OutboundReason =
     /** The caller's signal aborted. */
     | 'ABORTED';
 
-/** What every method of the outbound client throws; the message is fit to be shown to whoever gave the address. */
+/** What every method of the outbound client throws; the message may be shown to the user who gave the address. */
 export class OutboundFailure extends Error {
     readonly reason: OutboundReason;
 

@@ -41,7 +41,7 @@ export function targetOf(url: URL): Target {
     };
 }
 
-/** Reads a host and a port that somebody typed. @throws OutboundFailure URL_REFUSED */
+/** Reads a host and a port that a user typed. @throws OutboundFailure URL_REFUSED */
 export function readTarget(host: string, port: number): Target {
     if (!Number.isInteger(port) || port < 1 || port > 65_535) {
         throw new OutboundFailure('URL_REFUSED', 'The port must be from 1 to 65535');

@@ -16,6 +16,7 @@ export interface Waiting {
     readonly patienceMs?: number;
 }
 
+/** The limits of a gate. */
 export interface GateLimits {
     /** So many wait at most; default 1,000. */
     readonly most: number;

@@ -1,4 +1,4 @@
-/** One server behind the gateway with everything that is under way on it, so that it can be taken away without cutting anybody off. */
+/** One server behind the gateway with everything that is under way on it, so that it can be taken away without cutting off requests. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
@@ -21,7 +21,7 @@ export interface Mount {
      * Resolves with how many had to be cut. Nothing new must reach the mount any more.
      */
     drain(milliseconds: number): Promise<number>;
-    /** Somebody decided not to wait: the drain, now or later, is short. */
+    /** The caller decided not to wait: the drain, now or later, is short. */
     hurry(): void;
 }
 

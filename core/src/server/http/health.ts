@@ -7,6 +7,7 @@ import { json, type Route } from './route.ts';
 /** What the panel is at: it accepts work only while `ready`. */
 export type Readiness = 'starting' | 'ready' | 'stopping';
 
+/** `/healthz` tells that the process answers, `/readyz` that the panel takes requests. */
 export function healthRoutes(readiness: () => Readiness): Route[] {
     return [
         json({

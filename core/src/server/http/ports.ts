@@ -19,6 +19,7 @@ export interface Authenticator {
     readonly anonymous: Caller;
 }
 
+/** Where a request came from. */
 export interface Origin {
     readonly ip: string;
     readonly userAgent: string | null;
@@ -35,7 +36,7 @@ export interface AuditEntry extends AuditDetail {
     readonly action: string;
     readonly resource: string;
     readonly outcome: 'success' | 'failure';
-    /** HTTP status of the answer; null for work that nobody called. */
+    /** HTTP status of the answer; null for the panel's own work. */
     readonly status: number | null;
     /** 0, or the failure's code. */
     readonly code: number;
@@ -83,6 +84,7 @@ export interface Idempotency {
     ): Promise<{ readonly replay: KeptReply } | { readonly first: KeyInUse }>;
 }
 
+/** Everything that a server needs of the features. */
 export interface HttpPorts {
     readonly authenticator: Authenticator;
     readonly recorder: Recorder;

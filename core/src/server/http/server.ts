@@ -28,9 +28,10 @@ import { HttpCall } from './request/http-call.ts';
 import type { RequestState } from './request/state.ts';
 import { ticketOf } from './request/ticket.ts';
 import { effectOf, type Route } from './route.ts';
-import { doors } from './routes/kinds.ts';
+import { routeKinds } from './routes/kinds.ts';
 import { upgrade } from './routes/socket.ts';
 
+/** One server: the core, or a plugin. It has no port of its own; the gateway hands it requests. */
 export interface HttpServer {
     /** Names the server in logs: `core`, or a plugin with its version. */
     readonly name: string;
@@ -52,6 +53,7 @@ export interface HttpServer {
     stop(): Promise<void>;
 }
 
+/** What a server is built from. */
 export interface HttpServerOptions {
     readonly name: string;
     /** Path that all routes are below, such as `/api/plugins/hello`; empty for the core. */
@@ -74,7 +76,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         address: () => null
     });
     const hapi = createHapi({
-        listener: listener as never,
+        listener: listener as never, // no socket: the gateway hands requests over
         autoListen: false,
         operations: { cleanStop: false },
         routes: { cache: false, response: { ranges: false }, state: { parse: false, failAction: 'ignore' } },
@@ -219,9 +221,13 @@ function declare(hapi: Server, options: HttpServerOptions): Map<string, Route> {
                 path: join(options.prefix, route.path),
                 options: {
                     auth: 'portico',
-                    plugins: { portico: route } as never,
+                    plugins: { portico: route } as never, // hapi's type knows no names here
                     id: index === 0 ? route.id : `${route.id}.${method}`,
-                    ...doors[route.kind](route as never, options.ports, method)
+                    ...routeKinds[route.kind](
+                        route as never /* the row of its own kind */,
+                        options.ports,
+                        method
+                    )
                 }
             })
         );

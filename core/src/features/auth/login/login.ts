@@ -9,7 +9,7 @@ import type { Database, Transaction } from '../../../platform/database/database.
 import { fail } from '../../../platform/errors.ts';
 import type { Recorder } from '../../../server/http/ports.ts';
 import type { Account, Accounts, AuthSettings, LoginHooks, Proof } from '../ports.ts';
-import { entryOf, settle, type Settled } from '../record.ts';
+import { type Committed, entryOf, unwrap } from '../record.ts';
 import type { TokenSigner } from '../tokens/jwt.ts';
 import type { Session, Sessions } from '../tokens/sessions.ts';
 import type { Challenge, Challenges } from './challenge.ts';
@@ -17,6 +17,7 @@ import type { Pace } from './pace.ts';
 import type { SecondFactors } from './second-factor.ts';
 import type { Attempt, Throttle } from './throttle.ts';
 
+/** The body of a login. */
 export interface LoginInput {
     readonly username: string;
     readonly password: string;
@@ -44,6 +45,7 @@ export interface SelfView {
     readonly mustChangePassword: boolean;
 }
 
+/** What `Login` is built from. */
 export interface LoginDependencies {
     readonly db: Database;
     readonly clock: Clock;
@@ -62,6 +64,7 @@ export interface LoginDependencies {
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 
+/** Logs users in, and exchanges refresh tokens for new pairs. */
 export class Login {
     readonly #in: LoginDependencies;
 
@@ -82,7 +85,7 @@ export class Login {
     async login(call: Call, input: LoginInput): Promise<TokenPair & { readonly user: SelfView }> {
         using attempt = await this.#begin(call, input);
         const proof = await this.#admitted(call, input);
-        const session = settle(await this.#in.db.write((tx) => this.#enter(tx, call, input, attempt, proof)));
+        const session = unwrap(await this.#in.db.write((tx) => this.#enter(tx, call, input, attempt, proof)));
         const account = this.#in.accounts.get(session.userId) ?? proof?.account;
         if (account === undefined) {
             throw fail.TOKEN_REVOKED();
@@ -119,7 +122,7 @@ export class Login {
             return refuse(fail.TOKEN_REVOKED());
         }
         const who = { id: account.id, username: account.username };
-        const settled = await db.write(async (tx): Promise<Settled<Session>> => {
+        const settled = await db.write(async (tx): Promise<Committed<Session>> => {
             const session = sessions.get(claims.sid);
             if (session === undefined) {
                 return { failure: fail.TOKEN_REVOKED() };
@@ -151,7 +154,7 @@ export class Login {
             );
             return { done: session };
         });
-        return this.#pair(settle(settled));
+        return this.#pair(unwrap(settled));
     }
 
     self({ id, username, role, permissions, mustChangePassword }: Account): SelfView {
@@ -165,7 +168,7 @@ export class Login {
         };
     }
 
-    /** The right password of somebody whom no plugin keeps out; a refusal there is answered like a wrong password. */
+    /** Compares the password, and asks the plugins. A refusal by a plugin is answered like a wrong password. */
     async #admitted(call: Call, input: LoginInput): Promise<Proof | null> {
         const proof = await this.#in.accounts.authenticate(input.username, input.password);
         if (
@@ -213,7 +216,7 @@ export class Login {
         input: LoginInput,
         attempt: Attempt,
         proof: Proof | null
-    ): Promise<Settled<Session>> {
+    ): Promise<Committed<Session>> {
         const { accounts, sessions, secondFactors, recorder, settings, clock } = this.#in;
         if (proof === null || !(await accounts.stillProven(tx, proof))) {
             return this.#failed(tx, call, input, attempt, fail.CREDENTIALS_INVALID());
@@ -280,7 +283,7 @@ export class Login {
         input: LoginInput,
         attempt: Attempt | null,
         failure: FailureError
-    ): Promise<Settled<Session>> {
+    ): Promise<Committed<Session>> {
         await this.#in.recorder.record(
             tx,
             entryOf(call, {

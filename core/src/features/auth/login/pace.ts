@@ -6,6 +6,7 @@ import { fail } from '../../../platform/errors.ts';
 const windowMs = 60_000;
 const mostNetworks = 50_000;
 
+/** Counts the requests of each network in the current minute. */
 export class Pace {
     readonly #clock: Clock;
     readonly #perMinute: number;

@@ -44,6 +44,7 @@ export type Attempted =
     | { readonly outcome: 'wrong'; readonly closed: boolean }
     | { readonly outcome: 'closed'; readonly seconds: number };
 
+/** What `SecondFactors` is built from. */
 export interface SecondFactorsDependencies {
     readonly db: Database;
     readonly clock: Clock;
@@ -62,6 +63,7 @@ const recoveryGroups = 4;
 const recoveryGroupLength = 6;
 const saltBytes = 32;
 
+/** One-time passwords (RFC 6238) and recovery codes of the accounts. */
 export class SecondFactors {
     readonly #clock: Clock;
     readonly #keyring: Keyring;

@@ -2,7 +2,7 @@
  * Failed logins slow the next ones down, by network and by account, and a restart changes nothing.
  *
  * An account is counted twice: once for all networks together that it never logged in from, and once for each network that it did, so a
- * stranger who guesses does not keep the owner out at home. (From a new place the owner waits as everybody; the console opens the account.)
+ * stranger who guesses does not keep the owner out at home. (From a new place the owner waits like all others; the console opens the account.)
  * A network is shared by many, so it may fail more often; what one account failed there is forgotten when that account logs in.
  */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
@@ -19,6 +19,7 @@ export interface Step {
     readonly seconds: number;
 }
 
+/** What `Throttle` is built from. */
 export interface ThrottleDependencies {
     readonly db: Database;
     readonly clock: Clock;
@@ -69,6 +70,7 @@ const networkSteps: readonly Step[] = [
 const forgottenAfterMs = 24 * 3600_000;
 const knownForMs = 30 * 24 * 3600_000;
 
+/** Limits failed logins by account and by network. */
 export class Throttle {
     readonly #clock: Clock;
     readonly #key: KeyObject;
@@ -164,7 +166,7 @@ export class Throttle {
     #admit({ key, steps, together }: Counter, now: number): void {
         const row = this.#row.get(key);
         const failures = row === undefined || row.failed_at < now - forgottenAfterMs ? 0 : row.failures;
-        // Longer than the longest step: the clock was set back, and nobody knows how much is left.
+        // Longer than the longest step: the clock was set back, and what is left is unknown.
         const longest = Math.max(...steps.map(({ seconds }) => seconds)) * 1000;
         const wait = (row?.blocked_until ?? 0) - now;
         if (wait > 0 && wait <= longest) {

@@ -34,6 +34,7 @@ export interface ApiTokenView {
     readonly version: number;
 }
 
+/** What an API token is created from. */
 export interface NewApiToken {
     readonly name: string;
     readonly permissions?: readonly string[] | undefined;
@@ -61,6 +62,7 @@ const defaultDays = 365;
 const rememberedMs = 30 * 24 * 3600_000;
 const mostOfOneUser = 100;
 
+/** API tokens: created, found by their secret, counted in use, revoked. */
 export class ApiTokens {
     readonly #db: Database;
     readonly #clock: Clock;
@@ -142,7 +144,7 @@ export class ApiTokens {
             .map(viewOf);
     }
 
-    /** @throws NOT_FOUND 40400 also for somebody else's */
+    /** @throws NOT_FOUND 40400, also for another user's */
     get(userId: number, id: number): ApiTokenView {
         return viewOf(this.#own(userId, id));
     }
@@ -168,7 +170,7 @@ export class ApiTokens {
         return this.#db.write(async (tx) => {
             const owner = this.#accounts.get(userId);
             if (owner === undefined) {
-                throw fail.NOT_FOUND(null, { message: 'There is nobody who could own the token' });
+                throw fail.NOT_FOUND(null, { message: 'There is no user who could own the token' });
             }
             const missing = permissions.find((permission) => !owner.allowed.has(permission));
             if (missing !== undefined) {
@@ -207,7 +209,7 @@ export class ApiTokens {
         });
     }
 
-    /** @throws NOT_FOUND 40400 also for somebody else's */
+    /** @throws NOT_FOUND 40400, also for another user's */
     async revoke(call: Call, userId: number, id: number): Promise<void> {
         await this.#db.write(async (tx) => {
             const token = this.#own(userId, id);
@@ -274,7 +276,7 @@ export class ApiTokens {
         );
     }
 
-    /** Those that nobody could use for a month are forgotten. */
+    /** Tokens that could not be used for a month are deleted. */
     async #prune(tx: Transaction, now: number): Promise<void> {
         const old = [...this.#byHash.values()].filter(
             (token) =>

@@ -1,5 +1,5 @@
 /**
- * Tokens of the command line. Whoever can read the data folder's keys owns the panel, and proves it with a token made of them: for one
+ * Tokens of the command line. A user who can read the data folder's keys owns the panel, and proves it with a token made of them: for one
  * request within half a minute, from the panel's own machine, to the process that runs now.
  */
 import { randomBytes } from 'node:crypto';
@@ -15,7 +15,7 @@ import { TokenSigner } from './jwt.ts';
 const lifeMs = 30_000;
 const instanceForm = /^[\w-]{22}$/;
 
-/** The system, asked by whoever sits at the console. */
+/** The system, on behalf of the user at the console. */
 const caller: Caller = Object.freeze({
     kind: 'system',
     id: null,

@@ -34,6 +34,7 @@ const seenEveryMs = 60_000;
 const mostOfOneUser = 100;
 const longestAgent = 256;
 
+/** The sessions, all of them in memory and on disk. */
 export class Sessions {
     readonly #db: Database;
     readonly #clock: Clock;

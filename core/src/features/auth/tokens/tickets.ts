@@ -18,6 +18,7 @@ const lifeMs = 30_000;
 const most = 10_000;
 const mostOfOneUser = 200;
 
+/** Issues tickets, and takes each once. */
 export class Tickets {
     readonly #clock: Clock;
     readonly #open = new Map<string, Ticket>();

@@ -5,9 +5,10 @@ import { type Failure, isFailure, isReply, nextCursorHeader } from '@portico/sdk
 import { fail, type Invalid } from '../../../platform/errors.ts';
 import { isSerialised } from './serialised.ts';
 
+/** The media type of every envelope. */
 export const jsonType = 'application/json; charset=utf-8';
 
-/** Headers of every answer, whoever gives it. */
+/** Headers of every answer. */
 export const commonHeaders = {
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',

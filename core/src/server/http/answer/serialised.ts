@@ -1,6 +1,7 @@
 /** An answer whose data is text already: what a plugin's own realm made of it. */
 import type { JsonAnswer } from '@portico/sdk/host';
 
+/** The answer that carries ready text. */
 export interface Serialised extends JsonAnswer {
     readonly '~portico': 'serialised';
 }

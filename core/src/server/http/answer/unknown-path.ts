@@ -1,4 +1,4 @@
-/** What a path that nobody serves answers. A plugin's path that no plugin serves says so in the plugin's name. */
+/** The answer to a path without a route. Below a plugin's prefix, it names the plugin and says why it does not serve. */
 import { fail } from '../../../platform/errors.ts';
 
 /** @param refusal - why a plugin's path is not served */

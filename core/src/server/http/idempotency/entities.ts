@@ -17,6 +17,7 @@ export const IdempotencyKeyEntity = defineEntity({
     })
 });
 
+/** Every entity of this part. */
 export const idempotencyEntities = [IdempotencyKeyEntity] as const;
 
 class CreateIdempotencyTable extends Migration {
@@ -33,6 +34,7 @@ class CreateIdempotencyTable extends Migration {
     }
 }
 
+/** The tables of this part, in the order in which they were added. */
 export const idempotencyMigrations: readonly MigrationObject[] = [
     { name: '0001-idempotency', class: CreateIdempotencyTable }
 ];

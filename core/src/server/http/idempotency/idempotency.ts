@@ -11,6 +11,7 @@ import { fail } from '../../../platform/errors.ts';
 import type { Keyring } from '../../../platform/keyring.ts';
 import type { Idempotency, KeptReply } from '../ports.ts';
 
+/** What the store of idempotency keys is built from. */
 export interface IdempotencyOptions {
     readonly db: Database;
     readonly keyring: Pick<Keyring, 'seal' | 'open'>;

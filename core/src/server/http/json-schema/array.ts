@@ -32,6 +32,7 @@ const rules: Readonly<Record<string, Reader>> = {
     custom: () => ({})
 };
 
+/** The JSON Schema of a joi array. */
 export function arraySchema(
     description: Description,
     use: Use,

@@ -21,17 +21,20 @@ export type Convert = (
 /** The walk itself, as the readers of containers get it. */
 export type Walk = (description: Description, use: Use, path: readonly string[]) => JsonSchema;
 
+/** A rule of a joi schema, as `describe()` shows it. */
 export interface Rule {
     readonly name: string;
     readonly args?: Readonly<Record<string, unknown>>;
 }
 
+/** One case of a joi condition, as `describe()` shows it. */
 export interface Branch {
     readonly is?: Description;
     readonly then?: Description;
     readonly otherwise?: Description;
 }
 
+/** A joi condition (`when`), as `describe()` shows it. */
 export interface When extends Branch {
     readonly ref?: { readonly path: readonly string[]; readonly ancestor?: number; readonly type?: string };
     readonly switch?: readonly Branch[];

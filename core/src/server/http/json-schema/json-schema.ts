@@ -25,6 +25,7 @@ export function jsonSchemaOf(schema: AnySchema, use: Use): JsonSchema {
     const known = translated.get(schema) ?? new Map<string, JsonSchema>();
     translated.set(schema, known);
     const key = `${use.side} ${use.defaults}`;
+    // A schema of the SDK is a joi schema; its type says so to the compiler only.
     const found =
         known.get(key) ?? convert((schema as unknown as Joi.Schema).describe() as Description, use, []);
     known.set(key, found);

@@ -26,6 +26,7 @@ const rules: Readonly<Record<string, Reader>> = {
     custom: () => ({})
 };
 
+/** The JSON Schema of a joi number. */
 export function numberSchema(description: Description, use: Use, path: readonly string[]): JsonSchema {
     const demands = (description.rules ?? []).map((rule) => {
         const reader = rules[rule.name];

@@ -12,6 +12,7 @@ import {
 } from './description.ts';
 import { patternOf } from './pattern.ts';
 
+/** The JSON Schema of a joi object. */
 export function objectSchema(
     description: Description,
     use: Use,

@@ -99,6 +99,7 @@ const rules: Readonly<Record<string, Reader>> = {
     custom: () => ({})
 };
 
+/** The JSON Schema of a joi string. */
 export function stringSchema(description: Description, use: Use, path: readonly string[]): JsonSchema {
     const demands = (description.rules ?? []).map((rule) => {
         const reader = rules[rule.name];

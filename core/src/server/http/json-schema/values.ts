@@ -8,6 +8,7 @@ import {
     type Walk
 } from './description.ts';
 
+/** Adds the single values that a joi schema allows or refuses to its JSON Schema. */
 export function withValues(
     description: Description,
     base: JsonSchema,

@@ -1,4 +1,4 @@
-/** What a route answers: success by its door, and every failure that it can have. */
+/** What a route answers: success by its kind, and every failure that it can have. */
 import { statusOf } from '@portico/sdk';
 
 import type { Reason } from '../../../platform/errors.ts';
@@ -12,6 +12,7 @@ import { at } from './input.ts';
 /** Puts a schema among the components and gives the reference; `isItem` says that it is one row of a list. */
 export type Name = (schema: JsonSchema, isItem: boolean) => JsonSchema;
 
+/** What the description of an answer needs to know. */
 export interface AnswerContext {
     readonly name: Name;
     /** Statuses of success of a JSON route. */

@@ -18,6 +18,7 @@ export interface DescribedServer {
     readonly routes: readonly Route[];
 }
 
+/** An OpenAPI 3.1 document. */
 export interface OpenApiDocument {
     readonly openapi: '3.1.0';
     readonly info: JsonSchema;
@@ -28,12 +29,14 @@ export interface OpenApiDocument {
     readonly components: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
 }
 
+/** The description of everything that is mounted now. */
 export interface OpenApi {
     document(): OpenApiDocument;
     /** The document as it is sent, with the tag of its content. */
     text(): { readonly body: string; readonly etag: string };
 }
 
+/** What the documents are made from. */
 export interface OpenApiOptions {
     /** Everything that is mounted now, the core first. */
     readonly servers: () => readonly DescribedServer[];
@@ -48,6 +51,7 @@ interface Kept {
     text: { readonly body: string; readonly etag: string } | null;
 }
 
+/** Describes on request, and keeps the document until what is mounted changes. */
 export function createOpenApi({ servers, version }: OpenApiOptions): OpenApi {
     let kept: Kept | null = null;
     const current = (): Kept => {

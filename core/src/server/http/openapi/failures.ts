@@ -124,6 +124,7 @@ export function reasonsOf(route: Route, path: string, isPlugin: boolean): Reason
     return [...failures.keys()].filter((reason) => reasons.has(reason));
 }
 
+/** Tells whether a route reads a JSON body. */
 export function hasJsonBody(route: Route): boolean {
     return (
         (route.kind === 'json' && route.method !== 'GET') ||

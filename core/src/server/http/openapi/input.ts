@@ -167,6 +167,7 @@ function textObject(schema: AnySchema | undefined, place: string): TextObject | 
 }
 
 function isSingle(schema: AnySchema, name: string): boolean {
+    // A schema of the SDK is a joi schema; its type says so to the compiler only.
     const key = (
         (schema as unknown as Joi.Schema).describe() as {
             keys?: Record<string, { flags?: { single?: boolean } }>;

@@ -6,6 +6,7 @@ import { reasonsOf } from './failures.ts';
 import { bodyOf, parametersOf } from './input.ts';
 import { fullPath } from './path.ts';
 
+/** An operation of an OpenAPI document. */
 export interface Operation {
     readonly operationId: string;
     readonly tags: readonly string[];
@@ -16,12 +17,12 @@ export interface Operation {
     readonly requestBody?: JsonSchema;
     readonly responses: Readonly<Record<string, JsonSchema>>;
     readonly security: readonly JsonSchema[];
-    /** The route's door: json, stream, upload, download, socket or http. */
+    /** The route's kind: json, stream, upload, download, socket or http. */
     readonly 'x-door': Route['kind'];
     readonly 'x-effect': 'read' | 'write' | 'destructive';
-    /** A permission or `authenticated`; absent where everybody may. */
+    /** A permission or `authenticated`; absent on public routes. */
     readonly 'x-permission'?: string;
-    /** Why everybody may. */
+    /** Why the route is public. */
     readonly 'x-public'?: string;
     readonly 'x-step-up'?: true;
     readonly 'x-session-only'?: true;
@@ -32,6 +33,7 @@ export interface Operation {
     readonly 'x-deprecated'?: JsonSchema;
 }
 
+/** What an operation is made from. */
 export interface OperationInput {
     readonly route: Route;
     readonly server: { readonly prefix: string; readonly routes: readonly Route[] };

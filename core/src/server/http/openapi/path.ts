@@ -1,5 +1,6 @@
 /** hapi's paths as OpenAPI's templates. */
 
+/** A parameter in a path. */
 export interface PathParameter {
     readonly name: string;
     /** It takes slashes, and may be empty. */

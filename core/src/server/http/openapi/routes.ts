@@ -2,7 +2,7 @@
 import { http, type Route } from '../route.ts';
 import type { OpenApi } from './document.ts';
 
-/** For whoever is logged in: it names every plugin that runs, which is nothing for strangers. */
+/** Only for users who are logged in: it names every plugin that runs, which strangers must not learn. */
 export function openApiRoutes(openApi: () => OpenApi): Route[] {
     return [
         http({

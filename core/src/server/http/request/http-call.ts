@@ -37,6 +37,7 @@ export interface HttpCallInput {
     readonly ending: AbortSignal;
 }
 
+/** One request as a call: what handlers and services see of it. */
 export class HttpCall implements RouteRequest {
     readonly id: string;
     readonly actor: Caller;

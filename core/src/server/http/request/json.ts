@@ -1,6 +1,6 @@
 /**
  * Reads a body as strict JSON. JSON.parse takes the last of two equal keys and any depth; two readers of one document could then
- * disagree, and a deep one exhausts the stack of whoever walks it.
+ * disagree, and a deep one exhausts the stack of the code that walks it.
  */
 import { fail } from '../../../platform/errors.ts';
 

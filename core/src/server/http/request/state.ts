@@ -2,6 +2,7 @@
 import type { Caller } from '../../../platform/call.ts';
 import type { HttpCall } from './http-call.ts';
 
+/** The fields of `request.app`. */
 export interface RequestState {
     id: string;
     ip: string;
@@ -11,7 +12,7 @@ export interface RequestState {
     /** Set on the dry run that decides about an upgrade. */
     readonly upgrading?: true;
     readonly ticket?: string;
-    /** Set on a call that the panel itself makes for somebody: no token is asked for. */
+    /** Set on a call that the panel itself makes for a user: no token is asked for. */
     readonly caller?: Caller;
     /** What the route's own ticket was issued with. */
     ticketData?: unknown;

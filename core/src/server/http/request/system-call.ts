@@ -1,4 +1,4 @@
-/** A call that nobody made over HTTP: the panel's own work, and the command line's on a folder whose panel does not run. */
+/** Calls that were not made over HTTP: the panel's own work, and the command line's on a folder whose panel does not run. */
 import { randomUUID } from 'node:crypto';
 
 import { isReply } from '@portico/sdk';
@@ -20,7 +20,7 @@ const system: Caller = Object.freeze({
     fresh: true
 });
 
-/** Makes one call of the system. It may everything; what it changes goes on record like any other change. `userAgent` says who stands behind it, where somebody does. */
+/** Makes one call of the system, which may do everything. Its changes go on record like all others. `userAgent` names the program behind it, if there is one. */
 export function createSystemCall(
     recorder: Pick<Recorder, 'record'>,
     signal: AbortSignal = new AbortController().signal,

@@ -1,4 +1,4 @@
-/** The door of downloads: HEAD, conditions and single ranges (RFC 9110 §13, §14), and a file name that no header can be broken with. */
+/** Downloads: HEAD, conditions and single ranges (RFC 9110 §13, §14), and a file name that no header can be broken with. */
 import { Readable } from 'node:stream';
 
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
@@ -12,6 +12,7 @@ type DownloadRoute = Extract<Route, { kind: 'download' }>;
 
 const inlineTypes = /^(image\/(?!svg)|audio\/|video\/|application\/pdf$)/;
 
+/** Answers a download. */
 export async function answerDownload(
     route: DownloadRoute,
     call: HttpCall,

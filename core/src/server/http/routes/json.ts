@@ -1,4 +1,4 @@
-/** The door of JSON routes: input, idempotency, the handler, the record, the envelope. */
+/** JSON routes: input, idempotency, the handler, the record, the envelope. */
 import { createHash } from 'node:crypto';
 
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
@@ -18,6 +18,7 @@ type JsonRoute = Extract<Route, { kind: 'json' }>;
 
 const visible = /^[\x21-\x7e]{1,128}$/;
 
+/** Answers a JSON route. */
 export async function answerJson(
     route: JsonRoute,
     call: HttpCall,
@@ -184,6 +185,7 @@ async function recordSuccess(route: JsonRoute, call: HttpCall, wire: Wire, ports
 
 function checkAnswer(route: JsonRoute, data: unknown): void {
     const plain: unknown = data === undefined ? null : JSON.parse(JSON.stringify(data));
+    // A schema of the SDK is a joi schema; its type says so to the compiler only.
     const { error } = (route.returns as unknown as Joi.Schema).validate(plain, {
         convert: false,
         abortEarly: false

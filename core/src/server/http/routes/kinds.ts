@@ -1,4 +1,4 @@
-/** How each door becomes a hapi route: how the body arrives, for how long, and who turns the handler's answer into a response. */
+/** How each kind of route becomes a hapi route: how the body arrives, the time limit, and what turns the handler's answer into a response. */
 import type { Lifecycle, Request, ResponseToolkit, RouteOptions } from '@hapi/hapi';
 
 import { fail } from '../../../platform/errors.ts';
@@ -14,7 +14,7 @@ import { answerStream } from './stream.ts';
 import { answerUpload } from './upload.ts';
 
 /** Turns a call into a response; everything before it (identity, access, body size) has happened. */
-export type Door<R extends Route = Route> = (
+export type Answerer<R extends Route = Route> = (
     route: R,
     call: HttpCall,
     request: Request,
@@ -30,7 +30,7 @@ type Options = Pick<RouteOptions, 'payload' | 'timeout' | 'handler' | 'response'
 function options<R extends Route>(
     route: R,
     ports: HttpPorts,
-    door: Door<R>,
+    answer: Answerer<R>,
     body: 'none' | 'data' | 'stream',
     seconds: number | null
 ): Options {
@@ -41,7 +41,7 @@ function options<R extends Route>(
             if (upgrading === true && route.kind !== 'socket') {
                 throw fail.NOT_FOUND(null, { message: 'There is no WebSocket of that name here' });
             }
-            return door(route, call as HttpCall, request, h, ports);
+            return answer(route, call as HttpCall, request, h, ports);
         },
         timeout: { server: seconds === null ? false : seconds * 1000 },
         ...(body === 'none'
@@ -63,7 +63,8 @@ function options<R extends Route>(
     };
 }
 
-export const doors: {
+/** The hapi options of a route, by its kind. */
+export const routeKinds: {
     readonly [K in Route['kind']]: (
         route: Extract<Route, { kind: K }>,
         ports: HttpPorts,

@@ -1,8 +1,9 @@
-/** The raw door: WHATWG Request in, Response out. What would let the answer act beyond itself is taken away on both sides. */
+/** Routes of a foreign protocol: WHATWG Request in, Response out. Headers that would let the answer act beyond itself are removed on both sides. */
 import { Readable } from 'node:stream';
 import type { ReadableStream as WebStream } from 'node:stream/web';
 
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
+import type { Bytes } from '@portico/sdk';
 
 import { fail } from '../../../platform/errors.ts';
 import type { HttpPorts } from '../ports.ts';
@@ -23,6 +24,7 @@ const stripped = new Set([
     'connection'
 ]);
 
+/** Answers a route of a foreign protocol. */
 export async function answerHttp(
     route: HttpRoute,
     call: HttpCall,
@@ -43,7 +45,7 @@ export async function answerHttp(
         signal: call.signal,
         ...(hasBody
             ? {
-                  body: Readable.toWeb(limited(request.payload as Readable, route.maxBytes)) as never,
+                  body: Readable.toWeb(limited(request.payload as Readable, route.maxBytes)) as Bytes,
                   duplex: 'half'
               }
             : {})
@@ -52,7 +54,7 @@ export async function answerHttp(
     if (effectOf(route) !== 'read' && hasBody && !call.completed) {
         await ports.recorder.recordAlone(call.entry(answer.status, 0));
     }
-    const body = answer.body === null ? null : Readable.fromWeb(answer.body as unknown as WebStream);
+    const body = answer.body === null ? null : Readable.fromWeb(answer.body as WebStream);
     const response = (body === null ? h.response() : h.response(body)).code(answer.status);
     answer.headers.forEach((value, name) => {
         if (!stripped.has(name) && !name.startsWith('access-control-')) {

@@ -76,7 +76,7 @@ export async function upgrade({
             url: request.url ?? '/',
             headers: request.headers as Record<string, string>,
             remoteAddress: request.socket.remoteAddress ?? '',
-            app: { upgrading: true, ...(ticket === null ? {} : { ticket }) } as never
+            app: { upgrading: true, ...(ticket === null ? {} : { ticket }) } as never // hapi's type knows no names here
         });
         const { approval } = answer.request.app as RequestState & { approval?: Approval };
         if (answer.statusCode !== 200 || approval === undefined) {
@@ -177,7 +177,7 @@ function plainSocket(peer: WebSocket): Socket {
     };
 }
 
-/** Listens from the first byte, and reads with back-pressure: while nobody asks for the next message, the peer is not read. */
+/** Listens from the first byte, and reads with back-pressure: the peer is read only when the handler asks for the next message. */
 function createInbox(peer: WebSocket): () => AsyncGenerator<string | Uint8Array> {
     const waiting: (string | Uint8Array)[] = [];
     let wake: () => void = () => undefined;

@@ -1,4 +1,4 @@
-/** The door of event streams: one event a chunk, a comment now and then to keep proxies awake, and an end when anybody leaves. */
+/** Event streams: one event a chunk, a comment now and then to keep proxies awake, and an end when either side leaves. */
 import { Readable } from 'node:stream';
 
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
@@ -15,6 +15,7 @@ const heartbeatMs = 15_000;
 /** When a client should come back after the server behind its stream was taken away. */
 const resumeMs = 1_000;
 
+/** Answers with an event stream. */
 export async function answerStream(
     route: StreamRoute,
     call: HttpCall,

@@ -1,8 +1,7 @@
-/** The door of uploads: the body goes to the handler as it arrives, counted on its way. */
+/** Uploads: the body goes to the handler as it arrives, counted on its way. */
 import { Readable, Transform } from 'node:stream';
 
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
-
 import type { Bytes } from '@portico/sdk';
 
 import { fail } from '../../../platform/errors.ts';
@@ -14,6 +13,7 @@ import type { Route } from '../route.ts';
 
 type UploadRoute = Extract<Route, { kind: 'upload' }>;
 
+/** Answers an upload. */
 export async function answerUpload(
     route: UploadRoute,
     call: HttpCall,
