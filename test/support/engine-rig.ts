@@ -3,6 +3,7 @@ import { defineEntity, type EntitySchema } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
 import { CaddyDriver } from '../../core/src/engine/caddy/caddy.ts';
+import type { EngineTiming } from '../../core/src/engine/caddy/timing.ts';
 import type {
     CertificatePem,
     Change,
@@ -84,6 +85,7 @@ export const faultyRig = async (options: Partial<EngineOptions> = {}): Promise<F
         load: (config) => driver.load(config),
         validate: (config) => driver.validate(config),
         config: () => driver.config(),
+        answers: (withinMs) => driver.answers(withinMs),
         upstreams: () => driver.upstreams(),
         logs: (asked) => driver.logs(asked),
         onChange: (listener) => driver.onChange(listener),
@@ -92,8 +94,11 @@ export const faultyRig = async (options: Partial<EngineOptions> = {}): Promise<F
     return Object.assign(await rig(() => shared, options), { driver });
 };
 
-/** A rig on a real engine. */
-export const realRig = (options: Partial<EngineOptions> = {}): Promise<Rig> =>
+/** A rig on a real engine. @param timing - time limits other than the quick ones */
+export const realRig = (
+    options: Partial<EngineOptions> = {},
+    timing: Partial<EngineTiming> = {}
+): Promise<Rig> =>
     rig(
         (dataDir) =>
             new CaddyDriver({
@@ -107,7 +112,8 @@ export const realRig = (options: Partial<EngineOptions> = {}): Promise<Rig> =>
                     pingMs: 2000,
                     pingsMissed: 2,
                     backoffMs: 100,
-                    graceMs: 2000
+                    graceMs: 2000,
+                    ...timing
                 }
             }),
         options

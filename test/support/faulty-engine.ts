@@ -66,6 +66,10 @@ class InMemoryEngine implements FaultyEngine {
         return this.#running;
     }
 
+    answers(): Promise<boolean> {
+        return Promise.resolve(this.#state === 'running');
+    }
+
     process(): EngineProcess {
         const running = this.#state === 'running';
         return {

@@ -85,6 +85,8 @@ export interface EngineDriver {
     validate(config: EngineConfig): Promise<void>;
     /** What it runs now; null when it runs nothing. @throws EngineUnavailable */
     config(): Promise<EngineConfig | null>;
+    /** Whether it answers within that time, also while it is busy with a load. Never rejects. */
+    answers(withinMs: number): Promise<boolean>;
     upstreams(): Promise<readonly EngineUpstream[]>;
     /** Its log, newest last: the last `lines` lines and, with `follow`, each further line until the signal aborts. */
     logs(options: LogOptions): AsyncIterable<string>;

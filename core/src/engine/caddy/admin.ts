@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 
 import { checkSocket, type EngineFolders } from '../files/home.ts';
 import { EngineRejected, EngineUnavailable, type EngineUpstream } from '../port.ts';
@@ -49,6 +50,67 @@ export const pingAdmin = async (folders: EngineFolders, timeoutMs: number): Prom
         return false;
     }
 };
+
+/** When an engine that works on a long request counts as stalled. Milliseconds. */
+export interface StallTiming {
+    /** A request that takes longer is watched: the engine is pinged while it works. */
+    readonly stallAfterMs: number;
+    /** Two pings in a row without an answer in this time mean that the engine has stalled. */
+    readonly stallPingMs: number;
+}
+
+/** The engine's process lives and answers nothing. It would still act on requests that it has received, should it go on. */
+export class EngineStalled extends EngineUnavailable {}
+
+/**
+ * Like `requestAdmin`, for requests that may rightly take long. It distinguishes an engine that works from one that does nothing.
+ * @throws EngineStalled as soon as the engine answers nothing any more
+ */
+export const requestWatched = async (
+    folders: EngineFolders,
+    asked: AdminRequest,
+    timing: StallTiming
+): Promise<string> => {
+    const ended = new AbortController();
+    const stalled = new AbortController();
+    void watchForStall(folders, timing, ended.signal).then((hasStalled) => {
+        if (hasStalled) {
+            stalled.abort();
+        }
+    });
+    try {
+        const signals = [stalled.signal, ...(asked.signal === undefined ? [] : [asked.signal])];
+        return await requestAdmin(folders, { ...asked, signal: AbortSignal.any(signals) });
+    } catch (error) {
+        throw stalled.signal.aborted
+            ? new EngineStalled('the engine does not answer', { cause: error })
+            : error;
+    } finally {
+        ended.abort();
+    }
+};
+
+const watchForStall = async (
+    folders: EngineFolders,
+    { stallAfterMs, stallPingMs }: StallTiming,
+    ended: AbortSignal
+): Promise<boolean> => {
+    while (await isOver(stallAfterMs, ended)) {
+        const answers =
+            (await pingAdmin(folders, stallPingMs)) ||
+            ended.aborted ||
+            (await pingAdmin(folders, stallPingMs));
+        if (!answers) {
+            return !ended.aborted;
+        }
+    }
+
+    return false;
+};
+
+/** Waits. @returns false when the signal aborted first */
+const isOver = (delayMs: number, signal: AbortSignal): Promise<boolean> =>
+    wait(delayMs, true, { signal, ref: false }).catch(() => false);
 
 /** Reads what `/reverse_proxy/upstreams` answers. The one that stands for every address of the table has no address of its own. */
 export const parseUpstreams = (text: string): readonly EngineUpstream[] => {

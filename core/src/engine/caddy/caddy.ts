@@ -14,7 +14,7 @@ import {
     type LogOptions,
     type ProcessState
 } from '../port.ts';
-import { parseUpstreams, pingAdmin, requestAdmin } from './admin.ts';
+import { EngineStalled, parseUpstreams, pingAdmin, requestAdmin } from './admin.ts';
 import { EngineInstance } from './instance.ts';
 import { ConfigLoader } from './loader.ts';
 import { readLog } from './log.ts';
@@ -69,7 +69,7 @@ export class CaddyDriver implements EngineDriver {
         this.#loader = new ConfigLoader({
             home: () => this.#home(),
             pid: () => this.#instance.identity()?.pid ?? null,
-            loadMs: this.#timing.loadMs,
+            timing: this.#timing,
             log: options.log
         });
         this.#message = this.#instance.missing();
@@ -161,6 +161,11 @@ export class CaddyDriver implements EngineDriver {
                 if (error instanceof EngineRejected && startedPartly.test(error.message)) {
                     await this.#restartPrevious(error);
                 } else if (error instanceof EngineUnavailable) {
+                    if (error instanceof EngineStalled) {
+                        // Ended at once: should it go on, it would serve the configuration that the caller is told it did not take.
+                        await this.#end();
+                    }
+
                     // It is unknown which configuration it has now: the supervisor replaces the process, with the last good one.
                     this.#supervisor.suspect(error.message);
                 }
@@ -181,6 +186,10 @@ export class CaddyDriver implements EngineDriver {
 
     async config(): Promise<EngineConfig | null> {
         return this.#isDown() ? null : this.#loader.running();
+    }
+
+    async answers(withinMs: number): Promise<boolean> {
+        return !this.#isDown() && (await pingAdmin(this.#home(), withinMs));
     }
 
     async upstreams(): Promise<readonly EngineUpstream[]> {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '../../platform/log.ts';
 import type { EngineFolders } from '../files/home.ts';
 import { type EngineConfig, EngineRejected } from '../port.ts';
-import { requestAdmin } from './admin.ts';
+import { type AdminRequest, requestWatched, type StallTiming } from './admin.ts';
 import { parseConfig, readLastConfig, saveWhenLoaded } from './last-config.ts';
 import { type Listener, listenersOf, probeListeners } from './listeners.ts';
 import { startConfig } from './process.ts';
@@ -13,8 +13,7 @@ export interface LoaderOptions {
     readonly home: () => EngineFolders;
     /** The process id of the running engine; null when none runs. */
     readonly pid: () => number | null;
-    /** Milliseconds for a load, and for reading the whole configuration. */
-    readonly loadMs: number;
+    readonly timing: StallTiming & { readonly loadMs: number };
     readonly log: Pick<Logger, 'error'>;
 }
 
@@ -66,11 +65,10 @@ export class ConfigLoader {
         let taken = false;
         try {
             await saveWhenLoaded(this.#options.home(), body, async () => {
-                await requestAdmin(this.#options.home(), {
+                await this.#request({
                     method: 'POST',
                     path: '/load',
                     body,
-                    timeoutMs: this.#options.loadMs,
                     ...(signal === undefined ? {} : { signal })
                 });
                 taken = true;
@@ -91,9 +89,12 @@ export class ConfigLoader {
     /** The configuration that the engine runs; null when it runs only what it was started with. @throws EngineUnavailable */
     async running(): Promise<EngineConfig | null> {
         const home = this.#options.home();
-        const config = parseConfig(
-            await requestAdmin(home, { method: 'GET', path: '/config/', timeoutMs: this.#options.loadMs })
-        );
+        const config = parseConfig(await this.#request({ method: 'GET', path: '/config/' }));
         return isDeepStrictEqual(config, startConfig(home)) ? null : config;
+    }
+
+    #request(asked: Omit<AdminRequest, 'timeoutMs'>): Promise<string> {
+        const { home, timing } = this.#options;
+        return requestWatched(home(), { ...asked, timeoutMs: timing.loadMs }, timing);
     }
 }

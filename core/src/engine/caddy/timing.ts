@@ -1,8 +1,9 @@
+import type { StallTiming } from './admin.ts';
 import type { InstanceTiming } from './instance.ts';
 import type { SupervisorTiming } from './supervisor.ts';
 
 /** All time limits of the engine's driver, in milliseconds. */
-export interface EngineTiming extends SupervisorTiming, InstanceTiming {
+export interface EngineTiming extends SupervisorTiming, InstanceTiming, StallTiming {
     /** For a load, and for reading the whole configuration. */
     readonly loadMs: number;
 }
@@ -12,6 +13,8 @@ export const defaultTiming: EngineTiming = {
     startMs: 15_000,
     pingMs: 5000,
     loadMs: 60_000,
+    stallAfterMs: 1500,
+    stallPingMs: 2500,
     graceMs: 10_000,
     tickMs: 1000,
     pingEveryMs: 5000,
