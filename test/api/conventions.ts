@@ -52,6 +52,32 @@ const alwaysThere = {
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'"
 };
 
+describe('text with a NUL', () => {
+    it('is refused in every query and body, and names nothing in a path', async () => {
+        const before = (await panel.client.get('/api/hosts')).text;
+        for (const path of [
+            '/api/users?q=%00',
+            '/api/hosts?q=a%00b',
+            '/api/audit?actor=%00',
+            '/api/tasks?kind=%00'
+        ]) {
+            const answer = await panel.client.get(path);
+            expect(outcome(answer), path).to.equal([400, 40001, 'VALIDATION_FAILED']);
+        }
+        const body = await panel.client.post('/api/hosts', {
+            domain: 'nul.test',
+            upstream: upstream.address,
+            tags: ['fine', 'a\0b']
+        });
+        expect(outcome(body)).to.equal([400, 40001, 'VALIDATION_FAILED']);
+        expect(faultsOf(body)).to.equal(['tags.1']);
+        const key = await panel.client.put('/api/settings', { 'panel.\0url': null });
+        expect(outcome(key)).to.equal([400, 40001, 'VALIDATION_FAILED']);
+        expect(outcome(await panel.client.get('/api/users/roles/a%00b'))).to.equal([404, 40400, 'NOT_FOUND']);
+        expect((await panel.client.get('/api/hosts')).text).to.equal(before);
+    });
+});
+
 describe('bodies', () => {
     it('are JSON objects in UTF-8, and nothing else', async () => {
         const before = (await panel.client.get('/api/hosts')).text;

@@ -57,7 +57,7 @@ function readySchema(schema: AnySchema, options: Joi.ValidationOptions): Ready {
     return ready;
 }
 
-/** @throws VALIDATION_FAILED 40001 with every fault; NOT_FOUND 40400 when the path itself cannot name anything */
+/** @throws VALIDATION_FAILED 40001 with every fault, or with the first text that has a NUL; NOT_FOUND 40400 when the path itself cannot name anything */
 export function validate(
     schema: AnySchema | undefined,
     value: unknown,
@@ -72,6 +72,7 @@ export function validate(
         place !== 'payload' ? textOptions : method === 'PUT' ? changeOptions : bodyOptions
     );
     const given = place === 'payload' ? (value ?? {}) : value;
+    refuseNul(given, place);
     const vast = isVast(given);
     const { error, value: valid }: { error?: Joi.ValidationError | undefined; value: unknown } = (
         vast ? early : whole
@@ -113,6 +114,34 @@ function refuseUnknown(value: unknown, place: Place): unknown {
         throw errors.invalid(names.map((path): Fault => ({ path, message: `${path} is not allowed` })));
     }
     return value;
+}
+
+/** No text of a request has a NUL: programs, file names and statements of a database end at one. */
+function refuseNul(value: unknown, place: Place): void {
+    const path = nulPath(value);
+    if (path !== null) {
+        throw place === 'params'
+            ? errors.notFound()
+            : errors.invalid([{ path, message: `${path} has a NUL character` }]);
+    }
+}
+
+/** The path of the first text with a NUL in plain data, without NULs of its own; null when there is none. */
+export function nulPath(value: unknown, path = ''): string | null {
+    if (typeof value === 'string') {
+        return value.includes('\0') ? path : null;
+    }
+    if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) {
+        return null;
+    }
+    for (const [key, item] of Object.entries(value)) {
+        const own = path === '' ? key : `${path}.${key}`;
+        const found = key.includes('\0') ? own.replaceAll('\0', '\\0') : nulPath(item, own);
+        if (found !== null) {
+            return found;
+        }
+    }
+    return null;
 }
 
 function isVast(body: unknown): boolean {

@@ -79,6 +79,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         ...(options.strictReads === true ? {} : { preferReadReplicas: true, replicas: [{ name: 'reader' }] }),
         discovery: { warnWhenNoEntities: false }
     });
+    escapeNul(orm);
     // MikroORM's type of the client does not say that it is better-sqlite3.
     const writer = (await orm.driver.getConnection('write').getNativeClient()) as unknown as Native;
     const strange = strangeMigrations(writer, options.migrations);
@@ -100,6 +101,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
                   discovery: { warnWhenNoEntities: false }
               })
             : orm;
+    escapeNul(readers);
     // As above.
     const reader = (await readers.driver
         .getConnection(options.strictReads === true ? 'write' : 'read')
@@ -107,6 +109,16 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     setPragmas(reader, options.cacheKiB);
     reader.pragma('query_only = ON');
     return new Sqlite(orm, readers, reader);
+}
+
+/** Writes a text with a NUL as bytes. The mapper puts values into the text of a statement, which ends at a NUL for SQLite. */
+function escapeNul(orm: MikroORM): void {
+    const platform = orm.driver.getPlatform();
+    const escape = Object.getPrototypeOf(platform).escape as (value: unknown) => string;
+    platform.escape = (value: unknown) =>
+        typeof value === 'string' && value.includes('\0')
+            ? `cast(X'${Buffer.from(value).toString('hex')}' as text)`
+            : escape.call(platform, value);
 }
 
 function setPragmas(connection: Native, cacheKiB = 8_000): void {

@@ -49,6 +49,16 @@ describe('openDatabase', () => {
         rmSync(folder, { recursive: true, force: true });
     });
 
+    it('stores and finds text with a NUL', async () => {
+        const text = "a\0b' ?";
+        await db.write(async ({ em }) => {
+            await em.insert(Note, { text });
+            await em.nativeUpdate(Note, { text }, { text: `${text}é` });
+        });
+        expect(texts()).to.equal([`${text}é`]);
+        expect(await db.read((em) => em.count(Note, { text: { $in: ['x', `${text}é`] } }))).to.equal(1);
+    });
+
     it('runs writes one after the other, and readers see only what is committed', async () => {
         const order: string[] = [];
         const slow = db.write(async ({ em }) => {
