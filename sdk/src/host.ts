@@ -32,6 +32,7 @@ export type {
     RouteDocument,
     SchemaDescription
 } from './boundary/protocol.ts';
+export { partnerProxy } from './boundary/partners.ts';
 export { isPure } from './boundary/purity.ts';
 export { Scope, within, type Owned } from './boundary/scope.ts';
 export { mapSecrets, secretPaths } from './boundary/secrets.ts';

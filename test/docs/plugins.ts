@@ -84,7 +84,7 @@ describe('docs/plugins', { timeout: 180_000 }, () => {
             .to.match(/^# fail 0$/m)
             .and.to.match(/^# pass 5$/m);
         await run(tsc, ['-p', 'tsconfig.build.json', '--customConditions', 'portico-source'], { cwd: place });
-        const { runConformance } = await import('@portico/sdk/testing');
+        const { runConformance } = await import('@portico/testing');
         expect((await runConformance(place, { cycles: 10 })).findings).to.equal([]);
     });
 

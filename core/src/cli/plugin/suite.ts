@@ -13,7 +13,7 @@ import {
     resolve as resolvePlugins
 } from '@portico/registry';
 import type { PluginDefinition } from '@portico/sdk';
-import { type ConformanceReport, type Finding, runConformance } from '@portico/sdk/testing';
+import { type ConformanceReport, type Finding, runConformance } from '@portico/testing';
 
 import { CommandError } from '../command/command-error.ts';
 import { type Output, toPlainText } from '../command/output.ts';

@@ -41,7 +41,7 @@ const loopback = ['127.0.0.0/8', '::1'];
 
 export class Network {
     readonly #options: NetworkOptions;
-    readonly #outbound: Outbound;
+    readonly #outbound: Pick<Outbound, 'open'>;
     readonly #sockets = new Set<Socket>();
 
     constructor(options: NetworkOptions) {

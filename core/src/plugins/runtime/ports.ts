@@ -60,7 +60,7 @@ export interface CertificatesPort {
 /** Connections to the outside, with the addresses that one plugin may reach beside the public ones. */
 export interface NetworkPort {
     /** A client that reaches private addresses in `allow` only. */
-    outbound(allow: () => readonly string[]): Outbound;
+    outbound(allow: () => readonly string[]): Pick<Outbound, 'open'>;
     /** What forbids an address, in a few words; null when nothing does. */
     forbids(address: string, allow: readonly string[]): string | null;
     /** Whether an address lies in one of these ranges. */

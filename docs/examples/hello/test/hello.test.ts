@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { createTestHost } from '@portico/sdk/testing';
+import { createTestHost } from '@portico/testing';
 
 import hello from '../src/index.ts';
 

@@ -1,0 +1,51 @@
+/**
+ * Internal, for `@portico/testing` alone, and without a promise of compatibility: the parts of the panel that a plugin runs in. The test kit
+ * builds a panel of them with doubles at the outer ports, so that a test runs the code that the panel runs. Nothing is defined here.
+ */
+export { networkPort } from './composition/plugin-ports.ts';
+export { taskEntities, taskMigrations } from './features/tasks/entities.ts';
+export { createTasks, type Tasks } from './features/tasks/tasks.ts';
+export { createPermissions, fixedRoles, type Permissions } from './features/users/roles/permissions.ts';
+export type { Call, Caller } from './platform/call.ts';
+export { type Database, openDatabase } from './platform/database/database.ts';
+export { fail } from './platform/errors.ts';
+export { createCoreHooks } from './platform/hooks.ts';
+export { createKeyring } from './platform/keyring.ts';
+export type { Logger } from './platform/log.ts';
+export { permissionsOf } from './plugins/manager/records/permissions.ts';
+export { createLocalDoors } from './plugins/runtime/api/local-api.ts';
+export { createPluginCall, pluginCaller } from './plugins/runtime/api/plugin-call.ts';
+export { openPluginDatabase } from './plugins/runtime/database.ts';
+export { pluginHostEntities, pluginHostMigrations } from './plugins/runtime/entities.ts';
+export {
+    type Capabilities,
+    type Generation,
+    GenerationFault,
+    type GenerationTiming,
+    type GuestRuntime,
+    type GuestSides,
+    type PluginHost,
+    type ReleaseReport
+} from './plugins/runtime/generation.ts';
+export { createPluginHost } from './plugins/runtime/host.ts';
+export { Leftovers } from './plugins/runtime/isolation/leak-detector.ts';
+export { Network } from './plugins/runtime/network.ts';
+export type { Contracts } from './plugins/runtime/partners/contracts.ts';
+export type { CertificatesPort, HostsPort, NetworkPort, PluginGateway } from './plugins/runtime/ports.ts';
+export {
+    machinePrograms,
+    type ProgramCommand,
+    type ProgramsPort,
+    type RunningProgram
+} from './plugins/runtime/programs/machine.ts';
+export { Programs } from './plugins/runtime/programs/programs.ts';
+export type { Alarm } from './plugins/runtime/schedules.ts';
+export { createGateway, type Gateway } from './server/gateway/gateway.ts';
+export { requireAccess } from './server/http/access.ts';
+export { unknownPath } from './server/http/answer/unknown-path.ts';
+export { idempotencyEntities, idempotencyMigrations } from './server/http/idempotency/entities.ts';
+export { createIdempotency } from './server/http/idempotency/idempotency.ts';
+export type { AuditEntry, Authenticator, HttpPorts } from './server/http/ports.ts';
+export { json, type Route } from './server/http/route.ts';
+export { createHttpServer, type HttpServer } from './server/http/server.ts';
+export { type Manifest, type PluginPackage, readManifest } from '@portico/registry';

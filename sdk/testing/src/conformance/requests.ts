@@ -1,0 +1,36 @@
+/** What the suite asks a plugin: what its author says, else every route that reads and needs no more than its path. */
+import type { RouteDocument } from '@portico/sdk/host';
+import type { Who } from '../people.ts';
+import type { TestHost } from '../host.ts';
+
+export interface ConformanceRequest {
+    /** Default GET. */
+    readonly method?: string;
+    /** Below the plugin's own, with its query. */
+    readonly path: string;
+    readonly body?: object;
+    /** Default `admin`. */
+    readonly as?: Who;
+}
+
+export function requestsOf(routes: readonly RouteDocument[]): readonly ConformanceRequest[] {
+    return routes
+        .filter(
+            ({ kind, methods, path }) =>
+                (kind === 'json' || kind === 'download') && methods.includes('GET') && !path.includes('{')
+        )
+        .map(({ path }) => ({ path }));
+}
+
+/** What each was answered, as text. */
+export async function askAll(
+    host: TestHost,
+    requests: readonly ConformanceRequest[]
+): Promise<readonly string[]> {
+    const answers: string[] = [];
+    for (const { method = 'GET', path, body, as = 'admin' } of requests) {
+        const { status, text } = await host.as(as).ask(method, path, body);
+        answers.push(`${status} ${text}`);
+    }
+    return answers;
+}

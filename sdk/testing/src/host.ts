@@ -1,0 +1,470 @@
+/** A panel with one plugin in it, for that plugin's tests. */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import {
+    type Capabilities,
+    type Generation,
+    GenerationFault,
+    type GenerationTiming,
+    type GuestRuntime,
+    type GuestSides,
+    type Manifest,
+    type ReleaseReport
+} from '@portico/core/plugin-runtime';
+import {
+    type Db,
+    type Health,
+    isDefinition,
+    type Notification,
+    type PluginDefinition,
+    type Remote
+} from '@portico/sdk';
+import { type GenerationDocument, partnerProxy, plainCopy, viewSettings } from '@portico/sdk/host';
+
+import { TestClient } from './client.ts';
+import type { Span } from './clock.ts';
+import { inTime, usualPatienceMs } from './deadline.ts';
+import type { LogLine } from './log.ts';
+import { readTestPackage, type TestPackage } from './package.ts';
+import { type AuditRecord, TestPanel } from './panel.ts';
+import type { FakeContract } from './partners.ts';
+import type { Who } from './people.ts';
+import { createCopyRuntime, createDirectRuntime, type TestRuntime } from './runtime.ts';
+
+/** How the plugin's code is reached: `copy` copies whatever crosses, as between threads; `none` calls it directly; or a runtime of the test's own. */
+export type Boundary = 'copy' | 'none' | ((plugin: BoundaryPlugin) => TestRuntime);
+
+/** What a runtime of the test's own may want to know. */
+export interface BoundaryPlugin {
+    readonly name: string;
+    readonly version: string;
+    readonly dataDir: string;
+    readonly machine: string;
+}
+
+/** Milliseconds; the panel's own are setup 10,000, start 30,000, stop 8,000, one health check 5,000. */
+export interface TestTiming extends GenerationTiming {
+    /** How long the test waits for an answer, an event, a task or a run, of real time; default 5,000. */
+    readonly patienceMs: number;
+}
+
+/** What a test's panel is made of; everything may be left out. */
+export interface TestHostOptions {
+    /** The plugin's package: a folder, or anything in it, such as the test's `import.meta.url`. Its package.json is the manifest. */
+    readonly package?: string | URL;
+    /** In place of what the package says, or of a package: then the plugin is named `test` and asks for what stands here. */
+    readonly manifest?: Partial<Manifest>;
+    /** As an admin would set them. */
+    readonly settings?: Readonly<Record<string, unknown>>;
+    /** What the admin granted; default: all that the manifest asks for. */
+    readonly grants?: Capabilities;
+    /** Fakes of the plugins that this one works with. */
+    readonly partners?: Readonly<Record<string, FakeContract>>;
+    /** When the test's clock begins; default: now. */
+    readonly now?: Date | number;
+    /** Default: `copy`, which finds what could not cross between threads. */
+    readonly boundary?: Boundary;
+    readonly timing?: Partial<TestTiming>;
+    /** Bugs of the plugin are not shown on standard error, only in `log`: for tests that provoke them. */
+    readonly quiet?: boolean;
+}
+
+/** Why a plugin does not run, as its record in the panel would say. */
+export class PluginFailure extends Error {
+    readonly stage: GenerationFault['stage'];
+    /** As in the panel: SETTINGS_REQUIRED, SETTINGS_INVALID, MIGRATION_FAILED, SETUP_FAILED, SETUP_TIMEOUT, REGISTRATION_INVALID, START_FAILED, START_TIMEOUT. */
+    readonly code: string;
+
+    /** @param thrown - what the plugin's code threw, where it is known whole: a failure that crossed the boundary has lost its words */
+    constructor({ stage, code, message, cause }: GenerationFault, thrown: { readonly message?: unknown } | undefined) {
+        super(`${code}: ${String(thrown?.message ?? message)}`, { cause: thrown ?? cause });
+        this.name = 'PluginFailure';
+        this.stage = stage;
+        this.code = code;
+    }
+}
+
+/** The plugin left something behind. */
+export class LeakError extends Error {
+    /** One line for each thing. */
+    readonly leaks: readonly string[];
+
+    constructor(plugin: string, leaks: readonly string[]) {
+        super(`${plugin} left behind when it stopped:\n${leaks.map((leak) => `  - ${leak}`).join('\n')}`);
+        this.name = 'LeakError';
+        this.leaks = leaks;
+    }
+}
+
+/** What a plugin left behind, one line for each thing; empty when it ended cleanly. */
+export function leaksOf({ leaked, failures }: ReleaseReport): readonly string[] {
+    return [
+        ...failures.map((failure) => `onStop failed: ${failure}`),
+        ...leaked.map(({ kind, name, error }) => `${kind} ${name}: ${error}`)
+    ];
+}
+
+/**
+ * Starts a panel with one plugin in it.
+ *
+ * @throws PluginFailure with the stage and code that the panel would put on the plugin's record
+ */
+export async function createTestHost(
+    definition: PluginDefinition<never> | PluginDefinition,
+    options: TestHostOptions = {}
+): Promise<TestHost> {
+    // What a definition does with its settings is between it and its schema.
+    const code = definition as PluginDefinition;
+    if (!isDefinition(code)) {
+        throw new TypeError('createTestHost takes what definePlugin returned');
+    }
+    const plugin = packageOf(code, options);
+    const absent = code.requires.filter((name) => options.partners?.[name] === undefined);
+    if (absent.length > 0) {
+        throw new TypeError(
+            `${plugin.manifest.name} requires ${absent.join(' and ')}: give createTestHost a fake of each, as partners: { ${absent[0]}: { … } }`
+        );
+    }
+    const root = await mkdtemp(join(tmpdir(), 'portico-test-'));
+    const folders = (plugin.manifest.capabilities?.files ?? []).filter((each) => each.startsWith('/'));
+    for (const folder of ['', ...folders]) {
+        await mkdir(join(root, 'machine', folder), { recursive: true });
+    }
+    const panel = await TestPanel.start({
+        root,
+        package: plugin,
+        now: Number(options.now ?? Date.now()),
+        patienceMs: options.timing?.patienceMs ?? usualPatienceMs,
+        quiet: options.quiet ?? false,
+        partners: options.partners ?? {}
+    });
+    const host = new TestHost(panel, root, plugin, code, options);
+    try {
+        await host.start();
+        return host;
+    } catch (error) {
+        await host.close();
+        throw error;
+    }
+}
+
+function packageOf(code: PluginDefinition, { package: place, manifest = {} }: TestHostOptions): TestPackage {
+    const named = (names: readonly string[]): Record<string, string> =>
+        Object.fromEntries(names.map((name) => [name, '*']));
+    const found: TestPackage =
+        place === undefined
+            ? {
+                  package: '@test/plugin',
+                  version: '1.0.0',
+                  title: 'test',
+                  node: null,
+                  folder: null,
+                  manifest: {
+                      name: 'test',
+                      sdk: '*',
+                      requires: named(code.requires),
+                      optional: named(code.optional)
+                  }
+              }
+            : readTestPackage(place);
+    return { ...found, manifest: { ...found.manifest, ...manifest } };
+}
+
+/** A panel with one plugin in it. Close it, or write `await using`: what the plugin left behind is then named. */
+export class TestHost implements AsyncDisposable {
+    readonly name: string;
+    readonly version: string;
+    /** The plugin's private folder; gone after `close`. */
+    readonly dataDir: string;
+    /** Where the plugin's granted folders really are: `/var/www` is `<machine>/var/www`. */
+    readonly machine: string;
+    readonly #root: string;
+    readonly #panel: TestPanel;
+    readonly #package: TestPackage;
+    readonly #code: PluginDefinition;
+    readonly #options: TestHostOptions;
+    #granted: Capabilities;
+    #settings: Readonly<Record<string, unknown>>;
+    #generation: Generation | null = null;
+    #document: GenerationDocument | null = null;
+    #runtime: TestRuntime | null = null;
+    #db: Db | null = null;
+    #closed: Promise<void> | null = null;
+
+    /** Use `createTestHost`. */
+    constructor(
+        panel: TestPanel,
+        root: string,
+        plugin: TestPackage,
+        code: PluginDefinition,
+        options: TestHostOptions
+    ) {
+        this.name = plugin.manifest.name;
+        this.version = plugin.version;
+        this.dataDir = join(root, 'data');
+        this.machine = join(root, 'machine');
+        this.#root = root;
+        this.#panel = panel;
+        this.#package = plugin;
+        this.#code = code;
+        this.#options = options;
+        this.#granted = options.grants ?? plugin.manifest.capabilities ?? {};
+        this.#settings = options.settings ?? {};
+    }
+
+    /** What the plugin registered. */
+    get document(): GenerationDocument {
+        if (this.#document === null) {
+            throw new Error(`${this.name} has never started`);
+        }
+        return this.#document;
+    }
+
+    /** The panel's own routes, which the plugin may call. */
+    get api(): TestPanel['api'] {
+        return this.#panel.api;
+    }
+
+    get clock(): TestPanel['clock'] {
+        return this.#panel.clock;
+    }
+
+    get schedules(): TestPanel['schedules'] {
+        return this.#panel.schedules;
+    }
+
+    get faults(): TestPanel['faults'] {
+        return this.#panel.faults;
+    }
+
+    get hooks(): TestPanel['hooks'] {
+        return this.#panel.hooks;
+    }
+
+    /** Hosts and certificates of the panel. */
+    get hosts(): TestPanel['hosts'] {
+        return this.#panel.hosts;
+    }
+
+    get network(): TestPanel['network'] {
+        return this.#panel.network;
+    }
+
+    get partners(): TestPanel['partners'] {
+        return this.#panel.partners;
+    }
+
+    get programs(): TestPanel['programs'] {
+        return this.#panel.programs;
+    }
+
+    get tasks(): TestPanel['tasks'] {
+        return this.#panel.tasks;
+    }
+
+    /** The plugin's own database, past the plugin. */
+    get db(): Db {
+        if (this.#db === null) {
+            throw new Error(`${this.name} does not run`);
+        }
+        return this.#db;
+    }
+
+    get log(): readonly LogLine[] {
+        return this.#panel.log.lines;
+    }
+
+    get audit(): readonly AuditRecord[] {
+        return this.#panel.audit;
+    }
+
+    get notifications(): readonly Notification[] {
+        return this.#panel.notifications;
+    }
+
+    /** Settings as everybody may read them: secrets are `{ set: true }`. */
+    get settings(): Readonly<Record<string, unknown>> {
+        return viewSettings(this.#settings);
+    }
+
+    /** A person who asks. */
+    as(who: Who): TestClient {
+        const { people, url } = this.#panel;
+        const { caller, token } = people.person(who);
+        return new TestClient({
+            plugin: this.name,
+            url,
+            token,
+            username: caller.username,
+            patienceMs: this.#patienceMs,
+            end: () => people.end(caller)
+        });
+    }
+
+    /** Changes settings as an admin does; null takes one back to its default. @throws VALIDATION_FAILED 40001, and nothing changed */
+    async setSettings(change: Readonly<Record<string, unknown>>): Promise<void> {
+        const sealed = await this.#running.seal(plainCopy(change, 'the settings'));
+        this.#settings = sealed;
+        await this.#running.apply(sealed);
+        await this.hooks.run('settings.changed', { keys: Object.keys(change) });
+    }
+
+    /** Changes what the admin granted. Resolves when what stood on a grant that is gone has ended. */
+    async setGrants(grants: Capabilities): Promise<void> {
+        this.#granted = grants;
+        await this.#generation?.revoke();
+    }
+
+    /** Takes capabilities away: all of a kind, or one entry of its list. */
+    refuse(capability: keyof Capabilities, entry?: string): Promise<void> {
+        const { [capability]: now, ...rest } = this.#granted;
+        // Of what stands for anything, one entry can only be taken away with the rest.
+        const entries = Array.isArray(now) ? (now as readonly string[]) : [];
+        const left =
+            entry === undefined || entries.includes('*') ? [] : entries.filter((each) => each !== entry);
+        return this.setGrants(left.length === 0 ? rest : { ...rest, [capability]: left });
+    }
+
+    /** Runs every health check at once; one that fails or hangs is a failed one. */
+    health(): Promise<readonly (Health & { readonly name: string })[]> {
+        return this.#running.health();
+    }
+
+    /** The plugin's contract, as another plugin sees it. */
+    contract<C>({ plugin = 'test', who }: { readonly plugin?: string; readonly who?: Who } = {}): Remote<C> {
+        const { host, people } = this.#panel;
+        const caller = who === undefined ? null : people.person(who).caller;
+        const proxy = partnerProxy(this.name, ({ method, input, options: { signal = null } }) => {
+            const held = caller === null ? null : { caller, ip: null, requestId: `call-${method}` };
+            const call = host.contracts.call(this.name, { method, input, plugin, held, signal });
+            return inTime(`the answer of ${this.name}.${method}`, this.#patienceMs, call);
+        });
+        // The type of the contract is the test's to say.
+        return proxy as Remote<C>;
+    }
+
+    /** Enables it again on its data, as after a restart of the panel; `meanwhile` is the time that passed. @throws PluginFailure */
+    async start(meanwhile: Span = {}): Promise<void> {
+        if (this.#generation !== null) {
+            throw new Error(`${this.name} runs already`);
+        }
+        await this.clock.advance(meanwhile);
+        let thrown: { readonly message?: unknown } | undefined;
+        const setup: PluginDefinition['setup'] = async (ctx) => {
+            try {
+                return await this.#code.setup(ctx);
+            } catch (error) {
+                thrown = error as Error;
+                throw error;
+            }
+        };
+        try {
+            await this.#begin({ ...this.#code, setup });
+        } catch (error) {
+            await this.#end();
+            if (error instanceof GenerationFault) {
+                const logged = this.log.findLast(({ fields }) => fields['error'] !== undefined);
+                thrown ??= error.code === 'START_FAILED' ? (logged?.fields['error'] as Error) : undefined;
+                throw new PluginFailure(error, thrown);
+            }
+            throw error;
+        }
+    }
+
+    /** Disables it, and says what was let go of. */
+    async stop(): Promise<ReleaseReport> {
+        const report = await this.#end();
+        if (report === null) {
+            throw new Error(`${this.name} does not run`);
+        }
+        return report;
+    }
+
+    /** Stops and starts it. @throws PluginFailure; LeakError when something was left */
+    async restart(meanwhile?: Span): Promise<void> {
+        this.#refuseLeaks(await this.stop());
+        await this.start(meanwhile);
+    }
+
+    /** Ends everything, and removes every file. @throws LeakError when the plugin left something behind, or failed to stop */
+    close(): Promise<void> {
+        return (this.#closed ??= (async () => {
+            const report = await this.#end();
+            await this.#panel.close();
+            await rm(this.#root, { recursive: true, force: true });
+            if (report !== null) {
+                this.#refuseLeaks(report);
+            }
+        })());
+    }
+
+    [Symbol.asyncDispose](): Promise<void> {
+        return this.close();
+    }
+
+    async #begin(definition: PluginDefinition): Promise<void> {
+        const { name, version, dataDir, machine } = this;
+        const { boundary = 'copy', timing = {} } = this.#options;
+        const runtime =
+            boundary === 'copy'
+                ? createCopyRuntime()
+                : boundary === 'none'
+                  ? createDirectRuntime()
+                  : boundary({ name, version, dataDir, machine });
+        this.#runtime = runtime;
+        const realm: GuestRuntime = (sides, inThread) => runtime.runtime(this.#watch(sides), inThread);
+        const generation = await this.#panel.host.prepare({
+            plugin: this.#package,
+            folder: this.#package.folder ?? this.#root,
+            definition,
+            dataDir,
+            settings: this.#settings,
+            grants: () => this.#granted,
+            realm,
+            timing
+        });
+        this.#generation = generation;
+        this.#document = generation.document;
+        await generation.start();
+        await generation.mount();
+        // What the test gave in the clear is kept sealed from now on.
+        this.#settings = await generation.seal({});
+    }
+
+    /** The plugin's two sides, with everything in front of them that a test sees and breaks. */
+    #watch(sides: GuestSides): GuestSides {
+        const { api, schedules, faults } = this.#panel;
+        this.#db = sides.local.db;
+        return faults.wrap(schedules.watch(api.watch(sides)));
+    }
+
+    async #end(): Promise<ReleaseReport | null> {
+        this.#panel.faults.clear();
+        const generation = this.#generation;
+        this.#generation = this.#db = null;
+        const report = (await generation?.close('the test stops it')) ?? null;
+        await this.#runtime?.close();
+        this.#runtime = null;
+        return report;
+    }
+
+    #refuseLeaks(report: ReleaseReport): void {
+        const leaks = leaksOf(report);
+        if (leaks.length > 0) {
+            throw new LeakError(this.name, leaks);
+        }
+    }
+
+    get #patienceMs(): number {
+        return this.#options.timing?.patienceMs ?? usualPatienceMs;
+    }
+
+    get #running(): Generation {
+        if (this.#generation === null) {
+            throw new Error(`${this.name} does not run`);
+        }
+        return this.#generation;
+    }
+}

@@ -1,0 +1,134 @@
+/** The hosts and certificates of a test's panel, in memory. What a plugin may do with them, the panel's own code says. */
+import { type Call, type CertificatesPort, fail, type HostsPort } from '@portico/core/plugin-runtime';
+import { type Certificate, errors, type Host, reply, type UpstreamState } from '@portico/sdk';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const reload = { headers: { 'x-engine-reload': 'false' } };
+
+/** The test puts rows in, and sees what the plugin made of them. */
+export class TestHosts {
+    readonly hosts: Host[] = [];
+    readonly certificates: Certificate[] = [];
+    /** What the engine says of each upstream; what is not here has nothing in flight and is healthy. */
+    readonly upstreams = new Map<string, UpstreamState>();
+    #lastId = 0;
+    #revision = 0;
+
+    /** Puts a host there that the plugin finds; by default a person made it. */
+    addHost(host: { readonly domain: string } & Partial<Host>): Host {
+        const id = (this.#lastId += 1);
+        return this.#save({
+            id,
+            version: 1,
+            upstream: null,
+            enabled: true,
+            owner: null,
+            state: 'applied',
+            ...host
+        });
+    }
+
+    /** Puts a certificate there, good for 90 days unless it says otherwise. */
+    addCertificate(certificate: { readonly name: string } & Partial<Certificate>): Certificate {
+        const id = (this.#lastId += 1);
+        const notAfter = new Date(Date.now() + 90 * 86_400_000);
+        const added: Certificate = { id, domains: [], notAfter, owner: null, ...certificate };
+        this.certificates.push(added);
+        return added;
+    }
+
+    /** Hosts as the runtime takes them. Not for tests. */
+    readonly hostsPort: HostsPort = {
+        all: () => this.hosts,
+        create: async (body, call, owner) => {
+            admit(call, body);
+            if (typeof body['domain'] !== 'string') {
+                throw errors.invalid([{ path: 'domain', message: 'domain is required' }]);
+            }
+            return reply.with(this.addHost({ ...body, domain: body['domain'], owner }), reload);
+        },
+        update: async (id, change, call) => {
+            const host = this.#current(id, call, change);
+            const state = (change['enabled'] ?? host.enabled) === true ? 'applied' : 'disabled';
+            const { owner, version } = host;
+            return reply.with(
+                this.#save({ ...host, ...change, id, owner, version: version + 1, state }),
+                reload
+            );
+        },
+        remove: async (id, call) => {
+            this.hosts.splice(this.hosts.indexOf(this.#current(id, call, {})), 1);
+        },
+        upstreams: async () =>
+            this.hosts
+                .flatMap(({ upstream, upstreams }) => [
+                    upstream,
+                    ...((upstreams ?? []) as readonly { readonly address: string }[]).map(
+                        ({ address }) => address
+                    )
+                ])
+                .flatMap((address) =>
+                    address === null
+                        ? []
+                        : (this.upstreams.get(address) ?? { address, requests: 0, healthy: true })
+                ),
+        revision: () => this.#revision
+    };
+
+    /** Certificates as the runtime takes them. Not for tests. */
+    readonly certificatesPort: CertificatesPort = {
+        all: async () => this.certificates,
+        upload: async ({ name, certificate, key }, _call, owner) => {
+            if (!certificate.includes('-----BEGIN CERTIFICATE-----') || !key.includes('PRIVATE KEY-----')) {
+                throw errors.invalid([{ path: 'certificate', message: 'certificate and key are PEM texts' }]);
+            }
+            return this.addCertificate({ name, owner });
+        },
+        remove: async (id) => {
+            const at = this.certificates.findIndex((each) => each.id === id);
+            if (at < 0) {
+                throw errors.notFound(`There is no certificate ${id}`);
+            }
+            this.certificates.splice(at, 1);
+        }
+    };
+
+    #current(id: number, call: Call, change: Fields): Host {
+        admit(call, change);
+        const host = this.hosts.find((each) => each.id === id);
+        if (host === undefined) {
+            throw errors.notFound(`There is no host ${id}`);
+        }
+        if (call.ifMatch !== null && call.ifMatch !== String(host.version)) {
+            throw errors.stale(host.version);
+        }
+        return host;
+    }
+
+    #save(host: Host): Host {
+        if (this.hosts.some(({ id, domain }) => id !== host.id && domain === host.domain)) {
+            throw errors.conflict('domain');
+        }
+        const at = this.hosts.findIndex(({ id }) => id === host.id);
+        this.hosts.splice(at < 0 ? this.hosts.length : at, at < 0 ? 0 : 1, host);
+        this.#revision += 1;
+        return host;
+    }
+}
+
+/** What reaches the machine's own services needs a permission of its own. @throws FORBIDDEN 40300 */
+function admit({ actor }: Call, fields: Fields): void {
+    const texts = JSON.stringify([fields['upstream'], fields['upstreams']]);
+    const isUnsafe =
+        /"unix/.test(texts) ||
+        ((fields['advanced'] ?? []) as readonly unknown[]).length > 0 ||
+        ['static', 'php'].some(
+            (type) => (fields[type] as { readonly root?: unknown } | null)?.root !== undefined
+        );
+    for (const permission of ['hosts:write', ...(isUnsafe ? ['hosts:unsafe'] : [])]) {
+        if (!actor.can(permission)) {
+            throw fail.FORBIDDEN({ permission });
+        }
+    }
+}

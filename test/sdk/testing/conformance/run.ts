@@ -1,0 +1,204 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+import { type ConformanceOptions, type ConformanceReport, runConformance } from '@portico/testing';
+
+import { root as repository } from '../../../support/markdown.ts';
+
+export const lab = Lab.script();
+const { after, before, describe, it } = lab;
+
+const sound = {
+    package: {
+        name: '@acme/portico-plugin-try',
+        version: '1.0.0',
+        description: 'Tries',
+        type: 'module',
+        keywords: ['portico-plugin'],
+        exports: './index.js',
+        files: ['index.js'],
+        peerDependencies: { '@portico/sdk': '^1.0.0' },
+        portico: { name: 'try', sdk: '^1.0.0' }
+    },
+    setup: "ctx.route({ method: 'GET', path: '/things', access: 'read', summary: 'List things', returns: joi.array(), handler: () => [1] });",
+    head: '',
+    readme: '# Try\n'
+};
+
+describe('runConformance', { timeout: 120_000 }, () => {
+    let root: string;
+    let made = 0;
+
+    before(() => {
+        root = mkdtempSync(join(tmpdir(), 'portico-conformance-'));
+        mkdirSync(join(root, 'node_modules/@portico'), { recursive: true });
+        symlinkSync(join(repository, 'sdk'), join(root, 'node_modules/@portico/sdk'));
+    });
+
+    after(() => rmSync(root, { recursive: true, force: true }));
+
+    const check = async (
+        change: {
+            readonly package?: object;
+            readonly setup?: string;
+            readonly head?: string;
+            readonly readme?: string;
+            readonly conformance?: object;
+        },
+        options: ConformanceOptions = {}
+    ): Promise<ConformanceReport> => {
+        made += 1;
+        const folder = join(root, `plugin-${made}`);
+        const {
+            package: packageJson,
+            setup,
+            head,
+            readme,
+            conformance
+        } = { ...sound, ...change, package: { ...sound.package, ...change.package } } as typeof sound & {
+            readonly conformance?: object;
+        };
+        mkdirSync(folder);
+        writeFileSync(join(folder, 'package.json'), JSON.stringify(packageJson));
+        writeFileSync(join(folder, 'README.md'), readme);
+        writeFileSync(
+            join(folder, 'index.js'),
+            `import { definePlugin, joi } from '@portico/sdk';\n${head}\nexport default definePlugin({ settings: joi.object({ greeting: joi.string(), token: joi.secret()${conformance === undefined ? '' : '.required()'} }), setup(ctx) { ${setup} } });\n`
+        );
+        if (conformance !== undefined) {
+            writeFileSync(join(folder, 'conformance.json'), JSON.stringify(conformance));
+        }
+        return runConformance(folder, { cycles: 3, ...options });
+    };
+    const found = async (...input: Parameters<typeof check>): Promise<readonly string[]> => {
+        const { findings, passed } = await check(...input);
+        expect(passed, JSON.stringify(findings)).to.equal(findings.length === 0);
+        expect(findings.every(({ mend }) => mend.length > 10)).to.equal(true);
+        return findings.map(({ rule, message }) => `${rule}: ${message}`);
+    };
+
+    it('finds nothing wrong with a sound plugin, a hundred times off and on', async () => {
+        const report = await check({}, { cycles: 100 });
+        expect(report).to.equal({
+            plugin: 'try',
+            checked: ['package', 'manifest', 'import', 'start', 'routes', 'readme', 'cycles', 'threads'],
+            findings: [],
+            passed: true
+        });
+    });
+
+    it('finds what is wrong with a package', async () => {
+        expect(
+            await found({
+                package: {
+                    keywords: [],
+                    peerDependencies: {},
+                    dependencies: { '@portico/sdk': '1' },
+                    scripts: { postinstall: 'x' }
+                }
+            })
+        ).to.include([
+            'package: It lacks the keyword portico-plugin',
+            'package: It does not name the SDK as a peer',
+            'package: @portico/sdk is among its dependencies',
+            'package: It has a script postinstall'
+        ]);
+        expect((await found({ package: { portico: {} } }))[0]).to.match(
+            /^manifest: .*package\.json: .* does not say which versions of @portico\/sdk it works with/
+        );
+        expect(await found({ package: { exports: './dist/none.js' } })).to.equal([
+            'import: "exports" names no file that is there'
+        ]);
+    });
+
+    it('finds work at import, and what fails there', async () => {
+        const [timer = ''] = await found({ head: 'setInterval(() => {}, 1000);' });
+        expect(timer).to.match(/^import: Importing it started a timer, at .*index\.js:\d+$/);
+        expect(await found({ head: "throw new Error('no');" })).to.equal(['import: Importing it failed: no']);
+        expect(await found({ head: 'ctx.x();' })).to.equal([
+            'import: Importing it failed: ctx is not defined'
+        ]);
+    });
+
+    it('finds what does not start, and takes settings from conformance.json', async () => {
+        expect(await found({ setup: "throw new Error('no');" })).to.equal(['start: SETUP_FAILED: no']);
+        expect(await found({ conformance: {} })).to.equal(['start: SETTINGS_REQUIRED: token is required']);
+        expect(await found({ conformance: { settings: { token: 'x' } } })).to.equal([]);
+    });
+
+    it('finds routes that do not say what they do and answer', async () => {
+        expect(
+            await found({
+                setup: "ctx.route({ method: 'GET', path: '/x', access: 'read', handler: () => 1 });"
+            })
+        ).to.equal(['routes: It has no summary', 'routes: It does not say what it answers']);
+    });
+
+    it('finds tables of the README that the code does not bear out', async () => {
+        const readme = [
+            '| Route | Permission | What |',
+            '|---|---|---|',
+            '| GET `/things?limit` | write | things |',
+            '| POST `/gone` | write | gone |',
+            '',
+            '| Setting | Default |',
+            '|---|---|',
+            '| `greeting` | none |',
+            '',
+            '| Permission | Who |',
+            '|---|---|',
+            '| `read` | all |',
+            '| `fly` | none |',
+            ''
+        ].join('\n');
+        expect(await found({ readme })).to.equal([
+            'readme: The table has the route POST /gone, which is not in setup',
+            'readme: It says write, the code asks for read',
+            'readme: The setting token is not in the table',
+            'readme: The table has the permission fly, which is not in the manifest (permissions)'
+        ]);
+        expect(
+            await found({
+                readme: '| Route | Permission |\n|---|---|\n| GET `/api/plugins/try/things` | read |\n'
+            })
+        ).to.equal([]);
+    });
+
+    it('finds what is left when the plugin is disabled', async () => {
+        expect(
+            (await found({ setup: `ctx.onStart(() => { setInterval(() => {}, 1000); }); ${sound.setup}` }))[0]
+        ).to.match(/^cycles: When it was disabled, it left timer .*index\.js:\d+: /);
+        expect(
+            await found({ setup: `ctx.onStop(() => { throw new Error('stuck'); }); ${sound.setup}` })
+        ).to.equal(['cycles: When it was disabled, it left onStop failed: stuck']);
+        const [files] = await found(
+            {
+                head: "import { openSync } from 'node:fs';",
+                setup: `ctx.onStart(() => { openSync('/dev/null'); }); ${sound.setup}`
+            },
+            { cycles: 12 }
+        );
+        expect(files).to.match(
+            /^cycles: There are \d+ open files and sockets, and there were \d+ after 5 cycles/
+        );
+    });
+
+    it('finds answers that another thread would not give', async () => {
+        const differs = await found({
+            head: "import { isMainThread } from 'node:worker_threads';",
+            setup: "ctx.route({ method: 'GET', path: '/where', access: 'read', summary: 'Where', returns: joi.array(), handler: () => [isMainThread] });"
+        });
+        expect(differs).to.have.length(1);
+        expect(differs[0]).to.match(
+            /^threads: In a thread of its own it answers 200 .*"data":\[false\]}, else 200 .*"data":\[true\]}$/
+        );
+        expect(
+            await found({
+                setup: "ctx.route({ method: 'GET', path: '/now', access: 'read', summary: 'Now', returns: joi.array(), handler: () => [performance.now()] });"
+            })
+        ).to.equal([]);
+    });
+});
