@@ -5,8 +5,8 @@
 const FEATURE = 'core/src/features/([^/]+)/';
 const ENTRIES = 'core/src/main\\.ts$|core/src/cli/portico\\.ts$';
 // The doors of the SDK's package: for everybody, and for the core and the registry, which plug their ports into its boundary.
-const SDK = 'sdk/src/(index|db|testing/index)\\.ts$';
-const SDK_INSIDE = 'sdk/src/(index|db|host|testing/index)\\.ts$';
+const SDK = 'sdk/src/(index|db)\\.ts$';
+const SDK_INSIDE = 'sdk/src/(index|db|host)\\.ts$';
 const OURS = '^(core|sdk|registry|extensions|test|tools)/';
 
 // Each layer: where its files lie, what of ours it may import, and what to do instead of importing something else.
@@ -14,10 +14,26 @@ const OURS = '^(core|sdk|registry|extensions|test|tools)/';
 const LAYERS = [
     {
         name: 'sdk',
-        files: '^sdk/',
-        may: ['sdk/'],
+        files: '^sdk/(?!testing/)',
+        may: ['sdk/(?!testing/)'],
         instead:
             'The SDK imports nothing of ours: declare an interface in sdk/src and let the core implement it.'
+    },
+    {
+        name: 'sdk-testing',
+        files: '^sdk/testing/',
+        may: ['sdk/testing/', SDK_INSIDE, 'core/src/plugin-runtime\\.ts$'],
+        instead:
+            "The test kit knows the SDK and core/src/plugin-runtime.ts: what it needs of the panel's plugin runtime is exported there."
+    },
+    {
+        name: 'core-plugin-runtime-entry',
+        files: '^core/src/plugin-runtime\\.ts$',
+        may: [
+            'core/src/(platform|server|composition|plugins|features/(tasks|users))/',
+            'registry/src/index\\.ts$'
+        ],
+        instead: 'This file only hands parts of the panel to the test kit: define nothing here.'
     },
     {
         name: 'registry',

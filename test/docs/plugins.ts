@@ -32,12 +32,28 @@ async function nodeTest(folder: string, ...files: readonly string[]): Promise<st
     }
 }
 
-async function compile(folder: string, ...args: readonly string[]): Promise<void> {
-    await run(
-        tsc,
-        ['-p', folder, '--customConditions', 'portico-source', '--allowImportingTsExtensions', ...args],
-        { cwd: folder }
-    ).catch((error: unknown) => {
+/** Compiles what the folder's tsconfig.json includes, with our packages from their sources: what those need beyond it is added. */
+async function compile(folder: string): Promise<void> {
+    const { include } = JSON.parse(readFileSync(join(folder, 'tsconfig.json'), 'utf8')) as {
+        include: readonly string[];
+    };
+    const { compilerOptions } = JSON.parse(readPage('tsconfig.base.json')) as {
+        compilerOptions: { readonly lib: readonly string[] };
+    };
+    const file = join(folder, 'tsconfig.sources.json');
+    writeFileSync(
+        file,
+        JSON.stringify({
+            extends: './tsconfig.json',
+            compilerOptions: {
+                lib: compilerOptions.lib,
+                customConditions: ['portico-source'],
+                allowImportingTsExtensions: true
+            },
+            include: [...include, join(root, 'registry/src/npm/libraries.d.ts')]
+        })
+    );
+    await run(tsc, ['-p', file], { cwd: folder }).catch((error: unknown) => {
         throw new Error((error as { stdout: string }).stdout);
     });
 }

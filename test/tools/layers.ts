@@ -19,6 +19,9 @@ const cleanTree: Record<string, string> = {
     'sdk/package.json':
         '{ "name": "@portico/sdk", "type": "module", "exports": { ".": { "portico-source": "./src/index.ts", "default": "./dist/index.js" } } }',
     'sdk/src/index.ts': 'export const sdk = 1;',
+    'sdk/testing/src/index.ts':
+        "import { runtime } from '../../../core/src/plugin-runtime.ts';\nexport const kit = runtime;",
+    'core/src/plugin-runtime.ts': "export { errors as runtime } from './platform/errors.ts';",
     'registry/package.json':
         '{ "name": "@portico/registry", "type": "module", "exports": { ".": { "portico-source": "./src/index.ts", "default": "./dist/index.js" } } }',
     'registry/src/index.ts': "import { sdk } from '@portico/sdk';\nexport const registry = sdk;",
@@ -93,6 +96,9 @@ const plants: [rule: string, file: string, lines: string][] = [
         "import '../../features/users/service.ts';"
     ],
     ['core-plugin-runtime', 'core/src/plugins/runtime/planted-29.ts', "import '../manager/planted-14.ts';"],
+    ['sdk', 'sdk/src/planted-32.ts', "import '../testing/src/index.ts';"],
+    ['sdk-testing', 'sdk/testing/src/planted-33.ts', "import '../../../core/src/panel.ts';"],
+    ['core-plugin-runtime-entry', 'core/src/plugin-runtime.ts', "import './features/hosts/service.ts';"],
     ['core-panel', 'core/src/panel.ts', "import '../../extensions/other/src/service.ts';"],
     ['core-main', 'core/src/main.ts', "import './features/hosts/service.ts';"],
     ['core-cli', 'core/src/cli/planted-15.ts', "import '../../../extensions/other/src/service.ts';"],

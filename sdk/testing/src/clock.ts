@@ -42,12 +42,12 @@ export class TestClock {
             this.#alarms.delete(alarm);
             alarm.ring();
         }
-        await this.#settle();
+        await this.#finish();
     }
 
     /** Moves it on, and runs what comes due on the way, in order and at its time. Resolves when all that began is over. */
     async advance({ days = 0, hours = 0, minutes = 0, seconds = 0, milliseconds = 0 }: Span): Promise<void> {
-        await this.#settle();
+        await this.#finish();
         const end = this.#now + (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + milliseconds;
         for (;;) {
             const at = Math.min(...[...this.#alarms].map((alarm) => alarm.at));
@@ -60,7 +60,7 @@ export class TestClock {
                 this.#alarms.delete(alarm);
                 alarm.ring();
             }
-            await this.#settle();
+            await this.#finish();
         }
     }
 
@@ -82,7 +82,7 @@ export class TestClock {
         return work;
     }
 
-    async #settle(): Promise<void> {
+    async #finish(): Promise<void> {
         while (this.#running.size > 0) {
             for (const [work, what] of [...this.#running]) {
                 await inTime(what, this.#patienceMs, work);

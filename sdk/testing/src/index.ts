@@ -9,19 +9,18 @@ export { type ConformanceOptions, type ConformanceReport, runConformance } from 
 export { TestTimeout } from './deadline.ts';
 export type { FaultOptions, FaultPoint, TestFaults } from './faults.ts';
 export type { TestHooks, TestTapFailure } from './hooks.ts';
-export {
-    type Boundary,
-    type BoundaryPlugin,
-    createTestHost,
-    LeakError,
-    PluginFailure,
-    type TestHost,
-    type TestHostOptions,
-    type TestTiming
-} from './host.ts';
+export { createTestHost, type TestHost } from './host.ts';
 export type { TestHosts } from './hosts.ts';
 export type { LogLine } from './log.ts';
 export type { NetworkAnswer, NetworkTarget, TestNetwork } from './network.ts';
+export {
+    type Boundary,
+    type BoundaryPlugin,
+    LeakError,
+    PluginFailure,
+    type TestHostOptions,
+    type TestTiming
+} from './options.ts';
 export { readTestPackage, type TestPackage } from './package.ts';
 export type { AuditRecord } from './panel.ts';
 export type { FakeContract, TestPartners } from './partners.ts';

@@ -10,7 +10,6 @@ import {
     createKeyring,
     createPermissions,
     createPluginHost,
-    createTasks,
     type Database,
     fail,
     type Gateway,
@@ -20,12 +19,12 @@ import {
     openDatabase,
     permissionsOf,
     pluginCaller,
+    type PluginHost,
     pluginHostEntities,
     pluginHostMigrations,
-    type PluginHost,
     taskEntities,
     taskMigrations,
-    type Tasks,
+    Tasks,
     unknownPath
 } from '@portico/core/plugin-runtime';
 import type { Notification } from '@portico/sdk';
@@ -89,7 +88,7 @@ export class TestPanel {
             migrations: [...taskMigrations, ...pluginHostMigrations, ...idempotencyMigrations]
         });
         const clock = new TestClock(options.now, options.patienceMs);
-        const tasks = await createTasks({
+        const tasks = await Tasks.open({
             db,
             log: silence,
             clock: { now: () => clock.now().getTime() },

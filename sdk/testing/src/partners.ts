@@ -45,6 +45,7 @@ export class TestPartners {
                 const what = `the answer of ${name}.${method}`;
                 const actor = held === null ? null : actorOf(held.caller, name);
                 const call: Call = { plugin, actor, signal: signal ?? new AbortController().signal };
+                // The contract's own types say what it takes.
                 const answer = contract[method]?.(input as never, call);
                 return isSeries(answer)
                     ? { series: copied(answer, what) }

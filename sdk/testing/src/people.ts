@@ -3,7 +3,7 @@ import {
     type Authenticator,
     type Caller,
     fail,
-    fixedRoles,
+    type fixedRoles,
     type Permissions,
     requireAccess
 } from '@portico/core/plugin-runtime';
@@ -26,7 +26,7 @@ export type Who =
           readonly fresh?: boolean;
       };
 
-/** Somebody who can ask, with the bearer token of the requests. */
+/** A caller, with the bearer token of the requests. */
 export interface Person {
     readonly caller: Caller;
     /** Null for a caller without a login. */

@@ -268,9 +268,7 @@ describe('createTestHost', () => {
         expect(error.leaks).to.have.length(3);
         expect(error.leaks[0]).to.equal('onStop failed: too tired');
         expect(error.leaks[1]).to.match(/^timer testing\/host\.ts:\d+: /);
-        expect(error.leaks[2]).to.match(
-            /^listener for SIGUSR2 of the process testing\/host\.ts:\d+: /
-        );
+        expect(error.leaks[2]).to.match(/^listener for SIGUSR2 of the process testing\/host\.ts:\d+: /);
         expect(process.listenerCount('SIGUSR2')).to.equal(0);
     });
 
@@ -369,7 +367,7 @@ describe('createTestHost', () => {
             expect(host.programs.calls).to.have.length(2);
             host.programs.missing('git');
             expect(await done(host)).to.include({ reason: 'TOOL_MISSING' });
-            host.refuse('exec', 'git');
+            await host.refuse('exec', 'git');
             expect(await done(host)).to.include({ reason: 'CAPABILITY_MISSING' });
         });
     });
@@ -454,7 +452,7 @@ describe('createTestHost', () => {
                     throw new Error('connection reset');
                 });
                 expect(await done(host)).to.include({ code: 50000 });
-                host.refuse('network');
+                await host.refuse('network');
                 expect(await done(host)).to.include({ code: 50000 });
                 expect((host.log.at(-1)?.fields['error'] as Error).message).to.equal('fetch failed');
             }
@@ -477,7 +475,7 @@ describe('createTestHost', () => {
             async (host) => {
                 host.network.lead('db.example:5432', { port: (server.address() as AddressInfo).port });
                 expect(await done(host)).to.equal('hello');
-                host.refuse('network');
+                await host.refuse('network');
                 expect(await done(host)).to.equal('The plugin test lacks the capability network: db.example');
             }
         );
@@ -501,7 +499,7 @@ describe('createTestHost', () => {
             host.faults.fail('files', errors.storageFull());
             expect(await done(host)).to.include({ reason: 'STORAGE_FULL' });
             host.faults.clear();
-            host.refuse('files');
+            await host.refuse('files');
             expect(await done(host)).to.include({ reason: 'CAPABILITY_MISSING' });
         });
     });

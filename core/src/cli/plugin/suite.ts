@@ -13,12 +13,12 @@ import {
     resolve as resolvePlugins
 } from '@portico/registry';
 import type { PluginDefinition } from '@portico/sdk';
-import { type ConformanceReport, type Finding, runConformance } from '@portico/testing';
 
 import { CommandError } from '../command/command-error.ts';
 import { type Output, toPlainText } from '../command/output.ts';
 import { hostSdk } from './develop/host-sdk.ts';
 import { reservedNames } from './develop/reserved-names.ts';
+import { type ConformanceReport, type Finding, loadConformance } from './develop/testing-kit.ts';
 
 const run = promisify(execFile);
 const npmMs = 300_000;
@@ -58,6 +58,7 @@ export async function checkPlugin(
             log: { info: () => undefined, warn: () => undefined }
         });
         const folder = await realpath(kind.isDirectory() ? path : await unpack(path, scratch, sdk.folder));
+        const { runConformance } = await loadConformance();
         const report = await runConformance(folder, {
             cycles: options.cycles,
             manifest: (packageJson) => manifestFindings(packageJson, host),

@@ -1,7 +1,8 @@
 /** Enabled and disabled again and again: nothing may be left of any of it. */
 import { readdirSync } from 'node:fs';
 
-import { leaksOf, type TestHost } from '../host.ts';
+import type { TestHost } from '../host.ts';
+import { leaksOf } from '../options.ts';
 import { errorOf, type Finding } from './finding.ts';
 import { askAll, type ConformanceRequest } from './requests.ts';
 

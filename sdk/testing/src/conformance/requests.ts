@@ -1,8 +1,10 @@
 /** What the suite asks a plugin: what its author says, else every route that reads and needs no more than its path. */
 import type { RouteDocument } from '@portico/sdk/host';
-import type { Who } from '../people.ts';
-import type { TestHost } from '../host.ts';
 
+import type { TestHost } from '../host.ts';
+import type { Who } from '../people.ts';
+
+/** One request that the suite makes. */
 export interface ConformanceRequest {
     /** Default GET. */
     readonly method?: string;
@@ -13,6 +15,7 @@ export interface ConformanceRequest {
     readonly as?: Who;
 }
 
+/** Every route that reads and needs no parameter. */
 export function requestsOf(routes: readonly RouteDocument[]): readonly ConformanceRequest[] {
     return routes
         .filter(

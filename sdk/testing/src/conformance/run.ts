@@ -1,12 +1,14 @@
-/** The conformance suite: what every plugin keeps to, whoever wrote it. */
+/** The conformance suite: what every plugin keeps to. */
 import { readFile, realpath } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { Leftovers } from '@portico/core/plugin-runtime';
-import type { RouteDocument } from '@portico/sdk/host';
 import { isDefinition, type PluginDefinition } from '@portico/sdk';
-import { createTestHost, type PluginFailure, type TestHost, type TestHostOptions } from '../host.ts';
+import type { RouteDocument } from '@portico/sdk/host';
+
+import { createTestHost, type TestHost } from '../host.ts';
+import type { PluginFailure, TestHostOptions } from '../options.ts';
 import { readTestPackage } from '../package.ts';
 import { checkCycles } from './cycles.ts';
 import { errorOf, type Finding, type Rule, warningOf } from './finding.ts';

@@ -2,7 +2,9 @@
 import { pathToFileURL } from 'node:url';
 
 import type { PluginDefinition } from '@portico/sdk';
-import { createTestHost, type TestHostOptions } from '../host.ts';
+
+import { createTestHost } from '../host.ts';
+import type { TestHostOptions } from '../options.ts';
 import { createWorkerRuntime } from '../runtime.ts';
 import { errorOf, type Finding, warningOf } from './finding.ts';
 import { askAll, type ConformanceRequest } from './requests.ts';
