@@ -5,7 +5,7 @@
 export { networkPort } from './composition/plugin-ports.ts';
 export { taskEntities, taskMigrations } from './features/tasks/entities.ts';
 export { Tasks } from './features/tasks/tasks.ts';
-export { createPermissions, fixedRoles, type Permissions } from './features/users/roles/permissions.ts';
+export { type fixedRoles, Permissions } from './features/users/roles/permissions.ts';
 export type { Call, Caller } from './platform/call.ts';
 export { type Database, openDatabase } from './platform/database/database.ts';
 export { fail } from './platform/errors.ts';

@@ -8,7 +8,6 @@ import {
     createHttpServer,
     createIdempotency,
     createKeyring,
-    createPermissions,
     createPluginHost,
     type Database,
     fail,
@@ -17,6 +16,7 @@ import {
     idempotencyEntities,
     idempotencyMigrations,
     openDatabase,
+    Permissions,
     permissionsOf,
     pluginCaller,
     type PluginHost,
@@ -95,7 +95,7 @@ export class TestPanel {
             timing: { saveMs: 0 }
         });
         const { manifest } = options.package;
-        const permissions = createPermissions();
+        const permissions = new Permissions();
         permissions.register(manifest.name, permissionsOf(options.package));
         const people = new People(manifest.name, permissions);
         const keyring = createKeyring(options.root);
@@ -180,7 +180,7 @@ interface Parts {
     readonly db: Database;
     readonly clock: TestClock;
     readonly tasks: Tasks;
-    readonly permissions: ReturnType<typeof createPermissions>;
+    readonly permissions: Permissions;
     readonly people: People;
     readonly keyring: ReturnType<typeof createKeyring>;
     readonly audit: AuditRecord[];
