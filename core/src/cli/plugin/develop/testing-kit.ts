@@ -4,7 +4,7 @@
  */
 import type { PluginDefinition } from '@portico/sdk';
 
-import { Complaint } from '../../command/command-error.ts';
+import { CommandError } from '../../command/command-error.ts';
 
 /** One thing that a plugin does not keep to. */
 export interface Finding {
@@ -37,7 +37,7 @@ export interface Conformance {
 
 const kit: string = '@portico/testing';
 
-/** @throws Complaint when the kit is not installed beside this package */
+/** @throws CommandError when the kit is not installed beside this package */
 export async function loadConformance(): Promise<Conformance> {
     try {
         return (await import(kit)) as Conformance;
@@ -45,6 +45,6 @@ export async function loadConformance(): Promise<Conformance> {
         if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') {
             throw error;
         }
-        throw new Complaint(`${kit} is not installed: npm install --save-dev ${kit}`, 1, { cause: error });
+        throw new CommandError(`${kit} is not installed: npm install --save-dev ${kit}`, 1, { cause: error });
     }
 }
