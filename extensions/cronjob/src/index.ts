@@ -3,6 +3,7 @@ import { definePlugin, type PluginDefinition } from '@portico/sdk';
 
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
+import { registerHooks } from './hooks.ts';
 import { type Machine, realMachine } from './machine.ts';
 import { registerRunRoutes } from './routes/runs.ts';
 import { registerTaskRoutes } from './routes/tasks.ts';
@@ -22,6 +23,7 @@ export function defineCronjob(machine: Machine): PluginDefinition {
             const { runs, scheduler } = services;
             registerTaskRoutes(ctx, services);
             registerRunRoutes(ctx, services);
+            registerHooks(ctx, services);
             registerHealthChecks(ctx);
             ctx.onStart(async () => {
                 await recoverRuns(ctx, machine.now());

@@ -133,3 +133,13 @@ export const changedTask = joi.object({
     name,
     version: joi.number().integer().min(1)
 });
+
+/** Reads the tasks of an export, which another version may have written. @throws TypeError when they are not tasks */
+export function exportedTasks(data: unknown): readonly TaskInput[] {
+    const { tasks } = (data ?? {}) as { readonly tasks?: unknown };
+    const { error, value } = joi.array().items(newTask).required().validate(tasks);
+    if (error !== undefined) {
+        throw new TypeError(`The exported tasks cannot be read: ${error.message}`);
+    }
+    return value as readonly TaskInput[];
+}

@@ -1,5 +1,5 @@
 /** Creates, changes and removes tasks. Each change is guarded by the version and planned in the same write. */
-import { errors, type Mutex } from '@portico/sdk';
+import { errors, isFailure, type Mutex } from '@portico/sdk';
 import { type EntityManager, raw } from '@portico/sdk/db';
 
 import { type RunRow, TaskEntity, type TaskRow } from '../entities.ts';
@@ -75,9 +75,13 @@ export class Tasks {
 
     /** Creates a task and plans it. @throws VALIDATION_FAILED 40001 */
     async create(input: TaskInput): Promise<TaskWithRun> {
-        const { ctx, machine, mutex, scheduler } = this.#options;
         const draft = draftOf(input, null, this.#defaultZone());
-        await checkDraft(draft, null, this.#options.accounts, machine.now());
+        await checkDraft(draft, null, this.#options.accounts, this.#options.machine.now());
+        return { task: await this.#insert(draft), lastRun: null };
+    }
+
+    async #insert(draft: Draft): Promise<TaskRow> {
+        const { ctx, machine, mutex, scheduler } = this.#options;
         const env = await this.#seal(draft, {});
         const boot = await machine.boot();
         const task = await mutex.run(() =>
@@ -103,7 +107,7 @@ export class Tasks {
             })
         );
         scheduler.checkSoon();
-        return { task, lastRun: null };
+        return task;
     }
 
     /** Changes a task; active runs go on as they were started. @throws NOT_FOUND 40400, VERSION_STALE 41200, VALIDATION_FAILED 40001 */
@@ -112,26 +116,33 @@ export class Tasks {
         input: TaskInput,
         ifMatch: string | null
     ): Promise<{ readonly before: TaskWithRun; readonly after: TaskWithRun }> {
-        const { ctx, machine, mutex, scheduler, runs } = this.#options;
         const before = await this.get(id);
         checkVersion(before.task, ifMatch, input.version);
         const draft = draftOf(input, draftOfRow(before.task), this.#defaultZone());
-        await checkDraft(draft, draftOfRow(before.task), this.#options.accounts, machine.now());
+        await checkDraft(draft, draftOfRow(before.task), this.#options.accounts, this.#options.machine.now());
         const env =
             input.env === undefined
                 ? before.task.env
                 : await this.#seal(draft, await this.#open(before.task));
+        await this.#replace(before.task, draft, env);
+        return { before, after: await this.get(id) };
+    }
+
+    /** `before` is the version that the draft was made from. @throws VERSION_STALE 41200 */
+    async #replace(before: TaskRow, draft: Draft, env: string | null): Promise<void> {
+        const { ctx, machine, mutex, scheduler, runs } = this.#options;
+        const { id } = before;
         const boot = await machine.boot();
         await mutex.run(() =>
             ctx.db.write(async (em) => {
                 const task = await findTask(em, id);
                 // The draft was made and checked from the version that was read before the mutex.
-                if (task.version !== before.task.version) {
+                if (task.version !== before.version) {
                     throw errors.stale(task.version);
                 }
                 const now = machine.now();
                 Object.assign(task, rowOf(draft), { env, version: task.version + 1, updatedAt: now });
-                this.#planChange(task, before.task, now, boot);
+                this.#planChange(task, before, now, boot);
                 if (!task.enabled) {
                     task.retryAt = null;
                     runs.cancelRetries(id);
@@ -139,7 +150,6 @@ export class Tasks {
             })
         );
         scheduler.checkSoon();
-        return { before, after: await this.get(id) };
     }
 
     /** Removes a task with the history of its runs, and ends the active ones. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
@@ -157,6 +167,44 @@ export class Tasks {
         await runs.stopAll(id);
         scheduler.checkSoon();
         return seen;
+    }
+
+    /** All tasks as bodies of POST `/tasks`, with the values of their environments in plain text. */
+    async exportAll(): Promise<readonly TaskInput[]> {
+        const rows = await this.#options.ctx.db.read((em) => findTasks(em, {}));
+        return Promise.all(rows.map(async (task) => ({ ...draftOfRow(task), env: await this.#open(task) })));
+    }
+
+    /**
+     * Takes back exported tasks. One takes the place of the task with the same name, so that a second time changes nothing; with `replace` all
+     * others are removed. An account that this machine does not have is no obstacle: the runs say that it is missing.
+     * Resolves with what is wrong with each task that was left out.
+     */
+    async restore(inputs: readonly TaskInput[], mode: 'merge' | 'replace'): Promise<readonly string[]> {
+        const { ctx, accounts, machine } = this.#options;
+        const rows = await ctx.db.read((em) => findTasks(em, {}));
+        const byName = Map.groupBy(rows, ({ name }) => name);
+        const kept = new Set<TaskRow>();
+        const problems: string[] = [];
+        for (const input of inputs) {
+            const draft = draftOf(input, null, this.#defaultZone());
+            const same = byName.get(draft.name)?.shift();
+            if (same !== undefined) {
+                kept.add(same);
+            }
+            const problem = await checkDraft(draft, draft, accounts, machine.now()).catch(describeProblem);
+            if (typeof problem === 'string') {
+                problems.push(`${draft.name}: ${problem}`);
+            } else if (same === undefined) {
+                await this.#insert(draft);
+            } else {
+                await this.#replace(same, draft, await this.#seal(draft, {}));
+            }
+        }
+        for (const { id } of mode === 'replace' ? rows.filter((row) => !kept.has(row)) : []) {
+            await this.remove(id, null);
+        }
+        return problems;
     }
 
     /** Plans a changed task again, as far as the change touches its times. */
@@ -221,6 +269,15 @@ async function withRuns(em: EntityManager, tasks: readonly TaskRow[]): Promise<T
         (await findRuns(em, { id: { $in: newest.map(({ id }) => id) } })).map((run) => [run.taskId, run])
     );
     return tasks.map((task) => ({ task, lastRun: runs.get(task.id) ?? null }));
+}
+
+/** What is wrong with a draft, from the error of its check. */
+function describeProblem(error: unknown): string {
+    if (!isFailure(error)) {
+        throw error;
+    }
+    const { errors: problems = [] } = (error.data ?? {}) as { errors?: readonly { message: string }[] };
+    return problems.map(({ message }) => message).join(', ');
 }
 
 /** @throws VERSION_STALE 41200 */
