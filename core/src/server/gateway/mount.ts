@@ -6,108 +6,121 @@ import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
 
 import type { HttpServer } from '../http/server.ts';
 
-export interface Mount {
-    readonly server: HttpServer;
-    /** @param after - called when the response is over */
-    request(request: IncomingMessage, response: ServerResponse, expecting: boolean, after?: () => void): void;
-    upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-    inject(options: ServerInjectOptions): Promise<ServerInjectResponse>;
-    /** Requests, sockets and injected calls under way. */
-    inFlight(): number;
-    /** Ends requests and sockets at once; how many. An injected call has nothing that could be cut: `drain` does not wait for it any more. */
-    cut(): number;
-    /**
-     * Ends streams and sockets, waits for the rest at most `milliseconds`, cuts what is left and stops the server.
-     * Resolves with how many had to be cut. Nothing new must reach the mount any more.
-     */
-    drain(milliseconds: number): Promise<number>;
-    /** The caller decided not to wait: the drain, now or later, is short. */
-    hurry(): void;
-}
-
-/** What is about to end may still do so. */
+/** How long what is under way may still take when the caller hurries. */
 const hurriedMs = 250;
 
-export function createMount(server: HttpServer): Mount {
-    const responses = new Set<ServerResponse>();
-    const sockets = new Set<Duplex>();
-    let injected = 0;
-    let isCut = false;
-    let isHurried = false;
-    let giveUp: (milliseconds: number) => void = () => undefined;
-    let idle: () => void = () => undefined;
-    const inFlight = (): number => responses.size + sockets.size + injected;
-    const tell = (): void => {
-        if (inFlight() === 0) {
-            idle();
+/** Hands requests to one server and counts them. */
+export class Mount {
+    readonly server: HttpServer;
+    readonly #responses = new Set<ServerResponse>();
+    readonly #sockets = new Set<Duplex>();
+    #injected = 0;
+    #isCut = false;
+    #isHurried = false;
+    #giveUp: (milliseconds: number) => void = () => undefined;
+    #idle: () => void = () => undefined;
+
+    constructor(server: HttpServer) {
+        this.server = server;
+    }
+
+    /** @param after - called when the response is over */
+    request(
+        request: IncomingMessage,
+        response: ServerResponse,
+        expecting: boolean,
+        after?: () => void
+    ): void {
+        this.#responses.add(response);
+        response.once('close', () => {
+            after?.();
+            this.#responses.delete(response);
+            this.#tell();
+        });
+        if (expecting) {
+            this.server.handleExpecting(request, response);
+        } else {
+            this.server.handle(request, response);
         }
-    };
-    const left = <T>(set: Set<T>, member: T): void => {
-        set.delete(member);
-        tell();
-    };
-    const cut = (): number => {
-        const count = inFlight();
-        for (const each of [...responses, ...sockets]) {
+    }
+
+    /** Hands over a request that wants to become a WebSocket. */
+    upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+        this.#sockets.add(socket);
+        socket.once('close', () => {
+            this.#sockets.delete(socket);
+            this.#tell();
+        });
+        this.server.upgrade(request, socket, head);
+    }
+
+    /** Sends a request past the network. */
+    async inject(options: ServerInjectOptions): Promise<ServerInjectResponse> {
+        this.#injected += 1;
+        try {
+            return await this.server.inject(options);
+        } finally {
+            this.#injected -= 1;
+            this.#tell();
+        }
+    }
+
+    /** Requests, sockets and injected calls under way. */
+    inFlight(): number {
+        return this.#responses.size + this.#sockets.size + this.#injected;
+    }
+
+    /** Ends requests and sockets at once. An injected call cannot be cut: `drain` does not wait for it any more. @returns how many were under way */
+    cut(): number {
+        const count = this.inFlight();
+        for (const each of [...this.#responses, ...this.#sockets]) {
             each.destroy();
         }
-        isCut = true;
+        this.#isCut = true;
         return count;
-    };
-    return {
-        server,
-        request(request, response, expecting, after) {
-            responses.add(response);
-            response.once('close', () => {
-                after?.();
-                left(responses, response);
-            });
-            if (expecting) {
-                server.handleExpecting(request, response);
-            } else {
-                server.handle(request, response);
-            }
-        },
-        upgrade(request, socket, head) {
-            sockets.add(socket);
-            socket.once('close', () => left(sockets, socket));
-            server.upgrade(request, socket, head);
-        },
-        async inject(options) {
-            injected += 1;
-            try {
-                return await server.inject(options);
-            } finally {
-                injected -= 1;
-                tell();
-            }
-        },
-        inFlight,
-        cut,
-        async drain(milliseconds) {
-            server.endStreams();
-            if (inFlight() > 0 && !isCut) {
-                await new Promise<void>((resolve) => {
-                    let timer: NodeJS.Timeout | undefined;
-                    giveUp = (patience) => {
-                        clearTimeout(timer);
-                        timer = setTimeout(resolve, patience);
-                    };
-                    giveUp(isHurried ? Math.min(hurriedMs, milliseconds) : milliseconds);
-                    idle = () => {
-                        clearTimeout(timer);
-                        resolve();
-                    };
-                });
-                giveUp = () => undefined;
-            }
-            const late = isCut ? 0 : cut();
-            await server.stop();
-            return late;
-        },
-        hurry() {
-            isHurried = true;
-            giveUp(hurriedMs);
+    }
+
+    /**
+     * Ends streams and sockets, waits for the rest at most `milliseconds`, cuts what is left and stops the server.
+     * Nothing new must reach the mount any more.
+     *
+     * @returns how many had to be cut
+     */
+    async drain(milliseconds: number): Promise<number> {
+        this.server.endStreams();
+        if (this.inFlight() > 0 && !this.#isCut) {
+            await this.#untilIdle(this.#isHurried ? Math.min(hurriedMs, milliseconds) : milliseconds);
         }
-    };
+        const late = this.#isCut ? 0 : this.cut();
+        await this.server.stop();
+        return late;
+    }
+
+    /** Shortens the drain, now or later: the caller decided not to wait. */
+    hurry(): void {
+        this.#isHurried = true;
+        this.#giveUp(hurriedMs);
+    }
+
+    #tell(): void {
+        if (this.inFlight() === 0) {
+            this.#idle();
+        }
+    }
+
+    async #untilIdle(milliseconds: number): Promise<void> {
+        await new Promise<void>((resolve) => {
+            let timer: NodeJS.Timeout | undefined;
+            this.#giveUp = (patience) => {
+                clearTimeout(timer);
+                timer = setTimeout(resolve, patience);
+            };
+            this.#giveUp(milliseconds);
+            this.#idle = () => {
+                clearTimeout(timer);
+                resolve();
+            };
+        });
+        this.#giveUp = () => undefined;
+    }
 }

@@ -8,7 +8,7 @@ import * as Lab from '@hapi/lab';
 import { joi, type Socket } from '@portico/sdk';
 import { WebSocket } from 'ws';
 
-import { createGate, type GateLimits } from '../../../../core/src/server/gateway/gate.ts';
+import { Gate, type GateLimits } from '../../../../core/src/server/gateway/gate.ts';
 import { createGateway, type Gateway } from '../../../../core/src/server/gateway/gateway.ts';
 import { json, type Route, socket, stream, upload } from '../../../../core/src/server/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../../../core/src/server/http/server.ts';
@@ -463,9 +463,9 @@ describe('Gateway: park', { timeout: 30_000 }, () => {
     });
 });
 
-describe('createGate', () => {
+describe('Gate', () => {
     it('is parked once, and opened as often as one likes', () => {
-        const gate = createGate('x');
+        const gate = new Gate('x');
         gate.open();
         gate.park();
         expect(() => gate.park()).to.throw(TypeError, /parked already/);
@@ -475,7 +475,7 @@ describe('createGate', () => {
     });
 
     it('lets nobody leave twice', async () => {
-        const gate = createGate('x');
+        const gate = new Gate('x');
         const [one, two] = [gate.pass(), gate.pass()];
         one?.();
         one?.();
@@ -485,7 +485,7 @@ describe('createGate', () => {
     });
 
     it('ends a wait with the reason of its signal', async () => {
-        const gate = createGate('x');
+        const gate = new Gate('x');
         gate.park();
         const leaving = new AbortController();
         const waiting = gate.wait({ signal: leaving.signal });
@@ -495,7 +495,7 @@ describe('createGate', () => {
     });
 
     it('lets in what is caused within, a timer later too, and not what is outside of it', async () => {
-        const [gate, other] = [createGate('x'), createGate('y')];
+        const [gate, other] = [new Gate('x'), new Gate('y')];
         gate.park();
         expect(gate.pass()).to.be.null();
         const later = await gate.within(() =>

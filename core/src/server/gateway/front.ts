@@ -1,0 +1,106 @@
+/** The HTTP server that owns the port: how it listens, refuses what no server gets to see, and stops without resetting connections. */
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { type AddressInfo, Server as Listener } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
+
+import { fail } from '../../platform/errors.ts';
+import { commonHeaders, failureEnvelope, jsonType } from '../http/answer/envelope.ts';
+import { refuse } from '../http/routes/socket.ts';
+
+const maxHeaderBytes = 16 * 1024;
+const headersTimeoutMs = 15_000;
+/** Longer than a proxy in front usually waits (60 s), so that the proxy closes first. */
+const keepAliveMs = 65_000;
+/** How long a client that connected just before the end has to send its request. */
+const lateMs = 50;
+/** So many connections that wait at the end are still accepted. */
+const mostLate = 512;
+/** No byte in either direction for so long ends a connection; streams send a comment far more often. */
+const silenceMs = 120_000;
+
+/** Makes the server. It answers nothing but errors of the protocol. */
+export function createFront(): Server {
+    const front = createServer({
+        maxHeaderSize: maxHeaderBytes,
+        headersTimeout: headersTimeoutMs,
+        requestTimeout: 0,
+        keepAliveTimeout: keepAliveMs,
+        requireHostHeader: false,
+        // Clients that offer HTTP/2 on the way (RFC 9110, section 7.8) are answered in HTTP/1.1, as if they had not.
+        shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket'
+    });
+    front.timeout = silenceMs;
+    front.on('clientError', answerClientError);
+    return front;
+}
+
+/** Starts to listen. */
+export function listen(front: Server, host: string, port: number): Promise<AddressInfo> {
+    return new Promise((resolve, reject) => {
+        front.once('error', reject);
+        front.listen(port, host, () => {
+            front.removeListener('error', reject);
+            resolve(front.address() as AddressInfo);
+        });
+    });
+}
+
+/**
+ * Stops listening without losing requests of clients that had connected: the kernel holds connections that were not accepted yet, and an
+ * accepted one whose request was not read yet counts as idle, so that `http.Server.close` would reset both.
+ *
+ * @returns a promise that resolves when the last connection is closed
+ */
+export async function stopListening(front: Server): Promise<{ readonly closed: Promise<void> }> {
+    if (!front.listening) {
+        return { closed: Promise.resolve() };
+    }
+    // One connection is accepted in a turn of the loop, so a turn without one says that none waits.
+    let accepted = false;
+    const notice = (): void => {
+        accepted = true;
+    };
+    front.on('connection', notice);
+    for (let round = 0, quiet = 0; round < mostLate && quiet < 2; round += 1) {
+        accepted = false;
+        await nextTurn();
+        quiet = accepted ? 0 : quiet + 1;
+    }
+    front.removeListener('connection', notice);
+    const closed = new Promise<void>((resolve) => Listener.prototype.close.call(front, () => resolve()));
+    await wait(lateMs);
+    await nextTurn();
+    return { closed };
+}
+
+/** Answers with the envelope also what is not even HTTP. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+        socket.destroy();
+        return;
+    }
+    const message =
+        error.code === 'HPE_HEADER_OVERFLOW'
+            ? `The headers are larger than ${maxHeaderBytes} bytes`
+            : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+              ? 'The request did not arrive in time'
+              : 'This is not an HTTP request';
+    refuse(socket, 400, refusalHeaders(), refusal(message));
+}
+
+/** Tells whether `Host` is missing (RFC 9112, section 3.2). Node would refuse the request too, but without the envelope. */
+export function lacksHost({ headers, httpVersion }: IncomingMessage): boolean {
+    return headers.host === undefined && httpVersion !== '1.0';
+}
+
+/** Headers of an answer that no server gave. */
+export function refusalHeaders(): Record<string, string> {
+    return { 'content-type': jsonType, ...commonHeaders, 'x-request-id': randomUUID() };
+}
+
+/** The body of a 400. */
+export function refusal(message: string): string {
+    return failureEnvelope(fail.BAD_REQUEST(null, { message }));
+}
