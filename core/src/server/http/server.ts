@@ -251,6 +251,12 @@ function declare(hapi: Server, options: HttpServerOptions): Map<string, Route> {
     return ids;
 }
 
+/** The id in the path, for the record of a refused call. A path that is open to everybody may hold a secret in place of an id. */
+function targetOf(route: Route, params: Readonly<Record<string, string>>): string | null {
+    const name = /\{([a-zA-Z]+)/.exec(route.path)?.[1];
+    return name === undefined || typeof route.access !== 'string' ? null : (params[name] ?? null);
+}
+
 /** A mistake in a declaration ends the start and names the route; requests never get to see it. */
 function check(route: Route, ids: ReadonlyMap<string, Route>): void {
     const name = `${route.method} ${route.path} (${route.id})`;
@@ -359,7 +365,11 @@ async function recordFailure(request: Request, code: number, ports: HttpPorts): 
             ending: AbortSignal.abort()
         });
     try {
-        await ports.recorder.refused(call.entry(status, code));
+        const entry = call.entry(status, code);
+        await ports.recorder.refused({
+            ...entry,
+            resourceId: entry.resourceId ?? targetOf(route, request.params as Record<string, string>)
+        });
     } catch (error) {
         ports.log.error('A refusal could not be put on record', { requestId: state.id, error });
     }
