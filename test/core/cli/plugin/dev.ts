@@ -102,8 +102,8 @@ describe('portico plugin dev', { timeout: 180_000 }, () => {
     it('starts what ran before again, code and data, when a save does not start', async () => {
         const broken = source
             .replace(
-                "text text not null)']\n    }]",
-                "text text not null)']\n    }, { name: '0002', up: ['drop table hello_greetings'] }]"
+                /text text not null\)'\s*\]\s*\}/,
+                "$&, { name: '0002', up: ['drop table hello_greetings'] }"
             )
             .replace(
                 'setup(ctx) {',
