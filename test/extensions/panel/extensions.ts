@@ -10,6 +10,7 @@ import { WebSocket } from 'ws';
 
 import type { Answer, CallOptions } from '../../support/client.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';
+import { createPluginFolder, type PluginFolder, pluginModule } from '../../support/plugin-folder.ts';
 import { until } from '../../support/real-engine.ts';
 import { openReceiver, type Receiver } from '../../support/receiver.ts';
 
@@ -23,6 +24,7 @@ const monitoring = '/api/plugins/monitoring';
 const names = ['cronjob', 'filemanager', 'monitoring'];
 
 let panel: TestPanel;
+let others: PluginFolder;
 let receiver: Receiver;
 let root: string;
 let operator: CallOptions;
@@ -44,9 +46,20 @@ describe('the extensions in a panel', { timeout: limitMs }, () => {
         root = mkdtempSync(join(tmpdir(), 'portico-root-'));
         mkdirSync(join(root, 'inbox'));
         receiver = await openReceiver();
+        others = createPluginFolder();
+        others.write(
+            'slow-disk',
+            pluginModule(
+                "ctx.health('disk', () => ({ state: 'degraded', evidence: 'Writes take 3 s', remedy: { text: 'Replace the disk' } }))"
+            )
+        );
+        others.write('broken', pluginModule("throw new Error('no licence')"));
         panel = await startPanel({
             environment: {
-                PORTICO_PLUGIN_DIRS: fileURLToPath(new URL('../../../extensions', import.meta.url))
+                PORTICO_PLUGIN_DIRS: [
+                    fileURLToPath(new URL('../../../extensions', import.meta.url)),
+                    others.path
+                ].join(':')
             }
         });
         await running();
@@ -56,6 +69,7 @@ describe('the extensions in a panel', { timeout: limitMs }, () => {
     after({ timeout: limitMs }, async () => {
         await panel?.close();
         await receiver?.close();
+        others?.remove();
         rmSync(root, { recursive: true, force: true });
     });
 
@@ -290,6 +304,34 @@ describe('the extensions in a panel', { timeout: limitMs }, () => {
         expect(
             processes.data.every(({ command = null }: { command?: string | null }) => command === null)
         ).to.be.true();
+    });
+
+    it('list what is unhealthy in the panel, from its real answers', async () => {
+        const found = async (options: CallOptions = {}) =>
+            (await call('GET', `${monitoring}/unhealthy`, options)).data as {
+                readonly unseen: readonly string[];
+                readonly findings: readonly Readonly<Record<string, string | null>>[];
+            };
+        await panel.client.get('/api/plugins/slow-disk'); // asks for its health now, not within the minute
+        const { unseen, findings } = await found();
+        expect(unseen).to.equal([]);
+        expect(findings.find(({ subject }) => subject === 'slow-disk')).to.equal({
+            kind: 'plugin',
+            severity: 'warning',
+            subject: 'slow-disk',
+            message: 'disk: Writes take 3 s',
+            since: null,
+            remedy: 'Replace the disk'
+        });
+        const broken = findings.find(({ subject }) => subject === 'broken');
+        expect(broken).to.include({ kind: 'plugin', severity: 'critical' });
+        expect((await panel.client.post('/api/proxyengine/stop', {})).code).to.equal(0);
+        expect((await found()).findings.find(({ kind }) => kind === 'engine')).to.include({
+            severity: 'info',
+            message: 'The proxy engine was stopped'
+        });
+        expect((await panel.client.post('/api/proxyengine/start', {})).code).to.equal(0);
+        expect((await found()).findings.some(({ kind }) => kind === 'engine')).to.be.false();
     });
 
     it('are all taken away, and leave nothing', async () => {

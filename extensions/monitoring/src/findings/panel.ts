@@ -15,7 +15,7 @@ interface PluginRecord {
     readonly name?: unknown;
     readonly state?: unknown;
     readonly failure?: { readonly message?: unknown } | null;
-    readonly health?: unknown;
+    readonly health?: { readonly checks?: unknown } | null;
 }
 interface Check {
     readonly name?: unknown;
@@ -40,8 +40,8 @@ function judgePlugin({ name, state, failure, health }: PluginRecord): Finding[] 
         const message = typeof failure?.message === 'string' ? failure.message : `Its state is ${state}`;
         return [{ kind: 'plugin', severity: 'critical', subject, message, since: null, remedy: null }];
     }
-    const checks: readonly Check[] = Array.isArray(health) ? (health as readonly Check[]) : [];
-    return checks
+    const checks: unknown = health?.checks;
+    return (Array.isArray(checks) ? (checks as readonly Check[]) : [])
         .filter((check) => check.state === 'failed' || check.state === 'degraded')
         .map((check) => ({
             kind: 'plugin',

@@ -314,10 +314,14 @@ describe('alerts over HTTP', () => {
                 name: 'half',
                 state: 'running',
                 failure: null,
-                health: [
-                    { name: 'disk', state: 'degraded', evidence: 'slow', remedy: { text: 'Wait' } },
-                    { name: 'net', state: 'ok' }
-                ]
+                health: {
+                    state: 'degraded',
+                    at: '2026-03-01T12:00:00.000Z',
+                    checks: [
+                        { name: 'disk', state: 'degraded', evidence: 'slow', remedy: { text: 'Wait' } },
+                        { name: 'net', state: 'ok', evidence: null, remedy: null }
+                    ]
+                }
             },
             { name: 'monitoring', state: 'failed', failure: null, health: null }
         ];
