@@ -1,4 +1,5 @@
 /** Finds the caller of each request and decides what the caller may do. A token is verified once and remembered; session and account are looked up each time. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { hash } from 'node:crypto';
 
 import type { Caller } from '../../platform/call.ts';
@@ -76,6 +77,8 @@ export class PanelAuthenticator implements Authenticator {
     readonly #built = new WeakMap<Session | ApiToken, Built>();
     readonly #watchers = new Map<number, Set<Watcher>>();
     #sweep: NodeJS.Timeout | null = null;
+    /** Leaves the context of the caller: a timer that began in a plugin's context would end with the plugin, and no session would be checked any more. */
+    readonly #outside = AsyncLocalStorage.snapshot();
 
     constructor(dependencies: AuthenticatorDependencies) {
         this.#in = dependencies;
@@ -124,7 +127,7 @@ export class PanelAuthenticator implements Authenticator {
         const watcher: Watcher = { caller, route, ended };
         const own = this.#watchers.get(userId) ?? new Set();
         this.#watchers.set(userId, own.add(watcher));
-        this.#sweep ??= setInterval(() => this.#expire(), sweepMs).unref();
+        this.#sweep ??= this.#outside(() => setInterval(() => this.#expire(), sweepMs)).unref();
         this.#check(userId, watcher);
         return () => this.#unwatch(userId, watcher);
     }
