@@ -1,4 +1,4 @@
-/** The catalogue of everything that is mounted, and calls of it as the asking actor. */
+/** The list of all mounted routes, and calls of these routes as an actor. */
 import type { Actor, Effect } from './route.ts';
 
 /** A JSON Schema, draft 2020-12. */
@@ -16,7 +16,7 @@ export interface RouteInfo {
     readonly path: string;
     readonly summary: string;
     readonly description: string;
-    /** Null: public, or for anybody who is logged in. */
+    /** Null: public, or for every user who is logged in. */
     readonly permission: string | null;
     readonly effect: Effect;
     /** Whether assistants may be offered it. */
@@ -27,6 +27,7 @@ export interface RouteInfo {
     readonly returns: JsonSchema | null;
 }
 
+/** Which routes are listed. */
 export interface RouteFilter {
     /** Only what this actor may call, and what the plugin's capability names. */
     readonly for?: Actor;
@@ -34,7 +35,9 @@ export interface RouteFilter {
     readonly tool?: boolean;
 }
 
+/** A call of a JSON route. */
 export interface ApiCall {
+    /** As in {@link RouteInfo}. */
     readonly id: string;
     readonly params?: object;
     readonly query?: object;
@@ -44,7 +47,7 @@ export interface ApiCall {
     readonly signal?: AbortSignal;
 }
 
-/** What the route answered; failures are answers too. */
+/** What the route answered. A failure is an answer, too: it is not thrown. */
 export interface ApiAnswer {
     readonly status: number;
     /** 0, or the failure's code. */
@@ -53,12 +56,13 @@ export interface ApiAnswer {
     readonly data: unknown;
 }
 
-export interface ApiDoor {
-    /** What is mounted now. The hook `routes.changed` tells when to ask again. */
+/** `ctx.api`. Needs the capability `api`. */
+export interface ApiService {
+    /** The routes that are mounted now. The hook `routes.changed` says when to ask again. */
     routes(filter?: RouteFilter): Promise<readonly RouteInfo[]>;
     /**
-     * Calls a JSON route through the front door as that actor: same validation, permission and audit. Never more than the actor may and the
-     * capability `api` names. Routes that ask for a fresh session answer 40301, `/api/auth/*` and the caller's own routes 40400.
+     * Calls a JSON route as the actor, with the same validation, permission check and audit entry as a request. The actor must have the route's permission,
+     * and the capability `api` must name the route. Routes that need a fresh session answer 40301; `/api/auth/*` and the plugin's own routes answer 40400.
      */
     call(actor: Actor, call: ApiCall): Promise<ApiAnswer>;
 }

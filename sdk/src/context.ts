@@ -1,11 +1,12 @@
-/** A plugin's whole world: built by hand for one generation of it, and dead after that. */
+/** The context that `setup` gets: everything that a plugin can do. It belongs to one generation, and rejects all work after the end of it. */
 import type { FileHandle } from 'node:fs/promises';
 import type { Socket as NetSocket } from 'node:net';
 
 import type { EntityManager } from '@mikro-orm/sqlite';
 
-import type { ApiDoor } from './catalogue.ts';
+import type { ApiService } from './catalogue.ts';
 import type { HookName, Hooks, Outcome, Tap, TapOrder } from './hooks.ts';
+import type { CertificatesService, HostsService } from './hosts-service.ts';
 import type { AnySchema } from './joi.ts';
 import type { Child, ExecOptions, ExecResult, SpawnOptions } from './process.ts';
 import type { TaskView } from './reply.ts';
@@ -19,7 +20,6 @@ import type {
     PluginStream,
     PluginUpload
 } from './route.ts';
-import type { CertificatesDoor, HostsDoor } from './serving.ts';
 
 /** Deeply read-only. */
 export type Frozen<T> = T extends Date | Uint8Array
@@ -30,7 +30,7 @@ export type Frozen<T> = T extends Date | Uint8Array
 
 type Schema = AnySchema | undefined;
 
-/** A plugin's log; every line carries its name and version. Secrets in its settings are redacted. */
+/** A plugin's log. Each line has the plugin's name and version; secrets of its settings are masked. */
 export interface Logger {
     debug(message: string, fields?: object): void;
     info(message: string, fields?: object): void;
@@ -38,24 +38,25 @@ export interface Logger {
     error(message: string, fields?: object): void;
 }
 
-/** How one part of a plugin is. */
+/** The result of a health check. */
 export interface Health {
     readonly state: 'ok' | 'degraded' | 'failed';
-    /** What was seen. */
+    /** What the check saw, in one sentence. */
     readonly evidence?: string;
-    /** What helps: for people, as a command, or as a path of the API. */
+    /** What helps: a text, and possibly a command or a path of the API. */
     readonly remedy?: { readonly text: string; readonly command?: string; readonly route?: string };
 }
 
-/** The plugin's own SQLite file. Each call has an entity manager of its own; nothing of it may be kept. */
+/** The plugin's own SQLite database. Each call gets an entity manager of its own, which must not be kept. */
 export interface Db {
     read<T>(work: (em: EntityManager) => Promise<T>): Promise<T>;
-    /** One short transaction, one at a time. Await nothing inside but the database. What it changed is durable once it resolves. */
+    /** Runs one short transaction; transactions run one at a time. Await only the database in it. Its changes are durable when the promise resolves. */
     write<T>(work: (em: EntityManager) => Promise<T>): Promise<T>;
 }
 
+/** A file, folder or link below a granted root. */
 export interface FileEntry {
-    /** Names are bytes. One that is no part of a UTF-8 character is U+EF00 + byte here (U+EF80 to U+EFFF), and taken back so. */
+    /** A file name is bytes. A byte that is no part of a UTF-8 character is the character U+EF00 + byte here (U+EF80 to U+EFFF), also when it is passed back. */
     readonly name: string;
     readonly type: 'file' | 'folder' | 'link' | 'other';
     /** Bytes. */
@@ -70,15 +71,14 @@ export interface FileEntry {
 }
 
 /**
- * Files below one granted root. Paths are relative (`a/b.txt`; `''` is the root), and every step is opened below the descriptor of the
- * step before: no link, no `..` and no race leaves the root. Links are never followed:
- * what would have to is refused with NOT_FOUND 40400.
+ * Files below one granted root. Paths are relative (`a/b.txt`; `''` is the root). Each part of a path is opened below the descriptor of the part
+ * before it, so no link, no `..` and no race leaves the root. Links are never followed: a path through a link is refused with NOT_FOUND 40400.
  */
 export interface Files {
     /** `wx` makes a new file and fails when there is one; `mode` is for new files, default 0o640. */
     open(path: string, flags?: 'r' | 'r+' | 'w' | 'wx' | 'a', mode?: number): Promise<FileHandle>;
     list(path: string): Promise<readonly FileEntry[]>;
-    /** The entry itself, never what a link points to. */
+    /** The entry itself; of a link the link, not its target. */
     stat(path: string): Promise<FileEntry>;
     /** Where a link points to, as text. */
     readLink(path: string): Promise<string>;
@@ -86,9 +86,9 @@ export interface Files {
         path: string,
         options?: { readonly mode?: number; readonly parents?: boolean }
     ): Promise<void>;
-    /** Replaces a file at `to` only with `replace`. */
+    /** Replaces an existing file at `to` only with `replace`. */
     move(from: string, to: string, options?: { readonly replace?: boolean }): Promise<void>;
-    /** A folder with all that is in it only with `recursive`. */
+    /** Removes a folder with its content only with `recursive`. */
     remove(path: string, options?: { readonly recursive?: boolean }): Promise<void>;
     /** Changes permission bits. */
     chmod(path: string, mode: number): Promise<void>;
@@ -120,18 +120,19 @@ export interface ScheduledRun {
     readonly signal: AbortSignal;
 }
 
-/** Disposing of it stops it; a run under way is aborted. */
+/** Work that is scheduled. Disposing of it stops it, and aborts a run that is under way. */
 export interface Scheduled extends AsyncDisposable {
     /** When it runs next; null when never. */
     next(): Promise<Date | null>;
 }
 
+/** What a task is. */
 export interface TaskOptions {
     /** What kind of work, without the plugin's name: `snapshot`. */
     readonly kind: string;
-    /** For people; default: the kind. */
+    /** Shown to users; default: the kind. */
     readonly title?: string;
-    /** The permission of the plugin's that reading log and result, and cancelling, asks for. */
+    /** The permission of the plugin that is needed to read the log and the result, and to cancel. */
     readonly access: string;
     /** Who started it; default: the plugin itself. */
     readonly actor?: Actor;
@@ -141,10 +142,10 @@ export interface TaskOptions {
     readonly key?: string;
 }
 
-/** What a task's work is handed. */
+/** What the work of a task gets. */
 export interface TaskRun {
     readonly id: number;
-    /** Aborts when somebody cancels the task or the generation ends; the work is then to end by throwing. */
+    /** Aborts when a user cancels the task, or the generation ends. The work must then end by throwing. */
     readonly signal: AbortSignal;
     /** Good as long as the task runs, at most 24 hours. */
     readonly actor: Actor | null;
@@ -153,7 +154,7 @@ export interface TaskRun {
     log(line: string): void;
 }
 
-/** What channels send to people. */
+/** A message to users, sent by the channels that the admin set up. */
 export interface Notification {
     /** Without the plugin's name: `disk-full`. */
     readonly event: string;
@@ -164,7 +165,7 @@ export interface Notification {
     readonly data?: Readonly<Record<string, unknown>>;
 }
 
-/** An audit entry beyond those that every route leaves by itself. */
+/** An audit entry, beside those that routes write themselves. */
 export interface PluginAuditEntry {
     readonly action: string;
     readonly resource: string;
@@ -175,6 +176,7 @@ export interface PluginAuditEntry {
     readonly after?: unknown;
 }
 
+/** A one-time ticket. */
 export interface IssuedTicket {
     readonly ticket: string;
     readonly expiresAt: Date;
@@ -192,9 +194,10 @@ export interface Assets {
     readonly csp?: Readonly<Record<string, readonly string[]>>;
 }
 
-export interface HookDoor {
+/** `ctx.hooks`. */
+export interface HookService {
     /**
-     * Hangs a function on a hook. One that nobody publishes is no error: the tap waits for it. Guards, waterfalls, collecting hooks and
+     * Adds a tap to a hook. A hook that is not published yet is no error: the tap waits for it. Guards, waterfalls, collecting hooks and
      * `settings.changed` and `audit.recorded` need the capability `taps`.
      */
     tap<K extends HookName>(name: K, tap: Tap<K>, order?: TapOrder): void;
@@ -211,7 +214,7 @@ export interface HookDoor {
     ): AsyncIterable<Outcome<Hooks[K]['result']>>;
 }
 
-/** What running a hook gives: nothing, the value at the end, or one outcome for each plugin. */
+/** The result of running a hook: nothing, the last value of a waterfall, or one outcome for each plugin. */
 export type HookRun<K extends HookName> = Hooks[K]['kind'] extends 'waterfall'
     ? Hooks[K]['payload']
     : Hooks[K]['kind'] extends 'collect'
@@ -219,7 +222,7 @@ export type HookRun<K extends HookName> = Hooks[K]['kind'] extends 'waterfall'
       : void;
 
 /**
- * What `setup` is handed. *Registration* (routes, taps, `health`, `on…`) is synchronous and happens in `setup` only. *Work* is asynchronous,
+ * What `setup` gets. *Registration* (routes, taps, `health`, `on…`) is synchronous and happens in `setup` only. *Work* is asynchronous,
  * from `onStart` to `onStop`; after the end it rejects with `GENERATION_ENDED` 50304.
  */
 export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record<never, never>>> {
@@ -266,31 +269,31 @@ export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record
     /** Serves static files of the package, public and immutable by hash. */
     assets(files: Assets): void;
     /** Taps hooks, publishes hooks of the plugin's own, and runs collecting ones. */
-    readonly hooks: HookDoor;
-    /** Names a check that the plugin list shows; 5 seconds at most. */
+    readonly hooks: HookService;
+    /** Adds a health check, which the list of plugins shows. It takes at most 5 seconds. */
     health(name: string, check: (signal: AbortSignal) => Awaitable<Health>): void;
-    /** Begins the plugin's work, before its first request is let in. */
+    /** Runs at the start of the plugin, before it answers its first request. */
     onStart(work: (signal: AbortSignal) => Awaitable<void>): void;
-    /** Ends it, in reverse order of registration, 8 seconds in all; the scope is emptied afterwards in any case. */
+    /** Runs at the end of the plugin, in reverse order of registration, 8 seconds in all. Resources of the plugin are released afterwards in any case. */
     onStop(work: (signal: AbortSignal) => Awaitable<void>): void;
-    /** Hears of accepted settings. */
+    /** Runs when an admin changed the settings and they were accepted. */
     onSettings(work: (now: Frozen<S>, before: Frozen<S>) => Awaitable<void>): void;
-    /** Hears when an optional partner comes, changes its generation, or goes (`undefined`). */
+    /** Runs when an optional partner starts, is replaced, or stops (`undefined`). */
     onPartner<K extends keyof P>(name: K, work: (partner: P[K]) => Awaitable<void>): void;
 
     /** The plugin's own SQLite file: `read` and `write`, each with an entity manager of its own. */
     readonly db: Db;
     /** The catalogue of what is mounted, and calls of it as the asking user; needs the capability `api`. */
-    readonly api: ApiDoor;
+    readonly api: ApiService;
     /** Hosts of the proxy; needs the capability `hosts`. What the plugin makes stays and serves when the plugin goes. */
-    readonly hosts: HostsDoor;
+    readonly hosts: HostsService;
     /** Certificates; needs the capability `certificates`. */
-    readonly certificates: CertificatesDoor;
+    readonly certificates: CertificatesService;
     /** Files below an absolute folder; needs the capability `files`. */
     files(root: string): Files;
     /** Seals texts with a key of this plugin and package. */
     readonly secrets: { seal(plain: string): Promise<string>; open(sealed: string): Promise<string> };
-    /** Issues a one-time ticket, good for `ttlSeconds` (1 to 300, default 30), for a route with {@link TicketAccess}. */
+    /** Issues a one-time ticket, valid for `ttlSeconds` (1 to 300, default 30), for a route with {@link TicketAccess}. */
     readonly tickets: {
         issue(
             actor: Actor,
@@ -305,14 +308,14 @@ export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record
     exec(file: string, args: readonly string[], options?: ExecOptions): Promise<ExecResult>;
     /** Starts a program; needs the capability `exec`. @throws TOOL_MISSING 50302 when it is absent */
     spawn(file: string, args: readonly string[], options?: SpawnOptions): Promise<Child>;
-    /** Starts long work that people can see and cancel. Resolves when the task is durable. */
+    /** Starts long work that users can see and cancel. Resolves when the task is durable, before the work ends. */
     task<T>(options: TaskOptions, work: (run: TaskRun) => Promise<T>): Promise<TaskView>;
-    /** Runs work again and again; the same name replaces. */
+    /** Runs work at certain times. A second schedule with the same name replaces the first. */
     schedule(name: string, when: When, work: (run: ScheduledRun) => Awaitable<void>): Promise<Scheduled>;
-    /** Tells people, by the channels that the admin set up. */
+    /** Sends a message to users, by the channels that the admin set up. */
     notify(message: Notification): Promise<void>;
-    /** Adds an entry to the audit log, beyond those that every route leaves by itself. */
+    /** Adds an entry to the audit log, beside those that routes write themselves. */
     audit(entry: PluginAuditEntry): Promise<void>;
-    /** Makes the generation's end dispose of something. */
+    /** Disposes of a resource when the generation ends. */
     use<T extends Disposable | AsyncDisposable>(owned: T): T;
 }

@@ -25,6 +25,7 @@ export interface FailureRow {
     readonly message: string;
 }
 
+/** How one failure differs from its row in the table. */
 export interface FailureOptions {
     /** Said instead of the table's message. */
     readonly message?: string;

@@ -5,21 +5,25 @@
  */
 import type { Awaitable } from './route.ts';
 
+/** A hook that says what happened. */
 export interface Notify<P> {
     readonly kind: 'notify';
     readonly payload: P;
     readonly result: void;
 }
+/** A hook that may refuse. */
 export interface Guard<P> {
     readonly kind: 'guard';
     readonly payload: P;
     readonly result: void | { readonly refuse: string };
 }
+/** A hook that may change a value. */
 export interface Waterfall<P> {
     readonly kind: 'waterfall';
     readonly payload: P;
     readonly result: P | void;
 }
+/** A hook that asks each plugin for items. */
 export interface Collect<P, I> {
     readonly kind: 'collect';
     readonly payload: P;
@@ -192,10 +196,12 @@ export interface RestoredItem {
     readonly message?: string;
 }
 
+/** The name of a hook. */
 export type HookName = keyof Hooks;
+/** The kind of a hook. */
 export type HookKind = 'notify' | 'guard' | 'waterfall' | 'collect';
 
-/** A tap: sync or async. `signal` aborts when its time is up or its plugin goes. */
+/** A tap, synchronous or asynchronous. `signal` aborts when its time is up, or its plugin stops. */
 export type Tap<K extends HookName> = (
     payload: Hooks[K]['payload'],
     call: { readonly signal: AbortSignal }

@@ -23,7 +23,7 @@ export type {
     Files,
     Frozen,
     Health,
-    HookDoor,
+    HookService as HookDoor,
     HookRun,
     IssuedTicket,
     Logger,
@@ -35,16 +35,23 @@ export type {
     TaskRun,
     When
 } from './context.ts';
-export type { ApiAnswer, ApiCall, ApiDoor, JsonSchema, RouteFilter, RouteInfo } from './catalogue.ts';
+export type {
+    ApiAnswer,
+    ApiCall,
+    ApiService as ApiDoor,
+    JsonSchema,
+    RouteFilter,
+    RouteInfo
+} from './catalogue.ts';
 export type { Child, ExecOptions, ExecResult, Exit, SpawnOptions } from './process.ts';
 export type {
     AppliedHost,
     Certificate,
-    CertificatesDoor,
+    CertificatesService as CertificatesDoor,
     Host,
-    HostsDoor,
+    HostsService as HostsDoor,
     UpstreamState
-} from './serving.ts';
+} from './hosts-service.ts';
 export { KeyedMutex, Mutex } from './mutex.ts';
 export { errors } from './plugin-errors.ts';
 export { createHookHost } from './boundary/hook-host.ts';

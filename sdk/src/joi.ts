@@ -88,5 +88,5 @@ const additions = {
     typed: (schema: Joi.Schema) => schema
 };
 
-/** joi, as every route and every setting of Portico uses it. */
+/** joi with types: routes and settings are declared with it. Its types describe the part of joi that plugins may use, hence the cast. */
 export const joi: TypedJoi = Object.assign(Object.create(Joi) as Joi.Root, additions) as unknown as TypedJoi;

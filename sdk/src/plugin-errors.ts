@@ -1,4 +1,4 @@
-/** The failures that any plugin may need, in the words of the core: clients know them already. A plugin's own come from `defineErrors`. */
+/** Failures of the core that any plugin may need. A plugin declares its own with `defineErrors`. */
 import { createFailure, type FailureError } from './errors.ts';
 
 const make = (
@@ -8,6 +8,7 @@ const make = (
     data: Readonly<Record<string, unknown>> | null = null
 ): FailureError => createFailure({ code, reason, message, data });
 
+/** Makes failures that clients know from the core. Throw them. */
 export const errors = {
     /** 40400: nothing of that name, or nothing that the caller may know of. */
     notFound: (message = 'There is nothing of that name here'): FailureError =>

@@ -29,12 +29,14 @@ export interface SpawnOptions {
     readonly pty?: { readonly columns: number; readonly rows: number };
 }
 
+/** How a program runs to its end. */
 export interface ExecOptions extends Omit<SpawnOptions, 'pty'> {
     readonly stdin?: string | Uint8Array;
     /** Of stdout and stderr each, default 1 MiB; what comes after it is read and dropped. */
     readonly maxOutputBytes?: number;
 }
 
+/** What a program gave when it ended. */
 export interface ExecResult {
     /** Exit code; null when a signal ended it. */
     readonly code: number | null;

@@ -1,6 +1,6 @@
 /**
- * Answers other than plain data. A handler that returns plain data answers 200; everything else is said with one of these, and
- * there is no other way to set a status or a header. A reply is branded plain data.
+ * Answers other than plain data. A handler that returns plain data answers 200; a reply is the only way to set another status, a header or a message.
+ * A reply is plain data with a brand.
  */
 
 const brand = '~portico';
@@ -18,6 +18,7 @@ export interface TaskView {
     readonly error: unknown;
 }
 
+/** An answer with a status, headers and a message. Made by `reply` only. */
 export interface Reply<T> {
     readonly '~portico': 'reply';
     readonly status: number;
@@ -26,6 +27,7 @@ export interface Reply<T> {
     readonly data: T;
 }
 
+/** What a page of a list says about the whole list. */
 export interface Page {
     /** Becomes `X-Total-Count`. */
     readonly total?: number;
@@ -33,6 +35,7 @@ export interface Page {
     readonly next?: string | null;
 }
 
+/** What an answer has beside its data. */
 export interface ReplyOptions {
     readonly headers?: Readonly<Record<string, string>>;
     /** Becomes the ETag `"<version>"`. Taken from `data.version` when that is a number. */
@@ -43,12 +46,13 @@ export interface ReplyOptions {
 /** Names of the headers that `list` hands to the host, which knows the request's own address and turns them into `Link`. */
 export const nextCursorHeader = 'x-portico-next';
 
+/** Makes answers. */
 export const reply = {
     /** 201 with the new object and where it is read. */
     created<T>(location: string, data: T, options: ReplyOptions = {}): Reply<T> {
         return make(201, data, { ...options, headers: { ...options.headers, location } });
     },
-    /** 202 with what does the work from now on: a task, or a plugin's own record of it, where `Location` says how to follow it. */
+    /** 202 with the task that does the work, or with the plugin's own record of it; then set `Location` to where it can be read. */
     accepted<T extends object>(work: T, options: ReplyOptions = {}): Reply<T> {
         return make(202, work, options);
     },

@@ -1,27 +1,31 @@
 /**
- * The six doors through which anything is served: JSON routes, event streams, WebSockets, uploads, downloads and the raw door for a
- * foreign protocol. The core declares its own routes with them; a plugin's become the same declarations.
+ * The six kinds of routes: JSON, event stream, WebSocket, upload, download, and raw HTTP for a foreign protocol. The core declares its own routes with
+ * the same types as plugins.
  */
 import type { AnySchema, Value } from './joi.ts';
 import type { Reply } from './reply.ts';
 
+/** A value, or a promise of it. */
 export type Awaitable<T> = T | Promise<T>;
 /** A body as a web stream. */
 export type Bytes = ReadableStream<Uint8Array<ArrayBuffer>>;
+/** The method of a JSON route. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+/** What a call does: nothing, a change, or a change that cannot be undone. */
 export type Effect = 'read' | 'write' | 'destructive';
 
-/** Who asks. Plain data with an opaque handle behind it that only the host can make. */
+/** The user, token, plugin or anonymous client that sent a request. Plain data with an opaque handle behind it, which only the panel can make. */
 export interface Actor {
     readonly kind: 'user' | 'token' | 'plugin' | 'system' | 'anonymous';
     readonly id: number | null;
     readonly username: string | null;
     readonly role: string | null;
     readonly tokenId: number | null;
-    /** What this actor may as of now: the role's permissions and, with an API token, only those that the token has too. */
+    /** The permissions that the actor has now: those of the role; with an API token only those that the token has, too. */
     readonly permissions: readonly string[];
     /** Stable over the requests of the same user and token: bind conversations and sessions to it. */
     readonly key: string;
+    /** Whether the actor has a permission now. */
     can(permission: string): boolean;
 }
 
@@ -65,12 +69,12 @@ export interface TicketAccess {
 }
 
 /**
- * Who may use a plugin's route: a permission of the plugin's own, without a colon (`read`, `write`, or one of its manifest), `'authenticated'`
- * for anybody who is logged in, `{ public: 'the reason' }` with a reason that the manifest names too, or a ticket.
+ * Who may use a plugin's route: a permission of the plugin, without a colon (`read`, `write`, or one of its manifest), `'authenticated'`
+ * for every user who is logged in, `{ public: 'the reason' }` with a reason that the manifest names too, or a ticket.
  */
 export type PluginAccess = string | { readonly public: string } | TicketAccess;
 
-/** What every route declares, whoever mounts it. */
+/** What every route of the core or of a plugin declares. */
 export interface Declared {
     /** Relative to where it is mounted; hapi's syntax: `/{id}`, `/{path*}`. */
     readonly path: string;
@@ -80,7 +84,7 @@ export interface Declared {
     readonly deprecated?: { readonly since: string; readonly removedIn: string; readonly instead?: string };
 }
 
-/** What every door of the core declares. */
+/** What every route of the core declares. */
 export interface Described extends Declared {
     /** A permission (`hosts:read`), `'authenticated'`, or `{ public: 'the reason' }`. A route without it does not mount. */
     readonly access: Access;
@@ -89,7 +93,7 @@ export interface Described extends Declared {
     readonly summary: string;
 }
 
-/** What every door of a plugin declares. */
+/** What every route of a plugin declares. */
 export interface PluginDescribed extends Declared {
     readonly access: PluginAccess;
     /** Stable name for OpenAPI, audit and tools, unique in the plugin; default: made of method and path. Shown as `<plugin>.<id>`. */
@@ -106,8 +110,8 @@ type In<S> = S extends AnySchema ? Value<S> : Readonly<Record<string, never>>;
 type Body<S> = S extends AnySchema ? Value<S> : undefined;
 type Out<S> = S extends AnySchema ? Value<S> : unknown;
 
-/** A JSON route: the envelope in both directions of failure, 1 MiB of body unless `maxBytes` says otherwise. */
-export interface JsonDoor<P, Q, B, R, C> {
+/** A JSON route. Success and failure are answered in the envelope; a body has at most 1 MiB unless `maxBytes` says otherwise. */
+export interface JsonKind<P, Q, B, R, C> {
     readonly method: Method;
     readonly validate?: { readonly params?: P; readonly query?: Q; readonly payload?: B };
     /** The shape of `data`: types the handler, documents the answer, checked in tests and development. */
@@ -125,6 +129,7 @@ export interface JsonDoor<P, Q, B, R, C> {
     handler(request: Request<In<P>, In<Q>, Body<B>> & C): Awaitable<Out<R> | Reply<Out<R>>>;
 }
 
+/** One server-sent event. */
 export interface StreamEvent {
     /** Default: none, which browsers show as `message`. */
     readonly event?: string;
@@ -133,8 +138,8 @@ export interface StreamEvent {
     readonly data: unknown;
 }
 
-/** Server-sent events. The iterable ends the stream; the host sends a comment every 15 s to keep it open. */
-export interface StreamDoor<P, Q, B, C> {
+/** An event stream. It ends with the iterable; the panel sends a comment every 15 s to keep it open. */
+export interface StreamKind<P, Q, B, C> {
     readonly method?: 'GET' | 'POST';
     readonly validate?: { readonly params?: P; readonly query?: Q; readonly payload?: B };
     handler(
@@ -150,7 +155,7 @@ export interface Socket extends AsyncIterable<string | Uint8Array> {
 }
 
 /** A WebSocket route; the socket closes when the handler's promise settles. */
-export interface SocketDoor<P, Q, C> extends Validated<P, Q> {
+export interface SocketKind<P, Q, C> extends Validated<P, Q> {
     readonly protocols?: readonly string[];
     /** Default 1 MiB. */
     readonly maxMessageBytes?: number;
@@ -158,7 +163,7 @@ export interface SocketDoor<P, Q, C> extends Validated<P, Q> {
 }
 
 /** A body taken as a stream, never held in memory. */
-export interface UploadDoor<P, Q, R, C> extends Validated<P, Q> {
+export interface UploadKind<P, Q, R, C> extends Validated<P, Q> {
     readonly method: 'POST' | 'PUT';
     /** Media types, as `application/octet-stream`; others are 41500. */
     readonly accepts: readonly string[];
@@ -193,12 +198,13 @@ export interface Download {
     close?(): Awaitable<void>;
 }
 
-export interface DownloadDoor<P, Q, C> extends Validated<P, Q> {
+/** A route that answers bytes. */
+export interface DownloadKind<P, Q, C> extends Validated<P, Q> {
     handler(request: Request<In<P>, In<Q>, undefined> & C): Awaitable<Download>;
 }
 
-/** The raw door: WHATWG Request in, Response out, for a protocol that has a shape of its own. */
-export interface HttpDoor<P, Q, C> extends Validated<P, Q> {
+/** A raw HTTP route, for a protocol that has its own form: takes a WHATWG `Request` and answers a `Response`. */
+export interface HttpKind<P, Q, C> extends Validated<P, Q> {
     readonly methods: readonly ('GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS')[];
     /** Why the envelope does not hold here; shown in the docs. */
     readonly raw: string;
@@ -210,17 +216,17 @@ export interface HttpDoor<P, Q, C> extends Validated<P, Q> {
 }
 
 /** A JSON route of the core. */
-export interface JsonRoute<P, Q, B, R, C> extends Described, JsonDoor<P, Q, B, R, C> {}
+export interface JsonRoute<P, Q, B, R, C> extends Described, JsonKind<P, Q, B, R, C> {}
 /** An event stream of the core. */
-export interface StreamRoute<P, Q, B, C> extends Described, StreamDoor<P, Q, B, C> {}
+export interface StreamRoute<P, Q, B, C> extends Described, StreamKind<P, Q, B, C> {}
 /** A WebSocket of the core. */
-export interface SocketRoute<P, Q, C> extends Described, SocketDoor<P, Q, C> {}
+export interface SocketRoute<P, Q, C> extends Described, SocketKind<P, Q, C> {}
 /** An upload of the core. */
-export interface UploadRoute<P, Q, R, C> extends Described, UploadDoor<P, Q, R, C> {}
+export interface UploadRoute<P, Q, R, C> extends Described, UploadKind<P, Q, R, C> {}
 /** A download of the core. */
-export interface DownloadRoute<P, Q, C> extends Described, DownloadDoor<P, Q, C> {}
+export interface DownloadRoute<P, Q, C> extends Described, DownloadKind<P, Q, C> {}
 /** A route of the core with a protocol of its own. */
-export interface HttpRoute<P, Q, C> extends Described, HttpDoor<P, Q, C> {}
+export interface HttpRoute<P, Q, C> extends Described, HttpKind<P, Q, C> {}
 
 /** What the ticket of a route with {@link TicketAccess} was issued with; null on every other route. */
 export interface Ticketed {
@@ -229,21 +235,21 @@ export interface Ticketed {
 
 /** A JSON route of a plugin, as `ctx.route` takes it. */
 export interface PluginRoute<P = undefined, Q = undefined, B = undefined, R = undefined>
-    extends PluginDescribed, JsonDoor<P, Q, B, R, unknown> {
+    extends PluginDescribed, JsonKind<P, Q, B, R, unknown> {
     /** Whether assistants may be offered this route; default true. A route with `stepUp` or `secret` never is. */
     readonly tool?: boolean;
 }
 /** An event stream of a plugin, as `ctx.stream` takes it. */
 export interface PluginStream<P = undefined, Q = undefined, B = undefined>
-    extends PluginDescribed, StreamDoor<P, Q, B, Ticketed> {}
+    extends PluginDescribed, StreamKind<P, Q, B, Ticketed> {}
 /** A WebSocket of a plugin, as `ctx.socket` takes it. */
 export interface PluginSocket<P = undefined, Q = undefined>
-    extends PluginDescribed, SocketDoor<P, Q, Ticketed> {}
+    extends PluginDescribed, SocketKind<P, Q, Ticketed> {}
 /** An upload of a plugin, as `ctx.upload` takes it. `'*\/*'` in `accepts` takes any media type. */
 export interface PluginUpload<P = undefined, Q = undefined, R = undefined>
-    extends PluginDescribed, UploadDoor<P, Q, R, unknown> {}
+    extends PluginDescribed, UploadKind<P, Q, R, unknown> {}
 /** A download of a plugin, as `ctx.download` takes it. */
 export interface PluginDownload<P = undefined, Q = undefined>
-    extends PluginDescribed, DownloadDoor<P, Q, Ticketed> {}
+    extends PluginDescribed, DownloadKind<P, Q, Ticketed> {}
 /** A route of a plugin with a protocol of its own, as `ctx.http` takes it. */
-export interface PluginHttp<P = undefined, Q = undefined> extends PluginDescribed, HttpDoor<P, Q, unknown> {}
+export interface PluginHttp<P = undefined, Q = undefined> extends PluginDescribed, HttpKind<P, Q, unknown> {}

@@ -1,5 +1,5 @@
 /** The context that a plugin is handed, made of registration, the host's doors and the doors of its own realm. */
-import type { Context, Db, Files, HookDoor, ScheduledRun, TaskOptions, TaskRun } from '../context.ts';
+import type { Context, Db, Files, HookService, ScheduledRun, TaskOptions, TaskRun } from '../context.ts';
 import type { RemoteOptions } from '../definition.ts';
 import type { HookName } from '../hooks.ts';
 import type { Actor } from '../route.ts';
@@ -94,7 +94,7 @@ export function createContext(state: GuestState): Context {
         download: declare('download'),
         http: declare('http'),
         assets: add('assets', registration.assets) as Context['assets'],
-        hooks: hookDoor(state, work, alive),
+        hooks: hookService(state, work, alive),
         health(check, run) {
             registration.begin('health');
             if (registration.health.has(check)) {
@@ -261,11 +261,11 @@ function partners(state: GuestState, alive: () => void): never {
     return Object.freeze(plugins) as never;
 }
 
-function hookDoor(
+function hookService(
     state: GuestState,
     work: <F extends (...input: never[]) => Promise<unknown>>(door: F) => F,
     alive: () => void
-): HookDoor {
+): HookService {
     const { registration, doors, name } = state;
     return {
         tap(hook, tap, order = {}) {

@@ -11,7 +11,7 @@ import type { Outcome, TapOrder } from '../hooks.ts';
 import type { Child, ExecOptions, ExecResult, SpawnOptions } from '../process.ts';
 import type { TaskView } from '../reply.ts';
 import type { Actor, AuditDetail, Bytes, Declared, Effect, PluginAccess, StreamEvent } from '../route.ts';
-import type { AppliedHost, Certificate, Host, UpstreamState } from '../serving.ts';
+import type { AppliedHost, Certificate, Host, UpstreamState } from '../hosts-service.ts';
 
 /** An actor as plain data; the handle beside it is what the host knows it by. */
 export interface PlainActor extends Omit<Actor, 'can'> {

@@ -1,4 +1,4 @@
-/** What a plugin may do with hosts and certificates. What it makes is owned by it, is listed so, and stays when the plugin goes. */
+/** Hosts and certificates for plugins. What a plugin creates has the plugin as its owner, and stays when the plugin goes. */
 import type { Actor } from './route.ts';
 
 /** A host as the API shows it; every other field of the API is there too. */
@@ -8,13 +8,13 @@ export interface Host {
     readonly domain: string;
     readonly upstream: string | null;
     readonly enabled: boolean;
-    /** The plugin that made it; null for people's own. */
+    /** The plugin that created it; null when a user did. */
     readonly owner: string | null;
     readonly state: 'applied' | 'pending' | 'error' | 'disabled';
     readonly [field: string]: unknown;
 }
 
-/** A change of a host that is durable and serves. */
+/** A change of a host that is durable and in effect. */
 export interface AppliedHost {
     readonly host: Host;
     readonly applied: boolean;
@@ -31,8 +31,8 @@ export interface UpstreamState {
     readonly healthy: boolean;
 }
 
-/** Needs the capability `hosts`: `own` covers what the plugin made, `read` and `write` all. Paths and sockets in a host need the plugin's `files` or `sockets` too. */
-export interface HostsDoor {
+/** `ctx.hosts`. Needs the capability `hosts`: `own` covers the plugin's own hosts, `read` and `write` all hosts. Paths and sockets in a host need the plugin's `files` or `sockets`, too. */
+export interface HostsService {
     list(filter?: { readonly owner?: string; readonly domain?: string }): Promise<readonly Host[]>;
     /** @param as - acts for this actor, who must be allowed to */
     create(
@@ -58,8 +58,8 @@ export interface Certificate {
     readonly owner: string | null;
 }
 
-/** Needs the capability `certificates`. */
-export interface CertificatesDoor {
+/** `ctx.certificates`. Needs the capability `certificates`. */
+export interface CertificatesService {
     list(filter?: { readonly owner?: string; readonly domain?: string }): Promise<readonly Certificate[]>;
     /** PEM texts. */
     upload(certificate: {
