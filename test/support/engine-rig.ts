@@ -48,6 +48,7 @@ export interface RigState {
     settings: EngineSettings;
     fixed: Partial<EngineSettings>;
     autoReload: boolean;
+    driftRepair: boolean;
     readonly certificates: Map<number, SiteCertificate & { readonly pem: CertificatePem }>;
     readonly written: EngineSettings[];
 }
@@ -132,6 +133,7 @@ const rig = async (
         settings: { httpPort: port, httpsPort, acmeEmail: null, acmeDirectory: null, acmeEab: null },
         fixed: {},
         autoReload: true,
+        driftRepair: true,
         certificates: new Map(),
         written: []
     };
@@ -146,6 +148,7 @@ const rig = async (
             settings: {
                 engine: () => state.settings,
                 autoReload: () => state.autoReload,
+                driftRepair: () => state.driftRepair,
                 fixed: () => state.fixed,
                 async write(_tx, settings) {
                     state.settings = settings;

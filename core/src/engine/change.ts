@@ -111,6 +111,8 @@ export interface HostStore {
 export interface SettingsSource {
     engine(): EngineSettings;
     autoReload(): boolean;
+    /** Whether an engine that was changed by others is repaired by itself; default true. */
+    driftRepair?(): boolean;
     /** Settings that the environment decides. A restore leaves them. */
     fixed?(): Partial<EngineSettings>;
     /** Stores engine settings in the transaction of a restore. Without it, a restore leaves the settings alone. */

@@ -6,6 +6,7 @@ import { fail } from '../platform/errors.ts';
 import type { Change, Draft, HostRow, HostState, Outcome } from './change.ts';
 import { EngineControl } from './control/control.ts';
 import { findDrift } from './control/drift.ts';
+import { DriftWatch } from './control/drift-watch.ts';
 import { readStatus } from './control/status.ts';
 import { translateErrors } from './errors.ts';
 import { fragmentHandlers, Fragments } from './fragments/fragments.ts';
@@ -32,6 +33,7 @@ import { syncBatch } from './sync/sync-batch.ts';
 import { advancedOf } from './wire/mask.ts';
 
 const reloadWindowMs = 1000;
+const driftCheckMs = 15_000;
 
 /** The engine service: the rows, the queue through which they change, and the process that serves them. It does nothing before `boot`. */
 export class ProxyEngine implements EngineService {
@@ -41,6 +43,7 @@ export class ProxyEngine implements EngineService {
     readonly #state: EngineState;
     readonly #queue: SyncQueue<Waiter>;
     readonly #control: EngineControl;
+    readonly #driftWatch: DriftWatch;
     #checking = false;
     #closed = false;
 
@@ -67,16 +70,26 @@ export class ProxyEngine implements EngineService {
         this.#state = state;
         this.#queue = new SyncQueue((batch: readonly Waiter[]) => syncBatch(ports, batch));
         this.#control = new EngineControl(options, state, (work) => this.#exclusive(work));
+        this.#driftWatch = new DriftWatch({
+            driver: options.driver,
+            state,
+            exclusive: (work) => this.#exclusive(work),
+            repairs: () => options.settings.driftRepair?.() ?? true,
+            everyMs: options.driftCheckMs ?? driftCheckMs,
+            log: options.log
+        });
     }
 
     async boot(): Promise<void> {
         await this.#state.load();
         await this.#exclusive(() => this.#state.reconcile(true));
         this.#options.driver.onChange((process) => this.#processChanged(process));
+        this.#driftWatch.start();
     }
 
     async close(): Promise<void> {
         this.#closed = true;
+        this.#driftWatch.close();
         await this.#options.driver.close();
         await this.#queue.idle();
     }

@@ -35,6 +35,8 @@ export interface EngineStatus {
     /** What the last start or stop asked for. */
     readonly wanted: 'running' | 'stopped';
     readonly autoReload: boolean;
+    /** Whether it runs another configuration than it was given, as of the last check. */
+    readonly drifted: boolean;
     /** SHA-256 of the canonical configurations; `running` is null when there is none, or it does not answer. */
     readonly configuration: { readonly wanted: string; readonly running: string | null };
     readonly revision: number;
@@ -133,7 +135,7 @@ export interface EngineHooks {
         readonly reloaded: boolean;
         readonly hosts: readonly number[];
     }): void;
-    failed?(event: { readonly result: 'rejected' | 'failed'; readonly message: string }): void;
+    failed?(event: { readonly result: 'rejected' | 'failed' | 'drifted'; readonly message: string }): void;
 }
 
 /** What the engine service works with. */
@@ -157,4 +159,6 @@ export interface EngineOptions {
     readonly vet?: (call: Call, before: HostRow | null, after: HostRow | null) => void;
     /** Milliseconds from one load to the next; default 1,000. */
     readonly windowMs?: number;
+    /** Milliseconds between two checks whether others have changed the engine; default 15,000. */
+    readonly driftCheckMs?: number;
 }

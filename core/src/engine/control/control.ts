@@ -128,7 +128,7 @@ export class EngineControl {
     overwriteDrift(call: Call): Promise<Reply<ControlResult>> {
         return this.#run(async () => {
             this.#mustRun();
-            const changed = await this.#state.context.served.repair({ reload: true });
+            const changed = await this.#state.repair(true);
             return this.#record(call, {
                 action: 'overwrite',
                 changed,

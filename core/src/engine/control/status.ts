@@ -30,6 +30,7 @@ export const readStatus = async (
         message: stalled ? 'The engine does not answer' : why,
         wanted: memory.wanted,
         autoReload: settings.autoReload(),
+        drifted: engine.drifted,
         configuration: { wanted: served.projection.configHash(), running },
         revision: memory.revision,
         appliedRevision: memory.applied,

@@ -14,6 +14,8 @@ import { SyncProgress } from './progress.ts';
 
 const waitsForReload: WaitsForReload = 'Waits for a reload';
 
+const drift = 'The engine runs another configuration than the panel gave it';
+
 /**
  * Keeps engine and rows together, and knows how far apart they are: what was applied, what waits, what was refused, and why.
  * Methods that change anything must run inside the sync queue.
@@ -27,6 +29,7 @@ export class EngineState {
     #lastApply: LastApply | null = null;
     /** Why the engine does not serve what it should, apart from what waits on purpose. */
     #problem: string | null = null;
+    #drifted = false;
     /** The engine's message when it refused what waits. */
     #refusal: string | null = null;
 
@@ -63,7 +66,16 @@ export class EngineState {
 
     /** What is wrong although the process runs; null when nothing is. */
     get problem(): string | null {
-        return this.#problem ?? this.#refusal;
+        return this.#serviceProblem ?? this.#refusal;
+    }
+
+    /** Whether the engine runs another configuration than it was given, as of the last check. */
+    get drifted(): boolean {
+        return this.#drifted;
+    }
+
+    get #serviceProblem(): string | null {
+        return this.#problem ?? (this.#drifted ? drift : null);
     }
 
     /** Hosts that wait, by id: the row that the engine serves; null: it serves no such host. */
@@ -127,7 +139,9 @@ export class EngineState {
         }
 
         const problem =
-            state === 'running' ? this.#problem : (message ?? this.#problem ?? 'The engine does not answer');
+            state === 'running'
+                ? this.#serviceProblem
+                : (message ?? this.#problem ?? 'The engine does not answer');
         return problem === null ? { state: 'applied', message: null } : { state: 'error', message: problem };
     }
 
@@ -143,6 +157,7 @@ export class EngineState {
     async reconcile(hold: boolean): Promise<void> {
         this.#problem = null;
         this.#refusal = null;
+        this.#drifted = false;
         const home = this.#home();
         const up = home !== null && this.memory.wanted === 'running' && (await this.#startProcess(home));
         const served: ServedRows = {
@@ -191,6 +206,36 @@ export class EngineState {
         await this.#captureProblem(() => context.served.repair());
     }
 
+    /** Makes the engine serve again what it was given last. @returns whether anything had to be repaired */
+    async repair(reload: boolean): Promise<boolean> {
+        const changed = await this.context.served.repair({ reload });
+        this.#drifted = false;
+        return changed;
+    }
+
+    /** Notes whether the engine runs another configuration than it was given, and reports it once. */
+    noteDrift(drifted: boolean): void {
+        if (drifted && !this.#drifted) {
+            this.#reportDrift(drift);
+        }
+
+        this.#drifted = drifted;
+    }
+
+    /** Repairs an engine that others have changed, and reports it. Troubles of the engine are kept as `problem`. */
+    async repairDrift(): Promise<void> {
+        try {
+            if (await this.repair(false)) {
+                this.#reportDrift(`${drift}; the panel has repaired it`);
+            }
+        } catch (error) {
+            this.noteDrift(true);
+            if ((error as Error).message !== this.#problem) {
+                this.#reportProblem(error);
+            }
+        }
+    }
+
     /** Syncs everything that is staged, and notes how that went. @throws EngineRejected, EngineUnavailable */
     async sync(reload: boolean): Promise<void> {
         const began = performance.now();
@@ -225,6 +270,7 @@ export class EngineState {
         if (result === 'applied') {
             this.#problem = null;
             this.#refusal = null;
+            this.#drifted &&= !reloaded;
         } else {
             this.#options.log.warn('The engine did not take a change', { result, engine: error?.message });
             this.#options.hooks?.failed?.({ result, message: error?.message ?? '' });
@@ -307,6 +353,11 @@ export class EngineState {
         } catch (error) {
             this.#reportProblem(error);
         }
+    }
+
+    #reportDrift(message: string): void {
+        this.#options.log.warn('The engine was changed by others', { message });
+        this.#options.hooks?.failed?.({ result: 'drifted', message });
     }
 
     #reportProblem(error: unknown): void {

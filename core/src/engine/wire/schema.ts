@@ -55,6 +55,10 @@ export const statusSchema = joi.object({
         .required()
         .description('What start or stop asked for last'),
     autoReload: joi.boolean().required(),
+    drifted: joi
+        .boolean()
+        .required()
+        .description('The engine runs another configuration than the panel gave it, as of the last check'),
     configuration: joi
         .object({
             wanted: joi

@@ -72,6 +72,13 @@ export const definitions = {
         description: 'Apply a change as soon as it is made; otherwise it waits for a reload',
         schema: joi.boolean()
     }),
+    'engine.driftRepair': setting<boolean>({
+        type: 'boolean',
+        default: true,
+        description:
+            'Give the proxy engine its configuration again when others have changed it; otherwise status and notifications only say it',
+        schema: joi.boolean()
+    }),
     'engine.httpPort': setting<number>({
         type: 'integer',
         default: 80,

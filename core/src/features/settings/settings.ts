@@ -117,6 +117,10 @@ export class Settings implements SettingsSource {
         return this.#state.get('engine.autoReload');
     }
 
+    driftRepair(): boolean {
+        return this.#state.get('engine.driftRepair');
+    }
+
     fixed(): Partial<EngineSettings> {
         return Object.fromEntries(
             settingKeys
