@@ -1,18 +1,15 @@
-/** The composition root: every service, built once, by hand, in order. Nothing else in the core knows how the parts fit together. */
-import { existsSync, readFileSync } from 'node:fs';
+/** The composition root: every service, built once, by hand, in order. No other part of the core knows how the parts fit together. */
+import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 
-import { alertOfPlugin, sendAlerts } from './composition/alerts.ts';
-import { createPluginCatalogue, createTransfer, pluginHooks } from './composition/import-export.ts';
-import { certificatesPort, hostsPort, networkPort } from './composition/plugin-ports.ts';
-import { createServing } from './composition/proxy.ts';
-import { openStorage } from './composition/storage.ts';
+import { type AccountServices, createAccountServices } from './composition/accounts.ts';
+import { type Foundation, openFoundation } from './composition/foundation.ts';
+import { createImportExport, createPluginCatalogue, pluginHooks } from './composition/import-export.ts';
+import { createPluginManager } from './composition/plugins.ts';
+import { createProxyServices, type ProxyServices } from './composition/proxy.ts';
 import type { EngineDriver } from './engine/port.ts';
 import { engineRoutes } from './engine/routes.ts';
-import { Audit } from './features/audit/audit.ts';
 import { auditRoutes } from './features/audit/routes.ts';
-import { createAuth } from './features/auth/auth.ts';
 import { authRoutes } from './features/auth/routes.ts';
 import { certificateRoutes } from './features/certificates/routes.ts';
 import { dnsProviderRoutes } from './features/dns-providers/routes.ts';
@@ -20,39 +17,20 @@ import { hostRoutes } from './features/hosts/routes.ts';
 import { KeptPlugins } from './features/import-export/plugins/kept.ts';
 import type { PluginCatalogue } from './features/import-export/ports.ts';
 import { importExportRoutes } from './features/import-export/routes.ts';
-import { Notifications } from './features/notifications/notifications.ts';
+import type { ImportExport } from './features/import-export/service.ts';
 import { notificationRoutes } from './features/notifications/routes.ts';
 import { settingsRoutes } from './features/settings/routes.ts';
-import { Settings } from './features/settings/settings.ts';
 import { taskRoutes } from './features/tasks/routes.ts';
-import { Tasks } from './features/tasks/tasks.ts';
-import { Accounts } from './features/users/accounts/accounts.ts';
-import { Console } from './features/users/console.ts';
-import { Passwords } from './features/users/passwords/passwords.ts';
-import { corePermissions, Permissions } from './features/users/roles/permissions.ts';
-import { Roles } from './features/users/roles/roles.ts';
 import { userRoutes } from './features/users/routes.ts';
-import { Users } from './features/users/users.ts';
 import { type Clock, systemClock } from './platform/clock.ts';
 import type { Config } from './platform/config.ts';
-import { awaitDataDir, databaseName, prepareDataDir } from './platform/data-dir.ts';
-import {
-    type CoreHooks,
-    createCoreHooks,
-    type HookTiming,
-    loginHooks,
-    notifyLater,
-    recordedHook
-} from './platform/hooks.ts';
-import { createKeyring } from './platform/keyring.ts';
+import { type CoreHooks, type HookTiming, notifyLater } from './platform/hooks.ts';
 import type { Log } from './platform/log.ts';
-import { createOutbound } from './platform/outbound/client.ts';
 import { removePanelAddress, writePanelAddress } from './platform/panel-address.ts';
-import { createPlugins, type PluginsOptions } from './plugins/manager/plugins.ts';
+import type { Plugins, PluginsOptions } from './plugins/manager/plugins.ts';
 import type { Lifecycle } from './plugins/manager/reconciler/lifecycle.ts';
 import { pluginRoutes } from './plugins/manager/routes/routes.ts';
 import { PluginSettings } from './plugins/manager/settings/plugin-settings.ts';
-import type { PluginHostPorts } from './plugins/runtime/ports.ts';
 import { createGateway, type Gateway } from './server/gateway/gateway.ts';
 import { unknownPath } from './server/http/answer/unknown-path.ts';
 import { healthRoutes, type Readiness } from './server/http/health.ts';
@@ -60,21 +38,21 @@ import { createIdempotency } from './server/http/idempotency/idempotency.ts';
 import { createOpenApi } from './server/http/openapi/document.ts';
 import { openApiRoutes } from './server/http/openapi/routes.ts';
 import type { HttpPorts } from './server/http/ports.ts';
-import { createSystemCall } from './server/http/request/system-call.ts';
+import type { Route } from './server/http/route.ts';
 import { createHttpServer } from './server/http/server.ts';
 
-/** A panel that was built and can be started. */
+/** One panel, built but not started. */
 export interface Panel {
     readonly gateway: Gateway;
     readonly hooks: CoreHooks;
     readonly plugins: Lifecycle;
-    /** Resolves when every plugin that is enabled runs or has failed. */
+    /** Resolves when every enabled plugin runs or has failed. */
     settled(): Promise<void>;
-    /** Tells whether an uncaught error was a plugin's, and then stops the plugin. To be called in the handler of `uncaughtException`. */
-    blame(error: unknown): boolean;
-    /** Starts to listen, then brings the engine up; resolves when both are done, with the engine running or its trouble on record. */
+    /** Ends the plugin whose code threw an error that no code caught; false when no plugin did. Call it in the handler of `uncaughtException`. */
+    handleUncaught(error: unknown): boolean;
+    /** Listens, then starts the engine. Resolves when both are done: the engine runs, or its status says why not. */
     start(): Promise<AddressInfo>;
-    /** Drains, and lets go of everything. The proxy engine keeps running unless it is asked to end. */
+    /** Drains requests and releases everything. The proxy engine keeps running unless `engine` is true. */
     stop(options?: { readonly engine?: boolean }): Promise<void>;
 }
 
@@ -87,34 +65,22 @@ export interface PanelOptions {
     /** The engine's driver; default: Caddy. */
     readonly driver?: EngineDriver;
     readonly clock?: Clock;
-    /** Holds answers against their schemas; on in tests and development. */
+    /** Checks answers against their schemas; on in tests and development. */
     readonly checkReturns?: boolean;
-    /** Default: 30 s. */
+    /** How long requests under way may take when the panel stops, milliseconds; default 30,000. */
     readonly drainMs?: number;
-    /** Hears where the swap of a plugin is before it goes on; for tests that end the process there. */
+    /** Called at each phase of a plugin's swap, before it goes on; for tests that end the process there. */
     readonly reached?: PluginsOptions['reached'];
-    /** How long plugins may take, milliseconds. */
+    /** Time limits of plugins, milliseconds. */
     readonly pluginTiming?: PluginsOptions['timing'];
-    /** How long plugins may take with their data at an export and an import. */
+    /** Time limits of plugins' taps at an export and an import. */
     readonly hookTiming?: HookTiming;
 }
 
 /** Version of the core, as its package says. */
-export const version = (
-    JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
-).version;
+export const version = versionIn(new URL('../package.json', import.meta.url));
 
-/** Version of the SDK, which plugins' ranges are held against. */
-const sdkVersion = (
-    JSON.parse(readFileSync(new URL('../package.json', import.meta.resolve('@portico/sdk')), 'utf8')) as {
-        version: string;
-    }
-).version;
-
-/** A command of the command line holds the folder for less. */
-const lockPatienceMs = 5_000;
-
-/** Builds the panel of a data folder. @throws Error when the folder is in use, damaged, or not its owner's alone */
+/** Builds the panel of a data folder. @throws Error when the folder is in use, damaged, or open to other users */
 export async function createPanel({
     config,
     log,
@@ -123,105 +89,28 @@ export async function createPanel({
     checkReturns = false,
     ...options
 }: PanelOptions): Promise<Panel> {
-    prepareDataDir(config.dataDir);
-    const lock = await awaitDataDir(config.dataDir, lockPatienceMs);
-    if (lock === null) {
-        throw new Error(`${config.dataDir} is in use by another panel`);
-    }
-    removePanelAddress(config.dataDir); // left by a panel that was killed: another process may have its port now
-    const keyring = createKeyring(config.dataDir, { fresh: !existsSync(join(config.dataDir, databaseName)) });
-    const db = await openStorage(config.dataDir);
-    const hooks = createCoreHooks(log, options.hookTiming);
+    const foundation = await openFoundation({ config, log, clock, hookTiming: options.hookTiming });
+    const { db, keyring, audit, settings, hooks } = foundation;
     let gateway: Gateway;
-    let readiness: Readiness = 'starting';
-
-    const settings = await Settings.load({ db, keyring, config, clock, log });
-    const audit = await Audit.open({
-        db,
-        keyring,
-        headFile: join(config.dataDir, 'audit.head'),
-        clock,
-        log,
-        retentionDays: () => settings.get('audit.retentionDays'),
-        recorded: recordedHook(hooks)
-    });
-    const outbound = createOutbound({ allow: () => settings.get('panel.outboundAllow'), log });
-    const notifications = new Notifications({
-        db,
-        keyring,
-        outbound,
-        clock,
-        log,
-        recorder: audit,
-        raised: hooks.notificationRaised
-    });
-    sendAlerts(hooks, notifications);
-    const tasks = await Tasks.open({ db, log, clock });
-
-    // Accounts and how they get in.
-    const permissions = new Permissions();
-    const roles = new Roles({ db, clock, permissions });
-    const accounts = new Accounts({ db, clock, passwords: new Passwords(), roles });
-    const auth = createAuth({
-        db,
-        clock,
-        keyring,
-        recorder: audit,
-        accounts,
-        settings,
-        resolve: (path) => gateway.resolve(path),
-        hooks: loginHooks(hooks),
-        jwtSecret: config.jwtSecret
-    });
-    const users = new Users({ db, clock, accounts, roles, logins: auth });
-    const admin = await new Console({ db, accounts, users, logins: auth }).firstRun(
-        createSystemCall(audit),
-        config.adminPassword
-    );
-    if (admin?.password != null) {
-        show(
-            `The first administrator is "${admin.username}" with the password ${admin.password}\nIt is shown this once, and must be changed at the first login.`
-        );
-    }
-
-    const serving = createServing({
-        config,
-        db,
-        keyring,
-        settings,
-        hooks,
-        clock,
-        log: log.child({ part: 'engine' }),
-        driver: options.driver,
-        tasks,
-        outbound,
-        systemCall: () => createSystemCall(audit)
-    });
-    const { driver, engine, hosts, certificates, dnsProviders } = serving;
-    const kept = new KeptPlugins({ db, clock, keyring });
     let catalogue: PluginCatalogue;
-    const transfer = createTransfer({
-        db,
-        keyring,
-        clock,
-        log,
-        audit,
-        tasks,
-        settings,
-        roles,
-        accounts,
-        auth,
-        serving,
+    let readiness: Readiness = 'starting';
+    const people = await createAccountServices(foundation, (path) => gateway.resolve(path), show);
+    const proxy = createProxyServices(foundation, options.driver);
+    const kept = new KeptPlugins({ db, clock, keyring });
+    const importExport = createImportExport({
+        ...foundation,
+        ...people,
+        proxy,
         version,
         kept,
         plugins: () => catalogue,
         hooks: pluginHooks(hooks.host),
-        notify: (notification) => notifications.notify(notification)
+        notify: (notification) => foundation.notifications.notify(notification)
     });
     settings.onChange((keys) => notifyLater(hooks.settingsChanged, () => ({ keys })));
 
-    const ports: HttpPorts = {
-        authenticator: auth.authenticator,
+    const http: HttpPorts = {
+        authenticator: people.auth.authenticator,
         recorder: audit,
         idempotency: createIdempotency({ db, keyring, clock }),
         clientAddress: (peer, forwardedFor) => settings.clientAddress(peer, forwardedFor),
@@ -230,9 +119,51 @@ export async function createPanel({
         checkReturns
     };
     const openApi = createOpenApi({ servers: () => gateway.servers(), version });
-    const featureRoutes = [
-        healthRoutes(() => readiness),
-        openApiRoutes(() => openApi),
+    const routes = [
+        ...healthRoutes(() => readiness),
+        ...openApiRoutes(() => openApi),
+        ...featureRoutes(foundation, people, proxy, importExport)
+    ];
+    const plugins = await createPluginManager(foundation, {
+        people,
+        proxy,
+        importExport,
+        kept,
+        http,
+        routes,
+        gateway: () => gateway,
+        sdk: versionIn(new URL('../package.json', import.meta.resolve('@portico/sdk'))),
+        ...(options.reached === undefined ? {} : { reached: options.reached }),
+        ...(options.pluginTiming === undefined ? {} : { timing: options.pluginTiming })
+    });
+    catalogue = createPluginCatalogue({
+        ...foundation,
+        lifecycle: plugins.lifecycle,
+        installer: plugins.installer,
+        kept,
+        pluginSettings: new PluginSettings(keyring)
+    });
+    const core = createHttpServer({
+        name: 'core',
+        prefix: '',
+        ports: http,
+        unknown: unknownPath((plugin) => plugins.refusal(plugin)),
+        routes: [...routes, ...pluginRoutes(plugins.service, plugins.installer)]
+    });
+    const { drainMs } = options;
+    gateway = await createGateway({ core, log, ...(drainMs === undefined ? {} : { drainMs }) });
+    return new BuiltPanel({ foundation, people, proxy, importExport, plugins, gateway }, (now) => {
+        readiness = now;
+    });
+}
+
+function featureRoutes(
+    { audit, settings, notifications, tasks }: Foundation,
+    { auth, users, roles, permissions }: AccountServices,
+    { engine, hosts, certificates, dnsProviders }: ProxyServices,
+    importExport: ImportExport
+): readonly Route[] {
+    return [
         authRoutes(auth),
         userRoutes({ users, roles, permissions }),
         hostRoutes(hosts),
@@ -243,131 +174,94 @@ export async function createPanel({
         settingsRoutes(settings),
         notificationRoutes(notifications),
         taskRoutes(tasks),
-        importExportRoutes(transfer)
+        importExportRoutes(importExport)
     ].flat();
-    const plugins = await createPlugins({
-        config,
-        db,
-        keyring,
-        clock,
-        log,
-        permissions,
-        forgetArea: async (tx, area) => {
-            await roles.forgetArea(tx, area);
-            await auth.apiTokens.forgetArea(tx, area);
-        },
-        reserved: reservedNames(featureRoutes),
-        host: { sdk: sdkVersion, node: process.versions.node },
-        ports: {
-            http: ports,
-            hooks: hooks.host,
-            db,
-            tasks,
-            keyring,
-            clock,
-            log,
-            get gateway() {
-                return gateway;
-            },
-            notify: (notification) => notifications.notify(notification),
-            renew: (caller) => auth.authenticator.renew(caller),
-            hosts: hostsPort(hosts, engine),
-            certificates: certificatesPort(certificates),
-            network: networkPort(log),
-            fragments: engine.fragments,
-            forbidden: () => serving.forbidden()
-        } satisfies PluginHostPorts,
-        kept,
-        ...(options.reached === undefined ? {} : { reached: options.reached }),
-        changed(plugin, state, before, failure) {
-            notifyLater(hooks.pluginStateChanged, () => ({ plugin, state, before }));
-            alertOfPlugin(notifications, { plugin, state, failure });
-            if (state === 'running') {
-                transfer.started(plugin);
-            }
-        },
-        routesChanged: (plugin) => notifyLater(hooks.routesChanged, () => ({ plugin })),
-        ...(options.pluginTiming === undefined ? {} : { timing: options.pluginTiming })
-    });
-    catalogue = createPluginCatalogue({
-        lifecycle: plugins.lifecycle,
-        installer: plugins.installer,
-        kept,
-        pluginSettings: new PluginSettings(keyring),
-        keyring,
-        db,
-        log,
-        tasks,
-        audit
-    });
-    const core = createHttpServer({
-        name: 'core',
-        prefix: '',
-        ports,
-        unknown: unknownPath((plugin) => plugins.refusal(plugin)),
-        routes: [...featureRoutes, ...pluginRoutes(plugins.service, plugins.installer)]
-    });
-    gateway = await createGateway({
-        core,
-        log,
-        ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs })
-    });
-
-    let opening: Promise<void> = Promise.resolve();
-
-    return {
-        gateway,
-        hooks,
-        plugins: plugins.lifecycle,
-        settled: () => opening,
-        blame: (error) => plugins.handleUncaught(error),
-        async start() {
-            const address = await gateway.listen(config.host, config.port);
-            writePanelAddress(config.dataDir, {
-                pid: process.pid,
-                port: address.port,
-                host: loopbackOf(config.host),
-                instance: auth.consoleTokens.instance
-            });
-            await engine.boot();
-            certificates.start();
-            notifications.start();
-            readiness = 'ready';
-            notifyLater(hooks.panelStarted, () => ({}));
-            opening = plugins.open(); // a plugin that hangs there does not keep requests out
-            return address;
-        },
-        async stop({ engine: stopEngine = false } = {}) {
-            readiness = 'stopping';
-            await hooks.panelStopping.run({});
-            await gateway.close();
-            await plugins.close();
-            certificates.stop();
-            await tasks.close();
-            await transfer.close();
-            if (stopEngine) {
-                await driver.stop();
-            }
-            await engine.close();
-            await auth.stop();
-            await notifications.close();
-            await audit.close();
-            await db.close();
-            removePanelAddress(config.dataDir);
-            lock.release();
-        }
-    };
 }
 
-/** Names that would be mistaken for the core's own: its areas of permissions, and what stands after `/api/`. */
-function reservedNames(routes: readonly { readonly path: string }[]): ReadonlySet<string> {
-    return new Set([
-        'core',
-        'panel',
-        'system',
-        ...corePermissions.map(({ name }) => name.split(':')[0] ?? ''),
-        ...routes.map(({ path }) => /^\/api\/([a-z0-9-]+)/.exec(path)?.[1] ?? 'api')
-    ]);
+interface Parts {
+    readonly foundation: Foundation;
+    readonly people: AccountServices;
+    readonly proxy: ProxyServices;
+    readonly importExport: ImportExport;
+    readonly plugins: Plugins;
+    readonly gateway: Gateway;
+}
+
+class BuiltPanel implements Panel {
+    readonly #parts: Parts;
+    readonly #setReadiness: (readiness: Readiness) => void;
+    #opening: Promise<void> = Promise.resolve();
+
+    constructor(parts: Parts, setReadiness: (readiness: Readiness) => void) {
+        this.#parts = parts;
+        this.#setReadiness = setReadiness;
+    }
+
+    get gateway(): Gateway {
+        return this.#parts.gateway;
+    }
+
+    get hooks(): CoreHooks {
+        return this.#parts.foundation.hooks;
+    }
+
+    get plugins(): Lifecycle {
+        return this.#parts.plugins.lifecycle;
+    }
+
+    settled(): Promise<void> {
+        return this.#opening;
+    }
+
+    handleUncaught(error: unknown): boolean {
+        return this.#parts.plugins.handleUncaught(error);
+    }
+
+    async start(): Promise<AddressInfo> {
+        const { foundation, people, proxy, plugins, gateway } = this.#parts;
+        const { config, hooks, notifications } = foundation;
+        const address = await gateway.listen(config.host, config.port);
+        writePanelAddress(config.dataDir, {
+            pid: process.pid,
+            port: address.port,
+            host: loopbackOf(config.host),
+            instance: people.auth.consoleTokens.instance
+        });
+        await proxy.engine.boot();
+        proxy.certificates.start();
+        notifications.start();
+        this.#setReadiness('ready');
+        notifyLater(hooks.panelStarted, () => ({}));
+        // Not awaited: a plugin that hangs must not keep users out.
+        this.#opening = plugins.open();
+        return address;
+    }
+
+    async stop({ engine: stopEngine = false }: { readonly engine?: boolean } = {}): Promise<void> {
+        const { foundation, people, proxy, importExport, plugins, gateway } = this.#parts;
+        const { config, hooks, notifications, tasks, audit, db, lock } = foundation;
+        this.#setReadiness('stopping');
+        await hooks.panelStopping.run({});
+        await gateway.close();
+        await plugins.close();
+        proxy.certificates.stop();
+        await tasks.close();
+        await importExport.close();
+        if (stopEngine) {
+            await proxy.driver.stop();
+        }
+        await proxy.engine.close();
+        await people.auth.stop();
+        await notifications.close();
+        await audit.close();
+        await db.close();
+        removePanelAddress(config.dataDir);
+        lock.release();
+    }
+}
+
+function versionIn(packageJson: URL): string {
+    return (JSON.parse(readFileSync(packageJson, 'utf8')) as { readonly version: string }).version;
 }
 
 /** The address under which the panel's own machine reaches it. */

@@ -12,7 +12,7 @@ export async function run(config: Config, { stopEngine }: { readonly stopEngine:
     const log = createLog({ level: config.logLevel });
     let panel: Panel | null = null;
     process.on('uncaughtException', (error) => {
-        if (panel?.blame(error) === true) {
+        if (panel?.handleUncaught(error) === true) {
             return;
         }
         log.error('The panel stops: an uncaught error', { error });

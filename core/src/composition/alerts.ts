@@ -1,7 +1,4 @@
-/**
- * What people are told of when they did not ask: a table from what happens in the panel to the notifications that channels send. It hangs
- * on the same hooks that plugins do.
- */
+/** Which events of the panel become notifications. It taps the same hooks that plugins tap. */
 import type { CoreHooks } from '../platform/hooks.ts';
 
 /** Where notifications go. */
@@ -16,7 +13,7 @@ export interface Notifier {
     }): void;
 }
 
-/** What an admin should hear of a plugin's state: that it failed by its own fault, or waits in quarantine. */
+/** Notifies of a plugin that failed by its own fault, or that is in quarantine. */
 export function alertOfPlugin(
     notifier: Notifier,
     {
@@ -48,8 +45,14 @@ export function alertOfPlugin(
 
 const core = { plugin: 'core', version: '1.0.0' };
 
-/** Sends a notification for each event of the core that an admin should hear of. Taps the same hooks as plugins do. */
-export function sendAlerts({ host }: CoreHooks, notifier: Notifier): void {
+/** Taps the core's hooks and sends a notification for each event that an admin should know. */
+export function sendAlerts(hooks: CoreHooks, notifier: Notifier): void {
+    alertOfEngine(hooks, notifier);
+    alertOfCertificates(hooks, notifier);
+    alertOfLogins(hooks, notifier);
+}
+
+function alertOfEngine({ host }: CoreHooks, notifier: Notifier): void {
     host.tap(core, 'engine.failed', ({ message }) =>
         notifier.notify({
             event: 'engine.failed',
@@ -58,6 +61,9 @@ export function sendAlerts({ host }: CoreHooks, notifier: Notifier): void {
             text: message
         })
     );
+}
+
+function alertOfCertificates({ host }: CoreHooks, notifier: Notifier): void {
     host.tap(core, 'certificate.issued', ({ id, name, domains, notAfter, renewed }) => {
         notifier.notify({
             event: 'certificate.issued',
@@ -89,6 +95,9 @@ export function sendAlerts({ host }: CoreHooks, notifier: Notifier): void {
             data: { id, domains, problem, nextAttemptAt }
         });
     });
+}
+
+function alertOfLogins({ host }: CoreHooks, notifier: Notifier): void {
     host.tap(core, 'auth.afterLogin', ({ username, ip, userAgent, newNetwork }) => {
         if (newNetwork) {
             notifier.notify({

@@ -1,4 +1,4 @@
-/** Import and export, put together: every section of a document, in the order in which they are planned and written. */
+/** Import and export: every section of a document, in the order in which an import plans and writes them. */
 import type { HookHost } from '@portico/sdk/host';
 
 import type { Audit } from '../features/audit/audit.ts';
@@ -30,9 +30,10 @@ import {
     PortablePlugins,
     type PortablePluginsOptions
 } from '../plugins/manager/settings/portable-plugins.ts';
-import type { Serving } from './proxy.ts';
+import type { ProxyServices } from './proxy.ts';
 
-export interface TransferParts {
+/** What import and export need. */
+export interface ImportExportParts {
     readonly db: Database;
     readonly keyring: Keyring;
     readonly clock: Clock;
@@ -43,9 +44,9 @@ export interface TransferParts {
     readonly roles: Roles;
     readonly accounts: Accounts;
     readonly auth: Auth;
-    readonly serving: Pick<Serving, 'engine' | 'sections' | 'adapt'>;
+    readonly proxy: Pick<ProxyServices, 'engine' | 'sections' | 'adapt'>;
     readonly kept: KeptPlugins;
-    /** Asked when it is needed: plugins are built after this. */
+    /** Called when it is needed: plugins are built after this. */
     plugins(): PluginCatalogue;
     /** Default: no plugin runs. */
     readonly hooks?: PluginHooks;
@@ -54,7 +55,8 @@ export interface TransferParts {
     readonly version: string;
 }
 
-export function createTransfer({
+/** Builds import and export. */
+export function createImportExport({
     db,
     keyring,
     clock,
@@ -65,14 +67,14 @@ export function createTransfer({
     roles,
     accounts,
     auth,
-    serving,
+    proxy,
     kept,
     hooks = noHooks,
     notify,
     version,
     ...parts
-}: TransferParts): ImportExport {
-    const { dnsProviders, certificates, hosts } = serving.sections;
+}: ImportExportParts): ImportExport {
+    const { dnsProviders, certificates, hosts } = proxy.sections;
     const plugins = later(parts.plugins);
     const restorer = new Restorer({
         db,
@@ -94,44 +96,52 @@ export function createTransfer({
             hosts,
             createPluginSection({ plugins, kept, restorer })
         ],
-        engine: serving.engine,
+        engine: proxy.engine,
         db,
         tasks,
         recorder: audit,
         clock,
         version,
-        foreign: { adapt: serving.adapt },
+        foreign: { adapt: proxy.adapt },
         restorer,
-        async contributions({ isSealed, signal }) {
-            const running = new Set(hooks.givers());
-            const waiting = restorer.waiting();
-            const silent = pluginsOfPanel({ plugins, kept })
-                .filter(
-                    ({ name, package: packageName }) =>
-                        !running.has(name) &&
-                        (waiting.has(name) || plugins.find(name, packageName)?.gives === true)
-                )
-                .map(({ name }) => name);
-            if (!isSealed) {
-                return {
-                    given: new Map(),
-                    leftOut: [...running, ...silent].sort().map((name) => ({
-                        name,
-                        why: 'its own data is left out, since there is no passphrase to seal it under'
-                    }))
-                };
-            }
-            const live = await collectContributions(
-                hooks,
-                (name) => plugins.running(name)?.package ?? null,
-                signal
-            );
-            return withWaiting(live, waiting, silent);
-        }
+        contributions: (how) => contributionsOf({ hooks, plugins, kept, restorer }, how)
     });
 }
 
-/** What waits for its plugin belongs to the panel as well. */
+/** The plugins' own data for a document, and which plugins' data are left out. */
+async function contributionsOf(
+    {
+        hooks,
+        plugins,
+        kept,
+        restorer
+    }: {
+        readonly hooks: PluginHooks;
+        readonly plugins: PluginCatalogue;
+        readonly kept: KeptPlugins;
+        readonly restorer: Restorer;
+    },
+    { isSealed, signal }: { readonly isSealed: boolean; readonly signal: AbortSignal }
+): Promise<Given> {
+    const running = new Set(hooks.givers());
+    const waiting = restorer.waiting();
+    const gives = (name: string, packageName: string): boolean =>
+        waiting.has(name) || plugins.find(name, packageName)?.gives === true;
+    const silent = pluginsOfPanel({ plugins, kept })
+        .filter(({ name, package: packageName }) => !running.has(name) && gives(name, packageName))
+        .map(({ name }) => name);
+    if (!isSealed) {
+        const why = 'its own data is left out, since there is no passphrase to seal it under';
+        return {
+            given: new Map(),
+            leftOut: [...running, ...silent].sort().map((name) => ({ name, why }))
+        };
+    }
+    const live = await collectContributions(hooks, (name) => plugins.running(name)?.package ?? null, signal);
+    return withWaiting(live, waiting, silent);
+}
+
+/** Data that waits for its plugin belongs to the panel as well. */
 function withWaiting({ given, leftOut }: Given, waiting: Given['given'], silent: readonly string[]): Given {
     return {
         given: new Map([...waiting, ...given]),
@@ -173,7 +183,7 @@ function later(plugins: () => PluginCatalogue): PluginCatalogue {
     };
 }
 
-/** What is known of plugins, and the installer, whose tasks an import waits for. */
+/** What is known about plugins, and the installer, whose tasks an import waits for. */
 export interface PluginCatalogueParts extends PortablePluginsOptions {
     readonly installer: Pick<Installer, 'install'>;
     readonly kept: KeptPlugins;
@@ -181,7 +191,7 @@ export interface PluginCatalogueParts extends PortablePluginsOptions {
     readonly audit: Audit;
 }
 
-/** What export and import ask of the plugins. */
+/** The panel's plugins as import and export use them. */
 export function createPluginCatalogue({
     installer,
     kept,
@@ -231,7 +241,7 @@ export function createPluginCatalogue({
     };
 }
 
-/** The import has answered its own call: what it starts goes on record beside that. */
+/** The import has answered its own call, so what it starts gets audit entries of its own. */
 function callOf({ id, actor, ip, userAgent }: Call, audit: Audit, signal: AbortSignal): Call {
     return {
         id,

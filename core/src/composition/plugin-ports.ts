@@ -1,4 +1,4 @@
-/** The panel's services as plugins' hosts need them: one adapter for each port, made by the composition root. */
+/** The panel's services as the plugin runtime needs them: one adapter for each port. */
 import type { Certificate, Host, Reply } from '@portico/sdk';
 
 import type { EngineService } from '../engine/service.ts';
@@ -9,19 +9,17 @@ import { contains, forbids, parseAddress, parseRange, type Range } from '../plat
 import { createOutbound } from '../platform/outbound/client.ts';
 import type { CertificatesPort, HostsPort, NetworkPort } from '../plugins/runtime/ports.ts';
 
-/** The hosts as plugins may use them. */
+/** Hosts for plugins. The SDK describes a host as a plain object; the service checks every body that a plugin sends. */
 export function hostsPort(hosts: Hosts, engine: EngineService): HostsPort {
+    // The SDK's types are wider than the service's on purpose: the schema decides.
     const asHost = (reply: Reply<unknown>): Reply<Host> => reply as Reply<Host>;
-    // The SDK's types of a host say less than the feature's own; the feature checks what plugins give it.
     return {
-        all: () =>
-            [...engine.draft().hosts.keys()].map(
-                (id) => hosts.get(id) as unknown as Host /* the SDK's type says less */
-            ),
-        create: async (body, call, owner) =>
-            asHost(await hosts.create(body as never /* checked there */, call, owner)),
-        update: async (id, change, call) =>
-            asHost(await hosts.update(id, change as never /* checked there */, call)),
+        // The SDK's `Host` lists the fields that plugins may rely on.
+        all: () => [...engine.draft().hosts.keys()].map((id) => hosts.get(id) as unknown as Host),
+        // The service validates the body.
+        create: async (body, call, owner) => asHost(await hosts.create(body as never, call, owner)),
+        // The service validates the change.
+        update: async (id, change, call) => asHost(await hosts.update(id, change as never, call)),
         remove: (id, call) => hosts.remove(id, call),
         upstreams: async () =>
             (await engine.upstreams()).map(({ address, requests, fails }) => ({
@@ -33,7 +31,7 @@ export function hostsPort(hosts: Hosts, engine: EngineService): HostsPort {
     };
 }
 
-/** Those that are only ordered are none yet. */
+/** Certificates for plugins. One that is only ordered does not count yet. */
 export function certificatesPort(certificates: Certificates): CertificatesPort {
     return {
         all: async () =>
@@ -50,7 +48,7 @@ export function certificatesPort(certificates: Certificates): CertificatesPort {
     };
 }
 
-/** What a plugin may reach is a matter of its grants alone: what the panel's own setting allows is not its. */
+/** The network for plugins. A plugin's grants alone decide what it may reach; the setting `panel.outboundAllow` does not count. */
 export function networkPort(log: Logger): NetworkPort {
     const ranges = (texts: readonly string[]): Range[] => texts.flatMap((text) => parseRange(text) ?? []);
     return {

@@ -1,4 +1,4 @@
-/** The serving half of the panel, put together: the engine, the hosts and certificates that it serves, and the hooks around their changes. */
+/** The proxy: the engine, the hosts and certificates that it serves, and the hooks around their changes. */
 import { adaptCaddyfile } from '../engine/caddy/adapt.ts';
 import { findBinary } from '../engine/caddy/binary.ts';
 import { CaddyDriver } from '../engine/caddy/caddy.ts';
@@ -13,7 +13,7 @@ import { advancedOf, maskConfig } from '../engine/wire/mask.ts';
 import { AcmeAccounts } from '../features/certificates/acme/accounts.ts';
 import { EngineCertificates } from '../features/certificates/engine-certificates.ts';
 import { createCertificateSection } from '../features/certificates/export/export-section.ts';
-import type { CertificateEvents, TaskStarter } from '../features/certificates/ports.ts';
+import type { CertificateEvents } from '../features/certificates/ports.ts';
 import { Certificates } from '../features/certificates/service.ts';
 import { DatabaseCertificateStore } from '../features/certificates/store.ts';
 import { createDnsProviderSection } from '../features/dns-providers/export-section.ts';
@@ -30,68 +30,40 @@ import { Hosts } from '../features/hosts/service.ts';
 import { DatabaseHostStore } from '../features/hosts/store.ts';
 import type { Settings } from '../features/settings/settings.ts';
 import type { Call } from '../platform/call.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Config } from '../platform/config.ts';
-import type { Database } from '../platform/database/database.ts';
 import { fail } from '../platform/errors.ts';
 import { type CoreHooks, notifyLater } from '../platform/hooks.ts';
-import type { Keyring } from '../platform/keyring.ts';
 import type { Logger } from '../platform/log.ts';
-import type { Outbound } from '../platform/outbound/client.ts';
+import type { Foundation } from './foundation.ts';
 
-export interface Serving {
+/** The engine, and the features whose objects it serves. */
+export interface ProxyServices {
     readonly driver: EngineDriver;
     readonly engine: EngineService;
     readonly hosts: Hosts;
     readonly certificates: Certificates;
     readonly dnsProviders: DnsProviders;
-    /** Their parts of a document of the whole panel. */
+    /** Their sections of an export document. */
     readonly sections: {
         readonly dnsProviders: Section;
         readonly certificates: Section;
         readonly hosts: Section;
     };
-    /** Where nothing of a host or a plugin may lead: the data folder, the engine's own folders and its socket. Absolute. */
+    /** Absolute paths that no host and no plugin may reach: the data folder, the engine's own folders and its socket. */
     forbidden(): readonly string[];
     /** Turns a Caddyfile into the engine's configuration. @throws ENGINE_REJECTED, ENGINE_UNAVAILABLE, TOOL_MISSING */
     adapt(caddyfile: string, signal: AbortSignal): Promise<EngineConfig>;
 }
 
-export interface ServingParts {
-    readonly config: Config;
-    readonly db: Database;
-    readonly keyring: Keyring;
-    readonly settings: Settings;
-    readonly hooks: CoreHooks;
-    readonly clock: Clock;
-    readonly log: Logger;
-    readonly tasks: TaskStarter;
-    readonly outbound: Outbound;
-    /** A call of the panel itself. */
-    systemCall(): Call;
-    /** Default: Caddy. */
-    readonly driver?: EngineDriver | undefined;
-}
+type Home = () => EngineFolders;
 
-export function createServing({
-    config,
-    db,
-    keyring,
-    settings,
-    hooks,
-    clock,
-    log,
-    ...parts
-}: ServingParts): Serving {
+/** Builds the engine and what it serves. @param given - the engine's driver; without one, Caddy */
+export function createProxyServices(foundation: Foundation, given: EngineDriver | undefined): ProxyServices {
+    const { config, db, keyring, settings, hooks, clock } = foundation;
+    const log = foundation.log.child({ part: 'engine' });
+    const binary = config.caddy === 'caddy' ? null : config.caddy;
     const driver =
-        parts.driver ??
-        new CaddyDriver({
-            binary: config.caddy === 'caddy' ? null : config.caddy,
-            dataDir: config.dataDir,
-            user: config.engineUser,
-            log
-        });
-    const home = (): EngineFolders => engineHome(config.dataDir, config.engineUser);
+        given ?? new CaddyDriver({ binary, dataDir: config.dataDir, user: config.engineUser, log });
+    const home: Home = () => engineHome(config.dataDir, config.engineUser);
     const hostStore = new DatabaseHostStore(db);
     const certificateStore = new DatabaseCertificateStore(db, keyring);
     const engine = new ProxyEngine({
@@ -112,49 +84,114 @@ export function createServing({
             failed: ({ message }) => notifyLater(hooks.engineFailed, () => ({ message }))
         }
     });
+    followSettings(engine, settings, log);
+    const { hosts, section: hostSection } = createHosts(foundation, engine, hostStore, home);
+    const { dnsProviders, certificates, sections } = createCertificates(
+        { ...foundation, log },
+        engine,
+        certificateStore,
+        home
+    );
+    return {
+        driver,
+        engine,
+        hosts,
+        certificates,
+        dnsProviders,
+        sections: { ...sections, hosts: hostSection },
+        forbidden() {
+            const { folders, sockets } = forbidden(config.dataDir, home);
+            return [...folders, ...sockets];
+        },
+        async adapt(caddyfile, signal) {
+            const found = findBinary(binary);
+            if (found === null) {
+                throw fail.TOOL_MISSING({ tool: 'caddy', install: 'apt-get install caddy' });
+            }
+            return translateErrors(() => adaptCaddyfile(home(), found, caddyfile, signal));
+        }
+    };
+}
+
+/** Engine settings reach the engine as changes of their own; with `engine.autoReload` on again, waiting changes are applied. */
+function followSettings(engine: ProxyEngine, settings: Settings, log: Logger): void {
     settings.attach(engine);
     settings.onChange((keys) => {
         if (keys.includes('engine.autoReload') && settings.get('engine.autoReload')) {
             engine
                 .catchUp()
                 .catch((error: unknown) =>
-                    log.error('What waited could not be brought to the engine', { error })
+                    log.error('The changes that wait could not be applied', { error })
                 );
         }
     });
+}
+
+function createHosts(
+    { config, db, clock, settings, hooks }: Foundation,
+    engine: EngineService,
+    store: DatabaseHostStore,
+    home: Home
+): { readonly hosts: Hosts; readonly section: Section } {
     const addresses = (): string[] =>
         [settings.get('server.ipv4'), settings.get('server.ipv6')].filter((address) => address !== null);
     const readable: Readable = async (folder) => createReadable(home().owner)(folder);
     const safety = { ...forbidden(config.dataDir, home), placeholders: unsupportedPlaceholders };
-    const hosts: Hosts = new Hosts({
+    const nameservers = (): readonly string[] => settings.get('dns.nameservers');
+    const hosts = new Hosts({
         engine,
         clock,
         readable,
-        list: new HostList(db, hostStore, engine),
+        list: new HostList(db, store, engine),
         hooks: hostHooks(hooks),
-        checklist: createChecklist({
-            engine,
-            readable,
-            addresses,
-            nameservers: () => settings.get('dns.nameservers')
-        }),
+        checklist: createChecklist({ engine, readable, addresses, nameservers }),
         safety: { ...safety, addresses },
         mask: (part, site) => maskConfig(part, advancedOf([site]))
     });
-    const dnsProviderStore = new DnsProviderStore(db, keyring);
+    const section = createHostSection({
+        engine,
+        clock,
+        readable,
+        hooks: hostHooks(hooks),
+        safety: () => ({ ...safety, addresses: addresses() })
+    });
+    return { hosts, section };
+}
+
+function createCertificates(
+    {
+        config,
+        db,
+        keyring,
+        clock,
+        log,
+        settings,
+        hooks,
+        tasks,
+        outbound,
+        systemCall
+    }: Omit<Foundation, 'log'> & { readonly log: Logger },
+    engine: EngineService,
+    store: DatabaseCertificateStore,
+    home: Home
+): Pick<ProxyServices, 'certificates' | 'dnsProviders'> & {
+    readonly sections: Pick<ProxyServices['sections'], 'dnsProviders' | 'certificates'>;
+} {
+    const providerStore = new DnsProviderStore(db, keyring);
+    const usersOf = (id: number): ReturnType<typeof store.usersOf> => store.usersOf(id);
     const dnsProviders = new DnsProviders({
         db,
         clock,
-        store: dnsProviderStore,
+        store: providerStore,
         nameservers: () => settings.get('dns.nameservers'),
         lego: { binary: null, dataDir: config.dataDir },
-        usersOf: (id) => certificateStore.usersOf(id),
-        usersIn: (tx, id) => certificateStore.usersIn(tx, id)
+        usersOf,
+        usersIn: (tx, id) => store.usersIn(tx, id)
     });
     const accounts = new AcmeAccounts(db, keyring, clock);
     const certificates = new Certificates({
         engine,
-        store: certificateStore,
+        store,
         db,
         clock,
         covers,
@@ -162,11 +199,11 @@ export function createServing({
         accounts,
         own: new EngineCertificates(() => storageOf(home)),
         ports: {
-            http: parts.outbound,
-            tasks: parts.tasks,
+            http: outbound,
+            tasks,
             dns: dnsProviders,
             events: certificateEvents(hooks),
-            systemCall: parts.systemCall,
+            systemCall,
             settings: () => ({
                 directory: settings.get('engine.acmeDirectory'),
                 email: settings.get('engine.acmeEmail'),
@@ -175,50 +212,21 @@ export function createServing({
             })
         }
     });
-    return {
-        driver,
-        engine,
-        hosts,
-        certificates,
-        dnsProviders,
-        sections: {
-            dnsProviders: createDnsProviderSection({
-                db,
-                clock,
-                store: dnsProviderStore,
-                usersOf: (id) => certificateStore.usersOf(id)
-            }),
-            certificates: createCertificateSection({
-                store: certificateStore,
-                accounts,
-                clock,
-                covers,
-                providers: () => dnsProviderStore.list(),
-                changed: () => certificates.changed()
-            }),
-            hosts: createHostSection({
-                engine,
-                clock,
-                readable,
-                hooks: hostHooks(hooks),
-                safety: () => ({ ...safety, addresses: addresses() })
-            })
-        },
-        forbidden() {
-            const { folders, sockets } = forbidden(config.dataDir, home);
-            return [...folders, ...sockets];
-        },
-        async adapt(caddyfile, signal) {
-            const binary = findBinary(config.caddy === 'caddy' ? null : config.caddy);
-            if (binary === null) {
-                throw fail.TOOL_MISSING({ tool: 'caddy', install: 'apt-get install caddy' });
-            }
-            return translateErrors(() => adaptCaddyfile(home(), binary, caddyfile, signal));
-        }
+    const sections = {
+        dnsProviders: createDnsProviderSection({ db, clock, store: providerStore, usersOf }),
+        certificates: createCertificateSection({
+            store,
+            accounts,
+            clock,
+            covers,
+            providers: () => providerStore.list(),
+            changed: () => certificates.changed()
+        })
     };
+    return { certificates, dnsProviders, sections };
 }
 
-/** The folder in which the engine stores its certificates; null while the user that it is to run as is unknown. */
+/** The folder of the certificates that the engine obtained; null while the user that it runs as is missing. */
 function storageOf(home: () => EngineFolders): string | null {
     try {
         return home().storage;
@@ -239,7 +247,7 @@ function certificateEvents({
     };
 }
 
-/** Where no host may lead. A home that is not known yet (no such user) has no folders to protect. */
+/** Paths that no host may reach. Without the engine's user there are no folders of the engine to protect. */
 function forbidden(
     dataDir: string,
     home: () => EngineFolders

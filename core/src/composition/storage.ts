@@ -38,7 +38,7 @@ export const storageMigrations = [
     pluginMigrations
 ].flat();
 
-/** Opens it, and brings it to the newest version. */
+/** Opens the core's database and migrates it to the newest version. */
 export function openStorage(dataDir: string): Promise<Database> {
     return openDatabase({
         file: join(dataDir, databaseName),
@@ -57,7 +57,7 @@ export function openStorage(dataDir: string): Promise<Database> {
             settingsEntities,
             taskEntities,
             userEntities
-        ].flat() as unknown as EntitySchema[], // MikroORM's type of an entity is not covariant
+        ].flat() as unknown as EntitySchema[], // each entity has its own type; the ORM takes one list
         migrations: storageMigrations
     });
 }

@@ -1,5 +1,5 @@
 /** Exports the data folder of a panel that does not run. The rows are read; no engine is asked or started. */
-import { createTransfer, type TransferParts } from '../../composition/import-export.ts';
+import { createImportExport, type ImportExportParts } from '../../composition/import-export.ts';
 import type { Engine } from '../../engine/change.ts';
 import { AcmeAccounts } from '../../features/certificates/acme/accounts.ts';
 import { createCertificateSection } from '../../features/certificates/export/export-section.ts';
@@ -17,8 +17,8 @@ import { knownFromRecords } from '../../plugins/manager/settings/portable-plugin
 
 /** What the export works with. */
 export type OfflineExportParts = Omit<
-    TransferParts,
-    'serving' | 'tasks' | 'plugins' | 'hooks' | 'kept' | 'notify'
+    ImportExportParts,
+    'proxy' | 'tasks' | 'plugins' | 'hooks' | 'kept' | 'notify'
 >;
 
 /** Exports the sections of the request. @throws VALIDATION_FAILED 40001 for an unknown section */
@@ -37,7 +37,7 @@ export async function exportOffline(
         draft: () => ({ hosts: rows }),
         change: absent,
         tryChange: absent
-    } as unknown as Engine & TransferParts['serving']['engine'];
+    } as unknown as Engine & ImportExportParts['proxy']['engine'];
     const dnsProviders = new DnsProviderStore(db, keyring);
     const sections = {
         dnsProviders: createDnsProviderSection({ db, clock, store: dnsProviders, usersOf: () => [] }),
@@ -58,7 +58,7 @@ export async function exportOffline(
         })
     };
     // An export starts no task: the stand-in has no other part of the tasks.
-    const tasks = { start: absent } as unknown as TransferParts['tasks'];
+    const tasks = { start: absent } as unknown as ImportExportParts['tasks'];
     const known = knownFromRecords((await Records.open(db)).all(), keyring);
     const plugins: PluginCatalogue = {
         ready: () => Promise.resolve(),
@@ -73,10 +73,10 @@ export async function exportOffline(
         requiredBy: () => [],
         install: absent
     };
-    return createTransfer({
+    return createImportExport({
         ...parts,
         tasks,
-        serving: { engine, sections, adapt: absent },
+        proxy: { engine, sections, adapt: absent },
         kept: new KeptPlugins({ db, clock, keyring }),
         plugins: () => plugins,
         notify: absent

@@ -152,7 +152,7 @@ describe('a panel with plugins', { timeout: limitMs }, () => {
         await panel.start();
         panel.signal('SIGUSR2');
         await until(() => !panel.running, 'its end', 30_000);
-        expect(panel.output).to.contain('an error that nobody caught');
+        expect(panel.output).to.contain('an uncaught error');
     });
 
     it('knows after a kill in the middle of enabling what was decided', async () => {

@@ -59,7 +59,7 @@ export async function develop({ config, output, folder, port, keep }: DevOptions
         const log = createLog({ level: 'warn', write: (line) => process.stderr.write(line) });
         const panel = await createPanel({ config: own, log, show: () => undefined, checkReturns: true });
         process.on('uncaughtException', (error) => {
-            if (!panel.blame(error)) {
+            if (!panel.handleUncaught(error)) {
                 process.stderr.write(`${error.stack ?? error.message}\n`);
                 process.exit(1);
             }

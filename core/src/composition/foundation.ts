@@ -1,0 +1,95 @@
+/** What every other part of the panel is built on: the data folder, its keys and database, settings, audit log, tasks, notifications, hooks. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { Audit } from '../features/audit/audit.ts';
+import { Notifications } from '../features/notifications/notifications.ts';
+import { Settings } from '../features/settings/settings.ts';
+import { Tasks } from '../features/tasks/tasks.ts';
+import type { Call } from '../platform/call.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Config } from '../platform/config.ts';
+import { awaitDataDir, databaseName, type DataLock, prepareDataDir } from '../platform/data-dir.ts';
+import type { Database } from '../platform/database/database.ts';
+import { type CoreHooks, createCoreHooks, type HookTiming, recordedHook } from '../platform/hooks.ts';
+import { createKeyring, type Keyring } from '../platform/keyring.ts';
+import type { Log } from '../platform/log.ts';
+import { createOutbound, type Outbound } from '../platform/outbound/client.ts';
+import { removePanelAddress } from '../platform/panel-address.ts';
+import { createSystemCall } from '../server/http/request/system-call.ts';
+import { sendAlerts } from './alerts.ts';
+import { openStorage } from './storage.ts';
+
+/** The services that every other part may use. */
+export interface Foundation {
+    readonly config: Config;
+    readonly log: Log;
+    readonly clock: Clock;
+    /** The right to write to the data folder. */
+    readonly lock: DataLock;
+    readonly keyring: Keyring;
+    readonly db: Database;
+    readonly hooks: CoreHooks;
+    readonly settings: Settings;
+    readonly audit: Audit;
+    readonly outbound: Outbound;
+    readonly notifications: Notifications;
+    readonly tasks: Tasks;
+    /** A call of the panel itself. */
+    systemCall(): Call;
+}
+
+/** A command of the command line holds the folder for less. */
+const lockPatienceMs = 5_000;
+
+/** Opens the data folder and everything in it. @throws Error when the folder is in use, damaged, or open to other users */
+export async function openFoundation({
+    config,
+    log,
+    clock,
+    hookTiming
+}: Pick<Foundation, 'config' | 'log' | 'clock'> & {
+    readonly hookTiming?: HookTiming | undefined;
+}): Promise<Foundation> {
+    prepareDataDir(config.dataDir);
+    const lock = await awaitDataDir(config.dataDir, lockPatienceMs);
+    if (lock === null) {
+        throw new Error(`${config.dataDir} is in use by another panel`);
+    }
+    // A panel that was killed left its address behind; another program may have its port now.
+    removePanelAddress(config.dataDir);
+    const keyring = createKeyring(config.dataDir, { fresh: !existsSync(join(config.dataDir, databaseName)) });
+    const db = await openStorage(config.dataDir);
+    const hooks = createCoreHooks(log, hookTiming);
+    const settings = await Settings.load({ db, keyring, config, clock, log });
+    const audit = await Audit.open({
+        db,
+        keyring,
+        headFile: join(config.dataDir, 'audit.head'),
+        clock,
+        log,
+        retentionDays: () => settings.get('audit.retentionDays'),
+        recorded: recordedHook(hooks)
+    });
+    const outbound = createOutbound({ allow: () => settings.get('panel.outboundAllow'), log });
+    const raised = hooks.notificationRaised;
+    const notifications = new Notifications({ db, keyring, outbound, clock, log, recorder: audit, raised });
+    sendAlerts(hooks, notifications);
+    const tasks = await Tasks.open({ db, log, clock });
+    const systemCall = (): Call => createSystemCall(audit);
+    return {
+        config,
+        log,
+        clock,
+        lock,
+        keyring,
+        db,
+        hooks,
+        settings,
+        audit,
+        outbound,
+        notifications,
+        tasks,
+        systemCall
+    };
+}
