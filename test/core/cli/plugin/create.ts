@@ -41,10 +41,12 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
             stdout: `${plugin}\n`
         });
         linkDependencies(root);
-        const [tarball = ''] = readdirSync(join(plugin, 'vendor'));
-        const sdk = join(plugin, 'node_modules/@portico/sdk');
-        mkdirSync(sdk, { recursive: true });
-        await run('tar', ['-xzf', join(plugin, 'vendor', tarball), '-C', sdk, '--strip-components=1']);
+        for (const tarball of readdirSync(join(plugin, 'vendor'))) {
+            const name = /^portico-([a-z]+)-/.exec(tarball)?.[1] ?? '';
+            const place = join(plugin, 'node_modules/@portico', name);
+            mkdirSync(place, { recursive: true });
+            await run('tar', ['-xzf', join(plugin, 'vendor', tarball), '-C', place, '--strip-components=1']);
+        }
     });
 
     after(() => rmSync(root, { recursive: true, force: true }));
@@ -196,7 +198,12 @@ describe('portico plugin create', { timeout: 300_000 }, () => {
         const place = join(root, 'deep/er/other');
         expect(JSON.parse(readFileSync(join(place, 'package.json'), 'utf8'))).to.include({
             name: '@acme/other',
-            devDependencies: { '@portico/sdk': '^1.2.0', '@types/node': '^24.0.0', typescript: '^6.0.0' }
+            devDependencies: {
+                '@portico/sdk': '^1.2.0',
+                '@portico/testing': '^1.0.0',
+                '@types/node': '^24.0.0',
+                typescript: '^6.0.0'
+            }
         });
         expect(existsSync(join(place, 'vendor'))).to.equal(false);
         expect(readFileSync(join(place, '.gitignore'), 'utf8')).to.equal('node_modules/\ndist/\n');

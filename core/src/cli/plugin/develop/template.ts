@@ -53,12 +53,16 @@ export async function createPlugin({ name, package: packageName, folder, sdk }: 
     await mkdir(dirname(target), { recursive: true, mode: 0o777 });
     const scratch = await mkdtemp(join(dirname(target), `.${basename(target)}-`));
     try {
-        const spec = sdk ?? (host.isPrivate ? await vendor(host.folder, scratch) : `^${host.version}`);
+        const published = {
+            '@portico/sdk': sdk ?? `^${host.version}`,
+            '@portico/testing': `^${host.version}`
+        };
+        const packages = sdk === null && host.isPrivate ? await vendor(host.folder, scratch) : published;
         const words: Readonly<Record<string, string>> = {
             name,
             package: packageName,
             title: `The plugin ${name}`,
-            sdk: spec,
+            packages: JSON.stringify(packages, null, 4).slice(2, -2).trim(),
             sdkVersion: host.version
         };
         for (const file of await readdir(templates, { recursive: true, withFileTypes: true })) {
@@ -85,8 +89,15 @@ export async function createPlugin({ name, package: packageName, folder, sdk }: 
     }
 }
 
-/** Packs the SDK of the repository into the new plugin, since the npm registry does not have it. */
-async function vendor(folder: string, target: string): Promise<string> {
+/** What a plugin's tests run on: the SDK, the test kit, and the packages that the kit builds on. */
+const workspaces = ['sdk', 'registry', 'core', 'sdk/testing'];
+
+/**
+ * Packs these packages of the repository into the new plugin, since the npm registry does not have them.
+ *
+ * @returns where npm takes each from
+ */
+async function vendor(folder: string, target: string): Promise<Readonly<Record<string, string>>> {
     const packing = join(dirname(folder), 'tools', 'pack.mjs');
     if (!existsSync(packing)) {
         throw new CommandError(
@@ -94,15 +105,17 @@ async function vendor(folder: string, target: string): Promise<string> {
         );
     }
     await mkdir(join(target, 'vendor'), { mode: 0o755 });
-    await run(process.execPath, [packing, join(target, 'vendor'), basename(folder)], {
+    await run(process.execPath, [packing, join(target, 'vendor'), ...workspaces], {
         timeout: 300_000
     }).catch((error: unknown) => {
         throw new CommandError(
-            `The SDK could not be packed: ${(error as { stderr?: string }).stderr ?? String(error)}`,
+            `The SDK and the test kit could not be packed: ${(error as { stderr?: string }).stderr ?? String(error)}`,
             1,
             { cause: error }
         );
     });
-    const [file] = await readdir(join(target, 'vendor'));
-    return `file:vendor/${file}`;
+    const files = (await readdir(join(target, 'vendor'))).sort();
+    return Object.fromEntries(
+        files.map((file) => [file.replace(/^portico-([a-z]+)-.*$/, '@portico/$1'), `file:vendor/${file}`])
+    );
 }
