@@ -14,6 +14,7 @@ import type { CertificateView } from './schema.ts';
 /** No certificate of the panel's own ever gets a number as high. */
 export const firstEngineId = 2 ** 52;
 
+/** A certificate that the engine obtained by itself. */
 export interface EngineCertificate extends CertificateView {
     /** PEM, the leaf first. */
     readonly chain: string;

@@ -1,7 +1,8 @@
-/** What is kept of a certificate. The key is sealed; everything else can be read from the chain, and is kept beside it to be listed. */
+/** The tables of certificates and of accounts at CAs. Keys are sealed; names and times are stored beside the chain so that lists are fast. */
 import { defineEntity, type InferEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
+/** One certificate, or one that is only ordered. */
 export const CertificateEntity = defineEntity({
     name: 'Certificate',
     tableName: 'certificate',
@@ -22,7 +23,7 @@ export const CertificateEntity = defineEntity({
         chain: p.text(),
         /** PEM, sealed under the label `certificates`. */
         sealedKey: p.text(),
-        /** Of those that a CA issues: who writes the records, and at which CA as whom. */
+        /** For orders: the DNS provider that writes the records; below, the CA and the account. */
         dnsProviderId: p.integer().nullable(),
         directory: p.string().nullable(),
         email: p.string().nullable(),
@@ -35,7 +36,7 @@ export const CertificateEntity = defineEntity({
         nextAttemptAt: p.integer().nullable(),
         /** Attempts in a row that failed. */
         failures: p.integer(),
-        /** Days before the end of which somebody was told last. */
+        /** The last warning that was sent, in days before the end. */
         warnedDays: p.integer().nullable(),
         /** The plugin that made it; null for people. */
         owner: p.string().nullable(),
@@ -46,6 +47,7 @@ export const CertificateEntity = defineEntity({
 });
 
 type Inferred = Omit<InferEntity<typeof CertificateEntity>, symbol>;
+/** A row of the table. */
 export type CertificateRow = { readonly [K in keyof Inferred]-?: Exclude<Inferred[K], undefined> };
 
 /** An account at a CA: one for each directory and address. */
@@ -67,6 +69,7 @@ export const AcmeAccountEntity = defineEntity({
     })
 });
 
+/** The tables of this feature. */
 export const certificateEntities = [CertificateEntity, AcmeAccountEntity] as const;
 
 class CreateCertificate extends Migration {
@@ -125,6 +128,7 @@ class AddOwner extends Migration {
     }
 }
 
+/** The migrations of this feature, in order. */
 export const certificateMigrations: readonly MigrationObject[] = [
     { name: '0001-certificates', class: CreateCertificate },
     { name: '0002-acme', class: AddAcme },

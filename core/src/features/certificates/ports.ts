@@ -22,12 +22,14 @@ export interface StartedTask {
     readonly version: number;
 }
 
+/** The running task, as its work sees it. */
 export interface TaskRun {
     readonly signal: AbortSignal;
     progress(fraction: number | null, text?: string): void;
     log(text: string): void;
 }
 
+/** Starts tasks. Implemented by the feature tasks. */
 export interface TaskStarter {
     start(options: {
         readonly kind: string;
@@ -42,6 +44,7 @@ export interface TaskStarter {
     }): Promise<StartedTask>;
 }
 
+/** Writes the records of challenges. Implemented by the feature dns-providers. */
 export interface DnsWriters {
     /** @throws NOT_FOUND, TOOL_MISSING 50302 */
     writer(providerId: number): Promise<DnsWriter>;
@@ -49,6 +52,7 @@ export interface DnsWriters {
     existsIn(tx: Transaction, providerId: number): Promise<boolean>;
 }
 
+/** Hears what happens to certificates. */
 export interface CertificateEvents {
     issued(event: {
         readonly id: number;
@@ -73,6 +77,7 @@ export interface CertificateEvents {
     }): void;
 }
 
+/** The settings that orders use when the request does not say. */
 export interface CertificateSettings {
     readonly directory: string | null;
     readonly email: string | null;

@@ -16,7 +16,13 @@ const base = '/api/certificates';
 /** How every change of what the engine serves can fail. */
 const changes = ['ENGINE_REJECTED', 'ENGINE_UNAVAILABLE'] as const;
 
+/** The routes under `/api/certificates`. */
 export function certificateRoutes(certificates: Certificates): Route[] {
+    return [...collectionRoutes(certificates), ...certificateRoutesById(certificates)];
+}
+
+/** The list, uploads and orders. */
+function collectionRoutes(certificates: Certificates): Route[] {
     return [
         json({
             method: 'GET',
@@ -40,7 +46,13 @@ export function certificateRoutes(certificates: Certificates): Route[] {
             returns: joi.alternatives(certificateView, taskAnswer),
             answers: [201, 202],
             handler: (request) => certificates.create(request.payload, request)
-        }),
+        })
+    ];
+}
+
+/** One certificate. */
+function certificateRoutesById(certificates: Certificates): Route[] {
+    return [
         json({
             method: 'GET',
             path: `${base}/{id}`,

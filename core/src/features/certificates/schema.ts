@@ -40,6 +40,7 @@ const eab = () =>
             .required()
     });
 
+/** Body of POST: an upload or an order. */
 export const certificateCreate = joi.object({
     source: joi.string().valid('upload', 'acme').default('upload'),
     name: name(),
@@ -103,10 +104,12 @@ export const certificateUpdate = joi.object({
     updatedAt: joi.any()
 });
 
+/** Path parameters of one certificate. */
 export const certificateParams = joi.object({
     id: joi.number().integer().min(1).max(Number.MAX_SAFE_INTEGER).required()
 });
 
+/** Query of the download. */
 export const certificateDownload = joi.object({
     key: joi
         .boolean()
@@ -120,6 +123,7 @@ const identifier = joi.object({
     value: joi.string().allow('').required()
 });
 
+/** The answer about one certificate. */
 export const certificateView = joi.object({
     id: joi.number().integer().required().description("Those of the engine's own begin at 4503599627370496"),
     name: joi.string().required(),
@@ -198,7 +202,9 @@ export const taskAnswer = joi.object({
     version: joi.number().integer().required()
 });
 
+/** An upload or an order. */
 export type CertificateCreate = Value<typeof certificateCreate>;
+/** A change of a certificate. */
 export type CertificateUpdate = Value<typeof certificateUpdate>;
 
 /** A certificate as it is read. */

@@ -1,10 +1,10 @@
 /**
- * Certificates: uploaded with every check, sealed at rest, never readable but by a download that asks for it. A change goes through the
- * engine's queue, so that what is stored is what is served by the time that the answer is there.
+ * Certificates: uploads, orders, renewals and downloads. Keys are sealed at rest and leave the panel only by a download that asks for them. A
+ * change goes through the engine's queue: when its answer arrives, the engine serves what is stored.
  */
 import { isDeepStrictEqual } from 'node:util';
 
-import { type Download, isFailure, type Reply, reply } from '@portico/sdk';
+import { type Download, type Reply, reply } from '@portico/sdk';
 
 import type { Engine } from '../../engine/change.ts';
 import type { Call } from '../../platform/call.ts';
@@ -19,6 +19,8 @@ import { Renewals } from './acme/renewals.ts';
 import { type EngineCertificate, type EngineCertificates, firstEngineId } from './engine-certificates.ts';
 import type { CertificateRow } from './entities.ts';
 import { readDomains } from './input/domains.ts';
+import { checkName, checkVersion } from './input/checks.ts';
+import { checkProvider, notOrdered, orderOf } from './input/order.ts';
 import { type ParsedCertificate, parseUpload } from './input/pem.ts';
 import { Placement, stored } from './placement/placement.ts';
 import type { OrderPorts, StartedTask } from './ports.ts';
@@ -26,6 +28,7 @@ import type { CertificateCreate, CertificateUpdate, CertificateView } from './sc
 import type { DatabaseCertificateStore } from './store.ts';
 import { usersOfAll, viewOf } from './view.ts';
 
+/** What {@link Certificates} works with. */
 export interface CertificatesOptions {
     readonly engine: Engine;
     readonly store: DatabaseCertificateStore;
@@ -39,7 +42,7 @@ export interface CertificatesOptions {
     covers(names: readonly string[], name: string): boolean;
 }
 
-/** A certificate with its key, as somebody has them. */
+/** A certificate and its key as PEM. */
 export interface CertificateUpload {
     readonly name?: string | undefined;
     readonly certificate: string;
@@ -49,6 +52,7 @@ export interface CertificateUpload {
 const resource = 'certificates';
 const defaultDirectory = 'https://acme-v02.api.letsencrypt.org/directory';
 
+/** The service behind `/api/certificates`. */
 export class Certificates {
     readonly #options: CertificatesOptions;
     readonly #engine: Engine;
@@ -96,21 +100,22 @@ export class Certificates {
         });
     }
 
-    /** From now on certificates are renewed and spoken of in time. */
+    /** Starts renewals and warnings. */
     start(): void {
         this.#renewals.start();
     }
 
-    /** Looks again when the next one is due: rows have come by another way. */
+    /** Computes the next renewal again, after rows were written by an import. */
     changed(): void {
         this.#renewals.arm();
     }
 
+    /** Stops renewals and warnings. */
     stop(): void {
         this.#renewals.stop();
     }
 
-    /** The panel's, then those that the engine obtained by itself. */
+    /** The certificates of the panel, then those that the engine obtained by itself. */
     async list(): Promise<readonly CertificateView[]> {
         const draft = this.#engine.draft();
         const users = usersOfAll(draft);
@@ -168,7 +173,7 @@ export class Certificates {
             );
         }
         const dnsProviderId = body.dnsProviderId ?? this.#ports.dns.default();
-        await this.#checkProvider(dnsProviderId);
+        await checkProvider(this.#ports.dns, dnsProviderId);
         const settings = this.#ports.settings();
         const directory = body.acme?.directory ?? settings.directory ?? defaultDirectory;
         const eab = body.acme?.eab ?? (directory === settings.directory ? settings.eab : null);
@@ -211,7 +216,7 @@ export class Certificates {
                 { message: 'An uploaded certificate is replaced, not renewed' }
             );
         }
-        await this.#checkProvider(row.dnsProviderId);
+        await checkProvider(this.#ports.dns, row.dnsProviderId);
         return reply.accepted(await this.#issuance.start(row, call, false));
     }
 
@@ -249,7 +254,7 @@ export class Certificates {
         const before = this.#ofPanel(id);
         checkVersion(before, call.ifMatch, body.version);
         checkName(body.name);
-        const order = await this.#ordered(before, body);
+        const order = await orderOf(before, body, this.#store, this.#ports.dns);
         const { certificate, key } = body;
         if ((certificate === undefined) !== (key === undefined)) {
             const path = certificate === undefined ? 'certificate' : 'key';
@@ -305,7 +310,7 @@ export class Certificates {
         return this.#placement.staleWhenMoved(() => this.#placement.remove(before, call), id);
     }
 
-    /** The chain as PEM, and the key behind it for whoever may have it. @throws NOT_FOUND, FORBIDDEN, STEP_UP_REQUIRED */
+    /** The chain as PEM, followed by the key when the caller may have it and did not decline. @throws NOT_FOUND, FORBIDDEN, STEP_UP_REQUIRED */
     async download(id: number, withKey: boolean | undefined, call: Call): Promise<Download> {
         if (id >= firstEngineId) {
             if (withKey === true) {
@@ -365,116 +370,10 @@ export class Certificates {
         }
         return found;
     }
-
-    /** The fields of an order that a change names, on top of what they are. */
-    async #ordered(
-        before: CertificateRow,
-        body: CertificateUpdate
-    ): Promise<Pick<CertificateRow, 'autoRenew' | 'dnsProviderId' | 'directory' | 'email' | 'sealedEab'>> {
-        const { autoRenew, dnsProviderId, directory, email, sealedEab } = before;
-        if (before.source !== 'acme') {
-            const named =
-                (body.autoRenew ?? false)
-                    ? 'autoRenew'
-                    : (body.dnsProviderId ?? null) !== null
-                      ? 'dnsProviderId'
-                      : (body.acme ?? null) !== null
-                        ? 'acme'
-                        : null;
-            if (named !== null) {
-                throw invalid({
-                    path: named,
-                    message: `${named} is only for certificates of the source acme`
-                });
-            }
-            return { autoRenew, dnsProviderId, directory, email, sealedEab };
-        }
-        if (body.certificate !== undefined || body.key !== undefined) {
-            throw invalid({
-                path: 'certificate',
-                message: 'certificate comes from the CA: it is renewed, not replaced'
-            });
-        }
-        const eab = body.acme?.eab;
-        const kept = this.#store.openEab(before);
-        if (eab != null && eab.macKey === undefined && eab.keyId !== kept?.keyId) {
-            throw invalid({
-                path: 'acme.eab.macKey',
-                message: 'acme.eab.macKey is required with another keyId'
-            });
-        }
-        const provider = body.dnsProviderId ?? dnsProviderId;
-        if (provider !== dnsProviderId) {
-            await this.#checkProvider(provider);
-        }
-        return {
-            autoRenew: body.autoRenew ?? autoRenew,
-            dnsProviderId: provider,
-            directory: body.acme?.directory ?? directory,
-            email: body.acme?.email === undefined ? email : body.acme.email,
-            sealedEab:
-                eab === undefined || (eab?.macKey === undefined && eab !== null)
-                    ? sealedEab
-                    : this.#store.sealEab(
-                          eab === null ? null : { keyId: eab.keyId, macKey: eab.macKey ?? '' }
-                      )
-        };
-    }
-
-    /** @throws VALIDATION_FAILED for one that is not there, TOOL_MISSING for one that cannot work here */
-    async #checkProvider(id: number | null): Promise<void> {
-        if (id === null) {
-            throw invalid({
-                path: 'dnsProviderId',
-                message: 'dnsProviderId is required: no DNS provider is the default'
-            });
-        }
-        await this.#ports.dns.writer(id).catch((error: unknown) => {
-            throw isFailure(error) && error.reason === 'NOT_FOUND'
-                ? invalid({
-                      path: 'dnsProviderId',
-                      message: 'dnsProviderId must be the id of a DNS provider'
-                  })
-                : error;
-        });
-    }
 }
-
-/** What a row has that no CA is asked about. */
-const notOrdered = {
-    dnsProviderId: null,
-    directory: null,
-    email: null,
-    sealedEab: null,
-    autoRenew: false,
-    lastError: null,
-    nextAttemptAt: null,
-    failures: 0,
-    warnedDays: null
-} as const;
 
 function withoutChain({ chain: _chain, ...view }: EngineCertificate): CertificateView {
     return view;
-}
-
-/** @throws VALIDATION_FAILED for a name that does not fit on one line */
-function checkName(name: string | undefined): void {
-    if (name !== undefined && /[\p{Cc}\p{Cs}\u2028\u2029]/u.test(name)) {
-        throw invalid({
-            path: 'name',
-            message: 'name must not have line breaks or other control characters'
-        });
-    }
-}
-
-/** @throws VERSION_STALE when the caller means another version */
-function checkVersion(row: CertificateRow, ifMatch: string | null, sent: number | undefined): void {
-    if (
-        (ifMatch !== null && ifMatch !== '*' && ifMatch !== String(row.version)) ||
-        (sent !== undefined && sent !== row.version)
-    ) {
-        throw fail.VERSION_STALE({ version: row.version });
-    }
 }
 
 function pemDownload(row: Pick<CertificateRow, 'id'>, text: string): Download {

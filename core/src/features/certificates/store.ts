@@ -17,6 +17,7 @@ const columns = `id, name, source, domains, issuer, serial, not_before as notBef
 
 type Raw = Omit<CertificateRow, 'autoRenew'> & { readonly autoRenew: number };
 
+/** The table of certificates. Keys and account bindings are sealed in it. */
 export class DatabaseCertificateStore implements CertificateStore {
     readonly #keyring: Pick<Keyring, 'seal' | 'open'>;
     readonly #all: Statement<[], Raw>;

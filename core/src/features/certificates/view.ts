@@ -4,6 +4,7 @@ import type { CertificateRow } from './entities.ts';
 import type { CertificateView } from './schema.ts';
 import type { DatabaseCertificateStore } from './store.ts';
 
+/** The view of a certificate. */
 export function viewOf(
     row: CertificateRow,
     usedBy: readonly number[],

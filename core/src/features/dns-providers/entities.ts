@@ -2,6 +2,7 @@
 import { defineEntity, type InferEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
+/** One DNS provider. */
 export const DnsProviderEntity = defineEntity({
     name: 'DnsProvider',
     tableName: 'dns_provider',
@@ -18,6 +19,7 @@ export const DnsProviderEntity = defineEntity({
     })
 });
 
+/** A row of the table. */
 export type DnsProviderRow = Readonly<Omit<InferEntity<typeof DnsProviderEntity>, symbol>>;
 
 /** A record that was or will be written and is not known to be gone. */
@@ -33,6 +35,7 @@ export const DnsChallengeEntity = defineEntity({
     })
 });
 
+/** The tables of this feature. */
 export const dnsEntities = [DnsProviderEntity, DnsChallengeEntity] as const;
 
 class CreateDnsTables extends Migration {
@@ -59,6 +62,7 @@ class CreateDnsTables extends Migration {
     }
 }
 
+/** The migrations of this feature, in order. */
 export const dnsMigrations: readonly MigrationObject[] = [
     { name: '0001-dns-providers', class: CreateDnsTables }
 ];

@@ -2,15 +2,16 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { joi, type Value } from '@portico/sdk';
-import type Joi from 'joi';
 
 import type { Entry, Ground, Incoming, Reading, Section } from '../../engine/section.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
+import { joiOf } from '../../platform/validation.ts';
 import { DnsProviderEntity, type DnsProviderRow } from './entities.ts';
 import type { Credentials, DnsProviderStore } from './store.ts';
 
+/** What {@link createDnsProviderSection} works with. */
 export interface DnsProviderSectionOptions {
     readonly db: Database;
     readonly store: DnsProviderStore;
@@ -51,6 +52,7 @@ interface Change {
     readonly after: Read | null;
 }
 
+/** Makes the section `dnsProviders` of an export document. */
 export function createDnsProviderSection({ db, store, clock, usersOf }: DnsProviderSectionOptions): Section {
     const highest = db.prepare<[], { seq: number }>(
         "select seq from sqlite_sequence where name = 'dns_provider'"
@@ -65,7 +67,7 @@ export function createDnsProviderSection({ db, store, clock, usersOf }: DnsProvi
                 return { id, name, type, isDefault, createdAt, updatedAt };
             }),
         read(part, reading) {
-            const { error } = (joi.array().items(shape).unique('name').unique('id') as unknown as Joi.Schema)
+            const { error } = joiOf(joi.array().items(shape).unique('name').unique('id'))
                 .required()
                 .validate(part, { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
             error?.details.forEach(({ path, message }) =>
@@ -88,7 +90,7 @@ function credentialsOf({ name }: Written, path: string, { secrets, faults }: Rea
     if (sealed === undefined) {
         return null;
     }
-    const { error, value } = (credentialsShape as unknown as Joi.Schema)
+    const { error, value } = joiOf(credentialsShape)
         .required()
         .validate(sealed, { convert: false, errors: { wrap: { label: false } } }) as {
         error?: Error;

@@ -17,6 +17,7 @@ const base = '/api/dns-providers';
 /** A provider may take its time until every name server knows. */
 const testSeconds = 240;
 
+/** The routes under `/api/dns-providers`. */
 export function dnsProviderRoutes(providers: DnsProviders): Route[] {
     return [
         json({

@@ -9,6 +9,7 @@ const type = () => joi.string().max(64).description('One of `GET /api/dns-provid
 const isDefault = () =>
     joi.boolean().description('Taken where a certificate names no provider. At most one is');
 
+/** Body of POST. */
 export const providerCreate = joi.object({
     name: name().required(),
     type: type().required(),
@@ -37,8 +38,10 @@ export const providerUpdate = joi.object({
     updatedAt: joi.any()
 });
 
+/** Path parameters of one provider. */
 export const providerParams = joi.object({ id: joi.number().integer().min(1).required() });
 
+/** Body of a test. */
 export const providerTest = joi.object({
     domain: joi
         .string()
@@ -48,6 +51,7 @@ export const providerTest = joi.object({
         )
 });
 
+/** The answer about one provider. Credentials are never in it. */
 export const providerView = joi.object({
     id: joi.number().integer().required(),
     name: joi.string().required(),
@@ -64,6 +68,7 @@ export const providerView = joi.object({
     updatedAt: joi.string().required()
 });
 
+/** The answer about one type of provider. */
 export const typeView = joi.object({
     type: joi.string().required(),
     label: joi.string().required(),
@@ -83,6 +88,7 @@ export const typeView = joi.object({
         .required()
 });
 
+/** The answer of a test. */
 export const testView = joi.object({
     ok: joi.boolean().required(),
     record: joi.string().required().description('The name that was written, before any CNAME'),
@@ -110,7 +116,11 @@ export const testView = joi.object({
     log: joi.array().items(joi.string().allow('')).required()
 });
 
+/** A new provider. */
 export type ProviderCreate = Value<typeof providerCreate>;
+/** A change of a provider. */
 export type ProviderUpdate = Value<typeof providerUpdate>;
+/** A provider as it is read. */
 export type ProviderView = Value<typeof providerView>;
+/** What a test found. */
 export type ProviderTestResult = Value<typeof testView>;

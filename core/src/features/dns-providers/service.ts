@@ -9,16 +9,17 @@ import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
-import type { Seen } from './challenges/name-servers.ts';
 import { type ChallengeWriter, recordName, WriterFailure } from './challenges/solver.ts';
 import { Writers, type WritersOptions } from './challenges/writers.ts';
 import type { DnsProviderRow } from './entities.ts';
 import { Lego, type LegoOptions } from './lego/command.ts';
 import type { ProviderCreate, ProviderTestResult, ProviderUpdate, ProviderView } from './schema.ts';
 import type { Credentials } from './store.ts';
+import { TestSteps } from './test-steps.ts';
 import { legoTool, type ProviderType, rfc2136Type } from './types.ts';
 import { checkCredentials, isDomain } from './validation.ts';
 
+/** What {@link DnsProviders} works with. */
 export interface DnsProvidersOptions extends Pick<
     WritersOptions,
     'store' | 'clock' | 'nameservers' | 'visibleMs'
@@ -35,6 +36,7 @@ const resource = 'dns-providers';
 const testVisibleMs = { builtIn: 30_000, lego: 90_000 } as const;
 const keptLines = 100;
 
+/** The service behind `/api/dns-providers`. */
 export class DnsProviders {
     readonly #store: DnsProvidersOptions['store'];
     readonly #db: Database;
@@ -203,7 +205,7 @@ export class DnsProviders {
                         : 'domain must be a DNS name'
             });
         }
-        const steps = new Steps();
+        const steps = new TestSteps();
         const writer = await this.#writers.of(row, {
             limitMs: row.type === rfc2136Type.type ? testVisibleMs.builtIn : testVisibleMs.lego,
             wrote: () => steps.done('write', 'The provider took the record'),
@@ -318,61 +320,6 @@ export class DnsProviders {
         if (version !== before.version) {
             throw fail.VERSION_STALE({ version });
         }
-    }
-}
-
-type Step = ProviderTestResult['steps'][number];
-
-/** What came of each step, in order; a failure is the one of the step that is under way, and its record is removed all the same. */
-class Steps {
-    readonly list: Step[] = [];
-    #began = performance.now();
-    #seen: readonly Seen[] = [];
-    #isRemoved = false;
-
-    get ok(): boolean {
-        return this.list.length === 3 && this.list.every(({ ok }) => ok);
-    }
-
-    see(seen: readonly Seen[]): void {
-        this.#seen = seen;
-    }
-
-    removed(): void {
-        this.#isRemoved = true;
-    }
-
-    done(step: Step['step'], message: string): void {
-        this.#add(step, true, message);
-    }
-
-    end(message: string): void {
-        this.#add(
-            'remove',
-            this.#isRemoved,
-            this.#isRemoved ? message : 'The record could not be removed; the next attempt will try again'
-        );
-    }
-
-    failed(message: string): void {
-        const step = (['write', 'lookup', 'remove'] as const)[Math.min(this.list.length, 2)] ?? 'remove';
-        this.#add(step, false, message);
-        if (step === 'lookup') {
-            this.end('The record is gone');
-        }
-    }
-
-    #add(step: Step['step'], ok: boolean, message: string): void {
-        const now = performance.now();
-        const seen = this.#seen.map(({ server, values, error }) => ({ server, values: [...values], error }));
-        this.list.push({
-            step,
-            ok,
-            message,
-            milliseconds: Math.round(now - this.#began),
-            ...(step === 'lookup' ? { seen } : {})
-        });
-        this.#began = now;
     }
 }
 

@@ -6,6 +6,7 @@ import { DnsChallengeEntity, DnsProviderEntity, type DnsProviderRow } from './en
 
 const label = 'dns-providers';
 
+/** Credentials of a provider, by field name. */
 export type Credentials = Readonly<Record<string, string>>;
 
 const columns =
@@ -13,6 +14,7 @@ const columns =
 
 type Raw = Omit<DnsProviderRow, 'isDefault'> & { readonly isDefault: number };
 
+/** The tables of providers and of records that are not known to be gone. */
 export class DnsProviderStore {
     readonly #db: Database;
     readonly #keyring: Pick<Keyring, 'seal' | 'open'>;
@@ -69,7 +71,7 @@ export class DnsProviderStore {
     }
 
     async insert(tx: Transaction, row: Omit<DnsProviderRow, 'id'>): Promise<number> {
-        return Number(await tx.em.insert(DnsProviderEntity, row as never));
+        return Number(await tx.em.insert(DnsProviderEntity, row as never)); // the database gives the id
     }
 
     async update(tx: Transaction, { id, ...row }: DnsProviderRow): Promise<void> {
@@ -115,7 +117,7 @@ export class DnsProviderStore {
                     providerId,
                     sealedRecord: this.#keyring.seal(label, JSON.stringify(record)),
                     createdAt: now
-                } as never)
+                } as never) // the database gives the id
             )
         );
     }

@@ -1,5 +1,6 @@
 /** What a type of DNS provider is: its form, as data. */
 
+/** A field of the credentials. */
 export interface ProviderField {
     readonly name: string;
     readonly label: string;
@@ -11,6 +12,7 @@ export interface ProviderField {
     readonly options?: readonly string[];
 }
 
+/** A type of provider. */
 export interface ProviderType {
     readonly type: string;
     readonly label: string;
@@ -22,6 +24,7 @@ export interface ProviderType {
 /** The command that brings all other types, and how it is installed. */
 export const legoTool = { tool: 'lego', install: 'apt-get install lego' } as const;
 
+/** The type that needs no other program. */
 export const rfc2136Type: ProviderType = {
     type: 'rfc2136',
     label: 'Dynamic updates (RFC 2136: BIND, Knot, PowerDNS and others)',

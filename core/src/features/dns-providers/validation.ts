@@ -5,6 +5,7 @@ import { DnsFormatError, encodeName } from './rfc2136/dns-message.ts';
 import type { Credentials } from './store.ts';
 import { type ProviderType, rfc2136Type } from './types.ts';
 
+/** What is wrong with credentials of this type. */
 export function checkCredentials(type: ProviderType, credentials: Credentials): readonly Invalid[] {
     const faults: Invalid[] = [];
     const add = (name: string, message: string): void =>

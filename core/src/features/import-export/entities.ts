@@ -2,6 +2,7 @@
 import { defineEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
+/** A plugin of an imported document that is not installed yet. */
 export const KeptPluginEntity = defineEntity({
     name: 'KeptPlugin',
     tableName: 'kept_plugins',
@@ -38,6 +39,7 @@ export const PluginRestoreEntity = defineEntity({
     })
 });
 
+/** The tables of this feature. */
 export const importExportEntities = [KeptPluginEntity, PluginRestoreEntity] as const;
 
 class CreateKeptPlugins extends Migration {
@@ -69,6 +71,7 @@ class CreatePluginRestores extends Migration {
     }
 }
 
+/** The migrations of this feature, in order. */
 export const importExportMigrations: readonly MigrationObject[] = [
     { name: '0001-import-export', class: CreateKeptPlugins },
     { name: '0002-import-export-plugin-data', class: CreatePluginRestores }

@@ -1,6 +1,9 @@
 /** What an import would do or did, as it is read: names by what becomes of them, section by section. */
-import type { Entry, ImportMode, PluginOutcome } from '../../engine/section.ts';
+import type { Plan } from '../../engine/change.ts';
+import type { Entry, ImportMode, PluginOutcome, Step } from '../../engine/section.ts';
+import type { Call } from '../../platform/call.ts';
 
+/** What an import does to one section. */
 export interface SectionResult {
     readonly create: readonly string[];
     readonly update: readonly string[];
@@ -17,6 +20,7 @@ export interface SectionResult {
     };
 }
 
+/** What an import does, or would do. */
 export interface ImportResult {
     readonly mode: ImportMode;
     readonly dryRun: boolean;
@@ -37,6 +41,7 @@ export interface ImportResult {
 const mostBytes = 900 * 1024;
 const effects = ['create', 'update', 'delete', 'unchanged'] as const;
 
+/** Counts the entries of a section and collects their notes. */
 export function sectionResult(entries: readonly Entry[], more: SectionResult['notes']): SectionResult {
     const named = (effect: Entry['effect']): string[] =>
         entries.filter((entry) => entry.effect === effect).map(({ name }) => name);
@@ -95,4 +100,45 @@ function mapSections(result: ImportResult, map: (section: SectionResult) => Sect
             Object.entries(result.sections).map(([name, section]) => [name, map(section)])
         )
     };
+}
+
+/** Whether any step changes what the engine serves. */
+export function isForEngine(steps: ReadonlyMap<string, Step>): boolean {
+    const { hosts = [], certificates = [], settings } = mergePlans(steps);
+    return hosts.length > 0 || certificates.length > 0 || settings !== undefined;
+}
+
+/** The plans of all steps as one. */
+export function mergePlans(steps: ReadonlyMap<string, Step>): Plan {
+    const plans = [...steps.values()].flatMap(({ engine }) => engine ?? []);
+    const settings = plans.findLast((plan) => plan.settings !== undefined)?.settings;
+    return {
+        hosts: plans.flatMap(({ hosts = [] }) => hosts),
+        certificates: plans.flatMap(({ certificates = [] }) => certificates),
+        ...(settings === undefined ? {} : { settings })
+    };
+}
+
+/** The audit entry of an import. */
+export function auditEntryOf(
+    { id, actor, ip, userAgent }: Call,
+    {
+        status,
+        code,
+        after
+    }: { readonly status: number | null; readonly code: number; readonly after: unknown }
+) {
+    return {
+        actor: { id: actor.id, username: actor.username, tokenId: actor.tokenId, plugin: actor.plugin },
+        action: 'import',
+        resource: 'panel',
+        resourceId: null,
+        after,
+        outcome: code === 0 ? 'success' : 'failure',
+        status,
+        code,
+        ip,
+        userAgent,
+        requestId: id
+    } as const;
 }

@@ -42,13 +42,13 @@ export interface MovedPlugin {
 export interface KnownPlugin extends MovedPlugin {
     /** Its package is there, and has the name. */
     readonly isInstalled: boolean;
-    /** Somebody decided something about it: what merely lies there is no part of a panel. */
+    /** An admin made a decision about it. A package that only lies in the folder is not exported. */
     readonly isDecided: boolean;
     /** It asks for more than it was granted, so it cannot be enabled. */
     readonly lacksConsent: boolean;
     /** By its manifest it has data of its own for an export. */
     readonly gives: boolean;
-    /** Counts up with every change that somebody made. */
+    /** Grows with every change of its record. */
     readonly revision: number;
 }
 
@@ -65,12 +65,12 @@ export interface PluginCatalogue {
         plugin: MovedPlugin,
         keeps: boolean
     ): Promise<{ readonly plugin: MovedPlugin; readonly faults: readonly string[] }>;
-    /** Stores settings, and whether it is enabled. @throws VERSION_STALE when somebody changed it since */
+    /** Stores settings, and whether it is enabled. @throws VERSION_STALE when it was changed since */
     store(tx: Transaction, plugin: MovedPlugin, revision: number): Promise<void>;
     /** What runs follows what was stored. */
     follow(names: readonly string[]): Promise<void>;
     running(name: string): { readonly package: string; readonly generation: object } | null;
-    /** The state of a name, and why it does not run; null when nobody has heard of it. */
+    /** The state of a name, and why it does not run; null when the name is unknown. */
     state(name: string): { readonly state: string; readonly message: string | null } | null;
     /** Names of what runs and requires it. */
     requiredBy(name: string): readonly string[];

@@ -11,6 +11,7 @@ const largest = 256 * mebibyte;
 /** Reading and proving ten thousand hosts takes a while. */
 const timeoutSeconds = 600;
 
+/** The routes under `/api/import-export`. */
 export function importExportRoutes(service: ImportExport): Route[] {
     return [
         json({
@@ -67,7 +68,7 @@ export function importExportRoutes(service: ImportExport): Route[] {
             async handler(request) {
                 const { dryRun, ...rest } = request.payload;
                 return dryRun
-                    ? await service.plan({ ...rest, dryRun }, request)
+                    ? service.plan({ ...rest, dryRun }, request)
                     : reply.accepted(await service.import({ ...rest, dryRun }, request));
             }
         })

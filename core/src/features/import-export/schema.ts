@@ -3,6 +3,7 @@ import { joi } from '@portico/sdk';
 
 const passphrase = () => joi.secret().min(8).max(1024);
 
+/** Body of POST `/export`. */
 export const exportBody = joi.object({
     sections: joi
         .array()
@@ -24,6 +25,7 @@ export const exportBody = joi.object({
         )
 });
 
+/** Body of POST `/import`. */
 export const importBody = joi.object({
     document: joi
         .record(joi.any())
@@ -48,6 +50,7 @@ export const importBody = joi.object({
         )
 });
 
+/** An export document, as an answer. */
 export const documentView = joi.object({
     format: joi.string().valid('portico-export').required(),
     formatVersion: joi.number().integer().required(),

@@ -1,10 +1,10 @@
 /**
- * The whole panel as one document, and back. An import is planned like any other change, in the engine's queue, and written in the one
- * transaction that goes with it: everything or nothing, also across a crash.
+ * Exports the whole panel as one document, and imports one. An import is planned in the engine's queue like any other change and written in one
+ * transaction: all of it or nothing, also across a crash.
  */
 import { isFailure } from '@portico/sdk';
 
-import type { Draft, Engine, Outcome, Plan } from '../../engine/change.ts';
+import type { Draft, Engine, Outcome } from '../../engine/change.ts';
 import type {
     Following,
     Ground,
@@ -17,16 +17,27 @@ import type {
 import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
-import { fail, type Invalid, invalid } from '../../platform/errors.ts';
+import { fail, invalid } from '../../platform/errors.ts';
 import { type Foreign, foreignSource } from './caddy/foreign.ts';
 import { type ExportDocument, format, formatVersion, readDocument } from './document/document.ts';
-import { open, seal, type SecretMap, Unsealed } from './document/vault.ts';
-import { bounded, type ImportResult, type SectionResult, sectionResult, summary } from './plan.ts';
+import { seal } from './document/vault.ts';
+import { chooseSections, Faults, openSecrets, parseSecret, requirePermission } from './input.ts';
+import {
+    auditEntryOf,
+    bounded,
+    isForEngine,
+    mergePlans,
+    type ImportResult,
+    type SectionResult,
+    sectionResult,
+    summary
+} from './plan.ts';
 import type { Given } from './plugins/contributions.ts';
 import type { Restorer } from './plugins/restorer.ts';
 import { dataPath } from './plugins/section.ts';
 import type { Recorder, Tasks, TaskView } from './ports.ts';
 
+/** What {@link ImportExport} works with. */
 export interface ImportExportOptions {
     /** In the order in which they are planned and written. */
     readonly sections: readonly Section[];
@@ -43,6 +54,7 @@ export interface ImportExportOptions {
     contributions(options: { readonly isSealed: boolean; readonly signal: AbortSignal }): Promise<Given>;
 }
 
+/** What an export contains. */
 export interface ExportRequest {
     /** Default: all that the caller may read. */
     readonly sections?: readonly string[] | undefined;
@@ -51,6 +63,7 @@ export interface ExportRequest {
     readonly complete?: boolean | undefined;
 }
 
+/** A document and how it is imported. */
 export interface ImportRequest {
     readonly document: Readonly<Record<string, unknown>>;
     readonly passphrase?: string | undefined;
@@ -70,10 +83,9 @@ interface Prepared {
     readonly hostNotes: SectionResult['notes'];
 }
 
-/** More faults than this help nobody. */
-const mostFaults = 200;
 const resource = 'panel';
 
+/** The service behind `/api/import-export`. */
 export class ImportExport {
     readonly #options: ImportExportOptions;
     readonly #engine: Engine;
@@ -95,14 +107,14 @@ export class ImportExport {
         call: Call
     ): Promise<ExportDocument & { readonly generator: string }> {
         const { sections: names, passphrase } = request;
-        const sections = chosen(this.#options.sections, names, call);
+        const sections = chooseSections(this.#options.sections, names, call);
         if (passphrase !== undefined && !call.actor.fresh) {
             throw fail.STEP_UP_REQUIRED();
         }
         for (const { permissions } of sections) {
-            require(call, permissions.read);
+            requirePermission(call, permissions.read);
             if (passphrase !== undefined) {
-                require(call, permissions.secrets);
+                requirePermission(call, permissions.secrets);
             }
         }
         for (const section of sections) {
@@ -154,7 +166,7 @@ export class ImportExport {
                 await this.#engine.tryChange({
                     plan: (draft) => {
                         steps = this.#planAll(prepared, draft, call);
-                        return merged(steps);
+                        return mergePlans(steps);
                     }
                 })
             ).reloaded;
@@ -183,7 +195,7 @@ export class ImportExport {
                     return bounded(await this.#apply(prepared, call, run));
                 } catch (error) {
                     await this.#options.recorder.recordAlone(
-                        entryOf(call, {
+                        auditEntryOf(call, {
                             status: null,
                             code: isFailure(error) ? error.code : 50000,
                             after: summary(expected)
@@ -215,9 +227,9 @@ export class ImportExport {
         const document = foreign?.document ?? readDocument(request.document, new Set(this.#known.keys()));
         const sections = this.#options.sections.filter(({ name }) => name in document.sections);
         for (const { permissions } of sections) {
-            require(call, permissions.read);
+            requirePermission(call, permissions.read);
             if (!request.dryRun) {
-                require(call, permissions.write);
+                requirePermission(call, permissions.write);
             }
         }
         const opened = foreign?.secrets ?? (await openSecrets(document, request.passphrase));
@@ -237,7 +249,7 @@ export class ImportExport {
                     secrets:
                         opened === null
                             ? null
-                            : { get: (path) => own.get(path), json: (path) => plainOf(own.get(path)) }
+                            : { get: (path) => own.get(path), json: (path) => parseSecret(own.get(path)) }
                 })
             );
         }
@@ -314,7 +326,7 @@ export class ImportExport {
             });
             await this.#options.recorder.record(
                 tx,
-                entryOf(call, { status: 200, code: 0, after: summary(result) })
+                auditEntryOf(call, { status: 200, code: 0, after: summary(result) })
             );
             return result;
         };
@@ -332,7 +344,7 @@ export class ImportExport {
                       },
                       plan: (draft) => {
                           steps = this.#planAll(prepared, draft, call);
-                          return merged(steps);
+                          return mergePlans(steps);
                       },
                       commit
                   })
@@ -373,133 +385,10 @@ export class ImportExport {
     }
 }
 
-function plainOf(text: string | undefined): unknown {
-    try {
-        return text === undefined ? undefined : (JSON.parse(text) as unknown);
-    } catch {
-        return null;
-    }
-}
-
-class Faults {
-    readonly list: Invalid[] = [];
-
-    add(path: string, message: string): void {
-        if (this.list.length < mostFaults) {
-            this.list.push({ path, message });
-        }
-    }
-
-    throw(): void {
-        if (this.list.length > 0) {
-            throw invalid(...this.list);
-        }
-    }
-}
-
-/** @throws VALIDATION_FAILED for a section that there is not */
-function chosen(
-    all: readonly Section[],
-    names: readonly string[] | undefined,
-    call: Call
-): readonly Section[] {
-    if (names === undefined) {
-        return all.filter(({ permissions }) => call.actor.can(permissions.read));
-    }
-    const unknown = names.flatMap((name, at) =>
-        all.some((section) => section.name === name)
-            ? []
-            : [
-                  {
-                      path: `sections.${at}`,
-                      message: `There is no section ${name}; there are ${all.map((section) => section.name).join(', ')}`
-                  }
-              ]
-    );
-    if (unknown.length > 0) {
-        throw invalid(...unknown);
-    }
-    const wanted = new Set(names);
-    all.filter(({ name }) => names.includes(name)).forEach(({ needs = [] }) =>
-        needs.forEach((name) => wanted.add(name))
-    );
-    return all.filter(({ name }) => wanted.has(name));
-}
-
 function sinkOf(secrets: Map<string, string>): SecretSink {
     return {
         put(path, secret) {
             secrets.set(path, secret);
         }
     };
-}
-
-/** @throws VALIDATION_FAILED for a passphrase that is missing or wrong, and for a document that somebody changed */
-async function openSecrets(
-    { secrets, ...document }: ExportDocument,
-    passphrase: string | undefined
-): Promise<SecretMap | null> {
-    if (secrets === undefined) {
-        return null;
-    }
-    if (passphrase === undefined) {
-        throw invalid({ path: 'passphrase', message: 'passphrase is required: the document has secrets' });
-    }
-    try {
-        return await open(secrets, passphrase, document);
-    } catch (error) {
-        if (!(error instanceof Unsealed)) {
-            throw error;
-        }
-        throw invalid(
-            error.why === 'passphrase'
-                ? { path: 'passphrase', message: 'passphrase is wrong' }
-                : { path: 'document', message: 'document is damaged, or was changed after it was sealed' }
-        );
-    }
-}
-
-/** @throws FORBIDDEN */
-function require(call: Call, permission: string): void {
-    if (!call.actor.can(permission)) {
-        throw fail.FORBIDDEN({ permission });
-    }
-}
-
-function isForEngine(steps: ReadonlyMap<string, Step>): boolean {
-    const { hosts = [], certificates = [], settings } = merged(steps);
-    return hosts.length > 0 || certificates.length > 0 || settings !== undefined;
-}
-
-function merged(steps: ReadonlyMap<string, Step>): Plan {
-    const plans = [...steps.values()].flatMap(({ engine }) => engine ?? []);
-    const settings = plans.findLast((plan) => plan.settings !== undefined)?.settings;
-    return {
-        hosts: plans.flatMap(({ hosts = [] }) => hosts),
-        certificates: plans.flatMap(({ certificates = [] }) => certificates),
-        ...(settings === undefined ? {} : { settings })
-    };
-}
-
-function entryOf(
-    { id, actor, ip, userAgent }: Call,
-    {
-        status,
-        code,
-        after
-    }: { readonly status: number | null; readonly code: number; readonly after: unknown }
-) {
-    return {
-        actor: { id: actor.id, username: actor.username, tokenId: actor.tokenId, plugin: actor.plugin },
-        action: 'import',
-        resource,
-        resourceId: null,
-        after,
-        outcome: code === 0 ? 'success' : 'failure',
-        status,
-        code,
-        ip,
-        userAgent,
-        requestId: id
-    } as const;
 }

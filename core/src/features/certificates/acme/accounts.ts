@@ -7,19 +7,20 @@ import { AcmeAccountEntity } from '../entities.ts';
 
 const label = 'acme-accounts';
 
+/** An account of the panel at a CA. */
 export interface AcmeAccount {
     readonly id: number;
     /** PEM. */
     readonly key: string;
-    /** Null: the CA has not said yet. */
+    /** The account's URL at the CA; null until it is registered. */
     readonly url: string | null;
 }
 
-/** What an account is known by here. */
+/** What tells accounts apart. */
 export interface AccountNames {
     readonly directory: string;
     readonly email: string | null;
-    /** Of the CA's own account that it is bound to. */
+    /** Key id of the CA's own account that this one is bound to. */
     readonly eabKeyId: string | null;
 }
 
@@ -46,6 +47,7 @@ interface Row {
     readonly createdAt: string;
 }
 
+/** The table of the panel's accounts at CAs. */
 export class AcmeAccounts {
     readonly #db: Database;
     readonly #keyring: Pick<Keyring, 'seal' | 'open'>;
@@ -80,14 +82,14 @@ export class AcmeAccounts {
         return moved;
     }
 
-    /** Takes accounts of another panel. Those that are here already keep their keys. */
+    /** Stores accounts of another panel. Accounts that exist here keep their keys. */
     async adopt(tx: Transaction, accounts: readonly MovedAccount[]): Promise<void> {
         for (const account of accounts) {
             await this.#insert(tx, account);
         }
     }
 
-    /** The account, with a key of its own from the first time on. */
+    /** Finds an account, and creates it with a new key at the first time. */
     async get(directory: string, email: string | null, eabKeyId: string | null): Promise<AcmeAccount> {
         const names = { directory, email, eabKeyId };
         if (this.#rowOf(names) === undefined) {
@@ -103,7 +105,7 @@ export class AcmeAccounts {
         return { id, key, url };
     }
 
-    /** Keeps what the CA calls it. */
+    /** Stores the URL that the CA gave the account. */
     registered(id: number, url: string): Promise<void> {
         return this.#db.write(async (tx) => {
             await tx.em.nativeUpdate(AcmeAccountEntity, { id }, { url });
@@ -114,7 +116,7 @@ export class AcmeAccounts {
         return this.#find.get(directory, email ?? '', eabKeyId ?? '');
     }
 
-    // Two orders may be the first at the same time: the key that came first is the account's.
+    /** Stores an account unless it exists: of two orders that create it at the same time, the first key wins. */
     async #insert(
         tx: Transaction,
         { directory, email, eabKeyId, key, url, createdAt }: MovedAccount

@@ -1,4 +1,4 @@
-/** Speaks ACME with one CA as one account (RFC 8555): directory, nonces, signed requests, and waiting for what takes time there. */
+/** An ACME client (RFC 8555): directory, nonces, signed requests and polling. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 
@@ -6,7 +6,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import { type ExternalAccount, signBinding, signRequest } from './jws.ts';
 import { AcmeFailure, isOfType, ownProblem, type Problem, readProblem, retryTime } from './problem.ts';
 
-/** The way out, which checks where it leads. */
+/** The panel's outbound HTTP, which refuses forbidden addresses. */
 export interface AcmeHttp {
     request(
         url: string,
@@ -22,6 +22,7 @@ export interface AcmeHttp {
     ): Promise<{ readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }>;
 }
 
+/** What an {@link AcmeClient} works with. */
 export interface AcmeOptions {
     readonly http: AcmeHttp;
     readonly clock: Clock;
@@ -34,6 +35,7 @@ export interface AcmeOptions {
     readonly signal: AbortSignal;
 }
 
+/** A CA's answer with a status of success. */
 export interface AcmeAnswer {
     readonly body: Readonly<Record<string, unknown>>;
     readonly text: string;
@@ -44,7 +46,7 @@ export interface AcmeAnswer {
 
 type HttpAnswer = Awaited<ReturnType<AcmeHttp['request']>>;
 
-/** CAs refuse nonces now and then, some on purpose; each refusal brings a fresh one. */
+/** So often a request is repeated with a fresh nonce. CAs refuse nonces now and then, some of them on purpose. */
 const mostNonces = 30;
 const requestMs = 30_000;
 const mostBytes = 512 * 1024;
@@ -52,6 +54,7 @@ const firstPauseMs = 150;
 const longestPauseMs = 10_000;
 const patienceMs = 10 * 60_000;
 
+/** A client of one CA for one account. */
 export class AcmeClient {
     readonly #http: AcmeHttp;
     readonly #clock: Clock;
@@ -72,7 +75,7 @@ export class AcmeClient {
         this.#signal = signal;
     }
 
-    /** Finds or makes the account and speaks as it from now on; resolves with its URL. `known`: the URL from the last time. */
+    /** Finds or creates the account and uses it from now on. Resolves with its URL. `known`: the URL from the last time. */
     async register({
         email,
         eab,
@@ -108,7 +111,7 @@ export class AcmeClient {
         return this.#account;
     }
 
-    /** Asks until it is enough, at the CA's pace. */
+    /** Polls a URL until `enough` is true, at the pace that the CA asks for, for at most ten minutes. @throws AcmeFailure */
     async until(url: string, enough: (body: AcmeAnswer['body']) => boolean): Promise<AcmeAnswer['body']> {
         const end = performance.now() + patienceMs;
         for (let pause = firstPauseMs; ; pause = Math.min(longestPauseMs, pause * 1.5)) {
@@ -152,7 +155,7 @@ export class AcmeClient {
         return url;
     }
 
-    /** @throws AcmeFailure, or the signal's reason */
+    /** Sends a signed request. A payload of null reads the URL (POST-as-GET). @throws AcmeFailure, or the signal's reason */
     async post(url: string, payload: object | null, own: AbortSignal = this.#signal): Promise<AcmeAnswer> {
         for (let attempt = 1; ; attempt += 1) {
             const body = signRequest({

@@ -21,19 +21,21 @@ import { obtain, type Ordered } from './order.ts';
 import { renewalTime, retryAfter } from './pace.ts';
 import { AcmeFailure, ownProblem, type Problem } from './problem.ts';
 
+/** What {@link Issuance} works with. */
 export interface IssuanceOptions extends OrderPorts {
     readonly store: DatabaseCertificateStore;
     readonly db: Database;
     readonly clock: Clock;
     readonly accounts: AcmeAccounts;
     readonly placement: Placement;
-    /** An attempt is over: the next one may be due at another time. */
+    /** Called after each attempt, because the next renewal may be due at another time. */
     over(): void;
 }
 
-/** The clocks of CAs differ from ours. */
+/** How far the clock of a CA may run ahead. */
 const skewMs = 10 * 60_000;
 
+/** Obtains certificates from CAs, one task for each attempt. */
 export class Issuance {
     readonly #options: IssuanceOptions;
     readonly #store: DatabaseCertificateStore;
@@ -154,7 +156,7 @@ export class Issuance {
         }
     }
 
-    /** What a CA sends is looked at like an upload. @throws AcmeFailure */
+    /** Checks what the CA sent as strictly as an upload. @throws AcmeFailure */
     #check(row: CertificateRow, { chain, key }: Ordered): ParsedCertificate {
         const result = parseUpload(chain, key, this.#clock.now() + skewMs);
         if ('faults' in result) {
@@ -178,7 +180,7 @@ export class Issuance {
 
     async #attempt(id: number, run: TaskRun): Promise<CertificateView> {
         const before = this.#store.get(id);
-        // Should the panel be killed in the middle, it waits as after a failure.
+        // If the panel is killed in the middle, the next attempt waits as after a failure.
         await this.#note(id, {
             nextAttemptAt: before.autoRenew ? retryAfter(before.failures + 1, this.#clock.now()) : null
         });
@@ -223,7 +225,7 @@ export class Issuance {
             return fail.NOT_FOUND(null, { message: `The certificate ${id} was removed meanwhile` });
         }
         if (signal.aborted) {
-            // Somebody's wish is no failure: it is neither counted nor told.
+            // A cancelled attempt is no failure: it is neither counted nor reported.
             await this.#note(id, {
                 lastError: errorText(ownProblem('cancelled', 'The attempt was cancelled'), this.#clock.now())
             });
@@ -255,11 +257,12 @@ export class Issuance {
 
 const internal = 'urn:portico:error:internal';
 
+/** The stored form of the last error of a certificate: JSON of the problem with its time. */
 export function errorText(problem: Problem, now: number): string {
     return JSON.stringify({ ...problem, at: new Date(now).toISOString() });
 }
 
-/** In the CA's words where there are some. */
+/** The problem of an error, in the words of the CA if it gave some. */
 function problemOf(error: unknown): Problem {
     if (error instanceof AcmeFailure) {
         return error.problem;

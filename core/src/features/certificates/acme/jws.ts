@@ -3,6 +3,7 @@ import { createHmac, sign } from 'node:crypto';
 
 import { jwkOf } from '../../../platform/acme-key.ts';
 
+/** What a signed request is made of. */
 export interface SignedRequest {
     readonly url: string;
     readonly nonce: string;
@@ -21,6 +22,7 @@ export interface ExternalAccount {
     readonly macKey: string;
 }
 
+/** Signs a request to a CA: a flattened JWS with ES256 (RFC 8555, section 6.2). */
 export function signRequest({ url, nonce, key, account, payload }: SignedRequest): string {
     const header = {
         alg: 'ES256',
@@ -36,6 +38,7 @@ export function signRequest({ url, nonce, key, account, payload }: SignedRequest
     return JSON.stringify({ protected: parts[0], payload: parts[1], signature });
 }
 
+/** Signs the external account binding for the key of a new account (RFC 8555, section 7.3.4). */
 export function signBinding({ keyId, macKey }: ExternalAccount, key: string, url: string): object {
     const parts = [encode({ alg: 'HS256', kid: keyId, url }), encode(jwkOf(key))];
     const signature = createHmac('sha256', Buffer.from(macKey, 'base64url'))

@@ -1,4 +1,4 @@
-/** One order from beginning to end: authorizations proven by TXT records, and the chain that comes of it. */
+/** One order from beginning to end: proves every name by TXT records and fetches the chain. */
 import { challengeValue } from '../../../platform/acme-key.ts';
 import type { AcmeClient } from './client.ts';
 import { AcmeFailure, ownProblem, readProblem } from './problem.ts';
@@ -26,6 +26,7 @@ export interface DnsWriter {
     ): Promise<void>;
 }
 
+/** What an order works with. */
 export interface Order {
     readonly client: AcmeClient;
     /** PEM of the account's key. */
@@ -37,6 +38,7 @@ export interface Order {
     log(text: string): void;
 }
 
+/** What an order yields. */
 export interface Ordered {
     /** PEM: leaf and issuers. */
     readonly chain: string;
@@ -51,10 +53,10 @@ interface Pending extends DnsChallenge {
     readonly url: string;
 }
 
-/** What a CA gets to hear of authorizations that nobody needs any more. */
+/** Time to tell the CA which authorizations are no longer needed. */
 const farewellMs = 3_000;
 
-/** @throws AcmeFailure, what the writer throws, or the signal's reason */
+/** Obtains a certificate. @throws AcmeFailure, what the writer throws, or the signal's reason */
 export async function obtain({
     client,
     accountKey,
@@ -161,7 +163,7 @@ function challengeOf(authorization: Body, url: string, accountKey: string): Pend
     };
 }
 
-/** What the CA says of a name that it does not believe. */
+/** The problem with which the CA refused a name. */
 function refusalOf({ challenges, identifier, status }: Body, domain: string) {
     const error = (Array.isArray(challenges) ? (challenges as Body[]) : [])
         .map((challenge) => challenge['error'])
@@ -180,7 +182,7 @@ function refusalOf({ challenges, identifier, status }: Body, domain: string) {
     };
 }
 
-/** CAs count authorizations that are left open. */
+/** Deactivates authorizations that are left open, because CAs count them (RFC 8555, section 7.5.2). */
 async function release(client: AcmeClient, pending: readonly Pending[]): Promise<void> {
     const signal = AbortSignal.timeout(farewellMs);
     await Promise.allSettled(

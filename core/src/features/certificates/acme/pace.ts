@@ -1,16 +1,16 @@
-/** When a certificate is worked on: renewed in time, tried again with patience, and spoken of before it ends. Pure but for the chance. */
+/** When certificates are renewed, when a failed attempt is repeated, and when a warning is due. Pure, except for a random share of the times. */
 
 const day = 86_400_000;
 const firstPauseMs = 5 * 60_000;
 const longestPauseMs = day;
-/** How much of a pause is left to chance, so that many do not come at once. */
+/** The share of a pause that is random, so that many certificates are not renewed at once. */
 const jitter = 0.2;
-/** Days before the end of which somebody is told, once each. */
+/** So many days before the end a warning is sent, each once. */
 const warnings = [1, 3, 7, 14] as const;
 
 /**
- * When it is renewed: after two thirds of its life, up to a fiftieth of it earlier. A clock that runs ahead, or a CA that gives very short
- * lives, does not make one order after the other: half of what is left passes at least.
+ * The time of renewal: after two thirds of the lifetime, up to a fiftieth of it earlier. At least half of the remaining time passes first, so
+ * that a clock that runs ahead or a very short lifetime does not cause one order after another.
  */
 export function renewalTime(
     notBefore: string,
@@ -24,8 +24,8 @@ export function renewalTime(
 }
 
 /**
- * When an attempt is made again after so many that failed.
- * @param retryAt - what the CA says; it is never tried before
+ * The time of the next attempt after so many failures in a row.
+ * @param retryAt - the time that the CA named; no attempt is made before it
  */
 export function retryAfter(
     failures: number,
@@ -42,7 +42,7 @@ export function retryAfter(
     );
 }
 
-/** The warning that is due: the smallest number of days that the end is within, unless it was given. */
+/** The warning that is due, as its number of days; null when none is due or it was already sent. */
 export function warningDue(notAfter: string, warnedDays: number | null, now: number): number | null {
     const left = (Date.parse(notAfter) - now) / day;
     const due = left <= 0 ? 0 : warnings.find((days) => left <= days);

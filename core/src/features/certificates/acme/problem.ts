@@ -1,4 +1,4 @@
-/** What goes wrong with a CA, as the document in which it says so (RFC 7807, RFC 8555, section 6.7). */
+/** Problem documents of CAs (RFC 7807, RFC 8555, section 6.7). */
 
 /** A CA's problem document, or one of our own in the same shape: its type then begins with `urn:portico:error:`. */
 export interface Problem {
@@ -11,10 +11,10 @@ export interface Problem {
     readonly subproblems?: readonly Problem[];
 }
 
-/** An order that did not come to its end. */
+/** A failed request or order at a CA. */
 export class AcmeFailure extends Error {
     readonly problem: Problem;
-    /** Not to be tried again before. Milliseconds since 1970; null when nothing is said. */
+    /** The earliest time of the next attempt, milliseconds since 1970; null when the CA named none. */
     readonly retryAt: number | null;
 
     constructor(problem: Problem, retryAt: number | null = null, cause?: unknown) {
@@ -34,11 +34,12 @@ export function ownProblem(type: string, detail: string): Problem {
     return { type: `urn:portico:error:${type}`, detail: textOf(detail) };
 }
 
+/** Whether a problem has this ACME error type, as `badNonce` (RFC 8555, section 6.7). */
 export function isOfType(problem: Problem, type: string): boolean {
     return problem.type === acme + type;
 }
 
-/** Reads what a CA sent, and takes of it only what a problem has. */
+/** Reads a problem that a CA sent. Unknown fields are dropped, texts are cut to 2,000 characters. */
 export function readProblem(sent: unknown, fallback: string): Problem {
     const { type, title, detail, status, instance, identifier, subproblems } = (
         typeof sent === 'object' && sent !== null ? sent : {}

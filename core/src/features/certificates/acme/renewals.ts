@@ -1,4 +1,4 @@
-/** Sees to it that certificates are worked on when their time has come, and that somebody hears of those that come to their end. */
+/** Starts the renewal of certificates when it is due, and sends warnings before they expire. */
 import { isFailure } from '@portico/sdk';
 
 import type { Call } from '../../../platform/call.ts';
@@ -11,6 +11,7 @@ import type { DatabaseCertificateStore } from '../store.ts';
 import type { Issuance } from './issuance.ts';
 import { daysLeft, warningDue } from './pace.ts';
 
+/** What {@link Renewals} works with. */
 export interface RenewalsOptions {
     readonly store: DatabaseCertificateStore;
     readonly db: Database;
@@ -21,11 +22,12 @@ export interface RenewalsOptions {
     systemCall(): Call;
 }
 
-/** However far the next date is: the time of day can be set while the panel runs. */
+/** The longest wait, however far the next date is: the time of day can be set while the panel runs. */
 const longestPauseMs = 3_600_000;
-/** One that is due and cannot be started now, as while others run, is looked at again after this. */
+/** The shortest wait: a certificate that is due but cannot be started now is tried again after it. */
 const shortestPauseMs = 5_000;
 
+/** Starts renewals when they are due, and warns of certificates that expire soon. */
 export class Renewals {
     readonly #store: DatabaseCertificateStore;
     readonly #db: Database;
@@ -56,12 +58,13 @@ export class Renewals {
         );
     }
 
+    /** Starts nothing from now on. */
     stop(): void {
         this.#running = false;
         clearTimeout(this.#timer ?? undefined);
     }
 
-    /** Looks again when the next one is due. */
+    /** Sets the timer to the time at which the next certificate is due. */
     arm(): void {
         clearTimeout(this.#timer ?? undefined);
         if (!this.#running) {
@@ -107,7 +110,7 @@ export class Renewals {
                 await this.#warn(row);
                 if (this.#isDue(row)) {
                     await this.#issuance.start(row, this.#systemCall(), false).catch((error: unknown) => {
-                        // An attempt of it waits in the queue already, or the panel stops.
+                        // An attempt waits in the queue already, or the panel stops.
                         if (
                             !isFailure(error) ||
                             (error.reason !== 'IN_USE' && error.reason !== 'NOT_READY')

@@ -2,9 +2,9 @@
 import { createPrivateKey } from 'node:crypto';
 
 import { joi, type Value } from '@portico/sdk';
-import type Joi from 'joi';
 
 import type { Reading } from '../../../engine/section.ts';
+import { joiOf } from '../../../platform/validation.ts';
 import type { AcmeAccounts, MovedAccount } from '../acme/accounts.ts';
 
 /** The path of the one secret that all of them are. */
@@ -49,7 +49,7 @@ export function readAccounts({ secrets, path, faults }: Reading): readonly Moved
     if (sealed === undefined) {
         return [];
     }
-    const { error } = (shape as unknown as Joi.Schema)
+    const { error } = joiOf(shape)
         .required()
         .validate(sealed, { convert: false, errors: { wrap: { label: false } } });
     if (error !== undefined) {

@@ -11,6 +11,7 @@ import { putAccounts, readAccounts } from './accounts.ts';
 import { type Change, numbersFor, planCertificates } from './plan.ts';
 import { type Read, readCertificates, writtenOf } from './reading.ts';
 
+/** What {@link createCertificateSection} works with. */
 export interface CertificateSectionOptions {
     readonly store: DatabaseCertificateStore;
     readonly accounts: Pick<AcmeAccounts, 'list' | 'open' | 'adopt'>;
@@ -23,6 +24,7 @@ export interface CertificateSectionOptions {
     changed(): void;
 }
 
+/** Makes the section `certificates` of an export document. */
 export function createCertificateSection(options: CertificateSectionOptions): Section {
     const { store, accounts, clock } = options;
     return {

@@ -106,7 +106,7 @@ function mayBeOrder(row: CertificateRow, { domains }: Written): boolean {
 
 const orderOf = (...parts: readonly (string | null)[]): string => JSON.stringify(parts);
 
-/** The numbers of the document where nobody has or had them, else new ones. */
+/** The ids of new certificates: the document's, where no certificate has or had it, else a new one. */
 export function numbersFor(
     read: readonly Read[],
     store: DatabaseCertificateStore,
@@ -178,16 +178,7 @@ export function planCertificates(
         stays.add(id);
         const notes = [...one.notes];
         const replaced = parsed !== null && before?.fingerprint !== written.fingerprint256;
-        const base = before ?? {
-            ...notIssued,
-            ...untried,
-            id,
-            owner: null,
-            version: 0,
-            nextAttemptAt: null,
-            createdAt: written.createdAt,
-            updatedAt: written.updatedAt
-        };
+        const base = before ?? blankRow(id, written);
         const row = {
             ...base,
             ...contentOf(one, before, replaced, store),
@@ -207,14 +198,6 @@ export function planCertificates(
             numbers.set(written.id, id);
         }
         if (!unchanged) {
-            const anew =
-                before === null
-                    ? null
-                    : replaced
-                      ? { ...untried, nextAttemptAt: dueTime(after, now) }
-                      : after.autoRenew === before.autoRenew
-                        ? null
-                        : { nextAttemptAt: dueTime(after, now) };
             changes.push({
                 before,
                 after: {
@@ -223,7 +206,7 @@ export function planCertificates(
                     updatedAt: before === null ? written.updatedAt : new Date(now).toISOString()
                 },
                 key: replaced ? parsed.key : null,
-                anew
+                anew: before === null ? null : newTimes(before, after, replaced, now)
             });
         }
     }
@@ -232,6 +215,32 @@ export function planCertificates(
         changes.push({ before, after: null, key: null, anew: null });
     }
     return { entries, changes, numbers };
+}
+
+function blankRow(id: number, { createdAt, updatedAt }: Written) {
+    return {
+        ...notIssued,
+        ...untried,
+        id,
+        owner: null,
+        version: 0,
+        nextAttemptAt: null,
+        createdAt,
+        updatedAt
+    };
+}
+
+/** When a changed certificate is due next; null when that does not change. */
+function newTimes(
+    before: CertificateRow,
+    after: CertificateRow,
+    replaced: boolean,
+    now: number
+): Change['anew'] {
+    if (!replaced && after.autoRenew === before.autoRenew) {
+        return null;
+    }
+    return { ...(replaced ? untried : {}), nextAttemptAt: dueTime(after, now) };
 }
 
 /** What was issued stands for the names that were ordered, whatever else it is valid for. What is issued here is never taken back by its order. */

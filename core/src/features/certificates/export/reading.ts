@@ -2,10 +2,10 @@
 import { X509Certificate } from 'node:crypto';
 
 import { joi, type Value } from '@portico/sdk';
-import type Joi from 'joi';
 
 import type { Reading } from '../../../engine/section.ts';
 import type { Invalid } from '../../../platform/errors.ts';
+import { joiOf } from '../../../platform/validation.ts';
 import type { ExternalAccount } from '../acme/jws.ts';
 import type { CertificateRow } from '../entities.ts';
 import { readDomains } from '../input/domains.ts';
@@ -127,7 +127,7 @@ export async function readCertificates(
 
 function readOne(value: unknown, at: number, { path, faults, secrets }: Reading, now: number): Read | null {
     const own = `${path}.${at}`;
-    const { error } = (shape as unknown as Joi.Schema)
+    const { error } = joiOf(shape)
         .required()
         .validate(value, { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
     if (error !== undefined) {
@@ -206,7 +206,7 @@ function eabOf(
     if (sealed === undefined) {
         return null;
     }
-    const { error, value } = (eabShape as unknown as Joi.Schema)
+    const { error, value } = joiOf(eabShape)
         .required()
         .validate(sealed, { convert: false, errors: { wrap: { label: false } } }) as {
         error?: Error;

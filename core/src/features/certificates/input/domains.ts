@@ -6,6 +6,7 @@ import type { Invalid } from '../../../platform/errors.ts';
 
 const mostDomains = 100;
 
+/** Brings the names of an order to one spelling, and says what is wrong with them. */
 export function readDomains(sent: readonly string[]): {
     readonly domains: readonly string[];
     readonly faults: readonly Invalid[];

@@ -14,6 +14,7 @@ import { type DatabaseCertificateStore, siteCertificate } from '../store.ts';
 import { usersOf, viewOf } from '../view.ts';
 import { proveServed } from './served.ts';
 
+/** What {@link Placement} works with. */
 export interface PlacementOptions {
     readonly engine: Engine;
     readonly store: DatabaseCertificateStore;
@@ -37,6 +38,7 @@ const mostAttempts = 20;
 /** The certificate that a change was made of is not the present one any more. */
 class Moved extends Error {}
 
+/** Changes certificates in the database and in the engine together. */
 export class Placement {
     readonly #engine: Engine;
     readonly #store: DatabaseCertificateStore;

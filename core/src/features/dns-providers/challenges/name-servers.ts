@@ -18,7 +18,7 @@ export interface Seen {
     readonly error: string | null;
 }
 
-/** Reads a name server that somebody typed: a name or an address, with a port or without. Null when it is neither. */
+/** Reads a name server as an admin typed it: a name or an address, with or without a port. Null when it is neither. */
 export function readServer(text: string): { readonly host: string; readonly port: number } | null {
     if (isIP(text) !== 0) {
         return { host: text, port: dnsPort };
@@ -35,7 +35,7 @@ export function readServer(text: string): { readonly host: string; readonly port
         : { host, port: number };
 }
 
-/** The addresses of a name server that somebody typed. @throws DnsFailure when it has none */
+/** The addresses of a name server as an admin typed it. @throws DnsFailure when it has none */
 export async function serversOf(text: string): Promise<readonly NameServer[]> {
     const server = readServer(text);
     if (server === null) {

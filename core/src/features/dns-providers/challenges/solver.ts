@@ -1,4 +1,4 @@
-/** How a TXT record comes to be and goes again, whoever holds the zone. */
+/** Writes and removes the TXT records of challenges, at every kind of provider. */
 
 /** One authorization to be proven. */
 export interface Challenge {
@@ -16,6 +16,7 @@ export interface ChallengeKey {
     readonly pem: string;
 }
 
+/** The challenges of one order. */
 export interface Work {
     readonly challenges: readonly Challenge[];
     readonly key: ChallengeKey;
@@ -32,13 +33,16 @@ export interface ChallengeWriter {
     solve(work: Work, written: (challenge: Challenge) => Promise<void>): Promise<void>;
 }
 
-export const recordName = (domain: string): string => `_acme-challenge.${domain}`;
+/** The name of the TXT record for a domain (RFC 8555, section 8.4). */
+export function recordName(domain: string): string {
+    return `_acme-challenge.${domain}`;
+}
 
-/** The provider did not take or give up a record; the message is fit to be shown to whoever manages providers. */
+/** A record could not be written or removed. The message can be shown to the admin. */
 export class WriterFailure extends Error {
     /** Stable, as `DNS_UPDATE_REFUSED`. */
     readonly reason: string;
-    /** Whoever keeps the zone said no: nothing was changed. */
+    /** True when the provider refused the change: the record was not written. */
     readonly refused: boolean;
 
     constructor(

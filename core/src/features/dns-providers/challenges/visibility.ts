@@ -5,6 +5,7 @@ import { DnsFailure, type NameServer } from '../rfc2136/dns-client.ts';
 import { authorities, follow, see, type Seen, zoneOf } from './name-servers.ts';
 import { WriterFailure } from './solver.ts';
 
+/** The record that is waited for. */
 export interface Wanted {
     /** Before any CNAME. */
     readonly name: string;
@@ -13,6 +14,7 @@ export interface Wanted {
     readonly fallback: readonly NameServer[];
 }
 
+/** How the record is waited for. */
 export interface VisibilityOptions {
     resolvers(): readonly NameServer[];
     /** How long a record may take. Milliseconds. */

@@ -1,4 +1,4 @@
-/** Makes the writer of a provider, and sees to what an earlier one had to leave behind. */
+/** Makes the writer of a provider. It first removes records that an earlier run could not remove. */
 import { getServers } from 'node:dns';
 
 import { type Clock, systemClock } from '../../../platform/clock.ts';
@@ -15,6 +15,7 @@ import { readServer, type Seen } from './name-servers.ts';
 import { type Challenge, type ChallengeWriter, recordName, WriterFailure } from './solver.ts';
 import { untilVisible } from './visibility.ts';
 
+/** What {@link Writers} works with. */
 export interface WritersOptions {
     readonly store: DnsProviderStore;
     readonly lego: Lego;
@@ -25,6 +26,7 @@ export interface WritersOptions {
     readonly visibleMs?: number;
 }
 
+/** Hears how far the work on a record is. */
 export interface Watcher {
     readonly limitMs?: number;
     /** Called with what the name servers say, each time that they are asked. */
@@ -41,9 +43,10 @@ type Left =
     | { readonly challenge: Challenge; readonly key: string };
 
 const defaultVisibleMs = 180_000;
-/** After a week of refusals the record is somebody else's business. */
+/** After a week of failed removals a record is given up. */
 const givenUpMs = 7 * 86_400_000;
 
+/** Makes writers of challenge records, and removes records that an earlier run left. */
 export class Writers {
     readonly #store: DnsProviderStore;
     readonly #lego: Lego;

@@ -21,6 +21,7 @@ import { fail } from '../../../platform/errors.ts';
 import { legoTool, type ProviderType } from '../types.ts';
 import { isAllowedVariable, readCodes, readType } from './help.ts';
 
+/** Where lego is, and for whom it runs. */
 export interface LegoOptions {
     /** Where the command is; null: the first `lego` on the PATH. */
     readonly binary: string | null;
@@ -28,6 +29,7 @@ export interface LegoOptions {
     readonly dataDir: string;
 }
 
+/** One run of lego. */
 export interface LegoRun {
     readonly arguments: readonly string[];
     /** Variables of the provider; those that may not be handed over are refused. */
@@ -38,6 +40,7 @@ export interface LegoRun {
     line(text: string): void;
 }
 
+/** A run of lego that has begun. */
 export interface LegoProcess {
     /** The command's own folder, which is its HOME. */
     readonly folder: string;
@@ -52,6 +55,7 @@ const uids = { from: 61_184, to: 65_519 } as const;
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const longestLine = 2_000;
 
+/** Finds lego, asks it for its types and runs it. */
 export class Lego {
     readonly #options: LegoOptions;
     readonly #prefix: string;
@@ -157,7 +161,7 @@ export class Lego {
         return types.sort((a, b) => (a.type < b.type ? -1 : 1));
     }
 
-    /** The command makes a folder even to show its help: it gets one, as whoever it runs. */
+    /** lego needs a folder even to show its help: it gets one of its own. */
     #help(binary: string, more: readonly string[]): Promise<string> {
         const { folder, identity } = makeFolder(this.#prefix, {});
         return new Promise((resolve) => {

@@ -5,6 +5,7 @@ import { connect, isIPv6 } from 'node:net';
 
 import { decodeMessage, encodeQuery, type Message, type RecordType, recordTypes } from './dns-message.ts';
 
+/** A name server by address. */
 export interface NameServer {
     /** An IP address. */
     readonly address: string;
@@ -14,6 +15,7 @@ export interface NameServer {
 /** The server did not answer, or not as it should; the message says which server. */
 export class DnsFailure extends Error {}
 
+/** Names of response codes (RFC 1035, section 4.1.1; RFC 2136, section 2.2). */
 export const rcodes: Readonly<Record<number, string>> = {
     1: 'FORMERR',
     2: 'SERVFAIL',
@@ -32,8 +34,10 @@ const firstWaitMs = 1_000;
 const attempts = 3;
 const tcpMs = 5_000;
 
+/** A random message id, 0 to 65,535. */
 export const newId = (): number => randomInt(0x10000);
 
+/** A name server as text, for messages and configuration. */
 export const serverName = ({ address, port }: NameServer): string =>
     `${isIPv6(address) ? `[${address}]` : address}${port === 53 ? '' : `:${port}`}`;
 
@@ -131,7 +135,7 @@ function overUdp(
                 resolve(reply);
             }
         });
-        // Connected: the kernel drops what comes from elsewhere, and tells when nobody listens there.
+        // A connected socket: the kernel drops packets from other addresses, and reports a closed port.
         socket.connect(server.port, server.address, send);
     });
 }

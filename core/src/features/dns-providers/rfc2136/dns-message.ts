@@ -1,6 +1,8 @@
 /** DNS messages as bytes (RFC 1035, section 4), as far as finding a zone, reading TXT records and updating them needs. Pure. */
 
+/** Numbers of record types (RFC 1035, section 3.2.2). */
 export const recordTypes = { A: 1, NS: 2, CNAME: 5, SOA: 6, TXT: 16, AAAA: 28, TSIG: 250, ANY: 255 } as const;
+/** A record type by name. */
 export type RecordType = keyof typeof recordTypes;
 
 /** Classes: what a record is in a question or an answer, and what it means in an update (RFC 2136, section 2.5). */
@@ -14,8 +16,10 @@ const mostRecords = 200;
 const mostPointers = 32;
 const longestName = 255;
 
+/** A message that cannot be read. */
 export class DnsFormatError extends Error {}
 
+/** A question of a message (RFC 1035, section 4.1.2). */
 export interface Question {
     /** Lower-case, without final dot. */
     readonly name: string;
@@ -23,6 +27,7 @@ export interface Question {
     readonly class: number;
 }
 
+/** A resource record (RFC 1035, section 4.1.3). */
 export interface DnsRecord extends Question {
     readonly ttl: number;
     readonly data: Buffer;
@@ -31,6 +36,7 @@ export interface DnsRecord extends Question {
     readonly dataAt: number;
 }
 
+/** A message that was read. */
 export interface Message {
     readonly id: number;
     readonly isReply: boolean;
@@ -84,6 +90,7 @@ export function encodeText(text: string): Buffer {
     return Buffer.concat(parts);
 }
 
+/** A record in wire format. */
 export function encodeRecord({
     name,
     type,

@@ -6,6 +6,7 @@ import { DnsFailure, exchange, type NameServer, newId, rcodes, serverName } from
 import { classes, DnsFormatError, encodeText, encodeUpdate, recordTypes } from './dns-message.ts';
 import { signMessage, type TsigAlgorithm, TsigError, type TsigKey, verifyReply } from './tsig.ts';
 
+/** What a {@link ZoneUpdater} works with. */
 export interface Rfc2136Options {
     /** A name or an address, with a port or without: the zone's primary. */
     readonly nameserver: string;
@@ -20,6 +21,7 @@ export interface Rfc2136Options {
     resolvers(): readonly NameServer[];
 }
 
+/** Where a record goes. */
 export interface Place {
     readonly name: string;
     readonly zone: string;
@@ -29,6 +31,7 @@ const ttl = 60;
 /** What a removal may take after the work was cancelled. */
 const removalMs = 20_000;
 
+/** Sends signed dynamic updates to the primary of a zone (RFC 2136, RFC 8945). */
 export class ZoneUpdater {
     readonly #options: Rfc2136Options;
     readonly #key: TsigKey;
@@ -106,7 +109,7 @@ export class ZoneUpdater {
                 try {
                     verifyReply(reply, this.#key, signed.mac, Math.floor(this.#options.clock.now() / 1000));
                 } catch (error) {
-                    // Whoever does not know our key cannot sign: what it refuses stays refused, what it grants is not believed.
+                    // A server without the key cannot sign: its refusal is believed, its consent is not.
                     throw new WriterFailure(
                         'DNS_SIGNATURE',
                         `${serverName(server)} answers ${reply.rcode === 0 ? 'NOERROR' : code}, but ${(error as Error).message}`,
@@ -131,6 +134,7 @@ export interface Memory {
     removed(id: number): Promise<void>;
 }
 
+/** Makes a writer of challenge records on top of a {@link ZoneUpdater}. */
 export function createRfc2136Writer(
     updater: ZoneUpdater,
     memory: Memory,
@@ -147,7 +151,7 @@ export function createRfc2136Writer(
                     try {
                         await updater.add(place, challenge.value, signal);
                     } catch (error) {
-                        // Refused is not written; of whatever else went wrong nobody knows.
+                        // A refused record was not written. After any other error it may have been.
                         if (error instanceof WriterFailure && error.refused) {
                             await memory.removed(id);
                         } else {

@@ -3,9 +3,12 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 
 import { classes, decodeName, encodeName, encodeRecord, type Message, recordTypes } from './dns-message.ts';
 
+/** The algorithms that can be chosen (RFC 8945, section 6). */
 export const tsigAlgorithms = ['hmac-sha256', 'hmac-sha512'] as const;
+/** An algorithm by name. */
 export type TsigAlgorithm = (typeof tsigAlgorithms)[number];
 
+/** A key that both sides know. */
 export interface TsigKey {
     readonly name: string;
     readonly secret: Buffer;
@@ -54,8 +57,8 @@ export function signMessage(
 }
 
 /**
- * Whether a reply is from whoever has the key, and an answer to that very request.
- * @throws TsigError with what is wrong: also what a server without our key says of itself, which nobody has signed
+ * Checks that the owner of the key signed a reply, and that it answers this request.
+ * @throws TsigError with what is wrong; a server that does not have the key answers unsigned
  */
 export function verifyReply(reply: Message, key: TsigKey, requestMac: Buffer, seconds: number): void {
     const record = reply.additional.at(-1);

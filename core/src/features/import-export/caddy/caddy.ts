@@ -5,6 +5,7 @@
 import { type Json, list, record } from '../json.ts';
 import { type Modelled, modelSite } from './site.ts';
 
+/** The hosts of a Caddy configuration. */
 export interface CaddyHosts {
     readonly hosts: readonly Json[];
     /** bcrypt, by their path in the section. */
@@ -28,6 +29,7 @@ interface Site {
 /** As the panel takes names; what it makes of them otherwise is its own to say. */
 const nameForm = /^(?:\*\.)?[\p{L}\p{N}_-]+(?:\.[\p{L}\p{N}_-]+)+$/u;
 
+/** Translates a Caddy configuration to hosts. Pure. */
 export function hostsOfCaddy(config: Json): CaddyHosts {
     const http = record(record(config['apps'])['http']);
     const notes: string[] = [];

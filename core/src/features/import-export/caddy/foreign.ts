@@ -12,6 +12,7 @@ export interface Foreign {
     adapt(caddyfile: string, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
 }
 
+/** A document that was made from a foreign configuration. */
 export interface ForeignDocument {
     readonly document: ExportDocument;
     readonly secrets: SecretMap;

@@ -1,6 +1,6 @@
-/** One site's routes as the fields of a host, or the reason why they cannot be. */
 import { type Json, list, record } from '../json.ts';
 
+/** A host that was made from routes, and what it could not say. */
 export interface Modelled {
     readonly fields: Json;
     /** bcrypt, by user. */
@@ -12,7 +12,6 @@ export interface Modelled {
 
 /** Something that hosts do not have. */
 class Foreign extends Error {}
-
 interface Step {
     readonly match: Json | null;
     readonly handler: Json;
@@ -32,6 +31,7 @@ interface Draft {
 const policies = new Set(['round_robin', 'least_conn', 'ip_hash', 'first', 'random']);
 const second = 1e9;
 
+/** Translates the routes of one name to a host's fields. Pure. */
 export function modelSite(routes: readonly Json[]): Modelled {
     const draft: Draft = {
         fields: {},

@@ -1,10 +1,11 @@
 /** The envelope of a document: what it is known by, which versions are read, and what is refused whole. */
 import { joi, type Value } from '@portico/sdk';
-import type Joi from 'joi';
 
 import { fail, invalid } from '../../../platform/errors.ts';
+import { joiOf } from '../../../platform/validation.ts';
 import { sealedShape } from './vault.ts';
 
+/** The field `format` of every document. */
 export const format = 'portico-export';
 /** What is written. */
 export const formatVersion = 1;
@@ -18,6 +19,7 @@ const shape = joi.object({
     notes: joi.array().items(joi.string().max(2_000)).max(1_000).description('What is not in it, and why'),
     secrets: sealedShape
 });
+/** A document. */
 export type ExportDocument = Value<typeof shape>;
 
 /** Brings a document of one version to the next. */
@@ -27,7 +29,7 @@ export type Migration = (document: Readonly<Record<string, unknown>>) => Readonl
 const migrations: ReadonlyMap<number, Migration> = new Map();
 
 /**
- * Reads the envelope. Sections are looked at by whoever knows them.
+ * Reads the envelope. Each section is read by the feature that it belongs to.
  * @throws BAD_REQUEST for what is no document of ours or of a version that is not known; VALIDATION_FAILED for a damaged one
  */
 export function readDocument(
@@ -64,7 +66,7 @@ export function readDocument(
     for (let at = version as number; at !== formatVersion; at += 1) {
         document = table.get(at)?.(document) ?? document;
     }
-    const { error } = (shape as unknown as Joi.Schema).validate(document, {
+    const { error } = joiOf(shape).validate(document, {
         abortEarly: false,
         convert: false,
         errors: { wrap: { label: false } }

@@ -50,6 +50,7 @@ export const sealedShape = joi.object({
     check: base64url(keyBytes).max(43).description('Tells a wrong passphrase from a damaged document'),
     box: base64url(ivBytes + tagBytes)
 });
+/** The sealed secrets of a document. */
 export type Sealed = Value<typeof sealedShape>;
 
 /** Secrets by section, then by their path in it. */

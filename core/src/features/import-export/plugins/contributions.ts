@@ -2,9 +2,9 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { type ExportItem, joi, type Outcome, type RestoredItem } from '@portico/sdk';
-import type Joi from 'joi';
 
 import { fail } from '../../../platform/errors.ts';
+import { joiOf } from '../../../platform/validation.ts';
 import type { PluginHooks } from '../ports.ts';
 
 /** One plugin's part of a document. It goes back only to the same package. */
@@ -32,13 +32,14 @@ export interface LeftOut {
     readonly why: string;
 }
 
+/** What plugins gave, and what is missing. */
 export interface Given {
     /** By plugin. */
     readonly given: ReadonlyMap<string, Contribution>;
     readonly leftOut: readonly LeftOut[];
 }
 
-/** Asks every plugin that gives something. What one of them fails with is told, and is nobody else's matter. */
+/** Asks every plugin that has data of its own. The failure of one plugin is noted and does not stop the others. */
 export async function collectContributions(
     hooks: PluginHooks,
     packageOf: (plugin: string) => string | null,
@@ -88,7 +89,7 @@ const contribution = joi.object({
 
 /** Reads what a document has for a plugin; null when it is damaged. */
 export function readContribution(value: unknown): Contribution | null {
-    const { error } = (contribution as unknown as Joi.Schema).required().validate(value, { convert: false });
+    const { error } = joiOf(contribution).required().validate(value, { convert: false });
     return error === undefined ? (value as Contribution) : null;
 }
 
@@ -157,7 +158,7 @@ function isRestored(value: unknown): value is RestoredItem {
     );
 }
 
-/** What a plugin's own mistake says is nobody's business but its author's. */
+/** Internal errors of a plugin are for its author: the note names them only in general. */
 function messageOf({ message }: { readonly message: string }): string {
     return message === unknown ? 'it failed; the log says why' : message;
 }

@@ -4,6 +4,7 @@ import type { Database, Statement, Transaction } from '../../../platform/databas
 import { KeptPluginEntity } from '../entities.ts';
 import type { MovedPlugin } from '../ports.ts';
 
+/** What {@link KeptPlugins} works with. */
 export interface KeptPluginsOptions {
     readonly db: Database;
     readonly clock: Clock;
@@ -24,6 +25,7 @@ interface Row {
 const label = 'import-export plugins';
 const columns = 'name, package, version, enabled, sealed';
 
+/** The table of plugins that wait to be installed, sealed. */
 export class KeptPlugins {
     readonly #db: Database;
     readonly #clock: Clock;

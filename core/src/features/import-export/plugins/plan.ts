@@ -17,10 +17,12 @@ export interface ReadPlugin {
     readonly revision: number | null;
 }
 
+/** What becomes of one plugin. */
 export type PluginChange =
     | { readonly action: 'store'; readonly plugin: MovedPlugin; readonly revision: number }
     | { readonly action: 'keep' | 'forget'; readonly plugin: MovedPlugin };
 
+/** What becomes of all plugins. */
 export interface PluginPlan {
     readonly entries: readonly Entry[];
     readonly changes: readonly PluginChange[];
@@ -42,7 +44,7 @@ interface Part {
     readonly outcome: PluginOutcome;
 }
 
-/** @throws VERSION_STALE when somebody changed a plugin since it was read */
+/** Plans all plugins. @throws VERSION_STALE when a plugin was changed since it was read */
 export function planPlugins(
     read: readonly ReadPlugin[],
     { plugins, kept, mode, installs }: Ground

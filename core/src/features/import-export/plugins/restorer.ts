@@ -12,6 +12,7 @@ import { PluginRestoreEntity } from '../entities.ts';
 import type { PluginHooks, Recorder } from '../ports.ts';
 import { type Contribution, judgeRestore } from './contributions.ts';
 
+/** What a {@link Restorer} works with. */
 export interface RestorerOptions {
     readonly db: Database;
     readonly clock: Clock;
@@ -24,7 +25,7 @@ export interface RestorerOptions {
     readonly hooks: PluginHooks;
     /** What of a name runs; `generation` is another one after every start. */
     running(plugin: string): { readonly package: string; readonly generation: object } | null;
-    /** Tells a person of what nobody waits for. */
+    /** Tells the admins of a failure in the background. */
     notify(notification: {
         readonly event: string;
         readonly severity: 'warning';
@@ -44,6 +45,7 @@ export interface Importer {
     readonly requestId: string;
 }
 
+/** How the return of a plugin's data ended. */
 export interface Restored {
     /** `waiting`: the plugin does not run, or went away meanwhile. */
     readonly state: 'restored' | 'failed' | 'waiting';
@@ -66,13 +68,14 @@ const label = 'import-export plugin data';
 const mostAttempts = 3;
 const waiting: Restored = { state: 'waiting', notes: ['its data is kept until it runs'] };
 
+/** Gives plugins their data back, and keeps it until they have taken it. */
 export class Restorer {
     readonly #options: RestorerOptions;
     readonly #outside = AsyncLocalStorage.snapshot();
     readonly #one: Statement<[string], Row>;
     readonly #all: Statement<[], Row>;
     /** One at a time for each plugin. */
-    readonly #works = new Map<string, Promise<Restored | null>>();
+    readonly #restores = new Map<string, Promise<Restored | null>>();
     readonly #closing = new AbortController();
     #holds = 0;
 
@@ -116,7 +119,7 @@ export class Restorer {
             sealed: this.#options.keyring.seal(label, JSON.stringify(items)),
             importer: JSON.stringify(importer),
             keptAt: this.#options.clock.now()
-        } as never);
+        } as never); // the database gives the id
     }
 
     async forget(tx: Transaction, name: string): Promise<void> {
@@ -163,23 +166,23 @@ export class Restorer {
 
     /** Gives a plugin back what waits for it; null when nothing does. */
     restore(name: string, signal: AbortSignal): Promise<Restored | null> {
-        const work = (this.#works.get(name) ?? Promise.resolve(null))
+        const work = (this.#restores.get(name) ?? Promise.resolve(null))
             .catch(() => null)
             .then(() => this.#restore(name, AbortSignal.any([signal, this.#closing.signal])));
         const tracked = work.finally(() => {
-            if (this.#works.get(name) === tracked) {
-                this.#works.delete(name);
+            if (this.#restores.get(name) === tracked) {
+                this.#restores.delete(name);
             }
         });
         tracked.catch(() => undefined);
-        this.#works.set(name, tracked);
+        this.#restores.set(name, tracked);
         return work;
     }
 
     /** Leaves what is under way to the next start. */
     async close(): Promise<void> {
         this.#closing.abort(new Error('The panel stops'));
-        await Promise.allSettled(this.#works.values());
+        await Promise.allSettled(this.#restores.values());
     }
 
     async #restore(name: string, signal: AbortSignal): Promise<Restored | null> {

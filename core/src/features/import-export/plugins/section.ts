@@ -1,11 +1,11 @@
 /**
  * The plugins of a document: which ones, in which version, with which settings, and what they gave of their own data. A plugin that is not
- * installed here is listed, and what belongs to it is kept until it is. Grants are never taken along: consent belongs to whoever gave it.
+ * installed here is listed, and what belongs to it is kept until it is. Grants are never exported: consent belongs to the admin who gave it.
  */
 import { joi, type Value } from '@portico/sdk';
-import type Joi from 'joi';
 
 import type { Incoming, Reading, Section } from '../../../engine/section.ts';
+import { joiOf } from '../../../platform/validation.ts';
 import type { MovedPlugin, PluginCatalogue } from '../ports.ts';
 import { readContribution } from './contributions.ts';
 import { followPlugins } from './follow.ts';
@@ -13,6 +13,7 @@ import type { KeptPlugins } from './kept.ts';
 import { planPlugins, type ReadPlugin } from './plan.ts';
 import type { Restorer } from './restorer.ts';
 
+/** What {@link createPluginSection} works with. */
 export interface PluginSectionOptions {
     readonly plugins: PluginCatalogue;
     readonly kept: KeptPlugins;
@@ -45,6 +46,7 @@ export function pluginsOfPanel({
     );
 }
 
+/** Makes the section `plugins` of an export document. */
 export function createPluginSection({ plugins, kept, restorer }: PluginSectionOptions): Section {
     return {
         name: 'plugins',
@@ -60,7 +62,7 @@ export function createPluginSection({ plugins, kept, restorer }: PluginSectionOp
                 }
             ),
         async read(part, reading) {
-            const { error } = (joi.array().items(shape).unique('name') as unknown as Joi.Schema)
+            const { error } = joiOf(joi.array().items(shape).unique('name'))
                 .required()
                 .validate(part, { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
             error?.details.forEach(({ path, message }) =>
