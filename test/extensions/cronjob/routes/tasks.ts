@@ -183,6 +183,10 @@ describe('GET /api/plugins/cronjob/tasks', () => {
 
     after(async () => cron.close());
 
+    it('refuses a zero byte in a search', async () => {
+        expect((await cron.ask('GET', '/tasks?q=a%00b')).code).to.equal(40001);
+    });
+
     it('pages, stays right while rows are added, filters, and knows its content', async () => {
         const names = async (query: string): Promise<string[]> =>
             (await cron.ask('GET', `/tasks${query}`)).data.map(({ name }: { name: string }) => name);
