@@ -6,6 +6,7 @@ import { registerHealthChecks } from './health.ts';
 import { registerHooks } from './hooks.ts';
 import { type Machine, realMachine } from './machine.ts';
 import { registerRunRoutes } from './routes/runs.ts';
+import { registerScheduleRoutes } from './routes/schedules.ts';
 import { registerTaskRoutes } from './routes/tasks.ts';
 import { recoverRuns } from './runs/recovery.ts';
 import { removeExpiredRuns } from './runs/retention.ts';
@@ -23,6 +24,7 @@ export function defineCronjob(machine: Machine): PluginDefinition {
             const { runs, scheduler } = services;
             registerTaskRoutes(ctx, services);
             registerRunRoutes(ctx, services);
+            registerScheduleRoutes(ctx, services);
             registerHooks(ctx, services);
             registerHealthChecks(ctx);
             ctx.onStart(async () => {

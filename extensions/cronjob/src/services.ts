@@ -10,6 +10,8 @@ import { Tasks } from './tasks/tasks.ts';
 
 /** What the routes ask. */
 export interface Services {
+    /** The clock of the machine, in milliseconds since 1970. */
+    readonly now: () => number;
     readonly runs: Runs;
     readonly scheduler: Scheduler;
     readonly tasks: Tasks;
@@ -28,5 +30,5 @@ export function createServices(ctx: Ctx, machine: Machine): Services {
     });
     const scheduler = new Scheduler({ ctx, machine, mutex, runs });
     const tasks = new Tasks({ ctx, machine, mutex, accounts, runs, scheduler });
-    return { runs, scheduler, tasks };
+    return { now: machine.now, runs, scheduler, tasks };
 }

@@ -1,0 +1,80 @@
+/** Routes that say when a schedule is due. They change nothing. */
+import { errors, joi } from '@portico/sdk';
+
+import { isZone, machineZone, parseSchedule, type Schedule } from '../schedule/schedule.ts';
+import type { Services } from '../services.ts';
+import type { Ctx } from '../settings.ts';
+import { idParams } from './paging.ts';
+
+const countSchema = joi.number().integer().min(1).max(100).default(10);
+const timesSchema = joi.object({
+    times: joi
+        .array()
+        .items(joi.string().isoDate())
+        .required()
+        .description('In order; fewer than asked for when the schedule ends, none for @reboot')
+});
+
+/** Registers the routes that preview a schedule and the next times of a task. */
+export function registerScheduleRoutes(ctx: Ctx, { tasks, now }: Services): void {
+    ctx.route({
+        method: 'POST',
+        path: '/schedule/preview',
+        id: 'previewSchedule',
+        access: 'read',
+        summary: 'When a schedule would be due',
+        effect: 'read',
+        returns: timesSchema,
+        description: 'The next times after `from`, or after now. Nothing is stored.',
+        validate: {
+            payload: joi.object({
+                schedule: joi.string().trim(true).max(200).required(),
+                timezone: joi.string().max(64),
+                count: countSchema,
+                from: joi.string().isoDate()
+            })
+        },
+        handler({ payload }) {
+            const { schedule, timezone = ctx.settings.timezone ?? machineZone(), count, from } = payload;
+            const after = from === undefined ? now() : Date.parse(from);
+            return { times: nextTimes(parseInput(schedule, timezone), after, count) };
+        }
+    });
+    ctx.route({
+        method: 'GET',
+        path: '/tasks/{id}/next',
+        id: 'nextTimes',
+        access: 'read',
+        summary: 'When a task is due next',
+        returns: timesSchema,
+        description: 'By its schedule, also while it is disabled.',
+        validate: { params: idParams, query: joi.object({ count: countSchema }) },
+        async handler({ params, query }) {
+            const { task } = await tasks.get(params.id);
+            return { times: nextTimes(parseInput(task.schedule, task.timezone), now(), query.count) };
+        }
+    });
+}
+
+/** @throws VALIDATION_FAILED 40001 */
+function parseInput(schedule: string, timezone: string): Schedule {
+    if (!isZone(timezone)) {
+        throw errors.invalid([
+            { path: 'timezone', message: 'timezone is not a time zone that this machine knows' }
+        ]);
+    }
+    try {
+        return parseSchedule(schedule, timezone);
+    } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        throw errors.invalid([{ path: 'schedule', message: `schedule cannot be understood: ${why}` }]);
+    }
+}
+
+function nextTimes(schedule: Schedule, after: number, count: number): string[] {
+    const times: string[] = [];
+    for (let at = schedule.next(after); at !== null; at = times.length < count ? schedule.next(at) : null) {
+        times.push(new Date(at).toISOString());
+    }
+    return times;
+}
