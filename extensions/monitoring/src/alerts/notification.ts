@@ -9,9 +9,11 @@ export function describeAlert(alert: AlertRow): Notification {
     const { name, instance, severity, operator, threshold, endedAt, firedAt } = alert;
     const series = toOneLine(nameSeries(alert.metric, instance));
     const title = toOneLine(instance === '' ? name : `${name}: ${instance}`);
+    const data = { alertId: alert.id, ruleId: alert.rule, metric: alert.metric, instance: instance || null };
     if (endedAt === null || endedAt === undefined) {
         return {
             event: 'alert-fired',
+            data,
             severity: severity === 'critical' ? 'error' : severity === 'warning' ? 'warning' : 'info',
             title,
             text: `${series} is ${round(alert.value)} (${operator} ${threshold}) since ${new Date(firedAt).toISOString()}`
@@ -20,6 +22,7 @@ export function describeAlert(alert: AlertRow): Notification {
     const minutes = Math.round((endedAt - firedAt) / 60_000);
     return {
         event: 'alert-ended',
+        data,
         severity: 'info',
         title: `Over: ${title}`,
         text:

@@ -385,6 +385,13 @@ describe('alerts over HTTP', () => {
             ['alert-fired', 'Memory'],
             ['alert-ended', 'Over: Memory']
         ]);
+        const ids = {
+            alertId: data[0].id,
+            ruleId: data[0].ruleId,
+            metric: 'memory.usedPercent',
+            instance: null
+        };
+        expect(rig.rig.notified.map((notification) => notification.data)).to.equal([ids, ids]);
         expect((await rig.get('/alerts?state=firing')).data).to.equal([]);
     });
 
