@@ -97,18 +97,26 @@ class Suite {
             return;
         }
         this.#note('package', checkPackage(packageJson));
+        const findings = this.#options.manifest?.(packageJson) ?? [];
         try {
             this.#plugin = readTestPackage(this.#folder).manifest.name;
-            this.#note('manifest', this.#options.manifest?.(packageJson) ?? []);
+            this.#note('manifest', findings);
         } catch (error) {
-            this.#note('manifest', [
-                errorOf(
-                    'manifest',
-                    'package.json',
-                    (error as Error).message,
-                    'Add the field "portico" with a name and the range of SDK versions: { "name": "hello", "sdk": "^1.0.0" }'
-                )
-            ]);
+            // What the caller found says it with a code.
+            const isKnown = findings.some(({ level }) => level === 'error');
+            this.#note(
+                'manifest',
+                isKnown
+                    ? findings
+                    : [
+                          errorOf(
+                              'manifest',
+                              'package.json',
+                              (error as Error).message,
+                              'Add the field "portico" with a name and the range of SDK versions: { "name": "hello", "sdk": "^1.0.0" }'
+                          )
+                      ]
+            );
         }
         if (this.#findings.some(({ rule, level }) => rule === 'manifest' && level === 'error')) {
             return;
