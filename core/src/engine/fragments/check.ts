@@ -56,7 +56,19 @@ const refusedKeys = new Set([
     'constructor',
     'prototype'
 ]);
-/** What a request says of itself. All else may be a secret of the machine. */
+/** Under these names the engine is told where to connect to. With a placeholder there, each visitor could choose it: the admin socket too. */
+const targetKeys = new Set([
+    'dial',
+    'upstreams',
+    'dynamic_upstreams',
+    'lookup_srv',
+    'network_proxy',
+    'forward_proxy_url',
+    'resolver',
+    'resolvers',
+    'addresses'
+]);
+/** Placeholders of the request itself. All others may be a secret of the machine. */
 const harmless =
     /^\{(?:http\.request\.[^{}]+|http\.error\.[^{}]+|http\.vars\.client_ip|http\.shutting_down|client_ip|time\.[a-z_.]+)\}$/;
 
@@ -119,33 +131,56 @@ export function readFragments(given: readonly unknown[], places: readonly string
 
 type Add = (path: string, message: string) => void;
 
-function walk(value: unknown, path: string, places: readonly string[], add: Add, depth = 0): void {
+/** A key as the engine reads it: Go's JSON decoder ignores case, and takes ſ for s and the Kelvin sign for k (package encoding/json). */
+function canonicalKey(key: string): string {
+    return key.toUpperCase().toLowerCase();
+}
+
+function walk(
+    value: unknown,
+    path: string,
+    places: readonly string[],
+    add: Add,
+    { depth, isTarget } = { depth: 0, isTarget: false }
+): void {
     if (depth > deepest) {
         add(path, `lies deeper than ${deepest} levels`);
         return;
     }
     if (typeof value === 'string') {
         checkText(value, path, places, add);
+        if (isTarget && value.includes('{')) {
+            add(path, 'may not have a placeholder: it says where the engine connects to');
+        }
         return;
     }
     if (typeof value !== 'object' || value === null) {
         return;
     }
-    const { handler } = value as { handler?: unknown };
-    if (typeof handler === 'string' && refusedHandlers.has(handler)) {
-        add(`${path}.handler`, `may not be ${handler}`);
-    }
     for (const [key, inner] of Object.entries(value)) {
+        const at = `${path}.${key}`;
+        const name = Array.isArray(value) ? '' : canonicalKey(key);
         if (!Array.isArray(value)) {
-            checkText(key, `${path}.${key}`, places, add);
-            if (refusedKeys.has(key.toLowerCase())) {
-                add(`${path}.${key}`, "is not a fragment's to set");
-            }
-            if (key === 'match' && JSON.stringify(inner).includes('"file":')) {
-                add(`${path}.match`, 'may not look for files');
-            }
+            checkText(key, at, places, add);
+            checkKey(name, key, inner, (message) => add(at, message));
         }
-        walk(inner, `${path}.${key}`, places, add, depth + 1);
+        walk(inner, at, places, add, { depth: depth + 1, isTarget: isTarget || targetKeys.has(name) });
+    }
+}
+
+/** @param name - the key as the engine reads it */
+function checkKey(name: string, key: string, value: unknown, add: (message: string) => void): void {
+    if (refusedKeys.has(name)) {
+        add("is not a fragment's to set");
+    }
+    if (name === 'handler' && typeof value === 'string' && refusedHandlers.has(canonicalKey(value))) {
+        add(`may not be ${value}`);
+    }
+    if ((name === 'handler' || targetKeys.has(name)) && (key !== name || value === null)) {
+        add('must be spelled in lower case, and not be null');
+    }
+    if (name === 'match' && (JSON.stringify(value) ?? '').toLowerCase().includes('"file":')) {
+        add('may not look for files');
     }
 }
 

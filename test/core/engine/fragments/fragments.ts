@@ -42,6 +42,29 @@ describe('readFragments', () => {
     };
     const handler = (more: object) => ({ slot: 'handlers', handlers: [{ handler: 'x', ...more }] });
 
+    it('lets no request choose where the engine connects to, however the key is spelled', () => {
+        const proxy = (more: object): object =>
+            handler({ handler: 'subroute', routes: [{ handle: [{ handler: 'reverse_proxy', ...more }] }] });
+        const place = '0.handlers.0.routes.0.handle.0';
+        expect(faultsOf(proxy({ upstreams: [{ dial: '127.0.0.1:8080' }] }))).to.equal([]);
+        expect(faultsOf(proxy({ upstreams: [{ dial: '{http.request.header.X-Dial}' }] }))).to.equal([
+            `${place}.upstreams.0.dial may not have a placeholder: it says where the engine connects to`
+        ]);
+        for (const key of ['DIAL', 'Dial']) {
+            expect(faultsOf(proxy({ upstreams: [{ [key]: '127.0.0.1:8080' }] }))).to.equal([
+                `${place}.upstreams.0.${key} must be spelled in lower case, and not be null`
+            ]);
+        }
+
+        expect(faultsOf(proxy({ 'up\u017Ftreams': [] })).length).to.equal(1);
+        expect(faultsOf(proxy({ upstreams: null })).length).to.equal(1);
+        expect(
+            faultsOf(proxy({ dynamic_upstreams: { source: 'srv', name: '{http.request.host}' } })).length
+        ).to.equal(1);
+        expect(faultsOf(handler({ Handler: 'file_server' })).length).to.equal(2);
+        expect(faultsOf(handler({ 'li\u017Ften': ':1' })).length).to.equal(1);
+    });
+
     it('takes what a guard of requests needs', () => {
         const given = [
             {
