@@ -1,7 +1,7 @@
 /** A bare worker thread with the probe plugin in it: the boundary over a message port, and nothing else. */
 import { parentPort, workerData } from 'node:worker_threads';
 
-import { createGuest, createLink, type Guest, type HostDoors, type LocalDoors } from '@portico/sdk/host';
+import { createGuest, createLink, type Guest, type HostApi, type LocalApi } from '@portico/sdk/host';
 
 import { openPluginDatabase, type PluginDatabase } from '../../core/src/plugins/runtime/database.ts';
 import { probe } from './probe-plugin.ts';
@@ -13,7 +13,7 @@ const open = (): Promise<PluginDatabase> =>
 const absent = (): never => {
     throw new TypeError('This door is not in the bare worker');
 };
-const local: LocalDoors = {
+const local: LocalApi = {
     db: {
         read: async (work) => (await open()).read(work),
         write: async (work) => (await open()).write(work)
@@ -41,7 +41,7 @@ const methods = new Proxy(
         get: (_target, name) => guest?.[name as keyof Guest]
     }
 );
-const link = createLink<HostDoors>(parentPort as never, methods);
+const link = createLink<HostApi>(parentPort as never, methods);
 guest = createGuest({
     name: 'probe',
     version: '1.0.0',

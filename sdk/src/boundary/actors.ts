@@ -5,6 +5,7 @@ import type { Asker, PlainActor } from './protocol.ts';
 
 const permissionSets = new WeakMap<PlainActor, ReadonlySet<string>>();
 
+/** The actors of the requests that a plugin handles. */
 export class GuestActors {
     readonly #plugin: string;
     readonly #handles = new WeakMap<Actor, number>();

@@ -1,6 +1,7 @@
 /** How the boundary itself fails, seen by plugins and, when they let it through, by clients. */
 import { createFailure, defineErrors, type FailureError, isFailure } from '../errors.ts';
 
+/** Failures that the boundary itself answers with. */
 export const boundaryErrors = defineErrors({
     /** An actor that is no longer, or never was, one of a request, a socket or a task under way. */
     ACTOR_INVALID: {

@@ -22,6 +22,7 @@ export interface Capabilities {
 
 type Lists = 'exec' | 'users' | 'files' | 'network' | 'sockets' | 'collect' | 'taps' | 'public';
 
+/** The capabilities that a plugin has: those that its manifest asks for and an admin granted. */
 export class Grants {
     readonly plugin: string;
     readonly #asked: Capabilities;

@@ -7,7 +7,7 @@ import type { GuestActors } from './actors.ts';
 import { boundaryErrors } from './failures.ts';
 import { partnerProxy } from './partners.ts';
 import { plainCopy } from './plain.ts';
-import type { HostDoors, LocalDoors, PlainTaskRun } from './protocol.ts';
+import type { HostApi, LocalApi, PlainTaskRun } from './protocol.ts';
 import type { AnyRoute, Registration } from './registration.ts';
 import type { Scope } from './scope.ts';
 
@@ -19,8 +19,8 @@ export interface GuestState {
     readonly ending: AbortController;
     readonly registration: Registration;
     readonly actors: GuestActors;
-    readonly doors: HostDoors;
-    readonly local: LocalDoors;
+    readonly doors: HostApi;
+    readonly local: LocalApi;
     readonly scope: Scope;
     readonly requires: readonly string[];
     readonly optional: readonly string[];

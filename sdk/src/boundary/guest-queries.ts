@@ -4,6 +4,7 @@ import { isPure } from './purity.ts';
 import { copyOf } from './snapshot.ts';
 import { validate } from './validation.ts';
 
+/** The query strings of requests, parsed once each. */
 export class GuestQueries {
     readonly #known = new WeakMap<AnySchema, WeakMap<object, unknown>>();
 

@@ -1,26 +1,27 @@
 /** One request as a plugin's handler sees it. What is seldom looked at is made when it is. */
 import type { Actor, AuditDetail } from '../route.ts';
 import type { GuestActors } from './actors.ts';
-import type { HostDoors, PlainRequest } from './protocol.ts';
+import type { HostApi, PlainRequest } from './protocol.ts';
 
 /** What a request needs of its realm. */
-export interface Realm {
+export interface RequestPorts {
     readonly actors: GuestActors;
-    readonly doors: HostDoors;
+    readonly doors: HostApi;
 }
 
+/** A request as a handler of the plugin sees it. */
 export class GuestRequest {
     readonly params: unknown;
     readonly query: unknown;
     readonly payload: unknown;
     readonly #input: { readonly request: PlainRequest; readonly signal: AbortSignal };
-    readonly #realm: Realm;
+    readonly #realm: RequestPorts;
     #actor: Actor | null = null;
 
     constructor(
         input: { readonly request: PlainRequest; readonly signal: AbortSignal },
         valid: { readonly params: unknown; readonly query: unknown; readonly payload: unknown },
-        realm: Realm
+        realm: RequestPorts
     ) {
         this.params = valid.params;
         this.query = valid.query;

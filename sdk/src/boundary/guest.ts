@@ -13,20 +13,21 @@ import { createContext, type GuestState } from './guest-context.ts';
 import { GuestQueries } from './guest-queries.ts';
 import { GuestRequest } from './guest-request.ts';
 import { deepFreeze, plainCopy } from './plain.ts';
-import type { ContractAnswer, Guest, HostDoors, LocalDoors, PlainRequest, Release } from './protocol.ts';
+import type { ContractAnswer, Guest, HostApi, LocalApi, PlainRequest, Release } from './protocol.ts';
 import { describe, type GuestRoute, Registration } from './registration.ts';
 import { Scope } from './scope.ts';
 import { secretPaths } from './secrets.ts';
 import { serialise } from './serialise.ts';
 import { bodyOptions, faultsOf, validate } from './validation.ts';
 
+/** What a guest is made of. */
 export interface GuestOptions {
     readonly name: string;
     readonly version: string;
     readonly dataDir: string;
     readonly definition: PluginDefinition;
-    readonly doors: HostDoors;
-    readonly local: LocalDoors;
+    readonly doors: HostApi;
+    readonly local: LocalApi;
     /** Holds every answer against its schema; on in tests and development. */
     readonly checkReturns: boolean;
 }
@@ -39,8 +40,8 @@ type Method = (
 
 /** Makes the guest. Nothing of the plugin runs before `setup`. */
 export function createGuest(options: GuestOptions): Guest {
-    const guest = new Realm(options);
-    const methods = Object.getOwnPropertyNames(Realm.prototype).filter(
+    const guest = new GuestRuntime(options);
+    const methods = Object.getOwnPropertyNames(GuestRuntime.prototype).filter(
         (name) => name !== 'constructor'
     ) as (keyof Guest)[];
     return Object.fromEntries(
@@ -48,7 +49,7 @@ export function createGuest(options: GuestOptions): Guest {
     ) as unknown as Guest;
 }
 
-class Realm implements Guest {
+class GuestRuntime implements Guest {
     readonly #definition: PluginDefinition;
     readonly #checkReturns: boolean;
     readonly #state: GuestState;

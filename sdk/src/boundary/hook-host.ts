@@ -1,6 +1,6 @@
 /**
- * The one facade over tapable. Every tap is attributed, timed, time-boxed and gone with its owner: its gate closes first, which is instant
- * and safe for calls under way, then the hook is rebuilt from the taps that are left. No tapable object leaves this file.
+ * The only file that uses tapable. Each tap belongs to a plugin, has a time limit, and goes with its plugin: its gate closes first, which takes effect
+ * at once and is safe for calls under way; then the hook is built again from the other taps. No tapable object leaves this file.
  */
 import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable';
 
@@ -15,57 +15,60 @@ import { type Judge, type RunHost, type TapGate, type TapOwner, type TapRecord, 
 
 export type { TapGate, TapOwner } from './tap-run.ts';
 
-/** A tap that failed, was too slow, or refused by failing. */
+/** A tap that failed or was too slow. In a guard, that is a refusal. */
 export interface TapFailure extends TapOwner {
     readonly hook: string;
     readonly error: unknown;
-    /** For about how long it was waited for; 0 where it failed at once. */
+    /** How long the run waited for it, about; 0 when it failed at once. */
     readonly milliseconds: number;
 }
 
+/** How a hook treats its taps. */
 export interface HookOptions {
     /** Time for each tap, seconds; default 10. */
     readonly timeoutSeconds?: number;
-    /** A guard only: a tap that fails lets pass and is reported. */
+    /** For guards: a tap that fails does not refuse. It is reported only. */
     readonly failOpen?: boolean;
 }
 
+/** All hooks of a panel: publishers and taps meet here by the name of the hook. */
 export interface HookHost {
     /** Publishes a hook. @throws TypeError when the name is published already */
     define<K extends HookName>(name: K, kind: Hooks[K]['kind'], options?: HookOptions): Published<K>;
-    /** Taps a hook; one that nobody publishes is waited for. Returns how to take the tap back. */
+    /** Adds a tap. The hook may be published later. Returns the function that removes the tap. */
     tap<K extends HookName>(
         owner: TapOwner & { readonly gate?: TapGate },
         name: K,
         tap: Tap<K>,
         order?: TapOrder
     ): () => void;
-    /** Runs a published collecting hook with a payload for each plugin; outcomes come as they are there. @throws TypeError when nobody publishes it */
+    /** Runs a published collecting hook with a payload for each plugin; each outcome comes as soon as its tap has ended. @throws TypeError when the hook is not published */
     collect(
         name: string,
         payload: (plugin: string) => Promise<unknown>,
         options?: CollectOptions
     ): AsyncIterable<Outcome<unknown>>;
-    /** Takes a published hook back; its taps wait for the next publisher. */
+    /** Ends the publication of a hook; its taps wait for the next publisher. */
     withdraw(name: string): void;
-    /** The kind of a published hook; null when nobody publishes it. */
+    /** The kind of a published hook; null when it is not published. */
     kindOf(name: string): HookKind | null;
-    /** Takes back every tap of a plugin; tells from which hooks. */
+    /** Removes every tap of a plugin; returns the names of the hooks. */
     release(plugin: string): readonly string[];
-    /** Every tap there is, in the order in which it runs. */
+    /** All taps, in the order in which they run. */
     taps(): readonly (TapOwner & { readonly hook: string })[];
 }
 
+/** Which taps of a collecting hook run, and for how long. */
 export interface CollectOptions {
     /** Only these plugins. */
     readonly only?: readonly string[] | null;
-    /** Taps that did not end when it aborts count as failed. */
+    /** When it aborts, taps that have not ended count as failed. */
     readonly signal?: AbortSignal;
 }
 
 /** The publisher's side of a hook. */
 export interface Published<K extends HookName> {
-    /** Whether anybody taps: an unused hook costs its caller this one look. */
+    /** Whether the hook has taps: without taps it costs the publisher only this look. */
     readonly used: boolean;
     /** @throws REFUSED_BY_PLUGIN 40920 when a guard refuses */
     run(payload: Hooks[K]['payload']): Promise<RunResult<K>>;
@@ -79,7 +82,7 @@ type RunResult<K extends HookName> = Hooks[K]['kind'] extends 'waterfall'
 
 const defaultTimeoutSeconds = 10;
 
-/** Makes an empty host. `report` hears of every tap that failed. */
+/** Makes a host without hooks. @param report - is called for every tap that failed */
 export function createHookHost(report: (failure: TapFailure) => void): HookHost {
     const hooks = new Map<string, Hook>();
     const hookOf = (name: string): Hook => {
@@ -167,7 +170,7 @@ class Hook {
         { only = null, signal }: CollectOptions
     ): AsyncGenerator<Outcome<unknown>> {
         if (this.#kind !== 'collect') {
-            throw new TypeError(`Nobody publishes the collecting hook ${this.name}`);
+            throw new TypeError(`The collecting hook ${this.name} is not published`);
         }
         const host = this.#host as RunHost;
         const done: Outcome<unknown>[] = [];
@@ -218,7 +221,7 @@ class Hook {
         return this.#taps.filter(({ call }) => call !== null).map((record) => record.owner);
     }
 
-    /** While its gate is parked, the place of a tap is kept: runs that come to it wait for the one that follows. */
+    /** While the gate of a tap is parked, the tap keeps its place: runs that reach it wait for the tap that replaces it. */
     #drop(records: readonly TapRecord[]): void {
         for (const record of records) {
             record.call = null;
@@ -234,7 +237,7 @@ class Hook {
         this.#call = null;
     }
 
-    /** A fresh tapable hook over the taps of now; calls under way keep the one they began with. */
+    /** Builds a tapable hook from the present taps. Runs under way keep the hook that they began with. */
     #compile(): (payload: unknown) => Promise<unknown> {
         const taps = this.#taps;
         const host = this.#host as RunHost;
@@ -331,7 +334,7 @@ function collecting(outcomes: Outcome<unknown>[]): Judge {
     };
 }
 
-/** What a publisher holds of a hook. */
+/** The publisher's handle of a hook. */
 class Publication {
     readonly #hook: Hook;
 

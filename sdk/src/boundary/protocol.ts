@@ -203,7 +203,7 @@ export interface Release {
 }
 
 /** What a generation may ask of its host. Every method throws failures only. `handle: null` means: the plugin itself. */
-export interface HostDoors {
+export interface HostApi {
     log(input: {
         readonly level: 'debug' | 'info' | 'warn' | 'error';
         readonly message: string;
@@ -302,7 +302,7 @@ export interface PlainTaskRun {
 }
 
 /** Doors that work in the plugin's own realm: what they hand out are live objects, which cannot cross. */
-export interface LocalDoors {
+export interface LocalApi {
     readonly db: Db;
     readonly fetch: typeof globalThis.fetch;
     files(root: string): Files;

@@ -1,6 +1,6 @@
 /**
- * A run of taps that are all there and have nothing to say, as nearly all are: tapable's compiled code goes from the promise of one to the next, and
- * nothing else waits, copies or looks. At the first tap that fails, answers, hangs or is swapped the run stops, and goes on tap by tap.
+ * The fast way through a hook: tapable's compiled code awaits one tap after another, and nothing is copied or checked in between. It holds while every
+ * tap is there and answers nothing, as nearly always. At the first tap that fails, answers, hangs or is being replaced, the run goes on as a `TapRun`.
  */
 import { AsyncResource } from 'node:async_hooks';
 
@@ -20,10 +20,11 @@ export interface QuickCourse {
     careful(): TapRun;
 }
 
+/** The state of one quick run. */
 export interface QuickRun extends TapWaiter {
     readonly course: QuickCourse;
     readonly payload: unknown;
-    /** Of whoever runs the hook. */
+    /** The asynchronous context of the publisher. */
     readonly context: AsyncResource;
     lent: TapCall | null;
     /** It went through the gate of the present tap. */
@@ -33,14 +34,14 @@ export interface QuickRun extends TapWaiter {
     readonly reject: (error: unknown) => void;
 }
 
-/** What became of the tap at which a run stopped. */
+/** The outcome of the tap at which a quick run stopped. */
 interface Outcome {
     readonly isGood: boolean;
     readonly value: unknown;
     readonly milliseconds: number;
 }
 
-/** Runs the hook. @throws what the careful run throws */
+/** Runs the hook. @throws what the `TapRun` throws */
 export function runQuickly(payload: unknown, course: QuickCourse): Promise<void> {
     return new Promise((resolve, reject) => {
         const run: QuickRun = {
@@ -74,7 +75,7 @@ export function runQuickly(payload: unknown, course: QuickCourse): Promise<void>
     });
 }
 
-/** Comes to a tap, as the one before it had nothing to say. */
+/** Asks one tap; the tap before it answered nothing. */
 export function visit(run: QuickRun, record: TapRecord, index: number): Promise<unknown> {
     if (run.isOver || !left(run)) {
         return never();
@@ -112,7 +113,7 @@ function giveUp(run: QuickRun, reason: Error): void {
     });
 }
 
-/** Leaves the tap before. False when its plugin was taken away meanwhile, and those that came in its place are to be asked. */
+/** Leaves the gate of the tap before. False when its plugin was replaced meanwhile, so that the new plugin's taps must be asked. */
 function left(run: QuickRun): boolean {
     if (!run.isInside) {
         return true;
@@ -143,7 +144,7 @@ function stop(run: QuickRun, outcome: Outcome | null): void {
     }
 }
 
-/** Takes up the run at the tap where it stopped; `outcome` is null where that one was not asked yet. */
+/** Goes on at the tap where the quick run stopped. @param outcome - null when that tap was not asked yet */
 async function goOn(
     { course: { taps, careful }, step, payload }: QuickRun,
     outcome: Outcome | null
@@ -166,7 +167,7 @@ function recordOf({ course, step }: QuickRun): TapRecord {
     return course.taps[step] as TapRecord;
 }
 
-/** Tapable waits for it, and is let go of with it. */
+/** Tapable waits for it for ever; both are collected as garbage together. */
 function never(): Promise<unknown> {
     return new Promise(() => undefined);
 }

@@ -56,6 +56,7 @@ const plainOptions = [
 const idForm = /^[a-zA-Z][\w.-]{0,99}$/;
 const permissionForm = /^[a-z][a-z0-9-]{0,39}$/;
 
+/** Collects what `setup` registers, and refuses what is not valid. */
 export class Registration {
     readonly routes = new Map<string, GuestRoute>();
     readonly taps: {

@@ -9,6 +9,7 @@ export interface Owned {
     drop(): void;
 }
 
+/** Everything that a generation holds and that must be released at its end. */
 export class Scope {
     readonly #held = new Map<
         object,

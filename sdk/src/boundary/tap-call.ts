@@ -1,15 +1,15 @@
-/** One call of a tap: what it is lent, and how long it is waited for. */
+/** One call of a tap: its signal, and its time limit. */
 
 const controllers = new WeakMap<TapCall, AbortController>();
 
-/** What a tap is lent. Most taps never look at their signal, so it is made when one does: until then the call is an empty object, the cheapest there is. */
+/** The second argument of a tap. Most taps never read their signal, so the signal is made when a tap reads it. */
 export class TapCall {
     get signal(): AbortSignal {
         return controllerOf(this).signal;
     }
 }
 
-/** Tells the tap that nobody waits for it any more. */
+/** Aborts the tap's signal: its outcome is not needed any more. */
 export function endCall(lent: TapCall, reason: Error): void {
     controllerOf(lent).abort(reason);
 }
@@ -23,11 +23,12 @@ function controllerOf(lent: TapCall): AbortController {
     return controller;
 }
 
+/** Whether a value can be awaited. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
     return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
-/** Somebody who waits for one tap after another. Made as a plain object, all in one: one comes with every run. */
+/** A run that waits for one tap after another. A plain object, because every run makes one. */
 export interface TapWaiter {
     before: TapWaiter | null;
     after: TapWaiter | null;
@@ -45,9 +46,9 @@ export interface TapWaiter {
 const lookEveryMs = 100;
 
 /**
- * The time that each tap of a hook has. A timer for each call would cost several times what the call does, and so would a look at the clock;
- * most taps settle before any clock moves. So one timer, which runs only while somebody waits or did just now, passes all who wait: it notes
- * for which tap, and gives up those whom it saw at the same tap a whole time ago. A tap has its time and at most a tenth more.
+ * The time limit of each tap of a hook. A timer for each call, or reading the clock, would cost several times what the call does, and most taps end at
+ * once. So one timer, which runs only while a run waits, visits all waiting runs: it notes at which tap each one is, and ends those that it saw at the
+ * same tap a whole limit ago. A tap has its limit and at most a tenth more.
  */
 export class TapDeadline {
     readonly #milliseconds: number;
@@ -119,12 +120,12 @@ export class TapDeadline {
     }
 }
 
-/** For about how long somebody has waited for the present tap, milliseconds; 0 when no timer saw it. */
+/** Milliseconds, about, that the run has waited for the present tap; 0 when the timer has not seen it. */
 export function waited({ step, seenAt, seenStep }: TapWaiter): number {
     return seenAt === 0 || seenStep !== step ? 0 : performance.now() - seenAt;
 }
 
-/** What one tap promised, if it comes in time and somebody still waits. */
+/** Awaits one tap until its time limit, or until the run is given up by its signal. */
 export function within(
     promised: PromiseLike<unknown>,
     deadline: TapDeadline,
@@ -133,7 +134,7 @@ export function within(
 ): Promise<unknown> {
     return new Promise((resolve, reject) => {
         const give = (reason: Error): void => {
-            settle();
+            stopWaiting();
             endCall(lent, reason);
             reject(reason);
         };
@@ -141,7 +142,7 @@ export function within(
             give(
                 signal?.reason instanceof Error
                     ? signal.reason
-                    : new Error('Nobody waits for the tap any more')
+                    : new Error('The run of the hook was given up')
             );
         const waiter: TapWaiter = {
             before: null,
@@ -152,7 +153,7 @@ export function within(
             isWaiting: false,
             giveUp: (_waiter, reason) => give(reason)
         };
-        const settle = (): void => {
+        const stopWaiting = (): void => {
             deadline.leave(waiter);
             signal?.removeEventListener('abort', leave);
         };
@@ -160,11 +161,11 @@ export function within(
         signal?.addEventListener('abort', leave, { once: true });
         promised.then(
             (result) => {
-                settle();
+                stopWaiting();
                 resolve(result);
             },
             (error: unknown) => {
-                settle();
+                stopWaiting();
                 reject(error as Error);
             }
         );

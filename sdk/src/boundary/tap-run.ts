@@ -1,23 +1,23 @@
-/** One run of a hook: it comes to each tap, waits for it, and says what its outcome means. */
+/** One run of a hook: asks each tap, waits for it, and decides what its outcome means. */
 import type { TapOrder } from '../hooks.ts';
 import { copyOf } from './snapshot.ts';
 import { isThenable, TapCall, type TapDeadline, within } from './tap-call.ts';
 
-/** Who taps: a plugin's generation. */
+/** The plugin generation that a tap belongs to. */
 export interface TapOwner {
     readonly plugin: string;
     readonly version: string;
 }
 
 /**
- * The way to a plugin's taps while its generation is swapped: a run that comes to one of them waits and then asks the taps that are there, so
- * that none is skipped. Hooks of all four kinds do.
+ * Guards the taps of a plugin while its generation is replaced: a run that reaches one of them waits, and then asks the taps of the new generation, so
+ * that no tap is skipped. This holds for all four kinds of hooks.
  */
 export interface TapGate {
     readonly isParked: boolean;
-    /** Goes in and counts until what it returns is called; null when one has to wait. */
+    /** Enters, and counts as inside until the returned function is called; null when the gate is parked. */
     pass(): (() => void) | null;
-    /** Goes in where nobody has to wait, and counts until `leave`, which is to be called once for each: nothing is made for it. */
+    /** Enters when the gate is open, and counts as inside until `leave`. Cheaper than `pass`: no function is made. */
     enter(): boolean;
     leave(): void;
     /** @throws Error when it takes too long; the signal's reason */
@@ -26,35 +26,36 @@ export interface TapGate {
     onOpen(listener: () => void): void;
 }
 
+/** One tap of a hook. */
 export interface TapRecord {
     readonly owner: TapOwner;
     readonly plugin: string;
     readonly order: TapOrder;
-    /** Null where nobody swaps. */
+    /** Null for taps whose generation is never replaced. */
     readonly gate: TapGate | null;
-    /** Null once the gate is closed: what the plugin handed over is let go of at once. */
+    /** Null after the tap was removed, so that the plugin's code can be collected as garbage at once. */
     call: ((payload: unknown, call: { readonly signal: AbortSignal }) => unknown) | null;
 }
 
-/** What runs need of their hook. */
+/** What runs need from their hook. */
 export interface RunHost {
     readonly deadline: TapDeadline;
-    /** How long a run waits for a plugin that is swapped, milliseconds; as long as the gate allows when it is not given. */
+    /** Milliseconds that a run waits for a plugin that is being replaced; default: as long as the gate allows. */
     readonly patienceMs?: number;
-    /** The taps that a plugin has now. */
+    /** The present taps of a plugin. */
     tapsOf(plugin: string): readonly TapRecord[];
     failed(record: TapRecord, error: unknown, milliseconds: number): void;
 }
 
-/** What a tap's outcome means: gives what the next one is asked. Throws where the run ends with it. A tap that is gone gave nothing. */
+/** Decides what a tap's outcome means. Returns the payload for the next tap, or throws to end the run. A removed tap answered nothing. */
 export type Judge = (record: TapRecord, payload: unknown, isGood: boolean, value: unknown) => unknown;
 
-/** A run that goes from tap to tap and looks at each outcome at once. */
+/** A run that checks the outcome of each tap before it asks the next one. */
 export class TapRun {
     readonly #host: RunHost;
     readonly #judge: Judge;
     readonly #signal: AbortSignal | undefined;
-    /** Plugins whose taps of now were asked in place of those that the run began with. */
+    /** Plugins whose new taps were asked in place of those that the run began with. */
     readonly #served = new Set<string>();
 
     constructor(host: RunHost, judge: Judge, signal?: AbortSignal) {
@@ -64,8 +65,7 @@ export class TapRun {
     }
 
     /**
-     * Comes to one tap of the list that the run began with. Where the plugin is being swapped, or was since, its taps of now are asked in place
-     * of that one, all of them and once.
+     * Asks one tap of the list that the run began with. When the plugin is being replaced, or was replaced since, all its new taps are asked instead, once.
      */
     async visit(payload: unknown, record: TapRecord): Promise<unknown> {
         const { gate } = record;
@@ -75,7 +75,7 @@ export class TapRun {
         if (this.#served.has(record.plugin)) {
             return payload;
         }
-        const wasParked = gate.isParked; // whoever passes then is led here by the plugin itself
+        const wasParked = gate.isParked; // then only a call that comes from the plugin itself passes
         const leave = record.call === null ? null : gate.pass();
         if (leave !== null) {
             try {
@@ -90,7 +90,7 @@ export class TapRun {
         return this.follow(gate, payload, record);
     }
 
-    /** Waits until the plugin is there, and asks its taps of now. */
+    /** Waits until the plugin is there again, and asks its present taps. */
     async follow(gate: TapGate, payload: unknown, record: TapRecord): Promise<unknown> {
         const { patienceMs } = this.#host;
         let leave: () => void;
@@ -123,7 +123,7 @@ export class TapRun {
         return this.#judge(record, payload, false, error);
     }
 
-    /** A tap gave something. It is copied: it could be changed later. What cannot be copied is not plain, which is the tap's failure. */
+    /** A tap answered. Its answer is copied, because the tap could change it later; an answer that is no plain data is a failure of the tap. */
     gave(payload: unknown, record: TapRecord, result: unknown, milliseconds: number): unknown {
         let copy = result;
         if (typeof result === 'object' && result !== null) {
@@ -136,7 +136,7 @@ export class TapRun {
         return this.#judge(record, payload, true, copy);
     }
 
-    /** One tap within its time. A gate that closed meanwhile makes the outcome that of a tap that was never there. */
+    /** Asks one tap within its time limit. A tap that was removed meanwhile counts as one that answered nothing. */
     async #ask(payload: unknown, record: TapRecord): Promise<unknown> {
         const { call } = record;
         const began = performance.now();

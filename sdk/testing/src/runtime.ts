@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { MessageChannel, Worker } from 'node:worker_threads';
 
 import type { GuestRuntime } from '@portico/core/plugin-runtime';
-import { type Capabilities, createLink, type Guest, type HostDoors, type Port } from '@portico/sdk/host';
+import { type Capabilities, createLink, type Guest, type HostApi, type Port } from '@portico/sdk/host';
 
 /** An end of a message port as the boundary takes it. */
 export function portOf(port: object): Port {
@@ -28,7 +28,7 @@ export function createCopyRuntime(): TestRuntime {
     const methods: Record<string, unknown> = {};
     return {
         runtime: ({ doors, local }, inThread) => {
-            const inside = createLink<HostDoors>(portOf(port2), methods);
+            const inside = createLink<HostApi>(portOf(port2), methods);
             Object.assign(methods, inThread({ doors: inside.remote, local }));
             return createLink<Guest>(portOf(port1), doors).remote;
         },

@@ -4,7 +4,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 
 import { createLocalDoors, Network, openPluginDatabase, Programs } from '@portico/core/plugin-runtime';
 import type { PluginDefinition } from '@portico/sdk';
-import { createGuest, createLink, Grants, type HostDoors, Scope } from '@portico/sdk/host';
+import { createGuest, createLink, Grants, type HostApi, Scope } from '@portico/sdk/host';
 
 import { TestNetwork } from './network.ts';
 import { TestPrograms } from './programs.ts';
@@ -24,7 +24,7 @@ registerHooks({
 const { entry, name, version, dataDir, machine, capabilities } = workerData as WorkerPlugin;
 const { default: definition } = (await import(entry)) as { readonly default: PluginDefinition };
 const methods: Record<string, unknown> = {};
-const link = createLink<HostDoors>(portOf(parentPort as MessagePort), methods);
+const link = createLink<HostApi>(portOf(parentPort as MessagePort), methods);
 const { entities, migrations } = definition;
 const database = await openPluginDatabase({ dataDir, entities, migrations });
 const scope = new Scope();

@@ -13,7 +13,7 @@ import definition from '../../../extensions/filemanager/src/index.ts';
 import {
     createGuest,
     type Guest,
-    type HostDoors,
+    type HostApi,
     type PlainRequest,
     type RouteDocument,
     Scope
@@ -339,8 +339,8 @@ export class Harness {
         }
     }
 
-    #doors(): HostDoors {
-        const doors: Partial<HostDoors> = {
+    #doors(): HostApi {
+        const doors: Partial<HostApi> = {
             log: async ({ level, message, fields }) =>
                 void this.logged.push(`${level} ${message} ${JSON.stringify(fields)}`),
             detail: async () => undefined,
@@ -395,7 +395,7 @@ export class Harness {
                 return { ...entry.view };
             }
         };
-        return doors as HostDoors;
+        return doors as HostApi;
     }
 }
 

@@ -5,8 +5,8 @@ import type {
     DefinitionDocument,
     GenerationDocument,
     Guest,
-    HostDoors,
-    LocalDoors,
+    HostApi,
+    LocalApi,
     Release
 } from '@portico/sdk/host';
 
@@ -42,8 +42,8 @@ export interface GenerationOptions {
 
 /** The two sides that a plugin's code calls: what crosses to the panel, and what works where the code runs. */
 export interface GuestSides {
-    readonly doors: HostDoors;
-    readonly local: LocalDoors;
+    readonly doors: HostApi;
+    readonly local: LocalApi;
 }
 
 /** Makes the guest of a generation. `inThread` makes one in this thread, with the given sides. */

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
-import { createLink, type Guest, type HostDoors, type Link } from '@portico/sdk/host';
+import { createLink, type Guest, type HostApi, type Link } from '@portico/sdk/host';
 import { WebSocket } from 'ws';
 
 import { createPluginRig, type PluginRig } from '../../../support/plugin-host.ts';
@@ -81,7 +81,7 @@ describe('createLink', () => {
         });
         await threaded.run(probe, {
             ...options,
-            realm({ doors }: { readonly doors: HostDoors }) {
+            realm({ doors }: { readonly doors: HostApi }) {
                 link = createLink<Guest>(worker as never, doors);
                 return link.remote;
             }

@@ -5,7 +5,7 @@ import {
     boundaryErrors,
     type GenerationDocument,
     type Grants,
-    type HostDoors,
+    type HostApi,
     type Owned,
     plainCopy,
     type PlainTaskRun,
@@ -51,7 +51,7 @@ const longestTaskMs = 24 * 60 * 60_000;
 const taskPatienceMs = 4_000;
 const eventForm = /^[a-z][a-z0-9.-]{0,60}$/i;
 
-export function createDoors(options: DoorsOptions): HostDoors {
+export function createDoors(options: DoorsOptions): HostApi {
     const { ports, plugin, grants, handles, scope, schedules, tickets, log, signal } = options;
 
     /** Who asks as of now: session, account and role are looked at each time. */
@@ -96,7 +96,7 @@ export function createDoors(options: DoorsOptions): HostDoors {
             return onward(() => ports.gateway.gate(plugin).within(() => door(input)));
         };
 
-    const doors: HostDoors = {
+    const doors: HostApi = {
         async log({ level, message, fields }) {
             log[level](message, fields);
         },

@@ -1,5 +1,5 @@
 /** Doors of a generation in this process. What they start is the host's own, and released with the scope. */
-import type { Grants, LocalDoors, Release, Scope } from '@portico/sdk/host';
+import type { Grants, LocalApi, Release, Scope } from '@portico/sdk/host';
 
 import type { PluginDatabase } from '../database.ts';
 import { createFiles } from '../files/files.ts';
@@ -18,7 +18,7 @@ export interface LocalDoorsOptions {
     /** Opened before `setup`, after the settings. */
     database(): PluginDatabase | undefined;
     /** Writes, and knows that there was a write. */
-    write: LocalDoors['db']['write'];
+    write: LocalApi['db']['write'];
     /** Runs code of the host. */
     leave<T>(work: () => T): T;
     /** Runs code of the plugin. */
@@ -35,7 +35,7 @@ export function createLocalDoors({
     enter,
     leave,
     ...options
-}: LocalDoorsOptions): LocalDoors {
+}: LocalDoorsOptions): LocalApi {
     const required = (): PluginDatabase => options.database() as PluginDatabase;
     return {
         db: {

@@ -1,7 +1,7 @@
 /** Both sides of a generation in the same process, each in its own asynchronous context: what runs, and fails, is known by whose it is. */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 
-import type { Guest, HostDoors } from '@portico/sdk/host';
+import type { Guest, HostApi } from '@portico/sdk/host';
 
 import type { Confine } from './error-owner.ts';
 import { isOutside } from './leak-detector.ts';
@@ -27,7 +27,7 @@ export function confinedGuest(guest: Guest, { enter }: Confine): Guest {
 }
 
 /** The panel's methods, run as the panel's; functions of the plugin that come with a call are the plugin's again. */
-export function confinedDoors(doors: HostDoors, { enter, leave }: Confine): HostDoors {
+export function confinedDoors(doors: HostApi, { enter, leave }: Confine): HostApi {
     const returned = (input: object): never =>
         Object.fromEntries(
             Object.entries(input).map(([key, value]: [string, unknown]) => [
@@ -43,5 +43,5 @@ export function confinedDoors(doors: HostDoors, { enter, leave }: Confine): Host
             name,
             (input: object) => leave(() => method(returned(input)))
         ])
-    ) as unknown as HostDoors;
+    ) as unknown as HostApi;
 }
