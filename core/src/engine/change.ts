@@ -2,7 +2,6 @@
  * What passes through the sync queue. A change is planned against the rows and everything that is ahead of it in the queue, proven by the
  * engine, and then written in one short transaction: row and engine change together or not at all.
  */
-import type { Call } from '../platform/call.ts';
 import type { Transaction } from '../platform/database/database.ts';
 import type { EngineConfig, EngineProcess, EngineUpstream } from './port.ts';
 import type { EngineFragments, EngineSettings, Site, SiteCertificate } from './site.ts';
@@ -40,17 +39,6 @@ export interface Author {
     readonly plugin: string | null;
     /** The request that asked for it; null for work of the panel itself. */
     readonly requestId: string | null;
-}
-
-/** The author of the changes that a call makes. */
-export function authorOf({ id, actor }: Call): Author {
-    return {
-        id: actor.id,
-        username: actor.username,
-        tokenId: actor.tokenId,
-        plugin: actor.plugin,
-        requestId: id
-    };
 }
 
 /** What a change does. A host, certificate or setting that is not named stays. */

@@ -39,3 +39,14 @@ export interface Call {
      */
     complete<T>(tx: Transaction, done: Done<T>): Promise<T>;
 }
+
+/** Who a call acts for, as changes remember it. */
+export function authorOf({ id, actor }: Call) {
+    return {
+        id: actor.id,
+        username: actor.username,
+        tokenId: actor.tokenId,
+        plugin: actor.plugin,
+        requestId: id
+    };
+}

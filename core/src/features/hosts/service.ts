@@ -7,18 +7,10 @@ import { AsyncResource } from 'node:async_hooks';
 import { verify } from '@node-rs/bcrypt';
 import { type Reply, reply } from '@portico/sdk';
 
-import {
-    authorOf,
-    type Draft,
-    type Engine,
-    type HostRow,
-    type HostState,
-    type Plan,
-    type WaitsForReload
-} from '../../engine/change.ts';
+import type { Draft, Engine, HostRow, HostState, Plan, WaitsForReload } from '../../engine/change.ts';
 import type { EngineConfig } from '../../engine/port.ts';
 import type { Site } from '../../engine/site.ts';
-import type { Call } from '../../platform/call.ts';
+import { authorOf, type Call } from '../../platform/call.ts';
 import { fail } from '../../platform/errors.ts';
 import { checkAccess } from './checks/access-check.ts';
 import type { CheckItem, Checklist } from './checks/checklist.ts';

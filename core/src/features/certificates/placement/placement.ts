@@ -1,9 +1,9 @@
 /** Puts certificates where they belong: into the database and before the engine, together or not at all. */
 import { type Reply, reply } from '@portico/sdk';
 
-import { authorOf, type CertificatePem, type Draft, type Engine } from '../../../engine/change.ts';
+import type { CertificatePem, Draft, Engine } from '../../../engine/change.ts';
 import type { SiteCertificate } from '../../../engine/site.ts';
-import type { Call } from '../../../platform/call.ts';
+import { authorOf, type Call } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
