@@ -33,7 +33,13 @@ const always = ['password', 'totp'] as const;
 
 /** Every route below `/api/auth`. Those that compare a password or a code put themselves on record, failures unmerged. */
 export function authRoutes(auth: Auth): Route[] {
-    return [...entrance(auth), ...ownAccount(auth), ...sessions(auth), ...tokens(auth)];
+    return [
+        ...entrance(auth),
+        ...ownAccount(auth),
+        ...secondFactor(auth),
+        ...sessions(auth),
+        ...tokens(auth)
+    ];
 }
 
 function entrance({ login: service }: Auth): Route[] {
@@ -85,32 +91,10 @@ function entrance({ login: service }: Auth): Route[] {
     ];
 }
 
-function ownAccount(auth: Auth): Route[] {
-    const own = { access: 'authenticated', ownAccount: true, sessionOnly: true, audit: false } as const;
+const own = { access: 'authenticated', ownAccount: true, sessionOnly: true, audit: false } as const;
+
+function secondFactor(auth: Auth): Route[] {
     return [
-        json({
-            method: 'GET',
-            path: '/api/auth/me',
-            id: 'auth.me',
-            summary: 'See who one is and what one may',
-            access: 'authenticated',
-            whileLocked: always,
-            returns: me,
-            handler: (call) => auth.me(call)
-        }),
-        json({
-            ...own,
-            method: 'PUT',
-            path: '/api/auth/password',
-            id: 'auth.password',
-            fails: ['CREDENTIALS_INVALID'],
-            summary: "Change one's password",
-            whileLocked: always,
-            validate: { payload: passwordChange },
-            returns: nothing,
-            handler: (call) =>
-                auth.ownAccount.changePassword(call, call.payload.currentPassword, call.payload.newPassword)
-        }),
         json({
             ...own,
             method: 'POST',
@@ -148,6 +132,34 @@ function ownAccount(auth: Auth): Route[] {
             validate: { payload: totpRemoval },
             returns: nothing,
             handler: (call) => auth.ownAccount.disable(call, call.payload.password, call.payload.code)
+        })
+    ];
+}
+
+function ownAccount(auth: Auth): Route[] {
+    return [
+        json({
+            method: 'GET',
+            path: '/api/auth/me',
+            id: 'auth.me',
+            summary: 'See who one is and what one may',
+            access: 'authenticated',
+            whileLocked: always,
+            returns: me,
+            handler: (call) => auth.me(call)
+        }),
+        json({
+            ...own,
+            method: 'PUT',
+            path: '/api/auth/password',
+            id: 'auth.password',
+            fails: ['CREDENTIALS_INVALID'],
+            summary: "Change one's password",
+            whileLocked: always,
+            validate: { payload: passwordChange },
+            returns: nothing,
+            handler: (call) =>
+                auth.ownAccount.changePassword(call, call.payload.currentPassword, call.payload.newPassword)
         }),
         json({
             ...own,
