@@ -33,7 +33,7 @@ const codeOf = async (
     };
 };
 
-describe('the apply queue', () => {
+describe('the sync queue', () => {
     let rig: FaultyRig;
     const loads = (): number => rig.driver.calls.filter(({ operation }) => operation === 'load').length;
     const table = (): Promise<ReadonlyMap<string, string>> => new SiteTable(rig.folders).read();
