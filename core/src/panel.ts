@@ -105,7 +105,8 @@ export async function createPanel({
         kept,
         plugins: () => catalogue,
         hooks: pluginHooks(hooks.host),
-        notify: (notification) => foundation.notifications.notify(notification)
+        notify: (notification) => foundation.notifications.notify(notification),
+        channels: foundation.notifications.section
     });
     settings.onChange((keys) => notifyLater(hooks.settingsChanged, () => ({ keys })));
 

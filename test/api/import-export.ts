@@ -83,6 +83,25 @@ async function fill({ client }: TestPanel): Promise<void> {
     mkdirSync(root, { recursive: true });
     execFileSync('chmod', ['755', folder, root]);
     writeFileSync(join(root, 'index.html'), 'static content', { mode: 0o644 });
+    const hook = 'http://192.0.2.9/hooks/a-secret-address';
+    secrets.push('a-secret-address', 'a secret of the mail');
+    const { secret: signing } = await made(
+        client.post('/api/settings/channels', { name: 'hook', type: 'webhook', url: hook })
+    );
+    secrets.push(signing);
+    await made(
+        client.post('/api/settings/channels', {
+            name: 'mail',
+            type: 'email',
+            events: ['certificate.*'],
+            enabled: false,
+            host: '192.0.2.9',
+            username: 'panel',
+            password: 'a secret of the mail',
+            from: 'panel@example.test',
+            to: ['ann@example.test']
+        })
+    );
     const gone = await made(client.post('/api/hosts', { domain: 'gone.test', upstream: upstream.address }));
     await made(client.delete(`/api/hosts/${gone.id}`));
     const pair = certificateFor('secure.test', '*.secure.test');
@@ -252,6 +271,7 @@ describe('POST /api/import-export/export', () => {
             'settings',
             'roles',
             'users',
+            'channels',
             'dnsProviders',
             'certificates',
             'hosts',
@@ -273,7 +293,16 @@ describe('POST /api/import-export/export', () => {
         }
         const { data: entries } = await source.client.get('/api/audit?action=export&limit=1');
         expect(entries[0].changes.after).to.equal({
-            sections: ['settings', 'roles', 'users', 'dnsProviders', 'certificates', 'hosts', 'plugins'],
+            sections: [
+                'settings',
+                'roles',
+                'users',
+                'channels',
+                'dnsProviders',
+                'certificates',
+                'hosts',
+                'plugins'
+            ],
             secrets: true
         });
     });
@@ -386,7 +415,14 @@ describe('POST /api/import-export/import', () => {
             expect([state, error]).to.equal(['succeeded', null]);
             expect({ ...result, dryRun: true, applied: null }).to.equal(dry.data);
             const [was, is] = [await plainOf(source), await plainOf(target)];
-            for (const section of ['settings', 'roles', 'dnsProviders', 'certificates', 'hosts']) {
+            for (const section of [
+                'settings',
+                'roles',
+                'channels',
+                'dnsProviders',
+                'certificates',
+                'hosts'
+            ]) {
                 expect(is[section]).to.equal(was[section]);
             }
             const known = (users: { username: string }[]): object[] =>
@@ -403,6 +439,12 @@ describe('POST /api/import-export/import', () => {
                         )
                 )
             );
+            const channels = async (panel: TestPanel): Promise<unknown> =>
+                (await panel.client.get('/api/settings/channels')).data.map((channel: object) => ({
+                    ...channel,
+                    version: 0
+                }));
+            expect(await channels(target)).to.equal(await channels(source));
             expect((await visit(target, 'full.test')).status).to.equal(401);
             const allowed = await visit(target, 'full.test', '/', {
                 authorization: `Basic ${Buffer.from('ann:a secret for ann').toString('base64')}`

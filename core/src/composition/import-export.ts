@@ -1,6 +1,7 @@
 /** Import and export: every section of a document, in the order in which an import plans and writes them. */
 import type { HookHost } from '@portico/sdk/host';
 
+import type { Section } from '../engine/section.ts';
 import type { Audit } from '../features/audit/audit.ts';
 import type { Auth } from '../features/auth/auth.ts';
 import {
@@ -51,6 +52,8 @@ export interface ImportExportParts {
     /** Default: no plugin runs. */
     readonly hooks?: PluginHooks;
     readonly notify: RestorerOptions['notify'];
+    /** The notification channels. */
+    readonly channels: Section;
     /** Of the panel. */
     readonly version: string;
 }
@@ -71,6 +74,7 @@ export function createImportExport({
     kept,
     hooks = noHooks,
     notify,
+    channels,
     version,
     ...parts
 }: ImportExportParts): ImportExport {
@@ -91,6 +95,7 @@ export function createImportExport({
             createSettingsSection(settings),
             createRoleSection({ roles, clock }),
             createUserSection({ db, clock, accounts, roles, logins: auth, factors: auth }),
+            channels,
             dnsProviders,
             certificates,
             hosts,

@@ -11,6 +11,8 @@ import { DatabaseHostStore } from '../../features/hosts/store.ts';
 import { KeptPlugins } from '../../features/import-export/plugins/kept.ts';
 import type { PluginCatalogue } from '../../features/import-export/ports.ts';
 import type { ExportRequest, ImportExport } from '../../features/import-export/service.ts';
+import { createChannelSection } from '../../features/notifications/channels/export-section.ts';
+import { ChannelStore } from '../../features/notifications/channels/store.ts';
 import type { Call } from '../../platform/call.ts';
 import { Records } from '../../plugins/manager/records/records.ts';
 import { knownFromRecords } from '../../plugins/manager/settings/portable-plugins.ts';
@@ -18,7 +20,7 @@ import { knownFromRecords } from '../../plugins/manager/settings/portable-plugin
 /** What the export works with. */
 export type OfflineExportParts = Omit<
     ImportExportParts,
-    'proxy' | 'tasks' | 'plugins' | 'hooks' | 'kept' | 'notify'
+    'proxy' | 'tasks' | 'plugins' | 'hooks' | 'kept' | 'notify' | 'channels'
 >;
 
 /** Exports the sections of the request. @throws VALIDATION_FAILED 40001 for an unknown section */
@@ -79,6 +81,12 @@ export async function exportOffline(
         proxy: { engine, sections, adapt: absent },
         kept: new KeptPlugins({ db, clock, keyring }),
         plugins: () => plugins,
-        notify: absent
+        notify: absent,
+        channels: createChannelSection({
+            store: new ChannelStore(db),
+            keyring,
+            clock,
+            changed: () => undefined // nothing is sent here
+        })
     }).export(request, call);
 }

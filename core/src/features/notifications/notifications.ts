@@ -1,6 +1,7 @@
 /** Sends notifications: puts them into the outbox of every channel that wants them, from where the dispatcher takes them. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
+import type { Section } from '../../engine/section.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import type { Keyring } from '../../platform/keyring.ts';
@@ -8,6 +9,7 @@ import type { Logger } from '../../platform/log.ts';
 import type { Outbound } from '../../platform/outbound/client.ts';
 import type { Recorder } from '../../server/http/ports.ts';
 import { Channels, fieldsOf, resource, viewOf } from './channels/channels.ts';
+import { createChannelSection } from './channels/export-section.ts';
 import { matches } from './channels/patterns.ts';
 import { ChannelStore } from './channels/store.ts';
 import { Deliveries } from './delivery/deliveries.ts';
@@ -57,6 +59,8 @@ interface Addressed {
 export class Notifications {
     readonly channels: Channels;
     readonly deliveries: Deliveries;
+    /** The channels in exports and imports. */
+    readonly section: Section;
     readonly #options: NotificationsOptions;
     readonly #channelStore: ChannelStore;
     readonly #deliveryStore: DeliveryStore;
@@ -95,6 +99,7 @@ export class Notifications {
         this.#dispatcher = dispatcher;
         const changed = (): void => dispatcher.wake();
         this.channels = new Channels({ db, store: channels, keyring, clock, changed });
+        this.section = createChannelSection({ store: channels, keyring, clock, changed });
         this.deliveries = new Deliveries({ db, channels, store: deliveries, dispatcher, clock });
     }
 

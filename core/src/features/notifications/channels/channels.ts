@@ -18,7 +18,8 @@ import type { ChannelStore } from './store.ts';
 
 /** Label under which secrets are sealed. */
 const label = 'notifications';
-const mostChannels = 100;
+/** How many channels there can be. */
+export const mostChannels = 100;
 /** What audit entries call a channel. */
 export const resource = 'channels';
 
@@ -69,7 +70,7 @@ export class Channels {
                 events: JSON.stringify(body.events),
                 enabled: Number(body.enabled),
                 fields: JSON.stringify(merged.fields),
-                sealed: this.#seal(merged.secret),
+                sealed: sealSecret(this.#options.keyring, merged.secret),
                 version: 1,
                 createdAt: at,
                 updatedAt: at
@@ -153,15 +154,14 @@ export class Channels {
             events: body.events === undefined ? before.events : JSON.stringify(body.events),
             enabled: body.enabled === undefined ? before.enabled : Number(body.enabled),
             fields: JSON.stringify(merged.fields),
-            sealed: merged.secret === old.secret ? before.sealed : this.#seal(merged.secret)
+            sealed:
+                merged.secret === old.secret
+                    ? before.sealed
+                    : sealSecret(this.#options.keyring, merged.secret)
         };
         return isDeepStrictEqual({ ...before, ...changes }, before)
             ? null
             : { ...before, ...changes, version: before.version + 1, updatedAt: this.#now() };
-    }
-
-    #seal(secret: string | null): string | null {
-        return secret === null ? null : this.#options.keyring.seal(label, secret);
     }
 
     #now(): string {
@@ -189,6 +189,11 @@ export function fieldsOf(row: ChannelRow, keyring: Pick<Keyring, 'open'>): Chann
               generated: false
           }
         : { type: 'email', fields: JSON.parse(row.fields) as EmailFields, secret };
+}
+
+/** Seals the secret of a channel; null stays null. */
+export function sealSecret(keyring: Pick<Keyring, 'seal'>, secret: string | null): string | null {
+    return secret === null ? null : keyring.seal(label, secret);
 }
 
 /** A channel as the API shows it: without its secret. */

@@ -36,15 +36,20 @@ export class ChannelStore {
         return (statement.get() as { count: number }).count;
     }
 
-    /** Adds a channel and returns its id. */
-    async insert(tx: Transaction, row: Omit<ChannelRow, 'id'>): Promise<number> {
+    /** Adds a channel and returns its id: `wanted`, unless a channel has or had it; otherwise the next one. */
+    async insert(tx: Transaction, row: Omit<ChannelRow, 'id'>, wanted?: number): Promise<number> {
+        const [last] = await tx.em.execute<{ seq: number }[]>(
+            "select seq from sqlite_sequence where name = 'notification_channel'"
+        );
+        const id =
+            wanted !== undefined && wanted > (last?.seq ?? 0) && wanted < 1_000_000_000 ? wanted : null;
         const statement = await this.#writer.statement(
             tx,
-            'insert into notification_channel (name, type, events, enabled, fields, sealed, version, created_at, updated_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?) returning id'
+            'insert into notification_channel (id, name, type, events, enabled, fields, sealed, version, created_at, updated_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id'
         );
         const { name, type, events, enabled, fields, sealed, version, createdAt, updatedAt } = row;
         return (
-            statement.get(name, type, events, enabled, fields, sealed, version, createdAt, updatedAt) as {
+            statement.get(id, name, type, events, enabled, fields, sealed, version, createdAt, updatedAt) as {
                 id: number;
             }
         ).id;
