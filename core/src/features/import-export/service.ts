@@ -25,9 +25,9 @@ import { chooseSections, Faults, openSecrets, parseSecret, requirePermission } f
 import {
     auditEntryOf,
     bounded,
+    type ImportResult,
     isForEngine,
     mergePlans,
-    type ImportResult,
     type SectionResult,
     sectionResult,
     summary
