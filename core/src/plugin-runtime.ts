@@ -13,7 +13,7 @@ export { createCoreHooks } from './platform/hooks.ts';
 export { createKeyring } from './platform/keyring.ts';
 export type { Logger } from './platform/log.ts';
 export { permissionsOf } from './plugins/manager/records/permissions.ts';
-export { createLocalDoors } from './plugins/runtime/api/local-api.ts';
+export { createLocalApi as createLocalDoors } from './plugins/runtime/api/local-api.ts';
 export { createPluginCall, pluginCaller } from './plugins/runtime/api/plugin-call.ts';
 export { openPluginDatabase } from './plugins/runtime/database.ts';
 export { pluginHostEntities, pluginHostMigrations } from './plugins/runtime/entities.ts';
@@ -28,7 +28,7 @@ export {
     type ReleaseReport
 } from './plugins/runtime/generation.ts';
 export { createPluginHost } from './plugins/runtime/host.ts';
-export { Leftovers } from './plugins/runtime/isolation/leak-detector.ts';
+export { LeakDetector as Leftovers } from './plugins/runtime/isolation/leak-detector.ts';
 export { Network } from './plugins/runtime/network.ts';
 export type { Contracts } from './plugins/runtime/partners/contracts.ts';
 export type { CertificatesPort, HostsPort, NetworkPort, PluginGateway } from './plugins/runtime/ports.ts';

@@ -1,7 +1,7 @@
 /** The panel's gateway with a route of the core, the same in a plugin behind its boundary, and 300 more of each: what lies between is all that is measured. */
 import { definePlugin, joi } from '@portico/sdk';
 
-import { Blame } from '../../core/src/plugins/runtime/isolation/error-owner.ts';
+import { ErrorOwner } from '../../core/src/plugins/runtime/isolation/error-owner.ts';
 import { json } from '../../core/src/server/http/route.ts';
 import { createPluginRig } from '../support/plugin-host.ts';
 import { asChild } from './child.ts';
@@ -68,7 +68,7 @@ asChild(async () => {
         dataDir: `${rig.root}/data/probe`,
         settings: {},
         grants: () => ({}),
-        confine: new Blame().confine('probe', rig.root)
+        confine: new ErrorOwner().confine('probe', rig.root)
     });
     await generation.start();
     await generation.mount();

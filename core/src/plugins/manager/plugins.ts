@@ -9,7 +9,7 @@ import type { Keyring } from '../../platform/keyring.ts';
 import type { Log } from '../../platform/log.ts';
 import type { GenerationTiming, PluginHost } from '../runtime/generation.ts';
 import { createPluginHost } from '../runtime/host.ts';
-import { Blame, isDeparture } from '../runtime/isolation/error-owner.ts';
+import { ErrorOwner, isDeparture } from '../runtime/isolation/error-owner.ts';
 import type { PluginHostPorts } from '../runtime/ports.ts';
 import { PluginData } from './data/data-folders.ts';
 import { Installer } from './install/installer.ts';
@@ -95,7 +95,7 @@ export class Plugins {
     readonly #options: PluginsOptions;
     readonly #registry: Registry;
     readonly #host: PluginHost;
-    readonly #errorOwner = new Blame();
+    readonly #errorOwner = new ErrorOwner();
     readonly #crashLoop: CrashLoop;
     readonly #health: PluginHealth;
     #safeMode: string | null = null;

@@ -16,7 +16,7 @@ import type {
     PluginHost,
     ReleaseReport
 } from '../../runtime/generation.ts';
-import type { Blame } from '../../runtime/isolation/error-owner.ts';
+import type { ErrorOwner } from '../../runtime/isolation/error-owner.ts';
 import { bindsSetup } from '../consent/capabilities.ts';
 import type { DataFolders, PluginFailure, PluginRecord, PluginState, Runtime } from '../records/plugin.ts';
 import { newRecord, type Records } from '../records/records.ts';
@@ -42,7 +42,7 @@ export interface LifecycleOptions {
     readonly host: PluginHost;
     readonly records: Records;
     readonly data: DataFolders;
-    readonly errorOwner: Blame;
+    readonly errorOwner: ErrorOwner;
     readonly clock: Clock;
     readonly log: Logger;
     readonly places: readonly Place[];

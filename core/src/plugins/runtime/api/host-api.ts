@@ -22,10 +22,10 @@ import type { PluginTickets } from '../routes/tickets.ts';
 import type { Schedules } from '../schedules.ts';
 import { callRoute, listRoutes } from './catalogue.ts';
 import { type Handles, type Held, onBehalf } from './handles.ts';
-import { ServingDoors } from './hosts-service.ts';
+import { PluginHosts } from './hosts-service.ts';
 import { createPluginCall, pluginCaller } from './plugin-call.ts';
 
-export interface DoorsOptions {
+export interface HostApiOptions {
     readonly ports: PluginHostPorts;
     readonly plugin: string;
     /** Under which secrets are sealed. */
@@ -51,7 +51,7 @@ const longestTaskMs = 24 * 60 * 60_000;
 const taskPatienceMs = 4_000;
 const eventForm = /^[a-z][a-z0-9.-]{0,60}$/i;
 
-export function createDoors(options: DoorsOptions): HostApi {
+export function createHostApi(options: HostApiOptions): HostApi {
     const { ports, plugin, grants, handles, scope, schedules, tickets, log, signal } = options;
 
     /** Who asks as of now: session, account and role are looked at each time. */
@@ -74,7 +74,7 @@ export function createDoors(options: DoorsOptions): HostApi {
             signal,
             ifMatch: ifMatch === null ? null : String(ifMatch)
         });
-    const serving = new ServingDoors({
+    const serving = new PluginHosts({
         grants,
         hosts: ports.hosts,
         certificates: ports.certificates,

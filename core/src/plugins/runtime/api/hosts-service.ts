@@ -6,7 +6,7 @@ import type { Call, Caller } from '../../../platform/call.ts';
 import { fail } from '../../../platform/errors.ts';
 import type { CertificatesPort, HostsPort } from '../ports.ts';
 
-export interface ServingOptions {
+export interface PluginHostsOptions {
     readonly grants: Grants;
     readonly hosts: HostsPort;
     readonly certificates: CertificatesPort;
@@ -19,10 +19,10 @@ type Body = Readonly<Record<string, unknown>>;
 /** What only people read, and names. */
 const told = new Set(['notes', 'tags', 'domain', 'aliases']);
 
-export class ServingDoors {
-    readonly #options: ServingOptions;
+export class PluginHosts {
+    readonly #options: PluginHostsOptions;
 
-    constructor(options: ServingOptions) {
+    constructor(options: PluginHostsOptions) {
         this.#options = options;
     }
 

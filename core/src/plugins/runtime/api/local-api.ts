@@ -6,7 +6,7 @@ import { createFiles } from '../files/files.ts';
 import type { Network } from '../network.ts';
 import type { Programs } from '../programs/programs.ts';
 
-export interface LocalDoorsOptions {
+export interface LocalApiOptions {
     readonly grants: Grants;
     readonly scope: Scope;
     readonly dataDir: string;
@@ -25,7 +25,7 @@ export interface LocalDoorsOptions {
     enter<T>(work: () => T): T;
 }
 
-export function createLocalDoors({
+export function createLocalApi({
     grants,
     scope,
     dataDir,
@@ -35,7 +35,7 @@ export function createLocalDoors({
     enter,
     leave,
     ...options
-}: LocalDoorsOptions): LocalApi {
+}: LocalApiOptions): LocalApi {
     const required = (): PluginDatabase => options.database() as PluginDatabase;
     return {
         db: {

@@ -27,7 +27,7 @@ export function confinedGuest(guest: Guest, { enter }: Confine): Guest {
 }
 
 /** The panel's methods, run as the panel's; functions of the plugin that come with a call are the plugin's again. */
-export function confinedDoors(doors: HostApi, { enter, leave }: Confine): HostApi {
+export function confinedApi(doors: HostApi, { enter, leave }: Confine): HostApi {
     const returned = (input: object): never =>
         Object.fromEntries(
             Object.entries(input).map(([key, value]: [string, unknown]) => [

@@ -15,7 +15,7 @@ export interface Confine {
     leave<T>(work: () => T): T;
 }
 
-export class Blame {
+export class ErrorOwner {
     readonly #context = new AsyncLocalStorage<string | null>();
     /** Name of each plugin whose code was imported, by its folder. */
     readonly #folders = new Map<string, string>();

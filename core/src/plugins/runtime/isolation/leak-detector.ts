@@ -131,7 +131,7 @@ export function isOutside(): boolean {
 }
 
 /** One generation's code. */
-export class Leftovers {
+export class LeakDetector {
     readonly #watched: Watched = { started: new Set() };
     readonly #always: boolean;
     #isOver = false;

@@ -7,7 +7,7 @@ import type { Logger } from '../../../platform/log.ts';
 import type { AuditEntry, Recorder } from '../../../server/http/ports.ts';
 import type { Refusal } from '../generation.ts';
 
-export interface UsesOptions {
+export interface UsageLogOptions {
     readonly plugin: string;
     readonly recorder: Pick<Recorder, 'recordAlone'>;
     readonly log: Logger;
@@ -22,8 +22,8 @@ const mostRefusals = 20;
 const mostRemembered = 100;
 const refused = 50305;
 
-export class Uses {
-    readonly #options: UsesOptions;
+export class UsageLog {
+    readonly #options: UsageLogOptions;
     readonly #counted = new Map<
         string,
         { count: number; readonly write: (count: number) => Promise<void>; readonly timer: NodeJS.Timeout }
@@ -32,7 +32,7 @@ export class Uses {
     readonly #refusals = new Map<string, Refusal>();
     #isClosed = false;
 
-    constructor(options: UsesOptions) {
+    constructor(options: UsageLogOptions) {
         this.#options = options;
     }
 

@@ -1,7 +1,7 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { Blame, isDeparture } from '../../../../../core/src/plugins/runtime/isolation/error-owner.ts';
+import { ErrorOwner, isDeparture } from '../../../../../core/src/plugins/runtime/isolation/error-owner.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
@@ -13,7 +13,7 @@ const thrownAt = (...frames: readonly string[]): Error =>
 
 describe('Blame', () => {
     it('knows whose error it is by the context that the code was started in, wherever it goes from there', async () => {
-        const blame = new Blame();
+        const blame = new ErrorOwner();
         const [one, two] = [blame.confine('one', '/plugins/one'), blame.confine('two', '/plugins/two')];
         const seen: (string | null)[] = [];
         const look = (): void => void seen.push(blame.of(new Error('x')));
@@ -32,7 +32,7 @@ describe('Blame', () => {
     });
 
     it('knows a listener that the panel called by the file at the top of the stack, and no other file', () => {
-        const blame = new Blame();
+        const blame = new ErrorOwner();
         blame.confine('one', '/plugins/one');
         expect(
             blame.of(

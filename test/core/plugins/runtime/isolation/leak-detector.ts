@@ -11,7 +11,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type Context, definePlugin, joi } from '@portico/sdk';
 
-import { Leftovers } from '../../../../../core/src/plugins/runtime/isolation/leak-detector.ts';
+import { LeakDetector } from '../../../../../core/src/plugins/runtime/isolation/leak-detector.ts';
 import { createPluginRig, type PluginRig, type RunOptions } from '../../../../support/plugin-host.ts';
 
 export const lab = Lab.script();
@@ -172,15 +172,15 @@ describe('what a plugin leaves behind past its context', () => {
     });
 
     it('is found among timers only while they are looked for, unless that is always', async () => {
-        const seldom = new Leftovers(false);
+        const seldom = new LeakDetector(false);
         const timer = seldom.enter(() => setInterval(() => undefined, 1000));
         expect(await seldom.end()).to.equal([]);
         clearInterval(timer);
-        const always = new Leftovers(true);
+        const always = new LeakDetector(true);
         always.enter(() => setInterval(() => undefined, 1000));
         expect((await always.end()).length).to.equal(1);
         expect(await always.end()).to.equal([]);
-        const third = new Leftovers(false);
+        const third = new LeakDetector(false);
         await third.looking(async () =>
             third.enter(async () => {
                 setInterval(() => undefined, 1000);

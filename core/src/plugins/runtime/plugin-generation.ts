@@ -1,0 +1,452 @@
+/** One generation of a plugin: its parts are built here by hand, and each belongs to one of its scopes. */
+import { mkdir } from 'node:fs/promises';
+
+import type { EntityManager } from '@mikro-orm/sqlite';
+import { isFailure } from '@portico/sdk';
+import {
+    createGuest,
+    type GenerationDocument,
+    Grants,
+    type Guest,
+    labelOf,
+    Scope,
+    within
+} from '@portico/sdk/host';
+
+import type { Route } from '../../server/http/route.ts';
+import type { HttpServer } from '../../server/http/server.ts';
+import { Handles } from './api/handles.ts';
+import { checkTaps, createHostApi, requirePages } from './api/host-api.ts';
+import { createLocalApi } from './api/local-api.ts';
+import { openPluginDatabase, type PluginDatabase } from './database.ts';
+import { checkPartners, permissionsOf } from './declared.ts';
+import { FragmentTaps } from './fragments.ts';
+import {
+    type Generation,
+    GenerationFault,
+    type GenerationOptions,
+    type GenerationTiming,
+    type GuestSides,
+    type HealthReport,
+    type Refusal,
+    type ReleaseReport
+} from './generation.ts';
+import { confinedApi, confinedGuest } from './isolation/confined.ts';
+import type { Confine } from './isolation/error-owner.ts';
+import { LeakDetector } from './isolation/leak-detector.ts';
+import { messageOf } from './messages.ts';
+import { Network } from './network.ts';
+import type { Contracts } from './partners/contracts.ts';
+import { providerOf } from './partners/provider.ts';
+import type { MachinePorts, PluginHostPorts } from './ports.ts';
+import { machinePrograms } from './programs/machine.ts';
+import { Programs } from './programs/programs.ts';
+import type { Journal } from './records/journal.ts';
+import { UsageLog } from './records/usage-log.ts';
+import { type Publishers, registerHooks } from './registration.ts';
+import { ReleaseNotes } from './release.ts';
+import { assetRoutes } from './routes/assets.ts';
+import { createPages } from './routes/pages.ts';
+import { routesOf } from './routes/routes.ts';
+import { createPluginServer } from './routes/server.ts';
+import { PluginTickets } from './routes/tickets.ts';
+import { Schedules, systemAlarm } from './schedules.ts';
+import { GenerationSettings } from './settings.ts';
+import { runSetup } from './setup.ts';
+
+const thisMachine: MachinePorts = { programs: machinePrograms, alarm: systemAlarm, root: '' };
+const usual: GenerationTiming = { setupMs: 10_000, startMs: 30_000, stopMs: 8_000, healthMs: 5_000 };
+
+/** What all generations of one panel share. */
+export interface Shared {
+    readonly ports: PluginHostPorts;
+    readonly journal: Journal;
+    readonly contracts: Contracts;
+}
+
+/** One generation of one plugin. Everything that it acquires is in one of its two scopes. */
+export class PluginGeneration implements Generation {
+    readonly name: string;
+    readonly version: string;
+    definition!: Generation['definition'];
+    document!: GenerationDocument;
+    server!: HttpServer;
+    readonly #shared: Shared;
+    readonly #options: GenerationOptions;
+    readonly #timing: GenerationTiming;
+    readonly #grants: Grants;
+    readonly #handles = new Handles();
+    /** What the host holds for the plugin. */
+    readonly #scope = new Scope();
+    /** What the plugin holds in its own runtime. */
+    readonly #localScope = new Scope();
+    readonly #ending = new AbortController();
+    readonly #settings: GenerationSettings;
+    readonly #schedules: Schedules;
+    readonly #tickets: PluginTickets;
+    readonly #programs: Programs;
+    readonly #network: Network;
+    readonly #usageLog: UsageLog;
+    readonly #leaks: LeakDetector;
+    readonly #publishers: Publishers = new Map();
+    /** The server of the site's root; null without the capability `pages`. */
+    #pages: HttpServer | null = null;
+    #fragments!: FragmentTaps;
+    #database!: PluginDatabase;
+    #guest!: Guest;
+    #mounted: (() => Promise<number>) | null = null;
+    #closing: Promise<ReleaseReport> | null = null;
+    #accepted: Promise<void> | null = null;
+
+    /** Builds a generation behind a closed gate. @throws GenerationFault after everything was released */
+    static async prepare(shared: Shared, options: GenerationOptions): Promise<Generation> {
+        const generation = new PluginGeneration(shared, options);
+        try {
+            await generation.#prepare();
+            return generation;
+        } catch (error) {
+            await generation.close('it could not be prepared');
+            throw error;
+        }
+    }
+
+    private constructor(shared: Shared, options: GenerationOptions) {
+        const { ports } = shared;
+        const { machine = thisMachine } = ports;
+        const { manifest, version } = options.plugin;
+        this.name = manifest.name;
+        this.version = version;
+        this.#shared = shared;
+        this.#options = options;
+        this.#timing = { ...usual, ...options.timing };
+        const label = labelOf(this.name, options.plugin.package);
+        this.#settings = new GenerationSettings(options.settings, label, ports.keyring);
+        this.#grants = new Grants(this.name, manifest.capabilities ?? {}, options.grants, (capability) =>
+            this.#usageLog.refused(capability)
+        );
+        this.#schedules = new Schedules({
+            plugin: this.name,
+            clock: ports.clock,
+            db: ports.db,
+            log: this.#log(),
+            signal: this.#ending.signal,
+            alarm: machine.alarm
+        });
+        this.#tickets = new PluginTickets(ports.clock, (caller) => ports.renew(caller));
+        this.#leaks = new LeakDetector(ports.http.checkReturns);
+        this.#usageLog = new UsageLog({
+            plugin: this.name,
+            recorder: ports.http.recorder,
+            log: this.#log(),
+            clock: ports.clock
+        });
+        const local = { grants: this.#grants, scope: this.#localScope, forbidden: () => ports.forbidden() };
+        this.#programs = new Programs({
+            ...local,
+            machine: machine.programs,
+            folder: options.dataDir,
+            used: (file, args, user) => this.#usageLog.exec(file, args, user)
+        });
+        this.#network = new Network({ ...local, network: ports.network, signal: this.#ending.signal });
+    }
+
+    async #prepare(): Promise<void> {
+        const { definition, dataDir } = this.#options;
+        const { ports } = this.#shared;
+        await mkdir(dataDir, { recursive: true, mode: 0o700 });
+        checkPartners(this.#options);
+        this.#guest = await this.#createGuest();
+        this.definition = await this.#guest.define({});
+        await this.#settings.read(this.#guest);
+        try {
+            this.#database = await openPluginDatabase({
+                dataDir,
+                entities: definition.entities,
+                migrations: definition.migrations
+            });
+        } catch (error) {
+            throw new GenerationFault('mounted', 'MIGRATION_FAILED', messageOf(error), { cause: error });
+        }
+        const { contracts } = this.#shared;
+        const { signal } = this.#options;
+        this.document = await runSetup({
+            guest: this.#guest,
+            settings: this.#settings.values,
+            partners: this.definition.optional.filter((name) => contracts.has(name)),
+            leaks: this.#leaks,
+            timeoutMs: this.#timing.setupMs,
+            ...(signal === undefined ? {} : { signal })
+        });
+        this.#fragments = new FragmentTaps({
+            plugin: this.name,
+            version: this.version,
+            guest: this.#guest,
+            document: this.document,
+            port: ports.fragments,
+            log: this.#log(),
+            signal: this.#ending.signal
+        });
+        try {
+            checkTaps(this.document.taps, this.#grants, (hook) => ports.hooks.kindOf(hook));
+            requirePages(this.document.assets, this.#grants);
+            this.server = this.#createServer(await assetRoutes(this.#options.folder, this.document.assets));
+            this.#pages = await createPages({
+                name: `${this.name} ${this.version}`,
+                folder: this.#options.folder,
+                assets: this.document.assets,
+                http: ports.http
+            });
+        } catch (error) {
+            throw new GenerationFault('mounted', 'REGISTRATION_INVALID', messageOf(error), { cause: error });
+        }
+    }
+
+    async mount(): Promise<void> {
+        const { ports, contracts } = this.#shared;
+        registerHooks({
+            hooks: ports.hooks,
+            owner: { plugin: this.name, version: this.version, gate: ports.gateway.gate(this.name) },
+            document: this.document,
+            guest: this.#guest,
+            scope: this.#scope,
+            publishers: this.#publishers
+        });
+        try {
+            await ports.gateway.mount(this.name, this.server, this.#pages);
+        } catch (error) {
+            throw new GenerationFault('mounted', 'REGISTRATION_INVALID', messageOf(error), { cause: error });
+        }
+        this.#mounted = () => ports.gateway.unmount(this.name);
+        const withdraw = contracts.provide(
+            this.name,
+            providerOf({
+                methods: this.document.contract ?? [],
+                guest: this.#guest,
+                handles: this.#handles,
+                ending: this.#ending.signal,
+                accept: () => this.#accept()
+            })
+        );
+        this.#scope.own('contract', this.name, withdraw);
+        this.#scope.own(
+            'partners',
+            this.name,
+            contracts.watch((name, present) => this.#partner(name, present))
+        );
+        await this.#fragments.collect();
+    }
+
+    async start(): Promise<void> {
+        try {
+            await this.#leaks.looking(() =>
+                within(this.#timing.startMs, () => this.#guest.start({ signal: this.#ending.signal }))
+            );
+        } catch (error) {
+            throw new GenerationFault(
+                'running',
+                isFailure(error) ? 'START_FAILED' : 'START_TIMEOUT',
+                messageOf(error),
+                { cause: error }
+            );
+        }
+    }
+
+    async health(): Promise<readonly HealthReport[]> {
+        const checks = await Promise.all(this.document.health.map((name) => this.#check(name)));
+        return [...this.#fragments.health(), ...checks];
+    }
+
+    async #check(name: string): Promise<HealthReport> {
+        try {
+            const report = await within(this.#timing.healthMs, (signal) =>
+                this.#guest.health({ name, signal: AbortSignal.any([signal, this.#ending.signal]) })
+            );
+            return { ...report, name };
+        } catch (error) {
+            return { name, state: 'failed', evidence: messageOf(error) };
+        }
+    }
+
+    seal(change: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>> {
+        return this.#settings.seal(this.#guest, change, this.definition.secrets);
+    }
+
+    async apply(settings: Readonly<Record<string, unknown>>): Promise<void> {
+        const values = await this.#settings.accept(this.#guest, settings);
+        await this.#leaks.looking(() => within(this.#timing.startMs, () => this.#guest.settings({ values })));
+        await this.#fragments.collect();
+    }
+
+    async revoke(): Promise<void> {
+        this.#network.revoke();
+        await this.#programs.revoke();
+    }
+
+    held(): readonly { readonly kind: string; readonly name: string }[] {
+        return [
+            ...(this.#mounted === null
+                ? []
+                : this.document.routes.map(({ id }) => ({ kind: 'route', name: id }))),
+            ...this.#scope.held(),
+            ...this.#localScope.held(),
+            ...this.#schedules.names().map((name) => ({ kind: 'schedule', name }))
+        ];
+    }
+
+    refused(): readonly Refusal[] {
+        return this.#usageLog.refusals();
+    }
+
+    close(reason: string): Promise<ReleaseReport> {
+        return (this.#closing ??= this.#close(reason));
+    }
+
+    async #close(reason: string): Promise<ReleaseReport> {
+        const notes = new ReleaseNotes(this.name);
+        await notes.attempt('routes', async () => {
+            notes.cut = (await this.#mounted?.()) ?? 0;
+            const routes = this.#mounted === null ? [] : this.document.routes;
+            notes.add({ released: routes.map(({ id }) => ({ kind: 'route', name: id })), leaked: [] });
+            this.#mounted = null;
+        });
+        this.#ending.abort(new Error(`The plugin ${this.name} ends: ${reason}`));
+        for (const name of this.#schedules.names()) {
+            await notes.attempt('schedule', async () => {
+                await within(this.#timing.stopMs, () => this.#schedules.stop(name));
+                notes.add({ released: [{ kind: 'schedule', name }], leaked: [] });
+            });
+        }
+        const guest = this.#guest as Guest | undefined;
+        if (guest !== undefined) {
+            await notes.stopped(() => within(this.#timing.stopMs, (signal) => guest.stop({ signal })));
+        }
+        notes.add(await this.#scope.release());
+        if (guest !== undefined) {
+            await notes.attempt('guest', async () => notes.add(await guest.end({})));
+        }
+        await notes.attempt('audit', () => this.#usageLog.close());
+        const error = 'The plugin left it behind; it was ended';
+        const leaks = await this.#leaks.end();
+        notes.add({ released: [], leaked: leaks.map((leak) => ({ ...leak, error })) });
+        this.#handles.clear();
+        const report = notes.report();
+        if (report.leaked.length > 0 || report.failures.length > 0) {
+            const { leaked, failures } = report;
+            this.#log().warn('A plugin did not end cleanly', { leaked, failures });
+        }
+        return report;
+    }
+
+    async #createGuest(): Promise<Guest> {
+        const { plugin, definition, dataDir } = this.#options;
+        const { ports } = this.#shared;
+        const permissions = permissionsOf(this.#options);
+        const confine = this.#confine();
+        const api = createHostApi({
+            ports,
+            plugin: this.name,
+            label: labelOf(this.name, plugin.package),
+            grants: this.#grants,
+            handles: this.#handles,
+            scope: this.#scope,
+            schedules: this.#schedules,
+            tickets: this.#tickets,
+            contracts: this.#shared.contracts,
+            log: this.#log(),
+            signal: this.#ending.signal,
+            permissions,
+            collectFragments: () => this.#fragments.collect(),
+            runHook: async (name, payload) => this.#publishers.get(name)?.run(payload as never) // the plugin's own payload
+        });
+        const local = createLocalApi({
+            ...confine,
+            grants: this.#grants,
+            scope: this.#localScope,
+            dataDir,
+            machine: ports.machine?.root ?? '',
+            network: this.#network,
+            programs: this.#programs,
+            forbidden: () => ports.forbidden(),
+            database: () => this.#database,
+            write: (work) => this.#write(work)
+        });
+        const inThread = (sides: GuestSides): Guest =>
+            confinedGuest(
+                createGuest({
+                    name: this.name,
+                    version: plugin.version,
+                    dataDir,
+                    definition,
+                    checkReturns: ports.http.checkReturns,
+                    ...sides
+                }),
+                confine
+            );
+        const { realm = (sides: GuestSides) => inThread(sides) } = this.#options;
+        return realm({ doors: confinedApi(api, confine), local }, inThread);
+    }
+
+    /** Enters and leaves the plugin's context, both for finding the owner of an error and for finding leaks. */
+    #confine(): Confine {
+        const { confine } = this.#options;
+        const leaks = this.#leaks;
+        return {
+            enter: (work) => leaks.enter(() => (confine === undefined ? work() : confine.enter(work))),
+            leave: (work) => leaks.leave(() => (confine === undefined ? work() : confine.leave(work)))
+        };
+    }
+
+    #createServer(assets: readonly Route[]): HttpServer {
+        const { ports, journal } = this.#shared;
+        const routes = routesOf(this.document.routes, {
+            plugin: this.name,
+            guest: this.#guest,
+            handles: this.#handles,
+            journal,
+            db: ports.db,
+            permissions: permissionsOf(this.#options),
+            accept: () => this.#accept(),
+            isPublic: (reason) => this.#grants.has('public', reason),
+            takeTicket: async (ticket, permission) => this.#tickets.take(ticket, permission)
+        });
+        return createPluginServer(this.#options.plugin, [...routes, ...assets], ports.http);
+    }
+
+    /** Writes of `onStart` come before the first request, so they do not count as accepted changes. */
+    async #write<T>(work: (em: EntityManager) => Promise<T>): Promise<T> {
+        if (this.#mounted !== null) {
+            await this.#accept();
+        }
+        return this.#database.write(work);
+    }
+
+    #accept(): Promise<void> {
+        return (this.#accepted ??= (this.#options.accepted?.() ?? Promise.resolve()).catch(
+            (error: unknown) => {
+                this.#accepted = null;
+                throw error;
+            }
+        ));
+    }
+
+    #partner(name: string, present: boolean): void {
+        if (this.definition.optional.includes(name) || this.definition.requires.includes(name)) {
+            this.#leaks
+                .looking(() => this.#guest.partner({ name, present }))
+                .catch((error: unknown) =>
+                    this.#log().warn('A plugin failed while it was told about a partner', {
+                        partner: name,
+                        present,
+                        error
+                    })
+                );
+        }
+    }
+
+    #log(): ReturnType<PluginHostPorts['log']['child']> {
+        return this.#shared.ports.log.child({
+            plugin: this.#options.plugin.manifest.name,
+            version: this.#options.plugin.version
+        });
+    }
+}

@@ -1,0 +1,25 @@
+/** The hapi server of one generation, below `/api/plugins/<name>`. */
+import type { PluginPackage } from '@portico/registry';
+import { sandboxHeaders } from '@portico/sdk/host';
+
+import type { HttpPorts } from '../../../server/http/ports.ts';
+import type { Route } from '../../../server/http/route.ts';
+import { createHttpServer, type HttpServer } from '../../../server/http/server.ts';
+
+/** Creates the server. Pages that the manifest declares may run scripts; everything else is sandboxed without them. */
+export function createPluginServer(
+    { manifest, version }: PluginPackage,
+    routes: readonly Route[],
+    ports: HttpPorts
+): HttpServer {
+    const prefix = `/api/plugins/${manifest.name}`;
+    const pages = manifest.contributes?.pages ?? [];
+    const entries = new Set(pages.map(({ entry }) => `${prefix}/${entry.replace(/^\/+/, '')}`));
+    return createHttpServer({
+        name: `${manifest.name} ${version}`,
+        prefix,
+        routes,
+        ports,
+        headers: (_route, path) => sandboxHeaders(entries, path)
+    });
+}
