@@ -8,6 +8,8 @@ const ENTRIES = 'core/src/main\\.ts$|core/src/cli/portico\\.ts$';
 const SDK = 'sdk/src/(index|db)\\.ts$';
 const SDK_INSIDE = 'sdk/src/(index|db|host)\\.ts$';
 const OURS = '^(core|sdk|registry|extensions|test|tools)/';
+// A package whose version differs from the root's lies in the workspace that wants it.
+const PACKAGES = 'node_modules/';
 
 // Each layer: where its files lie, what of ours it may import, and what to do instead of importing something else.
 // `$1` is the first group of `files`. Packages from npm are the business of the undeclared-dependency check.
@@ -160,7 +162,7 @@ const inOneOf = (patterns) => patterns.map((pattern) => `^${pattern}`);
 module.exports = {
     forbidden: [
         ...LAYERS.map(({ name, files, may, instead }) =>
-            error(name, instead, { path: files }, { path: OURS, pathNot: inOneOf(may) })
+            error(name, instead, { path: files }, { path: OURS, pathNot: [...inOneOf(may), PACKAGES] })
         ),
 
         error(
@@ -199,13 +201,13 @@ module.exports = {
             error(
                 `no-row-${side}`,
                 'This file lies where no row of .dependency-cruiser.cjs speaks of: move it, or add a row that says what it may import.',
-                ...sided(side, { path: OURS, pathNot: LAYERS.map((layer) => layer.files) })
+                ...sided(side, { path: OURS, pathNot: [...LAYERS.map((layer) => layer.files), PACKAGES] })
             )
         ),
         error(
             'no-row-orphan',
             'This file lies where no row of .dependency-cruiser.cjs speaks of: move it, or add a row that says what it may import.',
-            { orphan: true, path: OURS, pathNot: LAYERS.map((layer) => layer.files) },
+            { orphan: true, path: OURS, pathNot: [...LAYERS.map((layer) => layer.files), PACKAGES] },
             {}
         ),
         error(
