@@ -68,7 +68,7 @@ export interface Asked {
 }
 
 export interface RunOptions extends Partial<
-    Pick<GenerationOptions, 'settings' | 'timing' | 'dataDir' | 'grants' | 'realm' | 'accepted'>
+    Pick<GenerationOptions, 'settings' | 'timing' | 'dataDir' | 'grants' | 'runtime' | 'accepted'>
 > {
     readonly name?: string;
     readonly version?: string;
@@ -221,7 +221,7 @@ export async function createPluginRig({
             settings: options.settings ?? {},
             grants: options.grants ?? (() => capabilities),
             ...(options.timing === undefined ? {} : { timing: options.timing }),
-            ...(options.realm === undefined ? {} : { realm: options.realm }),
+            ...(options.runtime === undefined ? {} : { runtime: options.runtime }),
             ...(options.accepted === undefined ? {} : { accepted: options.accepted })
         });
         generations.push(generation);

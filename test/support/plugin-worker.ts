@@ -47,7 +47,7 @@ guest = createGuest({
     version: '1.0.0',
     dataDir,
     definition: probe,
-    doors: link.remote,
+    hostApi: link.remote,
     local,
     checkReturns: true
 });

@@ -1,4 +1,4 @@
-/** The context that a plugin is handed, made of registration, the host's doors and the doors of its own realm. */
+/** The context that `setup` gets: registration, what crosses to the host, and what works in the plugin's own guest runtime. */
 import type { Context, Db, Files, HookService, ScheduledRun, TaskOptions, TaskRun } from '../context.ts';
 import type { RemoteOptions } from '../definition.ts';
 import type { HookName } from '../hooks.ts';
@@ -19,7 +19,7 @@ export interface GuestState {
     readonly ending: AbortController;
     readonly registration: Registration;
     readonly actors: GuestActors;
-    readonly doors: HostApi;
+    readonly hostApi: HostApi;
     readonly local: LocalApi;
     readonly scope: Scope;
     readonly requires: readonly string[];
@@ -35,7 +35,7 @@ export interface GuestState {
 type Any = (...input: never[]) => never;
 
 export function createContext(state: GuestState): Context {
-    const { doors, local, registration, actors, name } = state;
+    const { hostApi, local, registration, actors, name } = state;
 
     /** Work: rejects once the generation has ended. */
     const alive = (): void => {
@@ -59,7 +59,7 @@ export function createContext(state: GuestState): Context {
     const log =
         (level: 'debug' | 'info' | 'warn' | 'error') =>
         (message: string, fields: object = {}): void => {
-            void doors.log({ level, message: String(message), fields });
+            void hostApi.log({ level, message: String(message), fields });
         };
     const declare =
         (kind: Parameters<Registration['route']>[0]) =>
@@ -115,10 +115,10 @@ export function createContext(state: GuestState): Context {
         db,
         api: {
             routes: work(async ({ for: actor, ...filter } = {}) =>
-                doors.routes({ handle: handleOf(actor), filter })
+                hostApi.routes({ handle: handleOf(actor), filter })
             ),
             call: work(async (actor, { signal = null, ...call }) =>
-                doors.call({
+                hostApi.call({
                     handle: actors.handleOf(actor),
                     call: plainCopy(call, 'the call'),
                     signal: signal as AbortSignal | null
@@ -126,12 +126,12 @@ export function createContext(state: GuestState): Context {
             )
         },
         hosts: {
-            list: work(async (filter = {}) => doors.listHosts(filter)),
+            list: work(async (filter = {}) => hostApi.listHosts(filter)),
             create: work(async (host, as) =>
-                doors.createHost({ host: plainCopy(host, 'the host'), handle: handleOf(as) })
+                hostApi.createHost({ host: plainCopy(host, 'the host'), handle: handleOf(as) })
             ),
             update: work(async (id, change, { version = null, as } = {}) =>
-                doors.updateHost({
+                hostApi.updateHost({
                     id,
                     change: plainCopy(change, 'the change'),
                     version: version as number | null,
@@ -139,14 +139,14 @@ export function createContext(state: GuestState): Context {
                 })
             ),
             remove: work(async (id, { version = null, as } = {}) =>
-                doors.removeHost({ id, version: version as number | null, handle: handleOf(as) })
+                hostApi.removeHost({ id, version: version as number | null, handle: handleOf(as) })
             ),
-            upstreams: work(async (id) => doors.upstreams({ id }))
+            upstreams: work(async (id) => hostApi.upstreams({ id }))
         },
         certificates: {
-            list: work(async (filter = {}) => doors.listCertificates(filter)),
-            upload: work(async (certificate) => doors.uploadCertificate(certificate)),
-            remove: work(async (id) => doors.removeCertificate({ id }))
+            list: work(async (filter = {}) => hostApi.listCertificates(filter)),
+            upload: work(async (certificate) => hostApi.uploadCertificate(certificate)),
+            remove: work(async (id) => hostApi.removeCertificate({ id }))
         },
         files(root) {
             alive();
@@ -156,12 +156,12 @@ export function createContext(state: GuestState): Context {
             ) as unknown as Files;
         },
         secrets: {
-            seal: work(async (text) => doors.seal({ text })),
-            open: work(async (text) => doors.open({ text }))
+            seal: work(async (text) => hostApi.seal({ text })),
+            open: work(async (text) => hostApi.open({ text }))
         },
         tickets: {
             issue: work(async (actor, { permission, data = null, ttlSeconds = 30 }) =>
-                doors.ticket({
+                hostApi.ticket({
                     handle: actors.handleOf(actor),
                     permission,
                     data: plainCopy(data, 'the data of the ticket'),
@@ -178,7 +178,7 @@ export function createContext(state: GuestState): Context {
         spawn: work(async (file, args, options) => local.spawn(file, args, options)),
         task: (async <T>({ actor, ...options }: TaskOptions, run: (run: TaskRun) => Promise<T>) => {
             started('task');
-            return doors.task({
+            return hostApi.task({
                 options: plainCopy(options, 'the task'),
                 handle: handleOf(actor),
                 run: async (input) => ({
@@ -188,23 +188,23 @@ export function createContext(state: GuestState): Context {
         }) as Context['task'],
         async schedule(entry, when, run) {
             started('schedule');
-            await doors.schedule({
+            await hostApi.schedule({
                 name: entry,
                 when: plainCopy(when, 'the schedule'),
                 run: async (input: ScheduledRun) => run(input)
             });
             return {
-                next: work(async () => doors.nextRun({ name: entry })),
+                next: work(async () => hostApi.nextRun({ name: entry })),
                 [Symbol.asyncDispose]: () =>
-                    state.ended ? Promise.resolve() : doors.unschedule({ name: entry })
+                    state.ended ? Promise.resolve() : hostApi.unschedule({ name: entry })
             };
         },
         async notify(message) {
             started('notify');
-            await doors.notify(plainCopy(message, 'the notification'));
+            await hostApi.notify(plainCopy(message, 'the notification'));
         },
         audit: work(async ({ actor, ...entry }) =>
-            doors.audit({ ...plainCopy(entry, 'the entry'), handle: handleOf(actor) })
+            hostApi.audit({ ...plainCopy(entry, 'the entry'), handle: handleOf(actor) })
         ),
         use(owned) {
             const dispose =
@@ -242,7 +242,7 @@ function partners(state: GuestState, alive: () => void): never {
         options: RemoteOptions;
     }) => {
         alive();
-        return state.doors.partner({
+        return state.hostApi.partner({
             plugin,
             method,
             input,
@@ -266,7 +266,7 @@ function hookService(
     work: <F extends (...input: never[]) => Promise<unknown>>(door: F) => F,
     alive: () => void
 ): HookService {
-    const { registration, doors, name } = state;
+    const { registration, hostApi, name } = state;
     return {
         tap(hook, tap, order = {}) {
             registration.begin('hooks.tap');
@@ -290,7 +290,7 @@ function hookService(
             return work(
                 async (payload: unknown) =>
                     (
-                        await doors.runHook({
+                        await hostApi.runHook({
                             name: hook,
                             payload: plainCopy(payload, `the payload of ${hook}`)
                         })
@@ -303,7 +303,7 @@ function hookService(
             { only, signal }: { readonly only?: readonly string[]; readonly signal?: AbortSignal } = {}
         ) {
             alive();
-            const { outcomes } = await doors.collect({
+            const { outcomes } = await hostApi.collect({
                 name: hook,
                 only: only ?? null,
                 signal: signal ?? null,

@@ -3,10 +3,10 @@ import type { Actor, AuditDetail } from '../route.ts';
 import type { GuestActors } from './actors.ts';
 import type { HostApi, PlainRequest } from './protocol.ts';
 
-/** What a request needs of its realm. */
+/** What a request needs from the generation. */
 export interface RequestPorts {
     readonly actors: GuestActors;
-    readonly doors: HostApi;
+    readonly hostApi: HostApi;
 }
 
 /** A request as a handler of the plugin sees it. */
@@ -15,19 +15,19 @@ export class GuestRequest {
     readonly query: unknown;
     readonly payload: unknown;
     readonly #input: { readonly request: PlainRequest; readonly signal: AbortSignal };
-    readonly #realm: RequestPorts;
+    readonly #ports: RequestPorts;
     #actor: Actor | null = null;
 
     constructor(
         input: { readonly request: PlainRequest; readonly signal: AbortSignal },
         valid: { readonly params: unknown; readonly query: unknown; readonly payload: unknown },
-        realm: RequestPorts
+        ports: RequestPorts
     ) {
         this.params = valid.params;
         this.query = valid.query;
         this.payload = valid.payload;
         this.#input = input;
-        this.#realm = realm;
+        this.#ports = ports;
     }
 
     get id(): string {
@@ -35,7 +35,7 @@ export class GuestRequest {
     }
 
     get actor(): Actor {
-        return (this.#actor ??= this.#realm.actors.of(this.#input.request));
+        return (this.#actor ??= this.#ports.actors.of(this.#input.request));
     }
 
     get headers(): Readonly<Record<string, string>> {
@@ -77,7 +77,7 @@ export class GuestRequest {
     /** Good without its request: handlers take their request apart. */
     get audit(): (detail: AuditDetail) => void {
         return (detail) =>
-            void this.#realm.doors.detail({
+            void this.#ports.hostApi.detail({
                 handle: this.#input.request.handle,
                 detail: JSON.parse(JSON.stringify(detail)) as AuditDetail
             });

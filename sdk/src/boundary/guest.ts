@@ -26,7 +26,7 @@ export interface GuestOptions {
     readonly version: string;
     readonly dataDir: string;
     readonly definition: PluginDefinition;
-    readonly doors: HostApi;
+    readonly hostApi: HostApi;
     readonly local: LocalApi;
     /** Holds every answer against its schema; on in tests and development. */
     readonly checkReturns: boolean;
@@ -57,14 +57,14 @@ class GuestRuntime implements Guest {
     #contract: Readonly<Record<string, Method>> = {};
     #context: Context | null = null;
 
-    constructor({ name, version, dataDir, definition, doors, local, checkReturns }: GuestOptions) {
+    constructor({ name, version, dataDir, definition, hostApi, local, checkReturns }: GuestOptions) {
         this.#definition = definition;
         this.#checkReturns = checkReturns;
         this.#state = {
             name,
             version,
             dataDir,
-            doors,
+            hostApi,
             local,
             requires: definition.requires,
             optional: definition.optional,
@@ -89,7 +89,7 @@ class GuestRuntime implements Guest {
         } catch (error) {
             if (!isFailure(error) && name !== 'setup') {
                 const { request } = input as { request?: PlainRequest };
-                void this.#state.doors.log({
+                void this.#state.hostApi.log({
                     level: 'error',
                     message: `A plugin failed in ${name}`,
                     fields: {
@@ -173,8 +173,11 @@ class GuestRuntime implements Guest {
         const { ending, scope, local, name } = this.#state;
         this.#state.ended = true;
         ending.abort(boundaryErrors.GENERATION_ENDED({ plugin: name }));
-        const [own, doors] = [await scope.release(), await local.release()];
-        return { released: [...own.released, ...doors.released], leaked: [...own.leaked, ...doors.leaked] };
+        const [own, inThread] = [await scope.release(), await local.release()];
+        return {
+            released: [...own.released, ...inThread.released],
+            leaked: [...own.leaked, ...inThread.leaked]
+        };
     }
 
     async settings({ values }: Parameters<Guest['settings']>[0]): Promise<void> {

@@ -87,13 +87,13 @@ export class TestApi {
     }
 
     /** The same sides, with every call known here. Not for tests. */
-    watch({ doors, local }: GuestSides): GuestSides {
+    watch({ hostApi, local }: GuestSides): GuestSides {
         return {
             local,
-            doors: {
-                ...doors,
+            hostApi: {
+                ...hostApi,
                 call: async (input) => {
-                    const answer = await doors.call(input);
+                    const answer = await hostApi.call(input);
                     this.calls.push({ ...input.call, answer });
                     return answer;
                 }

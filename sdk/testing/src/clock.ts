@@ -93,7 +93,7 @@ export class TestClock {
     }
 }
 
-type Schedule = GuestSides['doors']['schedule'];
+type Schedule = GuestSides['hostApi']['schedule'];
 type Run = Parameters<Schedule>[0]['run'];
 
 /** Scheduled work, as a test sees it. */
@@ -139,16 +139,16 @@ export class TestSchedules {
     }
 
     /** The same sides, with every run known here. */
-    watch({ doors, local }: GuestSides): GuestSides {
+    watch({ hostApi, local }: GuestSides): GuestSides {
         this.#runs.clear();
-        this.#nextOf = async (name) => (this.#runs.has(name) ? doors.nextRun({ name }) : null);
+        this.#nextOf = async (name) => (this.#runs.has(name) ? hostApi.nextRun({ name }) : null);
         return {
             local,
-            doors: {
-                ...doors,
+            hostApi: {
+                ...hostApi,
                 schedule: ({ name, when, run }) => {
                     const tracked: Run = (due) => this.#clock.track(`the run of ${name}`, run(due));
-                    const adding = doors.schedule({ name, when, run: tracked }).then(() => {
+                    const adding = hostApi.schedule({ name, when, run: tracked }).then(() => {
                         this.#runs.set(name, tracked);
                         this.#added.resolve();
                         this.#added = Promise.withResolvers();
@@ -157,7 +157,7 @@ export class TestSchedules {
                 },
                 unschedule: async ({ name }) => {
                     this.#runs.delete(name);
-                    await doors.unschedule({ name });
+                    await hostApi.unschedule({ name });
                 }
             }
         };

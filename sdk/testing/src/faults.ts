@@ -111,9 +111,9 @@ export class TestFaults {
     }
 
     /** The same sides with this switch in front of them. */
-    wrap({ doors, local }: GuestSides): GuestSides {
+    wrap({ hostApi, local }: GuestSides): GuestSides {
         const guarded = Object.fromEntries(
-            Object.entries(doors).map(([name, method]) => [
+            Object.entries(hostApi).map(([name, method]) => [
                 name,
                 Object.hasOwn(asked, name)
                     ? this.#guard(asked[name as keyof typeof asked], method as Method)
@@ -122,7 +122,7 @@ export class TestFaults {
         );
         return {
             // The same names with the same methods behind the switch.
-            doors: guarded as unknown as GuestSides['doors'],
+            hostApi: guarded as unknown as GuestSides['hostApi'],
             local: {
                 ...local,
                 db: {

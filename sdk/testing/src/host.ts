@@ -325,7 +325,7 @@ export class TestHost implements AsyncDisposable {
             dataDir,
             settings: this.#settings,
             grants: () => this.#granted,
-            realm: inTest,
+            runtime: inTest,
             timing
         });
         this.#generation = generation;

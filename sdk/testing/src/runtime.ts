@@ -27,10 +27,10 @@ export function createCopyRuntime(): TestRuntime {
     const { port1, port2 } = new MessageChannel();
     const methods: Record<string, unknown> = {};
     return {
-        runtime: ({ doors, local }, inThread) => {
+        runtime: ({ hostApi, local }, inThread) => {
             const inside = createLink<HostApi>(portOf(port2), methods);
-            Object.assign(methods, inThread({ doors: inside.remote, local }));
-            return createLink<Guest>(portOf(port1), doors).remote;
+            Object.assign(methods, inThread({ hostApi: inside.remote, local }));
+            return createLink<Guest>(portOf(port1), hostApi).remote;
         },
         close: async () => {
             port1.close();
@@ -57,10 +57,10 @@ export function createWorkerRuntime(plugin: WorkerPlugin): TestRuntime {
         { workerData: plugin }
     );
     return {
-        runtime: async ({ doors }) => {
+        runtime: async ({ hostApi }) => {
             // The link answers every message but this one.
             await once(worker, 'message');
-            return createLink<Guest>(portOf(worker), doors).remote;
+            return createLink<Guest>(portOf(worker), hostApi).remote;
         },
         close: async () => void (await worker.terminate())
     };

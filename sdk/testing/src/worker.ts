@@ -54,6 +54,6 @@ const local = createLocalDoors({
 });
 Object.assign(
     methods,
-    createGuest({ name, version, dataDir, definition, doors: link.remote, local, checkReturns: true })
+    createGuest({ name, version, dataDir, definition, hostApi: link.remote, local, checkReturns: true })
 );
 parentPort?.postMessage('ready');

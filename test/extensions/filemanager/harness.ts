@@ -134,7 +134,7 @@ export class Harness {
             version: '1.0.0',
             dataDir: data,
             definition,
-            doors: this.#doors(),
+            hostApi: this.#doors(),
             local: local as never,
             checkReturns: true
         });

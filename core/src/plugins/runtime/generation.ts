@@ -31,7 +31,7 @@ export interface GenerationOptions {
     /** Called before the first change that it accepts once it is mounted, and again until it succeeds: its data is then more than what it began with. */
     readonly accepted?: () => Promise<void>;
     /** Where the plugin's code runs. Default: in this thread, called directly. */
-    readonly realm?: GuestRuntime;
+    readonly runtime?: GuestRuntime;
     /** Around every call of the plugin's code, and of the panel's by it; default: nothing. */
     readonly confine?: Confine;
     /** Aborts when it is no longer wanted: a `setup` that hangs is not waited for. */
@@ -42,7 +42,7 @@ export interface GenerationOptions {
 
 /** The two sides that a plugin's code calls: what crosses to the panel, and what works where the code runs. */
 export interface GuestSides {
-    readonly doors: HostApi;
+    readonly hostApi: HostApi;
     readonly local: LocalApi;
 }
 

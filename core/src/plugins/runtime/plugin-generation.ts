@@ -382,8 +382,8 @@ export class PluginGeneration implements Generation {
                 }),
                 confine
             );
-        const { realm = (sides: GuestSides) => inThread(sides) } = this.#options;
-        return realm({ doors: confinedApi(api, confine), local }, inThread);
+        const { runtime = (sides: GuestSides) => inThread(sides) } = this.#options;
+        return runtime({ hostApi: confinedApi(api, confine), local }, inThread);
     }
 
     /** Enters and leaves the plugin's context, both for finding the owner of an error and for finding leaks. */

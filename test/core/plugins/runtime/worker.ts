@@ -81,8 +81,8 @@ describe('createLink', () => {
         });
         await threaded.run(probe, {
             ...options,
-            realm({ doors }: { readonly doors: HostApi }) {
-                link = createLink<Guest>(worker as never, doors);
+            runtime({ hostApi }: { readonly hostApi: HostApi }) {
+                link = createLink<Guest>(worker as never, hostApi);
                 return link.remote;
             }
         });

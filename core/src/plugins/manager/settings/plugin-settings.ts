@@ -96,7 +96,7 @@ function guestOf({ manifest, version }: PluginPackage, definition: PluginDefinit
         dataDir: '',
         definition,
         checkReturns: false,
-        doors: { log: () => Promise.resolve() } as never, // only `log` can be called
+        hostApi: { log: () => Promise.resolve() } as never, // only `log` can be called
         local: {} as never // never called
     });
 }
