@@ -90,7 +90,7 @@ async function main([folder = '', when = '']: readonly string[]): Promise<void> 
         recorder: { record: async () => undefined },
         outbound:
             when === 'before'
-                ? { ...outbound, open: () => process.kill(process.pid, 'SIGKILL') as never }
+                ? Object.assign(outbound, { open: () => process.kill(process.pid, 'SIGKILL') as never })
                 : outbound
     });
     notifications.notify({ event: 'engine.failed', severity: 'error', title: 'It broke' });

@@ -1,12 +1,12 @@
 /**
- * The one way out: every request and connection of the panel to an address that a user typed in, or that an answer pointed to, goes
- * through here. No proxy of the environment is used, no cookie kept, no connection shared, nothing decoded.
+ * The client for the outside: every request and connection of the panel to an address that a user typed, or that an answer pointed to,
+ * goes through here. It uses no proxy of the environment, keeps no cookies, shares no connections and decodes nothing.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 
-import { createDialer, type DialOptions, type TlsOptions } from './dial.ts';
-import { exchange, type Incoming } from './exchange.ts';
+import { Dialer, type DialOptions, type TlsOptions } from './dial.ts';
+import { type Exchange, exchange, type Incoming } from './exchange.ts';
 import { OutboundFailure } from './failure.ts';
 import { readTarget, readUrl, targetOf } from './target.ts';
 
@@ -16,23 +16,23 @@ export { OutboundFailure } from './failure.ts';
 export interface OutboundRequest {
     /** Default GET. */
     readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-    /** Beside `host`, `content-length` and `connection`, which are set here. Sent to the first origin only, but those that say nothing about the caller. */
+    /** Without `host`, `content-length` and `connection`, which the client sets. Only headers that say nothing about the caller, such as `accept`, follow a redirect to another origin. */
     readonly headers?: Readonly<Record<string, string>>;
     readonly body?: string | Uint8Array;
-    /** For all of it: resolving, connecting, redirects and body. Milliseconds, default 15,000. */
+    /** Limit for resolving, connecting, redirects and body together. Milliseconds, default 15,000. */
     readonly timeoutMs?: number;
-    /** Longest silence. Milliseconds, default 10,000. */
+    /** Longest time without a byte. Milliseconds, default 10,000. */
     readonly idleMs?: number;
-    /** Of the answer's body, default 1 MiB. */
+    /** Most bytes of the answer's body, default 1 MiB. */
     readonly maxBytes?: number;
-    /** Default 0: a redirect is an answer like any other. */
+    /** How many redirects are followed. Default 0: a redirect is returned like any other answer. */
     readonly maxRedirects?: number;
     readonly signal?: AbortSignal;
     /** PEM of authorities to trust beside the system's. */
     readonly ca?: readonly string[];
 }
 
-/** The answer to it. */
+/** The answer to a request. */
 export interface OutboundAnswer<B> {
     readonly status: number;
     readonly headers: IncomingHttpHeaders;
@@ -45,22 +45,22 @@ export interface OutboundAnswer<B> {
 export interface OutboundConnection extends TlsOptions {
     /** TLS from the first byte on. Default false. */
     readonly tls?: boolean;
-    /** Until the connection stands. Milliseconds, default 10,000. */
+    /** Limit until the connection is open. Milliseconds, default 10,000. */
     readonly timeoutMs?: number;
-    /** Until the connection stands; from then on it is the caller's. */
+    /** Cancels the attempt; it has no effect once the connection is open. */
     readonly signal?: AbortSignal;
 }
 
-/** All methods throw OutboundFailure, and nothing else. */
+/** Requests and connections to the outside. Every method throws OutboundFailure, and nothing else. */
 export interface Outbound {
     /** Sends a request and reads the whole answer. */
     request(url: string | URL, options?: OutboundRequest): Promise<OutboundAnswer<Buffer>>;
-    /** Sends a request and hands the answer over as it comes; the limits hold while it is read. To be read to its end, or closed. */
+    /** Sends a request and returns its answer as a stream; the limits hold while it is read. The caller reads it to its end, or closes it. */
     open(
         url: string | URL,
         options?: OutboundRequest
     ): Promise<OutboundAnswer<AsyncIterable<Buffer>> & { close(): void }>;
-    /** A connection for another protocol; a `TLSSocket` with `tls`. */
+    /** Opens a connection for another protocol; a `TLSSocket` with `tls`. */
     connect(host: string, port: number, options?: OutboundConnection): Promise<Socket>;
 }
 
@@ -69,8 +69,9 @@ export type OutboundOptions = DialOptions;
 
 const defaults = { timeoutMs: 15_000, idleMs: 10_000, connectMs: 10_000, maxBytes: 1024 * 1024 } as const;
 const redirects = new Set([301, 302, 303, 307, 308]);
-/** What may go to another origin than the one that it was meant for. */
+/** Headers that may go to another origin than the one that they were meant for. */
 const harmless = new Set(['accept', 'accept-encoding', 'accept-language', 'user-agent']);
+/** Headers that the client sets itself. */
 const own = [
     'host',
     'connection',
@@ -84,77 +85,22 @@ const own = [
     'proxy-connection'
 ];
 
+/** Makes the client for all requests and connections to the outside. */
 export function createOutbound(options: OutboundOptions): Outbound {
-    const dialer = createDialer(options);
+    return new Client(options);
+}
 
-    async function once(
-        url: URL,
-        ca: readonly string[] | undefined,
-        sent: Omit<Parameters<typeof exchange>[1], 'url'>
-    ): Promise<Incoming> {
-        const target = targetOf(url);
-        const plain = await dialer.tcp(target, sent.signal);
-        const socket =
-            url.protocol === 'https:'
-                ? await dialer.tls(
-                      plain,
-                      target,
-                      { alpn: ['http/1.1'], ...(ca === undefined ? {} : { ca }) },
-                      sent.signal
-                  )
-                : plain;
-        return exchange(socket, { ...sent, url });
+class Client implements Outbound {
+    readonly #dialer: Dialer;
+
+    constructor(options: OutboundOptions) {
+        this.#dialer = new Dialer(options);
     }
 
-    async function follow(
-        first: string | URL,
-        request: OutboundRequest,
-        signal: AbortSignal
-    ): Promise<{ readonly incoming: Incoming; readonly url: URL }> {
-        const { idleMs = defaults.idleMs, maxRedirects = 0, ca } = request;
-        let { method = 'GET', body = null }: { method?: string; body?: string | Uint8Array | null } = request;
-        let headers = headersOf(request.headers ?? {});
-        let url = readUrl(first);
-        for (let count = 0; ; count += 1) {
-            const incoming = await once(url, ca, { method, headers, body, idleMs, signal });
-            const { location } = incoming.headers;
-            if (maxRedirects === 0 || !redirects.has(incoming.status) || location === undefined) {
-                return { incoming, url };
-            }
-            incoming.close();
-            if (count >= maxRedirects) {
-                throw new OutboundFailure(
-                    'REDIRECT_REFUSED',
-                    `${url.host} redirects more than ${maxRedirects} times`
-                );
-            }
-            const next = redirected(url, location);
-            if (
-                method !== 'GET' &&
-                method !== 'HEAD' &&
-                (incoming.status === 303 || (method === 'POST' && incoming.status < 303))
-            ) {
-                method = 'GET';
-                body = null;
-                headers = without(headers, (name) => name.startsWith('content-'));
-            }
-            if (next.origin !== url.origin) {
-                if (body !== null) {
-                    throw new OutboundFailure(
-                        'REDIRECT_REFUSED',
-                        `${url.host} redirects what was sent to it to ${next.host}`
-                    );
-                }
-                headers = without(headers, (name) => !harmless.has(name));
-            }
-            url = next;
-        }
-    }
-
-    async function open(url: string | URL, request: OutboundRequest = {}): ReturnType<Outbound['open']> {
+    async open(url: string | URL, request: OutboundRequest = {}): ReturnType<Outbound['open']> {
         const limit = deadline(request.timeoutMs ?? defaults.timeoutMs, request.signal);
         try {
-            const { incoming, url: last } = await follow(url, request, limit.signal);
+            const { incoming, url: last } = await this.#follow(url, request, limit.signal);
             const body = async function* (): AsyncGenerator<Buffer, void, undefined> {
                 try {
                     yield* incoming.body(request.maxBytes ?? defaults.maxBytes);
@@ -179,34 +125,110 @@ export function createOutbound(options: OutboundOptions): Outbound {
         }
     }
 
-    return {
-        open,
-        async request(url, request) {
-            const answer = await open(url, request);
-            const chunks: Buffer[] = [];
-            for await (const chunk of answer.body) {
-                chunks.push(chunk);
-            }
-            return {
-                status: answer.status,
-                headers: answer.headers,
-                url: answer.url,
-                body: Buffer.concat(chunks)
-            };
-        },
-        async connect(host, port, { tls = false, timeoutMs = defaults.connectMs, signal, ...secure } = {}) {
-            const limit = deadline(timeoutMs, signal);
-            try {
-                const target = readTarget(host, port);
-                const socket = await dialer.tcp(target, limit.signal);
-                return tls ? await dialer.tls(socket, target, secure, limit.signal) : socket;
-            } catch (error) {
-                throw asFailure(error);
-            } finally {
-                limit.end();
-            }
+    async request(url: string | URL, request?: OutboundRequest): Promise<OutboundAnswer<Buffer>> {
+        const answer = await this.open(url, request);
+        const chunks: Buffer[] = [];
+        for await (const chunk of answer.body) {
+            chunks.push(chunk);
         }
-    };
+        return {
+            status: answer.status,
+            headers: answer.headers,
+            url: answer.url,
+            body: Buffer.concat(chunks)
+        };
+    }
+
+    async connect(
+        host: string,
+        port: number,
+        { tls = false, timeoutMs = defaults.connectMs, signal, ...secure }: OutboundConnection = {}
+    ): Promise<Socket> {
+        const limit = deadline(timeoutMs, signal);
+        try {
+            const target = readTarget(host, port);
+            const socket = await this.#dialer.tcp(target, limit.signal);
+            return tls ? await this.#dialer.tls(socket, target, secure, limit.signal) : socket;
+        } catch (error) {
+            throw asFailure(error);
+        } finally {
+            limit.end();
+        }
+    }
+
+    /** Sends a request, and again to where it is redirected, up to `maxRedirects` times. */
+    async #follow(
+        first: string | URL,
+        request: OutboundRequest,
+        signal: AbortSignal
+    ): Promise<{ readonly incoming: Incoming; readonly url: URL }> {
+        const { idleMs = defaults.idleMs, maxRedirects = 0, ca } = request;
+        let sent: Sent = {
+            method: request.method ?? 'GET',
+            headers: headersOf(request.headers ?? {}),
+            body: request.body ?? null
+        };
+        let url = readUrl(first);
+        for (let count = 0; ; count += 1) {
+            const incoming = await this.#exchange(url, ca, { ...sent, idleMs, signal });
+            const { location } = incoming.headers;
+            if (maxRedirects === 0 || !redirects.has(incoming.status) || location === undefined) {
+                return { incoming, url };
+            }
+            incoming.close();
+            if (count >= maxRedirects) {
+                throw new OutboundFailure(
+                    'REDIRECT_REFUSED',
+                    `${url.host} redirects more than ${maxRedirects} times`
+                );
+            }
+            const next = redirected(url, location);
+            sent = resent(sent, incoming.status, url, next);
+            url = next;
+        }
+    }
+
+    /** One request and its answer over a connection of its own. */
+    async #exchange(
+        url: URL,
+        ca: readonly string[] | undefined,
+        sent: Omit<Exchange, 'url'>
+    ): Promise<Incoming> {
+        const target = targetOf(url);
+        const plain = await this.#dialer.tcp(target, sent.signal);
+        const socket =
+            url.protocol === 'https:'
+                ? await this.#dialer.tls(
+                      plain,
+                      target,
+                      { alpn: ['http/1.1'], ...(ca === undefined ? {} : { ca }) },
+                      sent.signal
+                  )
+                : plain;
+        return exchange(socket, { ...sent, url });
+    }
+}
+
+type Sent = Pick<Exchange, 'method' | 'headers' | 'body'>;
+
+/** What is sent after a redirect: the body and the headers about the caller do not go to another origin. */
+function resent(sent: Sent, status: number, from: URL, to: URL): Sent {
+    let { method, headers, body } = sent;
+    if (method !== 'GET' && method !== 'HEAD' && (status === 303 || (method === 'POST' && status < 303))) {
+        method = 'GET';
+        body = null;
+        headers = without(headers, (name) => name.startsWith('content-'));
+    }
+    if (to.origin !== from.origin) {
+        if (body !== null) {
+            throw new OutboundFailure(
+                'REDIRECT_REFUSED',
+                `${from.host} redirects what was sent to it to ${to.host}`
+            );
+        }
+        headers = without(headers, (name) => !harmless.has(name));
+    }
+    return { method, headers, body };
 }
 
 /** A signal that aborts with a failure when the time is up, or the caller's own does. */

@@ -1,6 +1,6 @@
 /**
- * Opens connections, and is the only place that does. A name is resolved once; each address is checked, and the connection goes to that
- * very address: a name that means something else a moment later changes nothing.
+ * Opens all outbound connections. A name is resolved once, each of its addresses is checked, and the connection goes to the checked
+ * address: a name that resolves differently a moment later (DNS rebinding) changes nothing.
  */
 import { lookup } from 'node:dns/promises';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
@@ -12,9 +12,9 @@ import { type Address, forbids, parseAddress, parseRange } from './addresses.ts'
 import { OutboundFailure } from './failure.ts';
 import type { Target } from './target.ts';
 
-/** Addresses of one name that are tried. */
+/** How many addresses of one name are tried. */
 const mostAddresses = 8;
-/** Time for one address while there is another one to try. */
+/** Milliseconds for one address while there is another one to try. */
 const attemptMs = 3_000;
 
 /** What a dialer is built from. */
@@ -22,7 +22,7 @@ export interface DialOptions {
     /** Addresses and ranges that may be reached although they are private or special. Entries that are neither are left out. */
     readonly allow: () => readonly string[];
     readonly log: Pick<Logger, 'warn'>;
-    /** Every address of a name; default: what the system says. */
+    /** Every address of a name; default: the answer of the system's resolver. */
     readonly resolve?: (name: string) => Promise<readonly string[]>;
     /** Addresses of this machine; default: those of its interfaces. */
     readonly own?: () => readonly string[];
@@ -30,7 +30,7 @@ export interface DialOptions {
 
 /** How the other side proves who it is. */
 export interface TlsOptions {
-    /** The name to ask for and to find in the certificate; default: the host. */
+    /** The name to ask for (SNI) and to find in the certificate; default: the host. */
     readonly servername?: string;
     /** PEM of authorities to trust beside the system's. */
     readonly ca?: readonly string[];
@@ -40,28 +40,70 @@ export interface TlsOptions {
 }
 
 /** Opens connections to addresses that are allowed. */
-export interface Dialer {
-    /** @throws OutboundFailure ADDRESS_FORBIDDEN, NAME_NOT_FOUND, CONNECT_FAILED, or the signal's reason */
-    tcp(target: Target, signal: AbortSignal): Promise<Socket>;
-    /** TLS over an open connection, which it owns from now on. @throws OutboundFailure TLS_FAILED, or the signal's reason */
-    tls(socket: Socket, target: Target, options: TlsOptions, signal: AbortSignal): Promise<TLSSocket>;
-}
+export class Dialer {
+    readonly #options: DialOptions;
+    readonly #resolve: NonNullable<DialOptions['resolve']>;
+    readonly #own: NonNullable<DialOptions['own']>;
 
-export function createDialer(options: DialOptions): Dialer {
-    const resolve =
-        options.resolve ??
-        (async (name) =>
-            (await lookup(name, { all: true, order: 'verbatim' })).map(({ address }) => address));
-    const own =
-        options.own ??
-        (() =>
-            Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address)));
+    constructor(options: DialOptions) {
+        this.#options = options;
+        this.#resolve = options.resolve ?? resolveBySystem;
+        this.#own = options.own ?? interfaceAddresses;
+    }
+
+    /** Opens a TCP connection. @throws OutboundFailure ADDRESS_FORBIDDEN, NAME_NOT_FOUND, CONNECT_FAILED, or the signal's reason */
+    async tcp(target: Target, signal: AbortSignal): Promise<Socket> {
+        const addresses = await this.#permitted(target, signal);
+        let last: unknown;
+        for (const [at, address] of addresses.entries()) {
+            try {
+                return await open(address, target.port, signal, at < addresses.length - 1 ? attemptMs : null);
+            } catch (error) {
+                signal.throwIfAborted();
+                last = error;
+            }
+        }
+        throw new OutboundFailure(
+            'CONNECT_FAILED',
+            `${target.host} port ${target.port} cannot be reached: ${wordsFor(last)}`,
+            last
+        );
+    }
+
+    /** Starts TLS over an open connection, which the TLS socket owns from then on. @throws OutboundFailure TLS_FAILED, or the signal's reason */
+    async tls(
+        socket: Socket,
+        { host }: Target,
+        { servername = host, ca, verify = true, alpn }: TlsOptions,
+        signal: AbortSignal
+    ): Promise<TLSSocket> {
+        const secure = connectTls({
+            socket,
+            host: servername,
+            rejectUnauthorized: verify,
+            ...(isIP(servername) === 0 ? { servername } : {}),
+            ...(ca === undefined ? {} : { ca: [...getCACertificates('default'), ...ca] }),
+            ...(alpn === undefined ? {} : { ALPNProtocols: [...alpn] })
+        });
+        try {
+            await settled(secure, 'secureConnect', signal);
+            return secure;
+        } catch (error) {
+            socket.destroy();
+            signal.throwIfAborted();
+            throw new OutboundFailure(
+                'TLS_FAILED',
+                `${servername} was reached, but not over TLS: ${wordsFor(error)}`,
+                error
+            );
+        }
+    }
 
     /** The addresses of a host that may be connected to: at least one. */
-    async function permitted({ host, port }: Target, signal: AbortSignal): Promise<readonly string[]> {
-        const found = isIP(host) === 0 ? await within(signal, named(host)) : [host];
-        const allow = options.allow().flatMap((text) => parseRange(text) ?? []);
-        const ours = own().flatMap((text) => parseAddress(text) ?? []);
+    async #permitted({ host, port }: Target, signal: AbortSignal): Promise<readonly string[]> {
+        const found = isIP(host) === 0 ? await within(signal, this.#addressesOf(host)) : [host];
+        const allow = this.#options.allow().flatMap((text) => parseRange(text) ?? []);
+        const ours = this.#own().flatMap((text) => parseAddress(text) ?? []);
         const refused: string[] = [];
         const good = found.filter((text) => {
             const address = parseAddress(text);
@@ -72,28 +114,21 @@ export function createDialer(options: DialOptions): Dialer {
             return why === null;
         });
         if (good.length === 0) {
-            options.log.warn('A connection to the outside was refused', {
+            this.#options.log.warn('A connection to the outside was refused', {
                 host,
                 port,
                 addresses: refused.slice(0, mostAddresses)
             });
-            const meant =
-                refused[0]?.startsWith(`${host} `) === true
-                    ? `The address ${refused[0]}`
-                    : `${host} means ${refused.slice(0, mostAddresses).join(', ')}, which`;
-            throw new OutboundFailure(
-                'ADDRESS_FORBIDDEN',
-                `${meant} may not be reached; the setting panel.outboundAllow can permit it`
-            );
+            throw forbidden(host, refused);
         }
         return good.slice(0, mostAddresses);
     }
 
-    async function named(host: string): Promise<readonly string[]> {
+    async #addressesOf(host: string): Promise<readonly string[]> {
         let found: readonly string[] = [];
         let cause: unknown;
         try {
-            found = await resolve(host);
+            found = await this.#resolve(host);
         } catch (error) {
             cause = error;
         }
@@ -102,53 +137,26 @@ export function createDialer(options: DialOptions): Dialer {
         }
         return found;
     }
+}
 
-    return {
-        async tcp(target, signal) {
-            const addresses = await permitted(target, signal);
-            let last: unknown;
-            for (const [at, address] of addresses.entries()) {
-                try {
-                    return await open(
-                        address,
-                        target.port,
-                        signal,
-                        at < addresses.length - 1 ? attemptMs : null
-                    );
-                } catch (error) {
-                    signal.throwIfAborted();
-                    last = error;
-                }
-            }
-            throw new OutboundFailure(
-                'CONNECT_FAILED',
-                `${target.host} port ${target.port} cannot be reached: ${wordsFor(last)}`,
-                last
-            );
-        },
-        async tls(socket, { host }, { servername = host, ca, verify = true, alpn }, signal) {
-            const secure = connectTls({
-                socket,
-                host: servername,
-                rejectUnauthorized: verify,
-                ...(isIP(servername) === 0 ? { servername } : {}),
-                ...(ca === undefined ? {} : { ca: [...getCACertificates('default'), ...ca] }),
-                ...(alpn === undefined ? {} : { ALPNProtocols: [...alpn] })
-            });
-            try {
-                await settled(secure, 'secureConnect', signal);
-                return secure;
-            } catch (error) {
-                socket.destroy();
-                signal.throwIfAborted();
-                throw new OutboundFailure(
-                    'TLS_FAILED',
-                    `${servername} was reached, but not over TLS: ${wordsFor(error)}`,
-                    error
-                );
-            }
-        }
-    };
+async function resolveBySystem(name: string): Promise<readonly string[]> {
+    return (await lookup(name, { all: true, order: 'verbatim' })).map(({ address }) => address);
+}
+
+function interfaceAddresses(): readonly string[] {
+    return Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
+}
+
+/** @param refused - each address of the host, with the reason in brackets */
+function forbidden(host: string, refused: readonly string[]): OutboundFailure {
+    const subject =
+        refused[0]?.startsWith(`${host} `) === true
+            ? `The address ${refused[0]}`
+            : `${host} means ${refused.slice(0, mostAddresses).join(', ')}, which`;
+    return new OutboundFailure(
+        'ADDRESS_FORBIDDEN',
+        `${subject} may not be reached; the setting panel.outboundAllow can permit it`
+    );
 }
 
 async function open(
@@ -177,7 +185,7 @@ async function open(
     return socket;
 }
 
-/** Waits for the event, an error, the end or the signal; destroys the socket unless it was the event. */
+/** Waits for the event, an error, the end or the signal. Destroys the socket in every case but the event. */
 function settled(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
         const end = (problem: unknown): void => {
@@ -202,7 +210,7 @@ function settled(socket: Socket, event: 'connect' | 'secureConnect', signal: Abo
     });
 }
 
-/** Gives up on work that cannot be cancelled when the signal aborts. */
+/** Stops waiting for work when the signal aborts. The work itself cannot be cancelled. */
 function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
         const aborted = (): void => reject(signal.reason as Error);
@@ -214,7 +222,7 @@ function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
     });
 }
 
-/** IPv4 may come back mapped into IPv6. */
+/** Whether two addresses are the same one; an IPv4 address may come back mapped into IPv6. */
 function same(one: Address | null, other: Address | null): boolean {
     return (
         one !== null &&

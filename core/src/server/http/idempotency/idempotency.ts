@@ -34,6 +34,7 @@ interface Row {
 
 type Claim = Awaited<ReturnType<Idempotency['claim']>>;
 
+/** Makes the store of idempotency keys. */
 export function createIdempotency(options: IdempotencyOptions): Idempotency {
     return new Keys(options);
 }
