@@ -176,7 +176,7 @@ export default typescript.config(
                     format: ['camelCase', 'StrictPascalCase']
                 },
                 // The names of another module's constants, such as node's O_RDONLY.
-                { selector: 'variable', modifiers: ['destructured'], format: null },
+                { selector: 'variable', modifiers: ['const', 'global', 'destructured'], format: null },
                 { selector: 'interface', format: ['PascalCase'], custom: { regex: '^I[A-Z]', match: false } }
             ],
             '@typescript-eslint/ban-ts-comment': [

@@ -1,6 +1,7 @@
 /**
- * Names of files as texts, and back, without a loss: a name may be any bytes, and a text may not. A byte that is no part of a UTF-8
- * character becomes the private character U+EF00 + byte (U+EF80 to U+EFFF), and those characters themselves become their three bytes.
+ * Converts names of files to text and back without a loss: a name may hold any bytes, a text only characters. A byte that is not part of
+ * a UTF-8 character becomes the private character U+EF00 + byte (U+EF80 to U+EFFF). A name that holds one of these private characters
+ * gets three of them, one for each of its bytes.
  */
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -8,7 +9,7 @@ const first = 0xef80;
 const last = 0xefff;
 const escaped = /[\uef80-\uefff]/;
 
-/** The text of a name, or of where a link leads. */
+/** The text of a name, or of the target of a link. */
 export function nameOf(bytes: Uint8Array): string {
     try {
         const text = decoder.decode(bytes);
@@ -16,7 +17,7 @@ export function nameOf(bytes: Uint8Array): string {
             return text;
         }
     } catch {
-        // It is taken apart below.
+        // The name is not UTF-8: the loop below converts it piece by piece.
     }
     let text = '';
     for (let at = 0; at < bytes.length;) {
@@ -28,7 +29,7 @@ export function nameOf(bytes: Uint8Array): string {
     return text;
 }
 
-/** The bytes of a name; null for a text that is no name's: each name has one text only. */
+/** The bytes of a name; null for a text that `nameOf` never returns, since each name has exactly one text. */
 export function bytesOf(name: string): Buffer | null {
     const bytes = escaped.test(name)
         ? Buffer.concat(
@@ -43,7 +44,7 @@ export function bytesOf(name: string): Buffer | null {
     return nameOf(bytes) === name ? bytes : null;
 }
 
-/** How many bytes the character has that begins with this one; 0 when none does. */
+/** The number of bytes of a UTF-8 character, by its first byte; 0 when no character begins with that byte. */
 function lengthOf(byte: number): number {
     return byte < 0x80
         ? 1

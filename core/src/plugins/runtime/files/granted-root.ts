@@ -1,0 +1,175 @@
+/**
+ * A granted folder and the way to what lies below it. Every step of a path is opened below the descriptor of the step before
+ * (`/proc/self/fd/N/name`, with O_NOFOLLOW), so the entry that was checked is the entry that is used: no link, no `..` and no rename in
+ * between leads out of the folder.
+ */
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open, readlink, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { errors } from '@portico/sdk';
+import type { Grants, Scope } from '@portico/sdk/host';
+
+import { codeOf, failureOf } from './failure.ts';
+import { pathOf, stepsOf, within } from './path.ts';
+
+const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+
+/** What the files of one plugin need. */
+export interface FilesOptions {
+    readonly grants: Grants;
+    readonly scope: Scope;
+    /** The plugin's own folder, which needs no grant. */
+    readonly own: string;
+    /** Folder that stands for the root of the machine; empty for the machine itself. */
+    readonly machine: string;
+    /** Folders that no grant opens. */
+    forbidden(): readonly string[];
+}
+
+/** The real paths of the plugin's own folder and of the folders that no grant opens. */
+interface Limits {
+    readonly own: string;
+    readonly forbidden: readonly string[];
+}
+
+/** A folder that a plugin asked for. Its grant is checked at each use. */
+export class GrantedRoot {
+    readonly #root: string;
+    readonly #options: Omit<FilesOptions, 'scope'>;
+
+    /** @throws TypeError when the root is no absolute path */
+    constructor(root: string, options: Omit<FilesOptions, 'scope'>) {
+        if (typeof root !== 'string' || !root.startsWith('/')) {
+            throw new TypeError('The root of files is an absolute path');
+        }
+        this.#root = root;
+        this.#options = options;
+    }
+
+    /** Opens the file or folder at the end of the path and runs work on it. */
+    async handle<T>(path: string, work: (handle: FileHandle) => Promise<T>): Promise<T> {
+        if (stepsOf(path).length === 0) {
+            return this.folder(path, (_at, handle) => work(handle));
+        }
+        return this.below(path, async (at, name) => {
+            await this.refuseAround(at, name);
+            const stat = await lstat(pathOf(at, name));
+            if (!stat.isFile() && !stat.isDirectory()) {
+                throw errors.notFound(`${path} is neither a file nor a folder`);
+            }
+            const handle = await open(pathOf(at, name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+            try {
+                return await work(handle);
+            } finally {
+                await handle.close();
+            }
+        });
+    }
+
+    /** Runs work in the folder that holds the last step of the path. With a mode, missing folders on the way are made with it. */
+    async below<T>(
+        path: string,
+        work: (at: string, name: string) => Promise<T>,
+        modeOfMissing: number | null = null
+    ): Promise<T> {
+        const names = stepsOf(path);
+        const last = names.pop();
+        if (last === undefined) {
+            throw errors.notFound('The root itself stays where it is');
+        }
+        return this.folder(names.join('/'), (at) => work(at, last), modeOfMissing);
+    }
+
+    /** Opens a folder step by step, holding one descriptor at a time, and runs work in it. With a mode, missing folders on the way are made with it. */
+    async folder<T>(
+        path: string,
+        work: (at: string, handle: FileHandle) => Promise<T>,
+        modeOfMissing: number | null = null
+    ): Promise<T> {
+        const limits = await this.limits();
+        let handle = await this.#openRoot();
+        try {
+            for (const name of stepsOf(path)) {
+                const step = pathOf(`/proc/self/fd/${handle.fd}`, name);
+                const next = await open(step, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(
+                    async (error: unknown) => {
+                        if (modeOfMissing === null || codeOf(error) !== 'ENOENT') {
+                            throw error;
+                        }
+                        await mkdir(step, { mode: modeOfMissing }).catch((failure: unknown) => {
+                            if (codeOf(failure) !== 'EEXIST') {
+                                throw failure;
+                            }
+                        });
+                        return open(step, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+                    }
+                );
+                await handle.close();
+                handle = next;
+                await this.refuse(handle, limits);
+            }
+            return await work(`/proc/self/fd/${handle.fd}`, handle);
+        } catch (error) {
+            throw failureOf(error, path);
+        } finally {
+            await handle.close();
+        }
+    }
+
+    async #openRoot(): Promise<FileHandle> {
+        const { grants, own, machine } = this.#options;
+        const place = within(this.#root, own) ? this.#root : machine + this.#root;
+        const real = await realpath(place).catch((error: unknown) => {
+            throw failureOf(error, this.#root);
+        });
+        const isOwn = within(real, await realpath(own).catch(() => own));
+        if (!isOwn && !(await this.#granted(real))) {
+            throw grants.missing(`files: ${this.#root}`);
+        }
+        const handle = await open(real, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+        // Opening looked the path up again, so what is open must be compared with what was checked.
+        if ((await realpath(`/proc/self/fd/${handle.fd}`)) !== real) {
+            await handle.close();
+            throw errors.notFound(`${this.#root} moved meanwhile`);
+        }
+        return handle;
+    }
+
+    async #granted(real: string): Promise<boolean> {
+        const { grants, machine } = this.#options;
+        for (const folder of grants.list('files')) {
+            const place = machine + folder;
+            if (folder === '*' || within(real, await realpath(place).catch(() => place))) {
+                return !(await this.limits()).forbidden.some((forbidden) => within(real, forbidden));
+            }
+        }
+        return false;
+    }
+
+    /** Where the plugin's own folder and the forbidden folders are now. */
+    async limits(): Promise<Limits> {
+        const [own = '', ...forbidden] = await Promise.all(
+            [this.#options.own, ...this.#options.forbidden()].map((path) => realpath(path).catch(() => path))
+        );
+        return { own, forbidden };
+    }
+
+    /** Refuses an open folder that no grant opens. @throws NOT_FOUND 40400 */
+    async refuse(handle: FileHandle, { own, forbidden }: Limits): Promise<void> {
+        // The kernel says where the open folder is now, whatever its path was.
+        const real = await readlink(`/proc/self/fd/${handle.fd}`);
+        if (!within(real, own) && forbidden.some((each) => within(real, each))) {
+            throw errors.notFound();
+        }
+    }
+
+    /** Refuses a change of an entry that no grant opens, or that holds such a folder: moved elsewhere, a grant would open it. @throws NOT_FOUND 40400 */
+    async refuseAround(at: string, name: string): Promise<void> {
+        const target = join(await realpath(at), name);
+        const { own, forbidden } = await this.limits();
+        if (!within(target, own) && forbidden.some((each) => within(target, each) || within(each, target))) {
+            throw errors.notFound();
+        }
+    }
+}
