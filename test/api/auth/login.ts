@@ -71,7 +71,7 @@ describe('POST /api/auth/login', () => {
             ['owner', 'wrong password here'],
             ['gone', password],
             ['gone', 'wrong password here'],
-            ['not a name \u0000 at all', 'x']
+            ['not a name \u0001 at all', 'x']
         ]) {
             const before = { ...at.hashes };
             const rows = at.recorded.length;

@@ -4,6 +4,7 @@ import { usageError } from '../command/command-error.ts';
 
 const usualCycles = 100;
 
+/** The command `portico plugin test`. */
 export const pluginTest: Command = {
     name: 'plugin test',
     positionals: ['[plugin]'],

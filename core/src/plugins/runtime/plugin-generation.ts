@@ -3,22 +3,14 @@ import { mkdir } from 'node:fs/promises';
 
 import type { EntityManager } from '@mikro-orm/sqlite';
 import { isFailure } from '@portico/sdk';
-import {
-    createGuest,
-    type GenerationDocument,
-    Grants,
-    type Guest,
-    labelOf,
-    Scope,
-    within
-} from '@portico/sdk/host';
+import { type GenerationDocument, Grants, type Guest, labelOf, Scope, within } from '@portico/sdk/host';
 
 import type { Route } from '../../server/http/route.ts';
 import type { HttpServer } from '../../server/http/server.ts';
 import { Handles } from './api/handles.ts';
 import { checkTaps, createHostApi, requirePages } from './api/host-api.ts';
 import { createLocalApi } from './api/local-api.ts';
-import { openPluginDatabase, type PluginDatabase } from './database.ts';
+import type { PluginDatabase } from './database.ts';
 import { checkPartners, permissionsOf } from './declared.ts';
 import { FragmentTaps } from './fragments.ts';
 import {
@@ -26,13 +18,12 @@ import {
     GenerationFault,
     type GenerationOptions,
     type GenerationTiming,
-    type GuestSides,
     type HealthReport,
     type Refusal,
     type ReleaseReport
 } from './generation.ts';
-import { confinedApi, confinedGuest } from './isolation/confined.ts';
-import type { Confine } from './isolation/error-owner.ts';
+import { confinedApi } from './isolation/confined.ts';
+import { startGuest, withLeaks } from './isolation/guest.ts';
 import { LeakDetector } from './isolation/leak-detector.ts';
 import { messageOf } from './messages.ts';
 import { Network } from './network.ts';
@@ -44,7 +35,7 @@ import { Programs } from './programs/programs.ts';
 import type { Journal } from './records/journal.ts';
 import { UsageLog } from './records/usage-log.ts';
 import { type Publishers, registerHooks } from './registration.ts';
-import { ReleaseNotes } from './release.ts';
+import { releaseGeneration } from './release.ts';
 import { assetRoutes } from './routes/assets.ts';
 import { createPages } from './routes/pages.ts';
 import { routesOf } from './routes/routes.ts';
@@ -52,7 +43,7 @@ import { createPluginServer } from './routes/server.ts';
 import { PluginTickets } from './routes/tickets.ts';
 import { Schedules, systemAlarm } from './schedules.ts';
 import { GenerationSettings } from './settings.ts';
-import { runSetup } from './setup.ts';
+import { openMigrated, runSetup } from './setup.ts';
 
 const thisMachine: MachinePorts = { programs: machinePrograms, alarm: systemAlarm, root: '' };
 const usual: GenerationTiming = { setupMs: 10_000, startMs: 30_000, stopMs: 8_000, healthMs: 5_000 };
@@ -158,15 +149,7 @@ export class PluginGeneration implements Generation {
         this.#guest = await this.#createGuest();
         this.definition = await this.#guest.define({});
         await this.#settings.read(this.#guest);
-        try {
-            this.#database = await openPluginDatabase({
-                dataDir,
-                entities: definition.entities,
-                migrations: definition.migrations
-            });
-        } catch (error) {
-            throw new GenerationFault('mounted', 'MIGRATION_FAILED', messageOf(error), { cause: error });
-        }
+        this.#database = await openMigrated(dataDir, definition);
         const { contracts } = this.#shared;
         const { signal } = this.#options;
         this.document = await runSetup({
@@ -301,47 +284,35 @@ export class PluginGeneration implements Generation {
         return (this.#closing ??= this.#close(reason));
     }
 
-    async #close(reason: string): Promise<ReleaseReport> {
-        const notes = new ReleaseNotes(this.name);
-        await notes.attempt('routes', async () => {
-            notes.cut = (await this.#mounted?.()) ?? 0;
-            const routes = this.#mounted === null ? [] : this.document.routes;
-            notes.add({ released: routes.map(({ id }) => ({ kind: 'route', name: id })), leaked: [] });
+    #close(reason: string): Promise<ReleaseReport> {
+        const mounted = this.#mounted;
+        const unmount = async (): Promise<number> => {
+            const cut = (await mounted?.()) ?? 0;
             this.#mounted = null;
+            return cut;
+        };
+        return releaseGeneration({
+            name: this.name,
+            reason,
+            unmount,
+            routes: mounted === null ? [] : this.document.routes.map(({ id }) => id),
+            ending: this.#ending,
+            schedules: this.#schedules,
+            stopMs: this.#timing.stopMs,
+            guest: (this.#guest as Guest | undefined) ?? null,
+            scope: this.#scope,
+            usageLog: this.#usageLog,
+            leaks: this.#leaks,
+            handles: this.#handles,
+            log: this.#log()
         });
-        this.#ending.abort(new Error(`The plugin ${this.name} ends: ${reason}`));
-        for (const name of this.#schedules.names()) {
-            await notes.attempt('schedule', async () => {
-                await within(this.#timing.stopMs, () => this.#schedules.stop(name));
-                notes.add({ released: [{ kind: 'schedule', name }], leaked: [] });
-            });
-        }
-        const guest = this.#guest as Guest | undefined;
-        if (guest !== undefined) {
-            await notes.stopped(() => within(this.#timing.stopMs, (signal) => guest.stop({ signal })));
-        }
-        notes.add(await this.#scope.release());
-        if (guest !== undefined) {
-            await notes.attempt('guest', async () => notes.add(await guest.end({})));
-        }
-        await notes.attempt('audit', () => this.#usageLog.close());
-        const error = 'The plugin left it behind; it was ended';
-        const leaks = await this.#leaks.end();
-        notes.add({ released: [], leaked: leaks.map((leak) => ({ ...leak, error })) });
-        this.#handles.clear();
-        const report = notes.report();
-        if (report.leaked.length > 0 || report.failures.length > 0) {
-            const { leaked, failures } = report;
-            this.#log().warn('A plugin did not end cleanly', { leaked, failures });
-        }
-        return report;
     }
 
     async #createGuest(): Promise<Guest> {
         const { plugin, definition, dataDir } = this.#options;
         const { ports } = this.#shared;
         const permissions = permissionsOf(this.#options);
-        const confine = this.#confine();
+        const confine = withLeaks(this.#options.confine, this.#leaks);
         const api = createHostApi({
             ports,
             plugin: this.name,
@@ -370,30 +341,14 @@ export class PluginGeneration implements Generation {
             database: () => this.#database,
             write: (work) => this.#write(work)
         });
-        const inThread = (sides: GuestSides): Guest =>
-            confinedGuest(
-                createGuest({
-                    name: this.name,
-                    version: plugin.version,
-                    dataDir,
-                    definition,
-                    checkReturns: ports.http.checkReturns,
-                    ...sides
-                }),
-                confine
-            );
-        const { runtime = (sides: GuestSides) => inThread(sides) } = this.#options;
-        return runtime({ hostApi: confinedApi(api, confine), local }, inThread);
-    }
-
-    /** Enters and leaves the plugin's context, both for finding the owner of an error and for finding leaks. */
-    #confine(): Confine {
-        const { confine } = this.#options;
-        const leaks = this.#leaks;
-        return {
-            enter: (work) => leaks.enter(() => (confine === undefined ? work() : confine.enter(work))),
-            leave: (work) => leaks.leave(() => (confine === undefined ? work() : confine.leave(work)))
-        };
+        const { runtime } = this.#options;
+        const guest = { name: this.name, version: plugin.version, dataDir, definition };
+        return startGuest(
+            { ...guest, checkReturns: ports.http.checkReturns },
+            { hostApi: confinedApi(api, confine), local },
+            confine,
+            runtime
+        );
     }
 
     #createServer(assets: readonly Route[]): HttpServer {
@@ -431,15 +386,12 @@ export class PluginGeneration implements Generation {
 
     #partner(name: string, present: boolean): void {
         if (this.definition.optional.includes(name) || this.definition.requires.includes(name)) {
-            this.#leaks
-                .looking(() => this.#guest.partner({ name, present }))
-                .catch((error: unknown) =>
-                    this.#log().warn('A plugin failed while it was told about a partner', {
-                        partner: name,
-                        present,
-                        error
-                    })
-                );
+            const note = (error: unknown): void =>
+                this.#log().warn('A plugin failed while it was told about a partner', {
+                    partner: name,
+                    error
+                });
+            this.#leaks.looking(() => this.#guest.partner({ name, present })).catch(note);
         }
     }
 

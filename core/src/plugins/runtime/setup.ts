@@ -1,9 +1,23 @@
-/** Runs a plugin's `setup` within its time limit. */
+/** The two steps in which code of a plugin first runs: its migrations, and its `setup`. */
+import type { PluginDefinition } from '@portico/sdk';
 import type { GenerationDocument, Guest } from '@portico/sdk/host';
 
+import { openPluginDatabase, type PluginDatabase } from './database.ts';
 import { GenerationFault } from './generation.ts';
 import type { LeakDetector } from './isolation/leak-detector.ts';
 import { messageOf } from './messages.ts';
+
+/** Opens the plugin's database and migrates it. @throws GenerationFault MIGRATION_FAILED */
+export async function openMigrated(
+    dataDir: string,
+    { entities, migrations }: Pick<PluginDefinition, 'entities' | 'migrations'>
+): Promise<PluginDatabase> {
+    try {
+        return await openPluginDatabase({ dataDir, entities, migrations });
+    } catch (error) {
+        throw new GenerationFault('mounted', 'MIGRATION_FAILED', messageOf(error), { cause: error });
+    }
+}
 
 /** What `setup` gets, and how long it may take. */
 export interface SetupOptions {
@@ -17,7 +31,7 @@ export interface SetupOptions {
     readonly signal?: AbortSignal;
 }
 
-/** @returns what the plugin registered. @throws GenerationFault SETUP_TIMEOUT or SETUP_FAILED */
+/** Runs `setup` within its time limit. @returns what the plugin registered. @throws GenerationFault SETUP_TIMEOUT or SETUP_FAILED */
 export async function runSetup({
     guest,
     settings,

@@ -1,4 +1,4 @@
-/** The catalogue of what is mounted, and calls of it through the front door on behalf of whoever asks a plugin. */
+/** The catalogue of mounted routes, and calls of them through the gateway on behalf of a plugin's caller. */
 import type { ServerInjectResponse } from '@hapi/hapi';
 import {
     type AnySchema,
@@ -95,7 +95,7 @@ export async function callRoute(
                 : { 'if-match': /^"|^\*$|^W\//.test(call.ifMatch) ? call.ifMatch : `"${call.ifMatch}"` })
         },
         ...(call.payload === undefined ? {} : { payload: JSON.stringify(call.payload) }),
-        app: { caller: via } as never
+        app: { caller: via } as never // hapi types `app` by a global interface
     });
     let answer: ServerInjectResponse;
     try {

@@ -1,4 +1,4 @@
-/** Who asks, from the host's side: a plugin gets a number for each request, call and task, and only while that lasts can it act for somebody. */
+/** Handles: a plugin gets a number for each request, call and task, and can act for the caller only while that lasts. */
 import type { AuditDetail } from '@portico/sdk';
 import { type Asker, boundaryErrors, type PlainActor } from '@portico/sdk/host';
 
@@ -21,6 +21,7 @@ export interface Held {
 const plain = new WeakMap<Caller, PlainActor>();
 const depths = new WeakMap<Caller, number>();
 
+/** The handles of one generation. */
 export class Handles {
     readonly #held = new Map<number, Held>();
     #next = 1;

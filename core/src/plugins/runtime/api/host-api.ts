@@ -1,4 +1,4 @@
-/** The doors of one generation, on the host's side: who asks is looked up by handle, what is asked is held against the grants. */
+/** The host API of one generation: what the panel does when a plugin calls a member of its context. */
 import type { Outcome } from '@portico/sdk';
 import {
     type Asker,
@@ -25,10 +25,11 @@ import { type Handles, type Held, onBehalf } from './handles.ts';
 import { PluginHosts } from './hosts-service.ts';
 import { createPluginCall, pluginCaller } from './plugin-call.ts';
 
+/** What the host API of one generation works with. */
 export interface HostApiOptions {
     readonly ports: PluginHostPorts;
     readonly plugin: string;
-    /** Under which secrets are sealed. */
+    /** Names the key under which secrets are sealed. */
     readonly label: string;
     readonly grants: Grants;
     readonly handles: Handles;
@@ -40,63 +41,96 @@ export interface HostApiOptions {
     /** Aborts when the generation ends. */
     readonly signal: AbortSignal;
     readonly permissions: ReadonlySet<string>;
-    /** Asks this plugin, and no other, for what it has for the engine. */
+    /** Asks this plugin alone for its part of the engine's configuration. */
     collectFragments(): Promise<Outcome<unknown> | null>;
     /** Runs a hook that this plugin published. */
     runHook(name: string, payload: unknown): Promise<unknown>;
 }
 
-/** An actor in a task is good for so long. */
+/** How long a handle of a task is valid. */
 const longestTaskMs = 24 * 60 * 60_000;
 const taskPatienceMs = 4_000;
 const eventForm = /^[a-z][a-z0-9.-]{0,60}$/i;
 
+/** Creates the host API of one generation: each call looks up its caller by handle, and checks the grants. */
 export function createHostApi(options: HostApiOptions): HostApi {
-    const { ports, plugin, grants, handles, scope, schedules, tickets, log, signal } = options;
-
-    /** Who asks as of now: session, account and role are looked at each time. */
-    const asker = (handle: number): { readonly held: Held; readonly caller: Caller } => {
-        const held = handles.get(handle);
-        return { held, caller: ports.renew(held.caller) };
+    const callers = new Callers(options);
+    return {
+        ...panelApi(options, callers),
+        ...hostsApi(options, callers),
+        ...workApi(options, callers),
+        ...recordApi(options, callers),
+        ...partnersApi(options, callers)
     };
-    const behalf = (handle: number | null): Caller | null => {
+}
+
+/** Finds out for whom a generation acts. */
+class Callers {
+    readonly #options: HostApiOptions;
+
+    constructor(options: HostApiOptions) {
+        this.#options = options;
+    }
+
+    /** The holder of a handle as of now: session, account and role are checked each time. */
+    holder(handle: number): { readonly held: Held; readonly caller: Caller } {
+        const held = this.#options.handles.get(handle);
+        return { held, caller: this.#options.ports.renew(held.caller) };
+    }
+
+    /** The caller that the plugin acts for; null when it acts for itself. */
+    behalf(handle: number | null): Caller | null {
         if (handle === null) {
             return null;
         }
-        const { held, caller } = asker(handle);
-        return onBehalf(caller, plugin, held.depth);
-    };
-    const own = (can: (permission: string) => boolean = () => false): Caller => pluginCaller(plugin, can);
-    const callOf = (caller: Caller, ifMatch: number | null = null): Call =>
-        createPluginCall({
+        const { held, caller } = this.holder(handle);
+        return onBehalf(caller, this.#options.plugin, held.depth);
+    }
+
+    /** The plugin itself. */
+    own(can: (permission: string) => boolean = () => false): Caller {
+        return pluginCaller(this.#options.plugin, can);
+    }
+
+    callOf(caller: Caller, ifMatch: number | null = null): Call {
+        return createPluginCall({
             caller,
-            recorder: ports.http.recorder,
-            signal,
+            recorder: this.#options.ports.http.recorder,
+            signal: this.#options.signal,
             ifMatch: ifMatch === null ? null : String(ifMatch)
         });
-    const serving = new PluginHosts({
-        grants,
-        hosts: ports.hosts,
-        certificates: ports.certificates,
-        call: (as, can, ifMatch) => callOf(as === null ? own(can) : { ...as, can }, ifMatch)
-    });
-    const permissionOf = (name: string): string => {
-        if (name !== 'authenticated' && !options.permissions.has(name)) {
+    }
+
+    permissionOf(name: string): string {
+        const { plugin, permissions } = this.#options;
+        if (name !== 'authenticated' && !permissions.has(name)) {
             throw new TypeError(`${plugin} declares no permission ${name}`);
         }
         return name === 'authenticated' ? name : `${plugin}:${name}`;
-    };
+    }
 
-    /** What the plugin causes passes its own gate, and those that the request passed which it acts for. */
-    const caused =
-        <I extends object, O>(door: (input: I) => Promise<O>) =>
-        async (input: I): Promise<O> => {
+    /** Lets what the plugin causes pass its own gate, and the gates that the request passed for which it acts. */
+    caused<I extends object, O>(work: (input: I) => Promise<O>): (input: I) => Promise<O> {
+        const { handles, ports, plugin } = this.#options;
+        return async (input) => {
             const { handle = null } = input as { readonly handle?: number | null };
-            const onward = handle === null ? <T>(work: () => T): T => work() : handles.get(handle).onward;
-            return onward(() => ports.gateway.gate(plugin).within(() => door(input)));
+            const onward = handle === null ? <T>(run: () => T): T => run() : handles.get(handle).onward;
+            return onward(() => ports.gateway.gate(plugin).within(() => work(input)));
         };
+    }
 
-    const doors: HostApi = {
+    /** A signal that also aborts when the generation ends. */
+    untilEnd(stop: AbortSignal | null): AbortSignal {
+        const { signal } = this.#options;
+        return stop === null ? signal : AbortSignal.any([signal, stop]);
+    }
+}
+
+function panelApi(
+    { ports, grants, handles, tickets, log, label }: HostApiOptions,
+    callers: Callers
+): Pick<HostApi, 'log' | 'detail' | 'routes' | 'call' | 'seal' | 'open' | 'ticket'> {
+    return {
         async log({ level, message, fields }) {
             log[level](message, fields);
         },
@@ -104,95 +138,136 @@ export function createHostApi(options: HostApiOptions): HostApi {
             handles.get(handle).audit?.(detail);
         },
         routes: async ({ handle, filter }) =>
-            listRoutes(ports.gateway, grants, handle === null ? null : asker(handle).caller, filter),
-        async call({ handle, call, signal: stop }) {
-            const { held, caller } = asker(handle);
-            return callRoute(
-                ports.gateway,
-                grants,
-                held,
-                caller,
-                call,
-                stop === null ? signal : AbortSignal.any([signal, stop])
-            );
-        },
-        listHosts: async (filter) => plainCopy(serving.list(filter), 'hosts'),
-        createHost: async ({ host, handle }) => serving.create(host, behalf(handle)),
-        updateHost: async ({ id, change, version, handle }) =>
-            serving.update(id, change, version, behalf(handle)),
-        removeHost: async ({ id, version, handle }) => serving.remove(id, version, behalf(handle)),
-        upstreams: async ({ id }) => serving.upstreams(id),
-        listCertificates: async (filter) => serving.certificates(filter),
-        uploadCertificate: async (body) => serving.upload(body),
-        removeCertificate: async ({ id }) => serving.removeCertificate(id),
-        seal: async ({ text }) => ports.keyring.seal(`${options.label} own`, text),
-        open: async ({ text }) => ports.keyring.open(`${options.label} own`, text),
+            listRoutes(ports.gateway, grants, handle === null ? null : callers.holder(handle).caller, filter),
+        call: callers.caused(async ({ handle, call, signal }) => {
+            const { held, caller } = callers.holder(handle);
+            return callRoute(ports.gateway, grants, held, caller, call, callers.untilEnd(signal));
+        }),
+        seal: async ({ text }) => ports.keyring.seal(`${label} own`, text),
+        open: async ({ text }) => ports.keyring.open(`${label} own`, text),
         async ticket({ handle, permission, data, ttlSeconds }) {
-            return tickets.issue(asker(handle).caller, permissionOf(permission), data, ttlSeconds);
-        },
-        async task({ options: { kind, title, access, resource, key }, handle, run }) {
-            const caller = behalf(handle) ?? own();
-            let owned: Owned | null = null;
-            const { promise: over, resolve: finish } = Promise.withResolvers<void>();
-            const { promise: abandoned, reject: abandon } = Promise.withResolvers<never>();
-            abandoned.catch(() => undefined);
-            const stopping = new AbortController();
-            const view = await ports.tasks.start({
-                kind: `${plugin}.${kind}`,
-                ...(title === undefined ? {} : { title }),
-                access: permissionOf(access),
-                ...(key === undefined ? {} : { key: `${plugin}:${key}` }),
-                call: callOf(caller),
-                audit: { action: 'start', resource: plugin, resourceId: resource ?? kind },
-                async work(task) {
-                    const until = AbortSignal.any([task.signal, stopping.signal]);
-                    let who: Asker | null = null;
-                    const expire = setTimeout(
-                        () => who !== null && handles.end(who.handle),
-                        longestTaskMs
-                    ).unref();
-                    try {
-                        until.throwIfAborted();
-                        who =
-                            handle === null
-                                ? null
-                                : handles.begin({
-                                      caller,
-                                      ip: null,
-                                      requestId: `task-${task.id}`,
-                                      audit: null
-                                  });
-                        const input: PlainTaskRun = {
-                            id: task.id,
-                            signal: until,
-                            asker: who,
-                            progress: async ({ fraction, text }) => task.progress(fraction, text),
-                            log: async ({ line }) => task.log(line)
-                        };
-                        return (await Promise.race([run(input), abandoned])).result;
-                    } finally {
-                        clearTimeout(expire);
-                        if (who !== null) {
-                            handles.end(who.handle);
-                        }
-                        owned?.drop();
-                        finish();
-                    }
-                }
-            });
-            owned = scope.own('task', `${kind} ${view.id}`, async () => {
-                const reason = boundaryErrors.GENERATION_ENDED({ plugin });
-                stopping.abort(reason);
-                await within(taskPatienceMs, () => over).finally(() => abandon(reason)); // whatever it still does, as a task it is over
-            });
-            void over.then(() => owned?.drop());
-            return view;
-        },
+            const { caller } = callers.holder(handle);
+            return tickets.issue(caller, callers.permissionOf(permission), data, ttlSeconds);
+        }
+    };
+}
+
+function hostsApi(
+    { ports, grants }: HostApiOptions,
+    callers: Callers
+): Pick<
+    HostApi,
+    | 'listHosts'
+    | 'createHost'
+    | 'updateHost'
+    | 'removeHost'
+    | 'upstreams'
+    | 'listCertificates'
+    | 'uploadCertificate'
+    | 'removeCertificate'
+> {
+    const hosts = new PluginHosts({
+        grants,
+        hosts: ports.hosts,
+        certificates: ports.certificates,
+        call: (as, can, ifMatch) => callers.callOf(as === null ? callers.own(can) : { ...as, can }, ifMatch)
+    });
+    return {
+        listHosts: async (filter) => plainCopy(hosts.list(filter), 'hosts'),
+        createHost: callers.caused(async ({ host, handle }) => hosts.create(host, callers.behalf(handle))),
+        updateHost: callers.caused(async ({ id, change, version, handle }) =>
+            hosts.update(id, change, version, callers.behalf(handle))
+        ),
+        removeHost: callers.caused(async ({ id, version, handle }) =>
+            hosts.remove(id, version, callers.behalf(handle))
+        ),
+        upstreams: async ({ id }) => hosts.upstreams(id),
+        listCertificates: async (filter) => hosts.certificates(filter),
+        uploadCertificate: callers.caused(async (body) => hosts.upload(body)),
+        removeCertificate: callers.caused(async ({ id }) => hosts.removeCertificate(id))
+    };
+}
+
+function workApi(
+    options: HostApiOptions,
+    callers: Callers
+): Pick<HostApi, 'task' | 'schedule' | 'unschedule' | 'nextRun'> {
+    const { schedules } = options;
+    return {
+        task: (input) => startTask(options, callers, input),
         async schedule({ name, when, run }) {
             await schedules.add(name, when, (due) => run(due));
         },
         unschedule: async ({ name }) => schedules.remove(name),
-        nextRun: async ({ name }) => schedules.next(name),
+        nextRun: async ({ name }) => schedules.next(name)
+    };
+}
+
+/** Starts a task whose work runs in the plugin. The task is over when the work ends, or soon after the generation ends. */
+async function startTask(
+    { ports, plugin, handles, scope }: HostApiOptions,
+    callers: Callers,
+    { options: { kind, title, access, resource, key }, handle, run }: Parameters<HostApi['task']>[0]
+): ReturnType<HostApi['task']> {
+    const caller = callers.behalf(handle) ?? callers.own();
+    let owned: Owned | null = null;
+    const { promise: over, resolve: finish } = Promise.withResolvers<void>();
+    const { promise: abandoned, reject: abandon } = Promise.withResolvers<never>();
+    abandoned.catch(() => undefined);
+    const stopping = new AbortController();
+    const view = await ports.tasks.start({
+        kind: `${plugin}.${kind}`,
+        ...(title === undefined ? {} : { title }),
+        access: callers.permissionOf(access),
+        ...(key === undefined ? {} : { key: `${plugin}:${key}` }),
+        call: callers.callOf(caller),
+        audit: { action: 'start', resource: plugin, resourceId: resource ?? kind },
+        async work(task) {
+            const signal = AbortSignal.any([task.signal, stopping.signal]);
+            let asker: Asker | null = null;
+            const expire = setTimeout(
+                () => asker !== null && handles.end(asker.handle),
+                longestTaskMs
+            ).unref();
+            try {
+                signal.throwIfAborted();
+                asker =
+                    handle === null
+                        ? null
+                        : handles.begin({ caller, ip: null, requestId: `task-${task.id}`, audit: null });
+                const input: PlainTaskRun = {
+                    id: task.id,
+                    signal,
+                    asker,
+                    progress: async ({ fraction, text }) => task.progress(fraction, text),
+                    log: async ({ line }) => task.log(line)
+                };
+                return (await Promise.race([run(input), abandoned])).result;
+            } finally {
+                clearTimeout(expire);
+                if (asker !== null) {
+                    handles.end(asker.handle);
+                }
+                owned?.drop();
+                finish();
+            }
+        }
+    });
+    owned = scope.own('task', `${kind} ${view.id}`, async () => {
+        const reason = boundaryErrors.GENERATION_ENDED({ plugin });
+        stopping.abort(reason);
+        // The work may go on; the task is over.
+        await within(taskPatienceMs, () => over).finally(() => abandon(reason));
+    });
+    void over.then(() => owned?.drop());
+    return view;
+}
+
+function recordApi(
+    { ports, plugin, handles }: HostApiOptions,
+    callers: Callers
+): Pick<HostApi, 'notify' | 'audit'> {
+    return {
         async notify({ event, severity, title, text, data }) {
             if (!eventForm.test(event) || !['info', 'warning', 'error'].includes(severity)) {
                 throw new TypeError(
@@ -208,9 +283,9 @@ export function createHostApi(options: HostApiOptions): HostApi {
             });
         },
         async audit({ handle, action, resource, resourceId, outcome = 'success', before, after }) {
-            const caller = behalf(handle) ?? own();
+            const { id, username, tokenId } = callers.behalf(handle) ?? callers.own();
             await ports.http.recorder.recordAlone({
-                actor: { id: caller.id, username: caller.username, tokenId: caller.tokenId, plugin },
+                actor: { id, username, tokenId, plugin },
                 action: String(action),
                 resource: `${plugin}.${resource}`,
                 resourceId: resourceId ?? null,
@@ -223,46 +298,43 @@ export function createHostApi(options: HostApiOptions): HostApi {
                 userAgent: null,
                 requestId: handle === null ? null : handles.get(handle).requestId
             });
-        },
-        runHook: async ({ name, payload }) => ({ result: await options.runHook(name, payload) }),
-        async collect({ name, only, signal: stop, payload }) {
+        }
+    };
+}
+
+function partnersApi(
+    { ports, plugin, grants, handles, contracts, runHook, collectFragments }: HostApiOptions,
+    callers: Callers
+): Pick<HostApi, 'runHook' | 'collect' | 'partner'> {
+    return {
+        runHook: callers.caused(async ({ name, payload }) => ({ result: await runHook(name, payload) })),
+        collect: callers.caused(async ({ name, only, signal, payload }) => {
             if (name === fragmentHook) {
                 grants.require('taps', name);
-                return { outcomes: outcomesOf(options.collectFragments()) };
+                return { outcomes: outcomesOf(collectFragments()) };
             }
             grants.require('collect', name);
             return {
                 outcomes: ports.hooks.collect(name, async (who) => (await payload({ plugin: who })).payload, {
                     only,
-                    signal: stop === null ? signal : AbortSignal.any([signal, stop])
+                    signal: callers.untilEnd(signal)
                 }) as AsyncIterable<Outcome<unknown>>
             };
-        },
-        async partner({ plugin: partner, method, input, handle, signal: stop }) {
-            const caller = behalf(handle);
-            return options.contracts.call(partner, {
+        }),
+        partner: callers.caused(async ({ plugin: partner, method, input, handle, signal }) => {
+            const caller = callers.behalf(handle);
+            const from = handle === null ? null : handles.get(handle);
+            return contracts.call(partner, {
                 method,
                 input,
                 plugin,
-                signal: stop === null ? signal : AbortSignal.any([signal, stop]),
+                signal: callers.untilEnd(signal),
                 held:
-                    caller === null || handle === null
+                    caller === null || from === null
                         ? null
-                        : { caller, ip: handles.get(handle).ip, requestId: handles.get(handle).requestId }
+                        : { caller, ip: from.ip, requestId: from.requestId }
             });
-        }
-    };
-    return {
-        ...doors,
-        call: caused(doors.call),
-        createHost: caused(doors.createHost),
-        updateHost: caused(doors.updateHost),
-        removeHost: caused(doors.removeHost),
-        uploadCertificate: caused(doors.uploadCertificate),
-        removeCertificate: caused(doors.removeCertificate),
-        runHook: caused(doors.runHook),
-        collect: caused(doors.collect),
-        partner: caused(doors.partner)
+        })
     };
 }
 
@@ -273,10 +345,10 @@ async function* outcomesOf(one: Promise<Outcome<unknown> | null>): AsyncGenerato
     }
 }
 
-/** Hooks that a plugin hangs on only with the capability `taps`: they can change, refuse or watch what others do. */
+/** Notify hooks that need the capability `taps`, because they watch what users do. */
 const watched = new Set(['settings.changed', 'audit.recorded']);
 
-/** @throws CAPABILITY_MISSING 50305 */
+/** Checks that the plugin may tap what it taps. @throws CAPABILITY_MISSING 50305 */
 export function checkTaps(
     taps: GenerationDocument['taps'],
     grants: Grants,
@@ -290,7 +362,7 @@ export function checkTaps(
     }
 }
 
-/** @throws CAPABILITY_MISSING 50305 */
+/** Checks that a plugin with files at the root of the site may have them. @throws CAPABILITY_MISSING 50305 */
 export function requirePages(assets: GenerationDocument['assets'], grants: Grants): void {
     if (assets.some(({ at }) => at === 'root') && !grants.pages) {
         throw grants.missing('pages');

@@ -1,4 +1,4 @@
-/** Hosts and certificates in the hands of a plugin: what its capability covers, and owned by it. */
+/** Hosts and certificates for a plugin: only what its capability covers, and what it creates is owned by it. */
 import type { AppliedHost, Certificate, Host, Reply, UpstreamState } from '@portico/sdk';
 import type { Grants } from '@portico/sdk/host';
 
@@ -6,19 +6,21 @@ import type { Call, Caller } from '../../../platform/call.ts';
 import { fail } from '../../../platform/errors.ts';
 import type { CertificatesPort, HostsPort } from '../ports.ts';
 
+/** What hosts and certificates of a plugin need. */
 export interface PluginHostsOptions {
     readonly grants: Grants;
     readonly hosts: HostsPort;
     readonly certificates: CertificatesPort;
-    /** Makes the call: for the plugin itself with `can`, or for somebody. */
+    /** Makes the call: for the plugin itself with `can`, or for the given caller. */
     call(as: Caller | null, can: (permission: string) => boolean, ifMatch: number | null): Call;
 }
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** What only people read, and names. */
+/** Fields that only people read, and names: they lead nowhere. */
 const told = new Set(['notes', 'tags', 'domain', 'aliases']);
 
+/** Checks each use of hosts and certificates against the plugin's capabilities, then passes it on. */
 export class PluginHosts {
     readonly #options: PluginHostsOptions;
 
@@ -137,7 +139,7 @@ export class PluginHosts {
         }
     }
 
-    /** What reaches the machine's own services needs the plugin's own grant for that very path or socket, and what no grant covers needs a person. */
+    /** A path or socket of this machine needs the plugin's own grant for exactly that path or socket; what no grant covers needs a person. */
     #call(body: Body, as: Caller | null, version: number | null): Call {
         const covered = this.#covers(body);
         if (as !== null) {
@@ -158,7 +160,7 @@ export class PluginHosts {
         );
     }
 
-    /** Whatever asks for `hosts:unsafe`; a place that is not known here counts too. */
+    /** Whether the plugin's grants cover every unsafe part of a body. A text that looks like a socket counts in every field. */
     #covers(body: Body): boolean {
         const { grants } = this.#options;
         const { advanced, headers, access } = body as {
@@ -171,8 +173,8 @@ export class PluginHosts {
         const setsHost =
             /"name":"host"/i.test(JSON.stringify(headers ?? null)) ||
             (access?.forwardAuth?.copyHeaders ?? []).some((name) => String(name).toLowerCase() === 'host');
-        const serving = Object.fromEntries(Object.entries(body).filter(([field]) => !told.has(field)));
-        const sockets = texts(serving).filter((text) => /^\s*unix/i.test(text));
+        const fields = Object.fromEntries(Object.entries(body).filter(([field]) => !told.has(field)));
+        const sockets = texts(fields).filter((text) => /^\s*unix/i.test(text));
         const folders = ['static', 'php']
             .flatMap((type) => (body[type] as { readonly root?: unknown } | null | undefined)?.root ?? [])
             .map(String);

@@ -1,4 +1,4 @@
-/** Doors of a generation in this process. What they start is the host's own, and released with the scope. */
+/** The local API of a generation in this process. What it starts belongs to the host and is released with the scope. */
 import type { Grants, LocalApi, Release, Scope } from '@portico/sdk/host';
 
 import type { PluginDatabase } from '../database.ts';
@@ -6,6 +6,7 @@ import { createFiles } from '../files/files.ts';
 import type { Network } from '../network.ts';
 import type { Programs } from '../programs/programs.ts';
 
+/** What the local API of one generation works with. */
 export interface LocalApiOptions {
     readonly grants: Grants;
     readonly scope: Scope;
@@ -15,9 +16,9 @@ export interface LocalApiOptions {
     readonly network: Network;
     readonly programs: Programs;
     forbidden(): readonly string[];
-    /** Opened before `setup`, after the settings. */
+    /** The database; opened before `setup`, after the settings. */
     database(): PluginDatabase | undefined;
-    /** Writes, and knows that there was a write. */
+    /** Writes, and notes that the plugin accepted a change. */
     write: LocalApi['db']['write'];
     /** Runs code of the host. */
     leave<T>(work: () => T): T;
@@ -25,6 +26,7 @@ export interface LocalApiOptions {
     enter<T>(work: () => T): T;
 }
 
+/** Creates the local API: the members of the context whose live objects cannot cross a boundary. */
 export function createLocalApi({
     grants,
     scope,

@@ -1,4 +1,4 @@
-/** A call that a plugin makes, for itself or for whoever asked it, as the panel's services take it. */
+/** A call that a plugin makes for itself or for its caller, in the form that the panel's services take. */
 import { randomUUID } from 'node:crypto';
 
 import { isReply } from '@portico/sdk';
@@ -23,6 +23,7 @@ export function pluginCaller(plugin: string, can: (permission: string) => boolea
     };
 }
 
+/** For whom a plugin makes a call. */
 export interface PluginCallOptions {
     readonly caller: Caller;
     readonly recorder: Pick<Recorder, 'record'>;

@@ -1,4 +1,4 @@
-/** The root of the site: the panel's pages, as the one plugin with the capability `pages` brings them. They act in the panel's own origin, so what they may load is said by a policy. */
+/** The root of the site: the panel's pages, from the one plugin with the capability `pages`. They run in the panel's own origin, so a policy says what they may load. */
 import { joi } from '@portico/sdk';
 import type { GenerationDocument } from '@portico/sdk/host';
 
@@ -24,10 +24,11 @@ const usual: Policy = {
     'media-src': ["'self'"],
     'manifest-src': ["'self'"]
 };
-/** Nobody's to say. */
+/** The part of the policy that no plugin can change. */
 const fixed = "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 const source = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x7e]+$/;
 
+/** What the server of the site's root is made from. */
 export interface PagesOptions {
     /** As logs name it. */
     readonly name: string;

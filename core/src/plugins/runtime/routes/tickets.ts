@@ -17,6 +17,7 @@ interface Open {
 const most = 1_000;
 const longestSeconds = 300;
 
+/** Issues and takes the tickets of one plugin. */
 export class PluginTickets {
     readonly #clock: Clock;
     readonly #renew: (caller: Caller) => Caller;
