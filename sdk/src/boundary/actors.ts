@@ -1,4 +1,4 @@
-/** Actors in a plugin's realm: plain objects whose handle stays beside them, so that a copy, however made, is nobody. */
+/** Actors in a plugin's guest runtime: plain objects whose handle is kept outside them, so that a copy of an actor is not accepted. */
 import type { Actor } from '../route.ts';
 import { boundaryErrors } from './failures.ts';
 import type { Asker, PlainActor } from './protocol.ts';
@@ -39,7 +39,7 @@ export class GuestActors {
         return actor;
     }
 
-    /** What the host knows an actor by. @throws ACTOR_INVALID 40304 for one that did not come from the host */
+    /** The handle by which the host knows an actor. @throws ACTOR_INVALID 40304 for one that did not come from the host */
     handleOf(actor: Actor): number {
         const handle = typeof actor === 'object' && actor !== null ? this.#handles.get(actor) : undefined;
         if (handle === undefined) {

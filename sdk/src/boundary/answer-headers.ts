@@ -1,4 +1,4 @@
-/** Headers of a plugin's answers: what would let an answer act beyond itself never leaves, and what the host decides is set last. */
+/** Headers of a plugin's answers. Headers that affect other pages or the connection are removed, and the host sets its own headers last. */
 
 const stripped = new Set([
     'set-cookie',
@@ -40,7 +40,7 @@ export function allowedHeaders(headers: Readonly<Record<string, unknown>>): Reco
     );
 }
 
-/** Of everything below a plugin's path: a page of a plugin has no origin, so it cannot act as whoever looks at it. */
+/** Headers of every answer below a plugin's path. They give a plugin's page no origin, so the page cannot act as the user who opens it. */
 export function sandboxHeaders(entries: ReadonlySet<string>, path: string): Readonly<Record<string, string>> {
     return entries.has(path)
         ? {

@@ -1,4 +1,4 @@
-/** What the host asks of a guest most often. Seldom read members are made when they are: on the way to another thread, all of them. */
+/** The calls that the host makes most often. Members that are seldom read are made on first use; for another thread, all of them are made. */
 import type { Asker, PlainRequest } from './protocol.ts';
 
 /** The request as the host has it. */
@@ -6,7 +6,7 @@ export type RequestSource = Omit<PlainRequest, keyof Asker | 'type' | 'length'> 
     readonly signal: AbortSignal;
 };
 
-/** A request whose headers are read when somebody looks. An object with getters of its own would cost more than all the rest of it. */
+/** A request whose headers are read on first use. Getters on each object, in place of a class, would cost more than the rest of the request. */
 class LazyRequest implements PlainRequest {
     readonly handle: Asker['handle'];
     readonly actor: Asker['actor'];
@@ -59,7 +59,7 @@ export class Asked {
         return this.#source.signal;
     }
 
-    /** The same with everything in it. */
+    /** The same call as a plain object with all its members. */
     whole(): { readonly route: string; readonly request: PlainRequest; readonly signal: AbortSignal } {
         const { route, request, signal } = this;
         return {
@@ -70,7 +70,7 @@ export class Asked {
     }
 }
 
-/** A call of a tap: its signal is made when the tap looks at it, which few do. */
+/** A call of a tap. Few taps read their signal, so it is made when a tap does. */
 export class AskedTap {
     readonly tap: number;
     readonly payload: unknown;
@@ -86,14 +86,14 @@ export class AskedTap {
         return this.#call.signal;
     }
 
-    /** The same with everything in it. */
+    /** The same call as a plain object with all its members. */
     whole(): { readonly tap: number; readonly payload: unknown; readonly signal: AbortSignal } {
         const { tap, payload, signal } = this;
         return { tap, payload, signal };
     }
 }
 
-/** What a tap is lent in its own realm. */
+/** The second argument of a tap in its guest runtime. */
 export class LentSignal {
     readonly #of: { readonly signal: AbortSignal };
 

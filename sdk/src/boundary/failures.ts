@@ -1,7 +1,7 @@
-/** How the boundary itself fails, seen by plugins and, when they let it through, by clients. */
+/** Failures of the boundary itself. Plugins see them, and so do clients when a plugin does not catch them. */
 import { createFailure, defineErrors, type FailureError, isFailure } from '../errors.ts';
 
-/** Failures that the boundary itself answers with. */
+/** The boundary's error table. */
 export const boundaryErrors = defineErrors({
     /** An actor that is no longer, or never was, one of a request, a socket or a task under way. */
     ACTOR_INVALID: {
@@ -10,7 +10,7 @@ export const boundaryErrors = defineErrors({
     },
     /** Work after the end of a generation: the context is dead. */
     GENERATION_ENDED: { code: 50304, message: 'This generation of the plugin {plugin} has ended' },
-    /** A door that the manifest does not ask for, or the admin did not grant. */
+    /** A capability that the manifest does not ask for, or that the admin did not grant. */
     CAPABILITY_MISSING: { code: 50305, message: 'The plugin {plugin} lacks the capability {capability}' },
     /** Work that acts on the world, before `onStart`. */
     NOT_STARTED: { code: 50306, message: 'The plugin {plugin} has not started: {door} belongs in onStart' },
@@ -21,7 +21,7 @@ export const boundaryErrors = defineErrors({
     }
 });
 
-/** What anything thrown by a plugin is to everybody else: a failure of a table as plain data, and all else an internal error. */
+/** What others see of an error that a plugin threw: a failure from an error table as plain data; anything else as an internal error. */
 export function failureOf(thrown: unknown): FailureError {
     if (
         isFailure(thrown) &&

@@ -1,4 +1,4 @@
-/** What one plugin may do: what its manifest asks for and an admin granted, looked at whenever it is used. */
+/** What one plugin may do: what its manifest asks for and an admin granted, checked at every use. */
 import { boundaryErrors } from './failures.ts';
 
 /** What a manifest asks for, and what an admin grants of it. */
@@ -29,7 +29,7 @@ export class Grants {
     readonly #granted: () => Capabilities;
     readonly #refused: (capability: string) => void;
 
-    /** @param refused - hears of each use that was refused */
+    /** @param refused - is called for each use that was refused */
     constructor(
         plugin: string,
         asked: Capabilities,
@@ -42,7 +42,7 @@ export class Grants {
         this.#refused = refused;
     }
 
-    /** What is granted of a list. An entry counts when the manifest asks for it, or for `*`, which an admin may narrow to anything. */
+    /** The granted entries of a list. An entry counts when the manifest asks for it, or for `*`, which an admin may narrow to anything. */
     list(name: Lists): readonly string[] {
         const asked = this.#asked[name] ?? [];
         const granted = this.#granted()[name] ?? [];
@@ -94,7 +94,7 @@ export class Grants {
         return this.#asked.pages === true && this.#granted().pages === true;
     }
 
-    /** The refusal of a use, which is told. */
+    /** Reports that a use was refused, and returns the error to throw. */
     missing(capability: string): Error {
         this.#refused(capability);
         return boundaryErrors.CAPABILITY_MISSING({ plugin: this.plugin, capability });

@@ -1,4 +1,4 @@
-/** Queries that a plugin's schemas have read before. The host hands out the same frozen object for the same text, and by that it is known again. */
+/** Keeps the queries that a plugin's schemas have read. The host gives the same frozen object for the same text, so the object serves as the key. */
 import type { AnySchema } from '../joi.ts';
 import { isPure } from './purity.ts';
 import { copyOf } from './snapshot.ts';
@@ -8,7 +8,7 @@ import { validate } from './validation.ts';
 export class GuestQueries {
     readonly #known = new WeakMap<AnySchema, WeakMap<object, unknown>>();
 
-    /** The query as the schema reads it; each request gets one of its own. @throws VALIDATION_FAILED */
+    /** The query as the schema reads it; each request gets its own copy. @throws VALIDATION_FAILED */
     read(schema: AnySchema | undefined, query: unknown, method: string): unknown {
         if (
             schema === undefined ||

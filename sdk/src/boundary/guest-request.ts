@@ -1,4 +1,4 @@
-/** One request as a plugin's handler sees it. What is seldom looked at is made when it is. */
+/** One request as a plugin's handler sees it. Members that are seldom read are made on first use. */
 import type { Actor, AuditDetail } from '../route.ts';
 import type { GuestActors } from './actors.ts';
 import type { HostApi, PlainRequest } from './protocol.ts';
@@ -74,7 +74,7 @@ export class GuestRequest {
         return this.#input.signal;
     }
 
-    /** Good without its request: handlers take their request apart. */
+    /** Works without its request, because handlers destructure the request. */
     get audit(): (detail: AuditDetail) => void {
         return (detail) =>
             void this.#ports.hostApi.detail({

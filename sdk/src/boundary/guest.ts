@@ -1,17 +1,19 @@
-/** One generation of a plugin in its own realm: what the host may ask of it, answered by the definition's code. */
+/** One generation of a plugin in its guest runtime: answers the host's calls with the definition's code. */
 import type Joi from 'joi';
 
 import type { Context } from '../context.ts';
 import type { PluginDefinition } from '../definition.ts';
 import { isFailure } from '../errors.ts';
+import { joiSchemaOf } from '../joi.ts';
 import { errors } from '../plugin-errors.ts';
-import type { Download } from '../route.ts';
+import type { Bytes, Download, StreamEvent } from '../route.ts';
 import { GuestActors } from './actors.ts';
 import { LentSignal } from './asked.ts';
 import { boundaryErrors, failureOf } from './failures.ts';
-import { createContext, type GuestState } from './guest-context.ts';
+import { createContext } from './guest-context.ts';
 import { GuestQueries } from './guest-queries.ts';
 import { GuestRequest } from './guest-request.ts';
+import type { GuestState } from './guest-work.ts';
 import { deepFreeze, plainCopy } from './plain.ts';
 import type { ContractAnswer, Guest, HostApi, LocalApi, PlainRequest, Release } from './protocol.ts';
 import { describe, type GuestRoute, Registration } from './registration.ts';
@@ -34,7 +36,7 @@ export interface GuestOptions {
 
 type Asked = { readonly route: string; readonly request: PlainRequest; readonly signal: AbortSignal };
 type Method = (
-    input: never,
+    input: unknown,
     call: { readonly plugin: string; readonly actor: unknown; readonly signal: AbortSignal }
 ) => unknown;
 
@@ -44,6 +46,7 @@ export function createGuest(options: GuestOptions): Guest {
     const methods = Object.getOwnPropertyNames(GuestRuntime.prototype).filter(
         (name) => name !== 'constructor'
     ) as (keyof Guest)[];
+    // The same methods, each behind `run`: `Object.fromEntries` does not keep which name has which type.
     return Object.fromEntries(
         methods.map((name) => [name, (input: never) => guest.run(name, input)])
     ) as unknown as Guest;
@@ -79,7 +82,7 @@ class GuestRuntime implements Guest {
         };
     }
 
-    /** Every call of the host: what the plugin throws leaves as a failure, and a bug is logged where its stack is known. */
+    /** Runs a call of the host. What the plugin throws leaves as a failure, and a bug is logged here, where its stack is known. */
     async run(name: keyof Guest, input: never): Promise<unknown> {
         try {
             if (this.#state.ended && name !== 'end') {
@@ -125,8 +128,7 @@ class GuestRuntime implements Guest {
             }
             return { values: {} };
         }
-        const schema = this.#definition.settings as unknown as Joi.Schema;
-        const { error, value } = schema.validate(values, bodyOptions) as {
+        const { error, value } = joiSchemaOf(this.#definition.settings).validate(values, bodyOptions) as {
             error?: Joi.ValidationError;
             value: Record<string, unknown>;
         };
@@ -141,7 +143,7 @@ class GuestRuntime implements Guest {
         this.#state.settings = deepFreeze(structuredClone(settings));
         partners.forEach((partner) => present.add(partner));
         this.#context = createContext(this.#state);
-        const contract = await this.#definition.setup(this.#context as never);
+        const contract = await this.#definition.setup(this.#context as never); // `definePlugin` forgets the types of settings and partners
         registration.close();
         this.#contract = contractOf(contract);
         return registration.document(
@@ -152,7 +154,7 @@ class GuestRuntime implements Guest {
     async start({ signal }: Parameters<Guest['start']>[0]): Promise<void> {
         this.#state.begun = true;
         for (const work of this.#state.registration.starts) {
-            await work(signal as never);
+            await work(signal);
         }
     }
 
@@ -161,7 +163,7 @@ class GuestRuntime implements Guest {
         const failures: string[] = [];
         for (const work of [...this.#state.registration.stops].reverse()) {
             try {
-                await work(signal as never);
+                await work(signal);
             } catch (error) {
                 failures.push(error instanceof Error ? error.message : String(error));
             }
@@ -222,7 +224,7 @@ class GuestRuntime implements Guest {
     async json(input: Asked): ReturnType<Guest['json']> {
         const route = this.#route(input.route);
         return serialise(
-            await route.handler(this.#request(route, input) as never),
+            await route.handler(this.#request(route, input)),
             this.#checkReturns ? route.returns : null,
             input.route
         );
@@ -231,7 +233,7 @@ class GuestRuntime implements Guest {
     async upload(input: Parameters<Guest['upload']>[0]): ReturnType<Guest['upload']> {
         const route = this.#route(input.route);
         return serialise(
-            await route.handler(Object.assign(this.#request(route, input), { body: input.body }) as never),
+            await route.handler(Object.assign(this.#request(route, input), { body: input.body })),
             this.#checkReturns ? route.returns : null,
             input.route
         );
@@ -240,15 +242,13 @@ class GuestRuntime implements Guest {
     async stream(input: Asked): ReturnType<Guest['stream']> {
         const route = this.#route(input.route);
         return {
-            events: (await route.handler(this.#request(route, input) as never)) as AsyncIterable<never>
+            events: (await route.handler(this.#request(route, input))) as AsyncIterable<StreamEvent>
         };
     }
 
     async download(input: Asked): ReturnType<Guest['download']> {
         const route = this.#route(input.route);
-        const { open, close, ...file } = (await route.handler(
-            this.#request(route, input) as never
-        )) as Download;
+        const { open, close, ...file } = (await route.handler(this.#request(route, input))) as Download;
         return {
             ...plainCopy(file, `the download of ${input.route}`),
             open: async (range) => ({ body: open.call(file, range) as AsyncIterable<Uint8Array> }),
@@ -266,16 +266,16 @@ class GuestRuntime implements Guest {
             ...(body === null ? {} : { body, duplex: 'half' as const })
         });
         const call = this.#request(route, input);
-        const answer = (await route.handler(...([asked, call] as never[]))) as globalThis.Response;
-        return { status: answer.status, headers: [...answer.headers], body: answer.body as never };
+        const answer = (await route.handler(asked, call)) as globalThis.Response;
+        return { status: answer.status, headers: [...answer.headers], body: answer.body as Bytes | null };
     }
 
     async socket({ messages, send, close, ...input }: Parameters<Guest['socket']>[0]): Promise<void> {
         const route = this.#route(input.route);
         const socket = {
-            send: (data: string | Uint8Array) => unminded(send({ data })),
+            send: (data: string | Uint8Array) => ignoreUnawaited(send({ data })),
             close: (code?: number, reason?: string) =>
-                unminded(
+                ignoreUnawaited(
                     close({
                         ...(code === undefined ? {} : { code }),
                         ...(reason === undefined ? {} : { reason })
@@ -283,7 +283,7 @@ class GuestRuntime implements Guest {
                 ),
             [Symbol.asyncIterator]: () => messages[Symbol.asyncIterator]()
         };
-        await route.handler(...([socket, this.#request(route, input)] as never[]));
+        await route.handler(socket, this.#request(route, input));
     }
 
     async contract({
@@ -299,7 +299,7 @@ class GuestRuntime implements Guest {
             throw boundaryErrors.PARTNER_UNAVAILABLE({ plugin: name, method });
         }
         const what = `the answer of ${name}.${method}`;
-        const answer = contract[method]?.(input as never, {
+        const answer = contract[method]?.(input, {
             plugin,
             actor: asker === null ? null : actors.of(asker),
             signal
@@ -362,7 +362,7 @@ async function* copied(series: AsyncIterable<unknown>, what: string): AsyncGener
     }
 }
 
-/** What went wrong in `setup` is for the record of the plugin, in its own words. */
+/** The error of a failed `setup` with the plugin's own message, which the plugin's record shows to admins. */
 function setupFailure(error: unknown): Error {
     return isFailure(error)
         ? failureOf(error)
@@ -377,8 +377,8 @@ function errorFields(error: unknown): object {
         : { message: String(error) };
 }
 
-/** Whoever awaits it hears of a failure. Whoever does not is not to blame for it: a client that went away must not end the plugin. */
-function unminded<T>(work: Promise<T>): Promise<T> {
+/** A caller that awaits the promise gets its failure. A failure that no caller awaits is ignored: a client that went away must not end the plugin. */
+function ignoreUnawaited<T>(work: Promise<T>): Promise<T> {
     work.catch(() => undefined);
     return work;
 }

@@ -94,7 +94,9 @@ export function createHookHost(report: (failure: TapFailure) => void): HookHost 
         return hook;
     };
     return {
-        define: (name, kind, options = {}) => hookOf(name).publish(kind, options) as never,
+        define<K extends HookName>(name: K, kind: Hooks[K]['kind'], options: HookOptions = {}) {
+            return hookOf(name).publish(kind, options) as Published<K>;
+        },
         tap({ gate = null, ...owner }, name, tap, order = {}) {
             return hookOf(name).add({
                 owner,

@@ -1,7 +1,7 @@
 /**
  * The boundary over a message port, for a generation in another thread: each side offers methods of one object in and one answer out (see
  * `protocol.ts`). Values are cloned; at the top level of an object, functions become calls back, signals follow their original, and series
- * and streams are transferred with their failures in band, since a clone of an error has lost what it says.
+ * and streams are transferred with their failures in band, since a cloned error loses its code and data.
  */
 import { createFailure, type Failure, isFailure } from '../errors.ts';
 import { Asked, AskedTap } from './asked.ts';
@@ -14,10 +14,11 @@ export interface Port {
     off(event: 'message', listener: (message: never) => void): unknown;
 }
 
+/** One end of a connection. */
 export interface Link<R> {
     /** The methods of the other side. */
     readonly remote: R;
-    /** Calls under way fail, and nothing is answered any more. */
+    /** Rejects the calls under way; calls of the other side are not answered any more. */
     close(reason: Error): void;
 }
 
@@ -32,15 +33,15 @@ type Message =
     | { readonly do: 'abort'; readonly signal: number }
     | { readonly do: 'release'; readonly function: number };
 type Chunk = { readonly value: unknown } | { readonly failure: Failure };
-type Method = (input: never) => Promise<unknown>;
+type Method = (input: unknown) => Promise<unknown>;
 
 /** Connects one end of a port: offers `methods`, and gives those of the other side. */
 export function createLink<R extends object>(port: Port, methods: object): Link<R> {
-    return new PortLink(port, methods as Readonly<Record<string, Method>>) as unknown as Link<R>;
+    return new PortLink<R>(port, methods as Readonly<Record<string, Method>>);
 }
 
-class PortLink {
-    readonly remote: object;
+class PortLink<R extends object> implements Link<R> {
+    readonly remote: R;
     readonly #port: Port;
     readonly #methods: Readonly<Record<string, Method>>;
     readonly #calls = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
@@ -60,11 +61,11 @@ class PortLink {
                 if (typeof name !== 'string' || name === 'then') {
                     return undefined;
                 }
-                const stub = stubs.get(name) ?? ((input: never) => this.#call(name, input));
+                const stub = stubs.get(name) ?? ((input: unknown) => this.#call(name, input));
                 stubs.set(name, stub);
                 return stub;
             }
-        });
+        }) as R;
         port.on('message', this.#listener);
     }
 
@@ -82,9 +83,9 @@ class PortLink {
         this.#signals.clear();
     }
 
-    #send(message: Message, transfer: readonly object[] = []): void {
+    #send(message: Message, transferables: readonly object[] = []): void {
         if (this.#closed === null) {
-            this.#port.postMessage(message, transfer);
+            this.#port.postMessage(message, transferables);
         }
     }
 
@@ -96,8 +97,8 @@ class PortLink {
         return new Promise((resolve, reject) => {
             this.#calls.set(call, { resolve, reject });
             try {
-                const { packed, transfer } = this.#pack(input);
-                this.#send({ do: 'call', call, method, input: packed }, transfer);
+                const { packed, transferables } = this.#pack(input);
+                this.#send({ do: 'call', call, method, input: packed }, transferables);
             } catch (error) {
                 this.#calls.delete(call);
                 reject(error instanceof Error ? error : new Error(String(error)));
@@ -139,14 +140,14 @@ class PortLink {
             if (method === undefined) {
                 throw new TypeError(`The other side has no method ${name}`);
             }
-            const { packed, transfer } = this.#pack(await method(this.#unpack(input) as never));
-            this.#send({ do: 'answer', call, answer: packed }, transfer);
+            const { packed, transferables } = this.#pack(await method(this.#unpack(input)));
+            this.#send({ do: 'answer', call, answer: packed }, transferables);
         } catch (error) {
             this.#send({ do: 'answer', call, failure: plainFailure(error) });
         }
     }
 
-    #pack(given: unknown): { readonly packed: Packed; readonly transfer: readonly object[] } {
+    #pack(given: unknown): { readonly packed: Packed; readonly transferables: readonly object[] } {
         const value = given instanceof Asked || given instanceof AskedTap ? given.whole() : given;
         if (
             typeof value !== 'object' ||
@@ -155,11 +156,11 @@ class PortLink {
             value instanceof Date ||
             ArrayBuffer.isView(value)
         ) {
-            return { packed: { plain: value, parts: [] }, transfer: [] };
+            return { packed: { plain: value, parts: [] }, transferables: [] };
         }
         const plain: Record<string, unknown> = {};
         const parts: [string, Kind, unknown][] = [];
-        const transfer: object[] = [];
+        const transferables: object[] = [];
         for (const [key, item] of Object.entries(value)) {
             if (typeof item === 'function') {
                 const id = this.#id();
@@ -169,13 +170,13 @@ class PortLink {
                 parts.push([key, 'signal', this.#follow(item)]);
             } else if (isSeries(item)) {
                 const stream = streamOf(item);
-                transfer.push(stream);
+                transferables.push(stream);
                 parts.push([key, item instanceof ReadableStream ? 'stream' : 'iterable', stream]);
             } else {
                 plain[key] = item;
             }
         }
-        return { packed: { plain, parts }, transfer };
+        return { packed: { plain, parts }, transferables };
     }
 
     #unpack({ plain, parts }: Packed): unknown {
@@ -198,7 +199,7 @@ class PortLink {
         return stub;
     }
 
-    /** 0 stands for a signal that has aborted already. */
+    /** The id under which the other side follows a signal; 0 when the signal has aborted already. */
     #follow(signal: AbortSignal): number {
         if (signal.aborted) {
             return 0;
@@ -231,7 +232,7 @@ function plainFailure(error: unknown): Failure {
     return { code, reason, message: isFailure(error) ? error.message : message, data };
 }
 
-/** A series as a stream of chunks that can be transferred: the next one is made when the other side asks. */
+/** Turns a series into a stream of chunks that can be transferred. The next chunk is made when the other side asks for it. */
 function streamOf(series: AsyncIterable<unknown>): ReadableStream<Chunk> {
     const iterator = series[Symbol.asyncIterator]();
     return new ReadableStream<Chunk>(

@@ -1,4 +1,4 @@
-/** The consumer's side of contracts: proxies that reach whichever generation of the partner runs when a method is called. */
+/** The consumer's side of contracts: proxies that call the generation of the partner that runs at the time of the call. */
 import type { RemoteOptions } from '../definition.ts';
 import { plainCopy } from './plain.ts';
 import type { ContractAnswer } from './protocol.ts';
@@ -37,11 +37,11 @@ export function partnerProxy(plugin: string, ask: Ask): object {
     });
 }
 
-/** One value to await, or a series to iterate: which of them it is, the provider's method decides. The call begins at once. */
+/** One value to await, or a series to iterate, as the provider's method decides. The call begins at once. */
 function answerOf(begin: () => Promise<ContractAnswer>): Promise<unknown> & AsyncIterable<unknown> {
     const answer = begin();
     const value = answer.then(({ value: one, series }) => series ?? one);
-    // Whoever iterates does not await the value, and hears of a failure by iterating.
+    // A caller that iterates does not await the value, and gets the failure from the iteration.
     value.catch(() => undefined);
     return Object.assign(value, {
         async *[Symbol.asyncIterator]() {

@@ -1,4 +1,4 @@
-/** Plain data is what may cross: JSON values, Date and bytes. What is not is refused where it stands, with its place. */
+/** Plain data may cross the boundary: JSON values, Date and bytes. Anything else is refused by an error that names its place. */
 
 const deepest = 64;
 

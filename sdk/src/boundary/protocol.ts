@@ -8,24 +8,24 @@ import type { Socket as NetSocket } from 'node:net';
 import type { ApiAnswer, ApiCall, RouteFilter, RouteInfo } from '../catalogue.ts';
 import type { Db, Files, Health, Notification, PluginAuditEntry, TaskOptions, When } from '../context.ts';
 import type { Outcome, TapOrder } from '../hooks.ts';
+import type { AppliedHost, Certificate, Host, UpstreamState } from '../hosts-service.ts';
 import type { Child, ExecOptions, ExecResult, SpawnOptions } from '../process.ts';
 import type { TaskView } from '../reply.ts';
 import type { Actor, AuditDetail, Bytes, Declared, Effect, PluginAccess, StreamEvent } from '../route.ts';
-import type { AppliedHost, Certificate, Host, UpstreamState } from '../hosts-service.ts';
 
-/** An actor as plain data; the handle beside it is what the host knows it by. */
+/** An actor as plain data; the host knows it by the handle beside it. */
 export interface PlainActor extends Omit<Actor, 'can'> {
-    /** May everything, whatever `permissions` says: the panel itself. */
+    /** True for the panel itself, which may do everything, whatever `permissions` says. */
     readonly all: boolean;
 }
 
-/** Who asks, and the handle under which the host keeps who that is. */
+/** The actor of a call, and the handle under which the host keeps that actor. */
 export interface Asker {
     readonly handle: number;
     readonly actor: PlainActor;
 }
 
-/** One request as it reaches the plugin's realm: identity and access are decided, its schemas are not applied yet. */
+/** One request as it reaches the plugin's guest runtime: identity and access are decided, its schemas are not applied yet. */
 export interface PlainRequest extends Asker {
     readonly id: string;
     readonly params: unknown;
@@ -44,7 +44,7 @@ export interface PlainRequest extends Asker {
     readonly length?: number | null;
 }
 
-/** An answer whose data is JSON already: entities hide their columns only from `JSON.stringify`, and that must be called where they live. */
+/** An answer whose data is JSON already: entities hide their columns only from `JSON.stringify`, and that must be called in the runtime that holds them. */
 export interface JsonAnswer {
     readonly status: number;
     readonly message: string;
@@ -62,7 +62,7 @@ export interface RouteDocument extends Declared {
     readonly id: string;
     readonly summary: string;
     readonly access: PluginAccess;
-    /** One, or those of the raw door. */
+    /** One method, or all methods of an `http` route. */
     readonly methods: readonly string[];
     readonly effect?: Effect;
     readonly tool: boolean;
@@ -147,9 +147,9 @@ export interface Guest {
         readonly partners: readonly string[];
     }): Promise<GenerationDocument>;
     start(input: { readonly signal: AbortSignal }): Promise<void>;
-    /** Runs what `onStop` was given, last first. A failure of one does not keep the others. */
+    /** Runs the functions that `onStop` was given, last first. A failure of one does not stop the others. */
     stop(input: { readonly signal: AbortSignal }): Promise<{ readonly failures: readonly string[] }>;
-    /** From now on nothing works any more; lets go of what the realm itself holds. */
+    /** Ends the context and releases what the guest runtime itself holds. */
     end(input: object): Promise<Release>;
     settings(input: { readonly values: Readonly<Record<string, unknown>> }): Promise<void>;
     partner(input: { readonly name: string; readonly present: boolean }): Promise<void>;
@@ -159,7 +159,7 @@ export interface Guest {
         readonly payload: unknown;
         readonly signal: AbortSignal;
     }): Promise<{ readonly result: unknown }>;
-    /** Holds a request against its schemas, and nothing else. */
+    /** Checks a request against its schemas, and does nothing else. */
     check(input: { readonly route: string; readonly request: PlainRequest }): Promise<void>;
     json(input: Asked): Promise<JsonAnswer>;
     upload(input: Asked & { readonly body: Bytes }): Promise<JsonAnswer>;
@@ -189,13 +189,13 @@ export interface Guest {
     }): Promise<ContractAnswer>;
 }
 
-/** What a method of a contract gave: one value, or a series. */
+/** The answer of a contract's method: one value, or a series. */
 export interface ContractAnswer {
     readonly value?: unknown;
     readonly series?: AsyncIterable<unknown>;
 }
 
-/** What was let go of, by kind, and what could not be. */
+/** What was released, by kind, and what could not be. */
 export interface Release {
     readonly released: readonly { readonly kind: string; readonly name: string }[];
     /** What is still there after its time. */
@@ -301,7 +301,7 @@ export interface PlainTaskRun {
     log(input: { readonly line: string }): Promise<void>;
 }
 
-/** Doors that work in the plugin's own realm: what they hand out are live objects, which cannot cross. */
+/** Services that work in the plugin's own guest runtime, because they give live objects, which cannot cross. */
 export interface LocalApi {
     readonly db: Db;
     readonly fetch: typeof globalThis.fetch;
@@ -309,6 +309,6 @@ export interface LocalApi {
     dial(target?: { readonly host: string; readonly port: number } | { readonly path: string }): NetSocket;
     exec(file: string, args: readonly string[], options?: ExecOptions): Promise<ExecResult>;
     spawn(file: string, args: readonly string[], options?: SpawnOptions): Promise<Child>;
-    /** Lets go of everything that came through these doors. */
+    /** Releases everything that these services gave. */
     release(): Promise<Release>;
 }

@@ -1,15 +1,13 @@
-/** Whether a schema says the same of the same text every time: then what it said can be kept. */
-import type Joi from 'joi';
-
-import type { AnySchema } from '../joi.ts';
+/** Tells whether a schema gives the same result for the same text every time, so that the result can be kept. */
+import { type AnySchema, joiSchemaOf } from '../joi.ts';
 
 const known = new WeakMap<AnySchema, boolean>();
 
-/** False where code of the author's has a word in it (a default that is made, a custom rule), or the clock. */
+/** False when the result also depends on code of the author (a computed default, a custom rule) or on the clock. */
 export function isPure(schema: AnySchema): boolean {
     let pure = known.get(schema);
     if (pure === undefined) {
-        pure = isSteady((schema as unknown as Joi.Schema).describe());
+        pure = isSteady(joiSchemaOf(schema).describe());
         known.set(schema, pure);
     }
     return pure;

@@ -1,9 +1,7 @@
-/** What `setup` declares, collected while it runs: the code stays here, the rest becomes the generation's document. */
-import type Joi from 'joi';
-
+/** Collects what `setup` declares. The code stays here; the rest becomes the generation's document. */
 import type { Assets, Health } from '../context.ts';
 import type { TapOrder } from '../hooks.ts';
-import type { AnySchema } from '../joi.ts';
+import { type AnySchema, joiSchemaOf } from '../joi.ts';
 import type { Awaitable, Declared, PluginAccess } from '../route.ts';
 import type { GenerationDocument, RouteDocument, SchemaDescription } from './protocol.ts';
 
@@ -19,7 +17,15 @@ export interface GuestRoute {
         readonly payload?: AnySchema;
     };
     readonly returns: AnySchema | null;
-    readonly handler: Handler;
+    /** What it gets was validated by the route's own schemas. */
+    readonly handler: (...input: unknown[]) => unknown;
+}
+
+/** A declared tap with its code. */
+export interface GuestTap {
+    readonly hook: string;
+    readonly order: TapOrder;
+    readonly tap: (payload: unknown, call: { readonly signal: AbortSignal }) => unknown;
 }
 
 /** Any route as its author wrote it. */
@@ -59,16 +65,12 @@ const permissionForm = /^[a-z][a-z0-9-]{0,39}$/;
 /** Collects what `setup` registers, and refuses what is not valid. */
 export class Registration {
     readonly routes = new Map<string, GuestRoute>();
-    readonly taps: {
-        readonly hook: string;
-        readonly order: TapOrder;
-        readonly tap: (payload: unknown, call: { readonly signal: AbortSignal }) => unknown;
-    }[] = [];
+    readonly taps: GuestTap[] = [];
     readonly hooks: GenerationDocument['hooks'][number][] = [];
     readonly assets: Assets[] = [];
     readonly health = new Map<string, (signal: AbortSignal) => Awaitable<Health>>();
-    readonly starts: Work[] = [];
-    readonly stops: Work[] = [];
+    readonly starts: ((signal: AbortSignal) => Awaitable<void>)[] = [];
+    readonly stops: ((signal: AbortSignal) => Awaitable<void>)[] = [];
     readonly onSettings: Work[] = [];
     readonly onPartner: { readonly name: string; readonly work: Work }[] = [];
     #open = true;
@@ -134,7 +136,7 @@ export class Registration {
             method: methods[0] ?? 'GET',
             validate: route.validate ?? {},
             returns: route.returns ?? null,
-            handler: route.handler.bind(route) as Handler
+            handler: route.handler.bind(route) as GuestRoute['handler']
         });
     }
 
@@ -234,9 +236,9 @@ function describeAll(schemas: Readonly<Record<string, AnySchema | undefined>>): 
     );
 }
 
-/** joi's description as plain data; what cannot be said as such (functions) is left out. */
+/** joi's description of a schema as plain data, without its functions. */
 export function describe(schema: AnySchema): SchemaDescription {
-    return plain((schema as unknown as Joi.Schema).describe()) as SchemaDescription;
+    return plain(joiSchemaOf(schema).describe()) as SchemaDescription;
 }
 
 function plain(value: unknown): unknown {

@@ -1,10 +1,10 @@
-/** Everything that somebody acquired, and how to let go of it: last in, first out, each within its time. */
+/** Resources of a plugin generation and how to release them: last in, first out, each within a time limit. */
 import type { Release } from './protocol.ts';
 
-/** How long one thing may take to go. */
+/** Milliseconds in which one resource must be released. */
 const patienceMs = 5_000;
 
-/** One owned thing; `drop` takes it out without letting go of it. */
+/** One owned resource; `drop` takes it out of the scope without releasing it. */
 export interface Owned {
     drop(): void;
 }
@@ -17,7 +17,7 @@ export class Scope {
     >();
     #closed = false;
 
-    /** Something that is let go of at the end. In a scope that has ended, at once. */
+    /** Adds a resource that is released at the end; when the scope has ended already, at once. */
     own(kind: string, name: string, dispose: () => unknown): Owned {
         const key = {};
         if (this.#closed) {
@@ -28,12 +28,12 @@ export class Scope {
         return { drop: () => void this.#held.delete(key) };
     }
 
-    /** What is held now. */
+    /** The resources that are held now. */
     held(): readonly { readonly kind: string; readonly name: string }[] {
         return [...this.#held.values()].map(({ kind, name }) => ({ kind, name }));
     }
 
-    /** Lets go of everything. One that fails or hangs is named and does not keep the others. */
+    /** Releases everything. A resource that fails or hangs is listed as leaked and does not stop the others. */
     async release(): Promise<Release> {
         this.#closed = true;
         const released: { kind: string; name: string }[] = [];

@@ -1,4 +1,4 @@
-/** Where the secrets stand in a schema of settings. */
+/** Finds the secrets in a schema of settings. */
 import type { SchemaDescription } from './protocol.ts';
 
 interface Described {
@@ -13,7 +13,7 @@ interface Described {
     }[];
 }
 
-/** Dotted paths; `*` stands for any index and any name. */
+/** Dotted paths of the secrets; `*` stands for any index and any name. */
 export function secretPaths(description: SchemaDescription | null): readonly string[] {
     return description === null ? [] : [...new Set(walk(description as Described, []))];
 }
@@ -31,7 +31,7 @@ function walk(described: Described, path: readonly string[]): string[] {
     return [...own, ...keys, ...patterns, ...items, ...matches];
 }
 
-/** Replaces the value at every secret path by what `change` gives for it; a copy. */
+/** A copy with the value at every secret path replaced by the result of `change`. Empty values are kept. */
 export function mapSecrets(
     value: unknown,
     paths: readonly string[],

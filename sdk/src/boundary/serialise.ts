@@ -1,16 +1,14 @@
-/** A handler's answer as text, made where the answer lives. */
-import type Joi from 'joi';
-
-import type { AnySchema } from '../joi.ts';
+/** Turns a handler's answer into JSON text, in the guest runtime that holds the answer. */
+import { type AnySchema, joiSchemaOf } from '../joi.ts';
 import { isReply } from '../reply.ts';
 import type { JsonAnswer } from './protocol.ts';
 
-/** @throws TypeError when `returns` is given and the data does not fit it */
+/** Turns an answer or a reply into JSON text. @throws TypeError when `returns` is given and the data does not fit it */
 export function serialise(answer: unknown, returns: AnySchema | null, route: string): JsonAnswer {
     const reply = isReply(answer) ? answer : { status: 200, message: 'ok', headers: {}, data: answer };
     const json = JSON.stringify(reply.data) ?? 'null';
     if (returns !== null) {
-        const { error } = (returns as unknown as Joi.Schema).validate(JSON.parse(json), {
+        const { error } = joiSchemaOf(returns).validate(JSON.parse(json), {
             convert: false,
             abortEarly: false
         });

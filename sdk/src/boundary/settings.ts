@@ -1,8 +1,8 @@
-/** Settings of plugins as they are kept: secrets sealed under a key of the plugin's name and package. */
+/** Stores the settings of plugins with their secrets sealed under a label of the plugin's name and package. */
 import { errors } from '../plugin-errors.ts';
 import { mapSecrets } from './secrets.ts';
 
-/** Seals texts under a label, and opens them under the same. */
+/** Seals texts under a label, and opens them under the same label. */
 export interface Sealer {
     seal(label: string, plain: string): string;
     /** @throws Error when it was sealed under another label or key */
@@ -17,7 +17,7 @@ interface Sealed {
 /** The label under which a plugin's secrets are sealed: another package of the same name opens nothing. */
 export const labelOf = (name: string, packageName: string): string => `plugin ${name} ${packageName}`;
 
-/** Values with their secrets opened. @throws Error when one was sealed for somebody else */
+/** Values with their secrets opened. @throws Error when one was sealed under another label or key */
 export function openSettings(kept: Values, label: string, keyring: Pick<Sealer, 'open'>): Values {
     return mapSealed(kept, ({ '~sealed': text }) => keyring.open(label, text)) as Values;
 }
@@ -34,15 +34,15 @@ export function sealSettings(
     })) as Values;
 }
 
-/** As anybody may read them. */
+/** Values as an API answer may show them: a secret only says that it is set. */
 export function viewSettings(kept: Values): Values {
     return mapSealed(kept, () => ({ set: true })) as Values;
 }
 
 /**
- * A change on top of what is there: null takes a setting back to its default, and what a read shows of a secret keeps it.
+ * Merges a change into the present settings: null resets a setting to its default, and the mask that a read shows for a secret keeps the secret.
  *
- * @throws VALIDATION_FAILED 40001 for what looks sealed
+ * @throws VALIDATION_FAILED 40001 when a value of the change looks sealed
  */
 export function mergeSettings(before: Values, change: Values): Values {
     const merged = new Map(Object.entries(before));
@@ -56,7 +56,7 @@ export function mergeSettings(before: Values, change: Values): Values {
     return Object.fromEntries(merged);
 }
 
-/** Only what it has itself: `constructor` is no setting of an empty object. */
+/** An own property only: an empty object has no setting `constructor`. */
 function ownOf(value: unknown, key: string): unknown {
     return isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
@@ -94,12 +94,16 @@ function mapSealed(value: unknown, change: (sealed: Sealed) => unknown): unknown
     if (Array.isArray(value)) {
         return value.map((item) => mapSealed(item, change));
     }
-    if (!isObject(value)) {
-        return value;
+    if (isSealed(value)) {
+        return change(value);
     }
-    return typeof value['~sealed'] === 'string'
-        ? change(value as unknown as Sealed)
-        : Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapSealed(item, change)]));
+    return isObject(value)
+        ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapSealed(item, change)]))
+        : value;
+}
+
+function isSealed(value: unknown): value is Sealed {
+    return isObject(value) && typeof value['~sealed'] === 'string';
 }
 
 function isMask(value: unknown): boolean {

@@ -1,14 +1,14 @@
-/** Copies of what goes into hooks and comes out of them. Nearly all of it is plain objects and lists, which are copied far faster here than by structuredClone. */
+/** Copies the payloads and results of hooks. Nearly all are plain objects and lists, which are copied far faster here than by structuredClone. */
 
-/** Below it a value is left to structuredClone, which also ends where it contains itself. */
+/** Deeper values are left to structuredClone, which can also copy a value that contains itself. */
 const deepest = 32;
 
-/** A copy that nobody else holds. @throws DataCloneError for what is no data */
+/** A copy that shares nothing with the original. @throws DataCloneError for a function, a symbol, or another value that is no data */
 export function copyOf<T>(value: T): T {
     return copy(value, false, 0) as T;
 }
 
-/** A copy that nobody can change; bytes excepted, which cannot be frozen. @throws DataCloneError for what is no data */
+/** A copy that is frozen deeply, except bytes, which cannot be frozen. @throws DataCloneError as `copyOf` does */
 export function snapshotOf<T>(value: T): T {
     return copy(value, true, 0) as T;
 }

@@ -108,7 +108,7 @@ export class TapDeadline {
                     } else if (now - waiter.seenAt >= this.#milliseconds) {
                         this.leave(waiter);
                         waiter.giveUp(
-                            waiter as never,
+                            waiter as never, // each waiter brings a `giveUp` for its own type
                             new Error(`The tap took longer than ${this.#milliseconds / 1000} s`)
                         );
                     }

@@ -1,10 +1,10 @@
-/** Input against its schema, in the realm that owns the schema. Bodies are taken as they are (no coercion); path and query are text, and become what the schema says. */
+/** Checks input against its schema, where the schema is declared. Bodies are not converted; path and query are text, and are converted to the types of the schema. */
 import type Joi from 'joi';
 
-import type { AnySchema } from '../joi.ts';
+import { type AnySchema, joiSchemaOf } from '../joi.ts';
 import { errors } from '../plugin-errors.ts';
 
-/** Where the input stood. */
+/** The part of the request that the input comes from. */
 export type Place = 'params' | 'query' | 'payload';
 
 interface Fault {
@@ -12,12 +12,12 @@ interface Fault {
     readonly message: string;
 }
 
-/** joi's own would repeat the value, which may be a secret, and show a regular expression to people. */
+/** joi's own messages would repeat the value, which may be a secret, and show a regular expression to users. */
 const messages = {
     'string.pattern.base': '{{#label}} is not of the documented form',
     'string.pattern.name': '{{#label}} is not a valid {{#name}}'
 };
-/** For a body, and for settings. */
+/** joi's options for a body, and for settings. */
 export const bodyOptions: Joi.ValidationOptions = {
     abortEarly: false,
     convert: false,
@@ -32,9 +32,9 @@ const textOptions: Joi.ValidationOptions = {
     messages
 };
 
-/** Of a body of more values than this, only the faults at its beginning are told: a mebibyte of small mistakes would cost seconds, and an answer larger than the request. */
+/** In a body with more values than this, only the faults at its beginning are reported: a mebibyte of small mistakes would take seconds, and the answer would be larger than the request. */
 const mostValues = 1_000;
-/** Members of one list or object, at its beginning. */
+/** How many members at the beginning of one list or object are checked in such a body. */
 const mostFaults = 100;
 
 /** A schema that finds every fault, and one that ends with the first. */
@@ -45,19 +45,19 @@ interface Ready {
 
 const readySchemas = new WeakMap<AnySchema, Map<Joi.ValidationOptions, Ready>>();
 
-/** The schema with its options in it: handed over with each call, joi would read their messages anew each time, which takes longer than the check. */
+/** The schema with its options in it. If the options were passed with each call, joi would read their messages each time, which takes longer than the check. */
 function readySchema(schema: AnySchema, options: Joi.ValidationOptions): Ready {
     const known = readySchemas.get(schema) ?? new Map<Joi.ValidationOptions, Ready>();
     let ready = known.get(options);
     if (ready === undefined) {
-        const whole = (schema as unknown as Joi.Schema).prefs(options);
+        const whole = joiSchemaOf(schema).prefs(options);
         ready = { whole, early: whole.prefs({ abortEarly: true }) };
         readySchemas.set(schema, known.set(options, ready));
     }
     return ready;
 }
 
-/** @throws VALIDATION_FAILED 40001 with every fault, or with the first text that has a NUL; NOT_FOUND 40400 when the path itself cannot name anything */
+/** Returns the input as its schema reads it. @throws VALIDATION_FAILED 40001 with every fault, or with the first text that has a NUL; NOT_FOUND 40400 when the path itself cannot name anything */
 export function validate(
     schema: AnySchema | undefined,
     value: unknown,
@@ -86,7 +86,7 @@ export function validate(
     throw errors.invalid(faultsOf(vast ? (whole.validate(beginningOf(given)).error ?? error) : error));
 }
 
-/** Everything that is wrong, without the values. A value outside a list is also of the wrong type where it is none at all; what may be written says more. */
+/** All faults, without the values. When a value is outside a list and also of the wrong type, only the fault that names the list is kept. */
 export function faultsOf({ details }: Joi.ValidationError): Fault[] {
     const listed = new Set(
         details.filter(({ type }) => type === 'any.only').map(({ path }) => path.join('.'))
@@ -116,7 +116,7 @@ function refuseUnknown(value: unknown, place: Place): unknown {
     return value;
 }
 
-/** No text of a request has a NUL: programs, file names and statements of a database end at one. */
+/** Refuses a NUL in any text of a request: programs, file names and database statements end at one. */
 function refuseNul(value: unknown, place: Place): void {
     const path = nulPath(value);
     if (path !== null) {

@@ -1,0 +1,162 @@
+/** The work of a plugin's context: what the host does for the plugin, and what works in the plugin's own guest runtime. */
+import type { Context, Files, TaskRun } from '../context.ts';
+import type { GuestActors } from './actors.ts';
+import type { GuestState, GuestWork } from './guest-work.ts';
+import { plainCopy } from './plain.ts';
+import type { HostApi, PlainTaskRun } from './protocol.ts';
+
+/** `ctx.api`, `ctx.secrets`, `ctx.tickets` and `ctx.audit`: calls that the host answers. */
+export function createHostServices(
+    { hostApi, actors }: GuestState,
+    work: GuestWork
+): Pick<Context, 'api' | 'secrets' | 'tickets' | 'audit'> {
+    return {
+        api: {
+            routes: work.guard(async ({ for: actor, ...filter } = {}) =>
+                hostApi.routes({ handle: work.handleOf(actor), filter })
+            ),
+            call: work.guard(async (actor, { signal = null, ...call }) =>
+                hostApi.call({ handle: actors.handleOf(actor), call: plainCopy(call, 'the call'), signal })
+            )
+        },
+        secrets: {
+            seal: work.guard(async (text) => hostApi.seal({ text })),
+            open: work.guard(async (text) => hostApi.open({ text }))
+        },
+        tickets: {
+            issue: work.guard(async (actor, { permission, data = null, ttlSeconds = 30 }) =>
+                hostApi.ticket({
+                    handle: actors.handleOf(actor),
+                    permission,
+                    data: plainCopy(data, 'the data of the ticket'),
+                    ttlSeconds
+                })
+            )
+        },
+        audit: work.guard(async ({ actor, ...entry }) =>
+            hostApi.audit({ ...plainCopy(entry, 'the entry'), handle: work.handleOf(actor) })
+        )
+    };
+}
+
+/** `ctx.hosts` and `ctx.certificates`. */
+export function createProxyServices(
+    hostApi: HostApi,
+    work: GuestWork
+): Pick<Context, 'hosts' | 'certificates'> {
+    return {
+        hosts: {
+            list: work.guard(async (filter = {}) => hostApi.listHosts(filter)),
+            create: work.guard(async (host, as) =>
+                hostApi.createHost({ host: plainCopy(host, 'the host'), handle: work.handleOf(as) })
+            ),
+            update: work.guard(async (id, change, { version = null, as } = {}) =>
+                hostApi.updateHost({
+                    id,
+                    change: plainCopy(change, 'the change'),
+                    version,
+                    handle: work.handleOf(as)
+                })
+            ),
+            remove: work.guard(async (id, { version = null, as } = {}) =>
+                hostApi.removeHost({ id, version, handle: work.handleOf(as) })
+            ),
+            upstreams: work.guard(async (id) => hostApi.upstreams({ id }))
+        },
+        certificates: {
+            list: work.guard(async (filter = {}) => hostApi.listCertificates(filter)),
+            upload: work.guard(async (certificate) => hostApi.uploadCertificate(certificate)),
+            remove: work.guard(async (id) => hostApi.removeCertificate({ id }))
+        }
+    };
+}
+
+/** `ctx.task`, `ctx.schedule` and `ctx.notify`: work that acts on the world, which is refused before `onStart`. */
+export function createStartedServices(
+    state: GuestState,
+    work: GuestWork
+): Pick<Context, 'task' | 'schedule' | 'notify'> {
+    const { hostApi, actors } = state;
+    return {
+        async task({ actor, ...options }, run) {
+            work.requireStarted('task');
+            return hostApi.task({
+                options: plainCopy(options, 'the task'),
+                handle: work.handleOf(actor),
+                run: async (input) => ({
+                    result: plainCopy(await run(taskRun(input, actors)), 'the result of the task')
+                })
+            });
+        },
+        async schedule(name, when, run) {
+            work.requireStarted('schedule');
+            await hostApi.schedule({
+                name,
+                when: plainCopy(when, 'the schedule'),
+                run: async (input) => run(input)
+            });
+            return {
+                next: work.guard(async () => hostApi.nextRun({ name })),
+                [Symbol.asyncDispose]: () => (state.ended ? Promise.resolve() : hostApi.unschedule({ name }))
+            };
+        },
+        async notify(message) {
+            work.requireStarted('notify');
+            await hostApi.notify(plainCopy(message, 'the notification'));
+        }
+    };
+}
+
+/** `ctx.db`, `ctx.files`, `ctx.fetch`, `ctx.dial`, `ctx.exec`, `ctx.spawn` and `ctx.use`: live objects, which cannot cross to the host. */
+export function createLocalServices(
+    { local, scope }: GuestState,
+    work: GuestWork
+): Pick<Context, 'db' | 'files' | 'fetch' | 'dial' | 'exec' | 'spawn' | 'use'> {
+    return {
+        db: {
+            async read(unit) {
+                work.requireAlive();
+                return local.db.read(unit);
+            },
+            async write(unit) {
+                work.requireAlive();
+                return local.db.write(unit);
+            }
+        },
+        files(root) {
+            work.requireAlive();
+            const methods = Object.entries(local.files(root));
+            // The same methods, each guarded: `Object.entries` does not keep which name has which type.
+            return Object.fromEntries(
+                methods.map(([name, method]) => [name, work.guard(method as never)])
+            ) as unknown as Files;
+        },
+        fetch: work.guard(async (input, init) => local.fetch(input, init)),
+        dial(target) {
+            work.requireAlive();
+            return local.dial(target);
+        },
+        exec: work.guard(async (file, args, options) => local.exec(file, args, options)),
+        spawn: work.guard(async (file, args, options) => local.spawn(file, args, options)),
+        use(owned) {
+            const dispose =
+                (owned as AsyncDisposable)[Symbol.asyncDispose] ?? (owned as Disposable)[Symbol.dispose];
+            if (typeof dispose !== 'function') {
+                throw new TypeError('ctx.use takes something disposable');
+            }
+            scope.own('disposable', owned.constructor?.name ?? 'object', () => dispose.call(owned));
+            return owned;
+        }
+    };
+}
+
+function taskRun({ id, signal, asker, progress, log }: PlainTaskRun, actors: GuestActors): TaskRun {
+    return {
+        id,
+        signal,
+        actor: asker === null ? null : actors.of(asker),
+        progress: (fraction, text) =>
+            void progress({ fraction, ...(text === undefined ? {} : { text: String(text) }) }),
+        log: (line) => void log({ line: String(line) })
+    };
+}
