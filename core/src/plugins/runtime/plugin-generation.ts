@@ -150,12 +150,11 @@ export class PluginGeneration implements Generation {
         this.definition = await this.#guest.define({});
         await this.#settings.read(this.#guest);
         this.#database = await openMigrated(dataDir, definition);
-        const { contracts } = this.#shared;
         const { signal } = this.#options;
         this.document = await runSetup({
             guest: this.#guest,
             settings: this.#settings.values,
-            partners: this.definition.optional.filter((name) => contracts.has(name)),
+            partners: this.definition.optional.filter((name) => this.#shared.contracts.has(name)),
             leaks: this.#leaks,
             timeoutMs: this.#timing.setupMs,
             ...(signal === undefined ? {} : { signal })
@@ -396,9 +395,6 @@ export class PluginGeneration implements Generation {
     }
 
     #log(): ReturnType<PluginHostPorts['log']['child']> {
-        return this.#shared.ports.log.child({
-            plugin: this.#options.plugin.manifest.name,
-            version: this.#options.plugin.version
-        });
+        return this.#shared.ports.log.child({ plugin: this.name, version: this.version });
     }
 }
