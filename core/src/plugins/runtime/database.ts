@@ -1,4 +1,4 @@
-/** A plugin's own SQLite file: opened when it is first used, or at once when there is something to migrate. */
+/** A plugin's own SQLite file. It is opened at its first use, or at once when it exists or there are migrations. */
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -8,24 +8,26 @@ import type { Db, Migration } from '@portico/sdk';
 
 import { type Database, openDatabase } from '../../platform/database/database.ts';
 
-/** Name of the file in the plugin's folder. */
+/** Name of the database file in the plugin's folder. */
 export const pluginDatabase = 'data.db';
 
-/** For each of its two connections: there may be dozens of plugins. */
+/** Page cache of each of the two connections; small, since there may be dozens of plugins. */
 const cacheKiB = 512;
 
+/** A plugin's database, which its owner closes. */
 export interface PluginDatabase extends Db {
-    /** Waits for what runs, then closes. */
+    /** Waits for the work that runs, then closes the file. Later use fails. */
     close(): Promise<void>;
 }
 
+/** Where the file lies, and what it holds. */
 export interface PluginDatabaseOptions {
     readonly dataDir: string;
     readonly entities: readonly EntitySchema[];
     readonly migrations: readonly Migration[];
 }
 
-/** Opens and migrates. @throws Error when a migration fails (nothing of that step stays), or a newer version wrote the file */
+/** Opens the database and runs its migrations. @throws Error when a migration fails (that step is rolled back), or when a newer version wrote the file */
 export async function openPluginDatabase(options: PluginDatabaseOptions): Promise<PluginDatabase> {
     const file = join(options.dataDir, pluginDatabase);
     let opening: Promise<Database> | null = null;
@@ -63,6 +65,7 @@ function ormMigration({ name, up }: Migration): MigrationObject {
         class: class extends OrmMigration {
             override async up(): Promise<void> {
                 if (typeof up === 'function') {
+                    // The SDK describes the entity manager in types of its own.
                     await up(this.getEntityManager() as never);
                     return;
                 }

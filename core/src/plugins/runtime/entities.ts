@@ -1,13 +1,15 @@
-/** What the host side of plugins keeps in the core's database: the journal of changes under way, and when scheduled work is due. */
+/** The plugin runtime's tables in the core's database: the journal of changes under way, and when scheduled work is due. */
 import { defineEntity, type MigrationObject } from '@mikro-orm/core';
 import { Migration } from '@mikro-orm/migrations';
 
+/** A change that a plugin has begun and not ended; see `records/journal.ts`. */
 export const PluginJournalEntity = defineEntity({
     name: 'PluginJournal',
     tableName: 'plugin_journal',
     properties: (p) => ({ id: p.integer().primary(), at: p.integer(), entry: p.text() })
 });
 
+/** When a plugin's scheduled work is due next. */
 export const PluginScheduleEntity = defineEntity({
     name: 'PluginSchedule',
     tableName: 'plugin_schedules',
@@ -19,6 +21,7 @@ export const PluginScheduleEntity = defineEntity({
     })
 });
 
+/** All entities of the plugin runtime. */
 export const pluginHostEntities = [PluginJournalEntity, PluginScheduleEntity] as const;
 
 class CreatePluginHostTables extends Migration {
@@ -32,6 +35,7 @@ class CreatePluginHostTables extends Migration {
     }
 }
 
+/** The migrations that create their tables. */
 export const pluginHostMigrations: readonly MigrationObject[] = [
     { name: '0001-plugin-host', class: CreatePluginHostTables }
 ];

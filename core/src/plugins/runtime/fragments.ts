@@ -1,18 +1,19 @@
-/** What a plugin puts into the engine's configuration: asked of its taps when it starts, when its settings change and when it asks, and never inside an apply. */
+/** A plugin's fragments of the engine's configuration. Its taps are asked when it starts, when its settings change and when it asks for that, and never during an apply. */
 import { isFailure, type Outcome } from '@portico/sdk';
 import { type GenerationDocument, type Guest, within } from '@portico/sdk/host';
 
 import type { Logger } from '../../platform/log.ts';
 import type { HealthReport } from './generation.ts';
 
-/** The engine, as far as plugins put something into it. */
+/** The engine, as plugins add fragments to it. */
 export interface FragmentsPort {
-    /** Puts these in the place of what the plugin gave before, proven by one apply. @throws what the engine or the rules for fragments say; then those of before stay */
+    /** Replaces the plugin's fragments and proves them by one apply. @throws the error of the engine or of the rules for fragments; the earlier fragments then stay */
     put(plugin: string, given: readonly unknown[]): Promise<unknown>;
-    /** Takes a plugin's away: only an admin's decision does. Resolves with the slots that went. */
+    /** Removes a plugin's fragments, which only an admin's decision does. Resolves with the slots that were removed. */
     drop(plugin: string): Promise<readonly string[]>;
 }
 
+/** What the fragment taps of one generation need. */
 export interface FragmentTapsOptions {
     readonly plugin: string;
     readonly version: string;
@@ -23,15 +24,16 @@ export interface FragmentTapsOptions {
     readonly signal: AbortSignal;
 }
 
-/** The hook under which plugins give them. */
+/** The hook that plugins tap to give fragments. */
 export const fragmentHook = 'engine.collect';
 
 const tapMs = 10_000;
 
+/** The fragment taps of one generation. */
 export class FragmentTaps {
     readonly #options: FragmentTapsOptions;
     readonly #taps: readonly number[];
-    /** Why the newest ones did not get there. */
+    /** Why the newest fragments are not in place; null when they are. */
     #fault: string | null = null;
 
     constructor(options: FragmentTapsOptions) {
@@ -39,7 +41,7 @@ export class FragmentTaps {
         this.#taps = options.document.taps.flatMap(({ hook, tap }) => (hook === fragmentHook ? [tap] : []));
     }
 
-    /** Asks the plugin and puts what it gives in place. Whatever fails leaves what was there before, and stands in the health of the plugin. */
+    /** Asks the taps for fragments and puts them in place. After a failure the earlier fragments stay, and the plugin's health reports it. Null without taps. */
     async collect(): Promise<Outcome<readonly unknown[]> | null> {
         const { plugin, version, guest, port, log, signal } = this.#options;
         if (this.#taps.length === 0) {
@@ -61,10 +63,9 @@ export class FragmentTaps {
         } catch (error) {
             const message = messageOf(error);
             this.#fault = message;
-            log.warn(
-                'What a plugin gives for the engine could not be put in place; what it gave before stays',
-                { engine: message }
-            );
+            log.warn("A plugin's fragments for the engine could not be put in place; its earlier ones stay", {
+                engine: message
+            });
             return {
                 plugin,
                 version,

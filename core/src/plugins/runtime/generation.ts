@@ -1,4 +1,4 @@
-/** One generation of one plugin: what it is made of, and what can be asked of it. */
+/** One generation of one plugin: what it is made from, and what the panel can ask of it. */
 import type { Manifest, PluginPackage } from '@portico/registry';
 import type { Health, PluginDefinition } from '@portico/sdk';
 import type {
@@ -14,33 +14,34 @@ import type { HttpServer } from '../../server/http/server.ts';
 import type { Confine } from './isolation/error-owner.ts';
 import type { Contracts } from './partners/contracts.ts';
 
+/** The capabilities of a manifest, or the granted part of them. */
 export type Capabilities = NonNullable<Manifest['capabilities']>;
 
-/** What a generation is made of. */
+/** What a generation is made from. */
 export interface GenerationOptions {
     readonly plugin: PluginPackage;
     /** Real path of the package. */
     readonly folder: string;
     readonly definition: PluginDefinition;
-    /** The plugin's own folder; made when it is missing. A probe gets a copy. */
+    /** The plugin's own folder, which is created when it is missing. A probe gets a copy. */
     readonly dataDir: string;
-    /** As `Generation.seal` gave them; secrets are sealed. */
+    /** Settings as `Generation.seal` returned them; secrets are sealed. */
     readonly settings: Readonly<Record<string, unknown>>;
-    /** What the admin granted, as of now: asked at every use. What the manifest does not ask for counts for nothing. */
+    /** What the admin grants now; it is asked at every use. A grant that the manifest does not ask for has no effect. */
     grants(): Capabilities;
-    /** Called before the first change that it accepts once it is mounted, and again until it succeeds: its data is then more than what it began with. */
+    /** Called before the first change that the mounted generation accepts, and again until it succeeds: from then on its data differs from the data that it began with. */
     readonly accepted?: () => Promise<void>;
     /** Where the plugin's code runs. Default: in this thread, called directly. */
     readonly runtime?: GuestRuntime;
-    /** Around every call of the plugin's code, and of the panel's by it; default: nothing. */
+    /** Wraps every call from the panel to the plugin's code and back; default: nothing. */
     readonly confine?: Confine;
-    /** Aborts when it is no longer wanted: a `setup` that hangs is not waited for. */
+    /** Aborts when the generation is no longer wanted, so that a `setup` that hangs is not waited for. */
     readonly signal?: AbortSignal;
     /** Milliseconds; defaults: setup 10 s, start 30 s, stop 8 s, one health check 5 s. */
     readonly timing?: Partial<GenerationTiming>;
 }
 
-/** The two sides that a plugin's code calls: what crosses to the panel, and what works where the code runs. */
+/** The two APIs that a plugin's code calls: one crosses to the panel, one works where the code runs. */
 export interface GuestSides {
     readonly hostApi: HostApi;
     readonly local: LocalApi;
@@ -60,68 +61,69 @@ export interface GenerationTiming {
     readonly healthMs: number;
 }
 
-/** How one health check ended; one that fails or hangs is a failed one. */
+/** How one health check ended. A check that throws or hangs counts as failed. */
 export interface HealthReport extends Health {
     readonly name: string;
 }
 
-/** A capability that a plugin used without having it. */
+/** A capability that a plugin tried to use without a grant. */
 export interface Refusal {
     /** As the manifest would name it: `exec: git`. */
     readonly capability: string;
     readonly count: number;
-    /** When it was refused last, milliseconds since 1970. */
+    /** Time of the last refusal, milliseconds since 1970. */
     readonly at: number;
 }
 
-/** What the end of a generation let go of. */
+/** What was released at the end of a generation. */
 export interface ReleaseReport extends Release {
-    /** Requests that had to be cut. */
+    /** How many requests had to be cut. */
     readonly cut: number;
-    /** What `onStop` failed with. */
+    /** Messages of the errors of `onStop`. */
     readonly failures: readonly string[];
 }
 
+/** A prepared plugin: `start` it, `mount` it, and `close` it in the end. */
 export interface Generation {
     readonly name: string;
     readonly version: string;
     readonly definition: DefinitionDocument;
     /** What `setup` registered. */
     readonly document: GenerationDocument;
-    /** Its server, for whoever swaps generations itself. */
+    /** Its HTTP server, for a caller that swaps generations itself. */
     readonly server: HttpServer;
-    /** Routes and taps go live, and partners hear of it. Call after `start`: then the first request finds everything. */
+    /** Puts routes and taps in service and tells partners. Call it after `start`, so that the first request finds everything ready. */
     mount(): Promise<void>;
-    /** Runs `onStart`. @throws what it throws, or Error when it takes too long */
+    /** Runs `onStart`. @throws the error of `onStart`, or Error when it takes too long */
     start(): Promise<void>;
     /** Runs every health check at once. */
     health(): Promise<readonly HealthReport[]>;
-    /** Proves a change of settings and gives what is to be kept of them, with the secrets sealed. @throws VALIDATION_FAILED 40001 */
+    /** Validates a change of settings and returns the settings to keep, with the secrets sealed. @throws VALIDATION_FAILED 40001 */
     seal(change: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>>;
-    /** Accepted settings, as `seal` gave them, reach the plugin. */
+    /** Hands accepted settings, as `seal` returned them, to the plugin. */
     apply(settings: Readonly<Record<string, unknown>>): Promise<void>;
-    /** Grants changed: what is open under one that is gone is ended. */
+    /** Ends whatever is open under a grant that no longer exists. Call it after grants changed. */
     revoke(): Promise<void>;
     /** Everything that it holds now, by kind. */
     held(): readonly { readonly kind: string; readonly name: string }[];
-    /** What it was refused since it was prepared, the latest last; no more than a hundred capabilities. */
+    /** What the plugin was refused since it was prepared, the latest last; at most a hundred capabilities. */
     refused(): readonly Refusal[];
-    /** Takes routes and taps away, stops, and lets go of everything. Never throws. The second call gives the first report. */
+    /** Removes routes and taps, stops the plugin and releases everything. Never throws. A second call returns the first report. */
     close(reason: string): Promise<ReleaseReport>;
 }
 
 /** Makes generations. */
 export interface PluginHost {
     /**
-     * Opens the database and migrates it, reads the settings, runs `setup`. What was opened is let go of when it fails.
+     * Opens the database and migrates it, reads the settings and runs `setup`. After a failure everything that was opened is released.
      * @throws Error with `stage` and `code`: SETTINGS_REQUIRED, SETTINGS_INVALID, MIGRATION_FAILED, SETUP_FAILED, SETUP_TIMEOUT, REGISTRATION_INVALID
      */
     prepare(options: GenerationOptions): Promise<Generation>;
-    /** The contracts of what runs. */
+    /** The contracts of the running plugins. */
     readonly contracts: Contracts;
-    /** Settings that are kept, as anybody may read them: secrets are `{ set: true }`. */
+    /** Kept settings in a form that every reader may see: secrets are `{ set: true }`. */
     view(settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
-    /** Turns what a killed panel left in the journal into entries of the audit log. Once, at boot. */
+    /** Turns the journal rows of a killed panel into entries of the audit log. Called once, at boot. Resolves with their number. */
     recover(): Promise<number>;
 }
 

@@ -1,4 +1,4 @@
-/** What a plugin connects to: names and addresses of its grants, looked at when it connects and again at every redirect. */
+/** Connections of a plugin. They reach the names and addresses of its grants, which are checked at each connection and at each redirect. */
 import { lookup as resolve } from 'node:dns/promises';
 import { realpathSync } from 'node:fs';
 import { isIP, type NetConnectOpts, Socket } from 'node:net';
@@ -9,20 +9,21 @@ import type { Grants, Scope } from '@portico/sdk/host';
 import { type Outbound, OutboundFailure } from '../../platform/outbound/client.ts';
 import type { NetworkPort } from './ports.ts';
 
+/** What the network of one generation needs. */
 export interface NetworkOptions {
     readonly grants: Grants;
     readonly scope: Scope;
     readonly network: NetworkPort;
     readonly signal: AbortSignal;
-    /** Sockets that are in no grant. */
+    /** Folders and sockets that no grant opens. */
     forbidden(): readonly string[];
 }
 
 const mostRedirects = 20;
 const redirects = new Set([301, 302, 303, 307, 308]);
-/** A model may think for minutes before it says a word. */
+/** Generous, because an AI model may think for minutes before its first byte. */
 const limits = { timeoutMs: 60 * 60_000, idleMs: 10 * 60_000, maxBytes: Number.MAX_SAFE_INTEGER } as const;
-/** Set by the connection itself. */
+/** Headers that the connection sets itself. */
 const ownHeaders = new Set([
     'host',
     'connection',
@@ -39,6 +40,7 @@ const ownHeaders = new Set([
 const credentials = new Set(['authorization', 'cookie', 'proxy-authorization']);
 const loopback = ['127.0.0.0/8', '::1'];
 
+/** `fetch` and sockets of one generation. */
 export class Network {
     readonly #options: NetworkOptions;
     readonly #outbound: Pick<Outbound, 'open'>;
@@ -69,7 +71,7 @@ export class Network {
                     ...(body === null ? {} : { body })
                 })
                 .catch((error: unknown) => {
-                    // As fetch does: the cause says what happened.
+                    // Like the global fetch: a TypeError whose cause says what happened.
                     throw error instanceof OutboundFailure && error.reason === 'ABORTED' && signal.aborted
                         ? signal.reason
                         : new TypeError('fetch failed', { cause: error });
@@ -100,6 +102,7 @@ export class Network {
         }
     };
 
+    /** A socket that connects to granted targets only, and ends with the generation. Without a target, the plugin calls `connect`. */
     dial(target?: { readonly host: string; readonly port: number } | { readonly path: string }): Socket {
         const socket = new GrantedSocket((options) => this.#judge(options));
         this.#sockets.add(socket);
@@ -129,7 +132,7 @@ export class Network {
         }
     }
 
-    /** Addresses that are granted as such: private ones among them. */
+    /** Granted addresses and ranges, which may be private ones. */
     #ranges(): readonly string[] {
         return this.#options.grants
             .list('network')
@@ -142,7 +145,7 @@ export class Network {
         }
     }
 
-    /** Granted by name: `*`, the name itself, or `*.` and an ancestor of it. An address is a name only to `*`. */
+    /** Whether a grant names the host: `*`, the name itself, or `*.` before a parent domain. Only `*` covers an address. */
     #named(host: string): boolean {
         const name = host.toLowerCase().replace(/\.$/, '');
         return this.#options.grants
@@ -161,7 +164,7 @@ export class Network {
         return this.#options.network.within(address, this.#ranges());
     }
 
-    /** What to connect with instead, or why not. */
+    /** The options to connect with, or the error when the target is not granted. */
     #judge(options: NetConnectOpts): NetConnectOpts | Error {
         const granted = this.#grant(options);
         return granted instanceof Error ? granted : (this.#options.network.redirect?.(options) ?? granted);
@@ -220,7 +223,7 @@ export class Network {
     }
 }
 
-/** A socket whose every way to connect is judged first. */
+/** A socket that checks its target whenever it connects, in each form that `connect` accepts. */
 class GrantedSocket extends Socket {
     judged: NetConnectOpts | null = null;
     readonly #judge: (options: NetConnectOpts) => NetConnectOpts | Error;
@@ -231,7 +234,7 @@ class GrantedSocket extends Socket {
     }
 
     override connect(...input: unknown[]): this {
-        // net passes its own arguments on in an array.
+        // net.connect passes its normalised arguments as one array.
         const [first, ...rest] = (Array.isArray(input[0]) ? input[0] : input) as unknown[];
         const listener = [first, ...rest].find((each) => typeof each === 'function') as
             (() => void) | undefined;
@@ -260,7 +263,9 @@ function response(answer: Awaited<ReturnType<Outbound['open']>>, redirected: boo
     if (empty) {
         answer.close();
     }
-    const body = empty ? null : (Readable.toWeb(Readable.from(answer.body)) as never);
+    const body = empty
+        ? null
+        : (Readable.toWeb(Readable.from(answer.body)) as ReadableStream<Uint8Array<ArrayBuffer>>);
     const made = new Response(body, { status: answer.status, headers });
     return Object.defineProperties(made, { url: { value: answer.url }, redirected: { value: redirected } });
 }

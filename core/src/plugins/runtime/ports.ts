@@ -1,4 +1,4 @@
-/** What the host side of plugins asks of the rest of the panel. `panel.ts` hands it over; nothing here knows who implements it. */
+/** What the plugin runtime needs from the rest of the panel. The composition root passes the implementations. */
 import type { NetConnectOpts } from 'node:net';
 
 import type { ServerInjectOptions, ServerInjectResponse } from '@hapi/hapi';
@@ -28,15 +28,15 @@ export interface PluginGateway {
     /** Resolves with how many requests had to be cut. */
     unmount(name: string): Promise<number>;
     hurry(name: string): void;
-    /** Parks its gate while its generation is swapped. */
+    /** Parks the plugin's gate while its generation is swapped. */
     park(name: string): Parking;
-    /** Everything that reaches a plugin from outside passes its gate. */
+    /** The gate that every request from outside to the plugin passes. */
     gate(name: string): Gate;
     servers(): readonly HttpServer[];
     inject(options: ServerInjectOptions & { readonly url: string }): Promise<ServerInjectResponse>;
 }
 
-/** Hosts, as the panel's own service has them. */
+/** The panel's hosts service. */
 export interface HostsPort {
     all(): readonly Host[];
     create(body: Readonly<Record<string, unknown>>, call: Call, owner: string): Promise<Reply<Host>>;
@@ -47,6 +47,7 @@ export interface HostsPort {
     revision(): number;
 }
 
+/** The panel's certificates service. */
 export interface CertificatesPort {
     all(): Promise<readonly Certificate[]>;
     upload(
@@ -57,22 +58,22 @@ export interface CertificatesPort {
     remove(id: number, call: Call): Promise<unknown>;
 }
 
-/** Connections to the outside, with the addresses that one plugin may reach beside the public ones. */
+/** Connections to the outside for plugins, which may reach some private addresses beside the public ones. */
 export interface NetworkPort {
     /** A client that reaches private addresses in `allow` only. */
     outbound(allow: () => readonly string[]): Pick<Outbound, 'open'>;
-    /** What forbids an address, in a few words; null when nothing does. */
+    /** Why an address is forbidden, in a few words; null when it is allowed. */
     forbids(address: string, allow: readonly string[]): string | null;
     /** Whether an address lies in one of these ranges. */
     within(address: string, ranges: readonly string[]): boolean;
-    /** Where a socket that is granted leads instead, or why nowhere. Without it, sockets lead where they say. */
+    /** For tests: the target that a granted socket connects to instead, or the error that it gets. Without it, sockets connect to the given target. */
     redirect?(target: NetConnectOpts): NetConnectOpts | Error;
 }
 
-/** The machine below the plugins. */
+/** The parts of the machine that plugins use. */
 export interface MachinePorts {
     readonly programs: ProgramsPort;
-    /** What schedules wait with. */
+    /** The timer of schedules. */
     readonly alarm: Alarm;
     /** Folder that stands for the root of the file system; empty for the root itself. */
     readonly root: string;
@@ -81,7 +82,7 @@ export interface MachinePorts {
 /** What the generations of all plugins need. */
 export interface PluginHostPorts {
     readonly gateway: PluginGateway;
-    /** Of every server: identity, record, idempotency. */
+    /** What every HTTP server needs: identity, audit, idempotency. */
     readonly http: HttpPorts;
     readonly hooks: HookHost;
     readonly db: Database;
@@ -96,7 +97,7 @@ export interface PluginHostPorts {
     readonly keyring: Pick<Keyring, 'seal' | 'open'>;
     readonly clock: Clock;
     readonly log: Logger;
-    /** A caller as of now. @throws TOKEN_REVOKED when session, token or account are over */
+    /** The caller with the rights of now. @throws TOKEN_REVOKED when the session, token or account has ended */
     renew(caller: Caller): Caller;
     readonly hosts: HostsPort;
     readonly certificates: CertificatesPort;
@@ -104,6 +105,6 @@ export interface PluginHostPorts {
     /** Default: the machine that the panel runs on. */
     readonly machine?: MachinePorts;
     readonly fragments: FragmentsPort;
-    /** Folders and sockets that are in no grant, whatever it says: the panel's data folder, the engine's home and socket. Absolute. */
+    /** Absolute paths of folders and sockets that no grant opens: the panel's data folder, the engine's home and socket. */
     forbidden(): readonly string[];
 }

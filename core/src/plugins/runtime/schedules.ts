@@ -1,4 +1,4 @@
-/** Work that runs again and again: by the clock on the wall, however it jumps, and never after its generation. */
+/** Scheduled work of a plugin. It follows the wall clock, also when the clock is set, and ends with its generation. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 import type { When } from '@portico/sdk';
@@ -8,17 +8,17 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Logger } from '../../platform/log.ts';
 
-/** One run. */
+/** One run of a schedule. */
 export interface DueRun {
     readonly at: Date;
     readonly missed: boolean;
     readonly signal: AbortSignal;
 }
 
-/** Calls `ring` once, in about so many milliseconds. Returns how to stop that. */
+/** Calls `ring` once, after about that many milliseconds. Returns a function that cancels it. */
 export type Alarm = (milliseconds: number, ring: () => void) => () => void;
 
-/** A timer of this process, which does not keep it alive. */
+/** An alarm by a timer that does not keep the process alive. */
 export const systemAlarm: Alarm = (milliseconds, ring) => {
     const timer = setTimeout(ring, milliseconds).unref();
     return () => clearTimeout(timer);
@@ -37,7 +37,7 @@ export interface SchedulesOptions {
 interface Entry {
     readonly name: string;
     readonly when: When;
-    /** The next time after `after`; an interval counts from `due`. */
+    /** The next due time after `after`. An interval counts from `due`; cron ignores it. */
     readonly next: (after: Date, due?: Date) => Date | null;
     readonly run: (run: DueRun) => Promise<void>;
     readonly ending: AbortController;
@@ -48,23 +48,24 @@ interface Entry {
     looked: number;
 }
 
-/** How often the clock is looked at while nothing is due soon. */
+/** The clock is read at least this often, since it may be set at any time. */
 const lookMs = 30_000;
-/** A clock that was turned by more than this has jumped. */
+/** A larger difference between the clock and the due time means that the clock was set or the panel slept. */
 const jumpMs = 5 * 60_000;
 const shortestSeconds = 1;
 
+/** The schedules of one generation. */
 export class Schedules {
     readonly #options: SchedulesOptions;
     readonly #entries = new Map<string, Entry>();
-    /** The run from within which something is asked: it cannot be waited for there. */
+    /** The schedule whose run is calling: `stop` must not wait for a run that waits for `stop`. */
     readonly #within = new AsyncLocalStorage<Entry>();
 
     constructor(options: SchedulesOptions) {
         this.#options = options;
     }
 
-    /** The same name replaces. @throws TypeError for a pattern or a time zone that nobody knows */
+    /** Adds a schedule; a schedule of the same name is replaced. @throws TypeError for an invalid pattern or time zone */
     async add(name: string, when: When, run: Entry['run']): Promise<void> {
         const next = nextOf(when);
         await this.stop(name);
@@ -84,7 +85,7 @@ export class Schedules {
         this.#entries.set(name, entry);
         const kept = await this.#kept(name);
         if (this.#entries.get(name) !== entry) {
-            return; // replaced or removed meanwhile
+            return; // It was replaced or removed meanwhile.
         }
         if (when.missed === 'run-once') {
             if (kept !== null && kept <= now) {
@@ -97,7 +98,7 @@ export class Schedules {
         this.#arm(entry);
     }
 
-    /** It is no longer wanted: should it be added again, nothing of it was missed. Waits for a run under way. */
+    /** Removes a schedule and forgets when it was due: if it is added again, no run counts as missed. Waits for a run under way. */
     async remove(name: string): Promise<void> {
         const isKept = this.#entries.get(name)?.when.missed === 'run-once';
         await this.stop(name);
@@ -106,7 +107,7 @@ export class Schedules {
         }
     }
 
-    /** Stops it and waits for a run under way. What is due is still known to the next generation. */
+    /** Stops a schedule and waits for a run under way. The next generation still knows when it was due. */
     async stop(name: string): Promise<void> {
         const entry = this.#entries.get(name);
         if (entry !== undefined) {
@@ -137,7 +138,7 @@ export class Schedules {
         );
     }
 
-    /** A timer counts its own time: only the clock says whether something is due. */
+    /** Runs what is due by the clock. A timer is not enough: it does not follow the clock when that is set. */
     #look(entry: Entry): void {
         if (this.#entries.get(entry.name) !== entry) {
             return;
@@ -145,7 +146,7 @@ export class Schedules {
         const now = this.#options.clock.now();
         const { due } = entry;
         if (now < entry.looked - jumpMs) {
-            // The clock was set back: what is due is counted from there.
+            // The clock was set back, so the due time is computed anew.
             entry.due = entry.next(new Date(now));
         } else if (due !== null && now >= due.getTime()) {
             const late = now - due.getTime() > jumpMs;
@@ -153,7 +154,7 @@ export class Schedules {
             if (!late || entry.when.missed === 'run-once') {
                 this.#begin(entry, due, late);
             } else {
-                this.#options.log.warn('A schedule was missed, and is skipped', {
+                this.#options.log.warn('A run of a schedule was missed and is skipped', {
                     schedule: entry.name,
                     due: due.toISOString(),
                     next: entry.due?.toISOString() ?? null

@@ -90,7 +90,7 @@ describe('Schedules', () => {
         await until(
             async () =>
                 ports.lines.some((line) =>
-                    JSON.stringify(line).includes('A schedule was missed, and is skipped')
+                    JSON.stringify(line).includes('A run of a schedule was missed and is skipped')
                 ),
             'the line'
         );

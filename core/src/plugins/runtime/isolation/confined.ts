@@ -1,4 +1,4 @@
-/** Both sides of a generation in the same process, each in its own asynchronous context: what runs, and fails, is known by whose it is. */
+/** Runs the plugin's code and the panel's code of a generation in separate asynchronous contexts, which tell the owner of an error or a leak. */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 
 import type { Guest, HostApi } from '@portico/sdk/host';
@@ -8,16 +8,17 @@ import { isOutside } from './leak-detector.ts';
 
 type Methods = Readonly<Record<string, (input: never) => unknown>>;
 
-/** Where this was imported, there was no context yet. */
+/** The empty context: no plugin runs yet when this module is imported. */
 const outside = AsyncLocalStorage.snapshot();
 
 /**
- * The plugin's methods, run as the plugin's. Most calls come from the network, and there is nothing in their context: they go in by one that was
- * made ready, since to make two for each costs as much as all else that lies between the panel and the plugin.
+ * The guest with each method run in the plugin's context. Most calls come from the network and have an empty context. For these, one context
+ * is made in advance: entering two contexts for each call costs as much as everything else between the panel and the plugin.
  */
 export function confinedGuest(guest: Guest, { enter }: Confine): Guest {
     const ready = outside(() => enter(() => new AsyncResource('Plugin')));
     const run = <T>(work: () => T): T => (isOutside() ? ready.runInAsyncScope(work) : enter(work));
+    // The methods are only passed on: the result has the same names with the same inputs.
     return Object.fromEntries(
         Object.entries(guest as unknown as Methods).map(([name, method]) => [
             name,
@@ -26,8 +27,9 @@ export function confinedGuest(guest: Guest, { enter }: Confine): Guest {
     ) as unknown as Guest;
 }
 
-/** The panel's methods, run as the panel's; functions of the plugin that come with a call are the plugin's again. */
+/** The panel's API with each method run in the panel's context; functions that the plugin passes with a call run in the plugin's context. */
 export function confinedApi(doors: HostApi, { enter, leave }: Confine): HostApi {
+    // Each method has its own type of input, of which this keeps every key.
     const returned = (input: object): never =>
         Object.fromEntries(
             Object.entries(input).map(([key, value]: [string, unknown]) => [
@@ -38,6 +40,7 @@ export function confinedApi(doors: HostApi, { enter, leave }: Confine): HostApi 
                     : value
             ])
         ) as never;
+    // As above: the same names with the same inputs.
     return Object.fromEntries(
         Object.entries(doors as unknown as Methods).map(([name, method]) => [
             name,

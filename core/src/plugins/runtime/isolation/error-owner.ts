@@ -1,26 +1,31 @@
 /**
- * Whose error is it that nobody caught? Plugins run in this process, and an exception out of a timer of theirs would end the panel. Their code
- * runs in an asynchronous context that names them, which Node hands on to every timer, promise and socket that they make, and which still
- * holds in the handlers of `uncaughtException`. Where the panel calls a listener of theirs, the file at the top of the stack tells.
+ * Finds the plugin that an uncaught error came from. Plugins run in this process, and an exception in a plugin's timer would end the panel.
+ * A plugin's code runs in an asynchronous context with the plugin's name. Node passes this context to every timer, promise and socket that
+ * the code makes, and it still holds in the handlers of `uncaughtException`. Where the panel calls a listener of a plugin, there is no such
+ * context, and the file at the top of the stack tells the plugin.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Runs code of a plugin, and of the panel on its behalf. */
+/** Runs code in the context of a plugin, and code of the panel outside of it. */
 export interface Confine {
     /** Runs code of the plugin. */
     enter<T>(work: () => T): T;
-    /** Runs code of the panel: what that starts is the panel's own. */
+    /** Runs code of the panel: everything that it starts belongs to the panel. */
     leave<T>(work: () => T): T;
 }
 
+/** The contexts of all plugins, by which an error finds its owner. */
 export class ErrorOwner {
     readonly #context = new AsyncLocalStorage<string | null>();
     /** Name of each plugin whose code was imported, by its folder. */
     readonly #folders = new Map<string, string>();
 
-    /** @param folder - real path of the plugin's package */
+    /**
+     * The context of a plugin.
+     * @param folder - real path of the plugin's package
+     */
     confine(plugin: string, folder: string): Confine {
         this.#folders.set(folder, plugin);
         return {
@@ -29,12 +34,12 @@ export class ErrorOwner {
         };
     }
 
-    /** The plugin that an error came from; null when it is the panel's own. To be asked in the handler of the uncaught error. */
+    /** The plugin that an error came from; null when it is the panel's own. Call it in the handler of the uncaught error. */
     of(error: unknown): string | null {
         return this.#context.getStore() ?? this.#byStack(error);
     }
 
-    /** Runs something outside of every plugin's context. */
+    /** Runs work outside of every plugin's context. */
     outside<T>(work: () => T): T {
         return this.#context.run(null, work);
     }
@@ -49,7 +54,7 @@ export class ErrorOwner {
 
 const departures = new Set(['ABORT_ERR', 'ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE']);
 
-/** It says only that somebody went away: any client could bring that about, so it ends nobody. */
+/** Whether an error only says that the other side closed the connection. Any client can cause it, so it must not end a plugin or the panel. */
 export function isDeparture(error: unknown): boolean {
     const { name, code } = (typeof error === 'object' && error !== null ? error : {}) as {
         readonly name?: unknown;
@@ -58,7 +63,7 @@ export function isDeparture(error: unknown): boolean {
     return name === 'AbortError' || departures.has(String(code));
 }
 
-/** Files of a stack, the innermost first; Node's own are left out. */
+/** The files of an error's stack, the innermost first, without Node's own. */
 function framesOf(error: Error): readonly string[] {
     return [...String(error.stack).matchAll(/\(?(file:\/\/\/[^\s)]+?)(?::\d+){1,2}\)?$/gm)].flatMap(
         ([, url = '']) => {

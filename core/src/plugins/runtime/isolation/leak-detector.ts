@@ -1,8 +1,8 @@
 /**
- * What a plugin's code in this process starts past its context and leaves behind: servers, connections, children and threads at any time, and
- * timers and watchers of files where they are looked for. Whose it is, is known by the asynchronous context. To look for timers means to hear
- * of every timer of the process, which costs each request some percent (measured: 2 to 10), so that is done while a plugin is set up, started
- * or told of something, and all the time in development only.
+ * Finds and ends what a plugin's code starts without the plugin's context (`ctx`) and leaves behind. Servers, connections, child processes and
+ * threads are always tracked; the asynchronous context tells their plugin. Timers and file watchers are tracked only while a plugin is set up,
+ * started or told of something, and always in development: tracking them means a hook for every timer of the process, which slows each
+ * request by some percent (measured: 2 to 10).
  */
 import { AsyncLocalStorage, createHook } from 'node:async_hooks';
 import type { ChildProcess } from 'node:child_process';
@@ -13,10 +13,10 @@ import type { Server, Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 
-/** What was left behind, and was ended. */
+/** Something that a plugin left behind and that was ended. */
 export interface Leftover {
     readonly kind: string;
-    /** Where it was started. */
+    /** File and line where it was started. */
     readonly name: string;
 }
 
@@ -35,8 +35,13 @@ const context = new AsyncLocalStorage<Watched | null>();
 let watching = 0;
 let looking = 0;
 
-/** What starts in a plugin's context, and tells when it is over. */
-function begin<T extends object>(kind: string, subject: T, over: string, end: (subject: T) => unknown): void {
+/** Tracks something that starts in a plugin's context until it emits the event `over`. */
+function begin<T extends Emitter>(
+    kind: string,
+    subject: T,
+    over: string,
+    end: (subject: T) => unknown
+): void {
     const watched = context.getStore();
     if (watched === undefined || watched === null) {
         return;
@@ -49,7 +54,7 @@ function begin<T extends object>(kind: string, subject: T, over: string, end: (s
         end: () => end(subject)
     };
     watched.started.add(started);
-    (subject as unknown as Emitter).once(over, () => {
+    subject.once(over, () => {
         isOver = true;
         watched.started.delete(started);
     });
@@ -90,7 +95,7 @@ const hook = createHook({
         if (watched === undefined || watched === null || place === null) {
             return;
         }
-        // What is over is collected: nothing here keeps it.
+        // A weak reference, so that ended timers can be garbage-collected.
         const kept = new WeakRef(resource);
         watched.started.add(
             type === 'Timeout'
@@ -119,27 +124,29 @@ function onListener(event: string | symbol, listener: (...args: unknown[]) => vo
         watched.started.add({
             kind: `listener for ${String(event)} of the process`,
             name: placeOf(new Error().stack ?? ''),
+            // The types know a listener for each event only.
             isOver: () => !process.listeners(event as 'exit').includes(listener as never),
             end: () => process.off(event as 'exit', listener)
         });
     }
 }
 
-/** Whether nothing that runs here was led to by a plugin. */
+/** Whether the running code was started neither by a plugin nor by a call from one. */
 export function isOutside(): boolean {
     return context.getStore() === undefined;
 }
 
-/** One generation's code. */
+/** Tracks what one generation's code starts. */
 export class LeakDetector {
     readonly #watched: Watched = { started: new Set() };
     readonly #always: boolean;
     #isOver = false;
 
-    /** @param always - timers too, at any time */
+    /** @param always - whether timers and file watchers are tracked all the time */
     constructor(always: boolean) {
         this.#always = always;
         if (watching === 0) {
+            // Each channel has its own type of message, which Node's types do not know.
             channels.forEach(([name, listener]) => subscribe(name, listener as never));
             process.on('newListener', onListener);
         }
@@ -154,12 +161,12 @@ export class LeakDetector {
         return context.run(this.#watched, work);
     }
 
-    /** Runs code of the host: what that starts is the host's. */
+    /** Runs code of the panel: what that starts is not tracked. */
     leave<T>(work: () => T): T {
         return context.run(null, work);
     }
 
-    /** Looks for timers and watchers meanwhile. */
+    /** Tracks timers and file watchers, too, while the work runs. */
     async looking<T>(work: () => Promise<T>): Promise<T> {
         look();
         try {
@@ -169,13 +176,13 @@ export class LeakDetector {
         }
     }
 
-    /** Ends what still goes on, and names it. The second call gives nothing. */
+    /** Ends what is still open and returns its list. A second call returns an empty list. */
     async end(): Promise<readonly Leftover[]> {
         if (this.#isOver) {
             return [];
         }
         this.#isOver = true;
-        // What has just been closed says so a turn later.
+        // Things that were closed just now emit their event a turn of the event loop later.
         await turn();
         await turn();
         if (this.#always) {
@@ -183,6 +190,7 @@ export class LeakDetector {
         }
         watching -= 1;
         if (watching === 0) {
+            // As in the constructor.
             channels.forEach(([name, listener]) => unsubscribe(name, listener as never));
             process.off('newListener', onListener);
         }
@@ -213,7 +221,7 @@ function lookAway(): void {
     }
 }
 
-/** Where a timer was made; null for one that Node or its libraries share among all who use them. */
+/** File and line where a timer was made; null for a timer that Node itself made, which may be shared. */
 function callerOf(stack: string): string | null {
     const frames = framesOf(stack);
     const first = frames.findIndex(
@@ -237,7 +245,7 @@ function framesOf(stack: string): readonly string[] {
         .map((line) => line.trim().replace(/^at (?:async )?/, ''));
 }
 
-/** File and line, without where the package lies. */
+/** File and line of a frame, with the last two parts of the path only. */
 function placeIn(frame: string): string {
     const { file = frame, line = '' } = /(?<file>[^\s(]+?):(?<line>\d+):\d+\)?$/.exec(frame)?.groups ?? {};
     return `${file.split('/').slice(-2).join('/')}:${line}`;

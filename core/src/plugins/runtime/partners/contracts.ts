@@ -1,4 +1,4 @@
-/** Which plugin's contract can be called now. Providers come and go; consumers name a plugin and reach whatever runs, or wait for it while it is swapped. */
+/** The contracts that can be called now. Consumers name a plugin and reach its running generation, or wait for it during a swap. */
 import { isFailure } from '@portico/sdk';
 import { boundaryErrors, type ContractAnswer } from '@portico/sdk/host';
 
@@ -17,10 +17,11 @@ export interface Provider {
     }): Promise<ContractAnswer>;
 }
 
+/** The contracts of all running plugins. */
 export class Contracts {
     readonly #gateOf: (plugin: string) => Gate;
     readonly #providers = new Map<string, Provider>();
-    /** Those whose provider has gone and whose gate is parked: another one is on its way. */
+    /** Plugins that are being swapped: their provider is gone, their gate is parked, and the next provider is expected. */
     readonly #awaited = new Set<string>();
     readonly #listeners = new Set<(plugin: string, present: boolean) => void>();
 
@@ -28,7 +29,7 @@ export class Contracts {
         this.#gateOf = gateOf;
     }
 
-    /** A plugin runs. Returns how to take it away, which does nothing when another generation has taken its place. */
+    /** Registers the provider of a running plugin. Returns a function that removes it, which does nothing once another generation has replaced it. */
     provide(plugin: string, provider: Provider): () => void {
         this.#providers.set(plugin, provider);
         if (!this.#awaited.has(plugin)) {
@@ -42,12 +43,13 @@ export class Contracts {
         };
     }
 
+    /** Whether the plugin runs or is being swapped. */
     has(plugin: string): boolean {
         return this.#providers.has(plugin) || this.#awaited.has(plugin);
     }
 
     /**
-     * Calls a partner. One that is being swapped is waited for. A series is not: it ends with the generation that gives it.
+     * Calls a partner, and waits for it during a swap. A series of answers ends with the generation that gives it.
      * @throws PARTNER_UNAVAILABLE 50307
      */
     async call(plugin: string, input: Parameters<Provider['call']>[0]): Promise<ContractAnswer> {
@@ -70,13 +72,13 @@ export class Contracts {
         }
     }
 
-    /** Hears of every coming and going. Returns how to stop. */
+    /** Tells the listener whenever a plugin comes or goes. Returns a function that stops that. */
     watch(listener: (plugin: string, present: boolean) => void): () => void {
         this.#listeners.add(listener);
         return () => this.#listeners.delete(listener);
     }
 
-    /** While it is swapped, partners do not see it gone; they hear of the new one when it can be called, since what they asked the old one for has ended. */
+    /** During a swap partners are not told that the plugin is gone. They are told when the new generation can be called, since their series of the old one have ended. */
     #withdrawn(plugin: string): void {
         const gate = this.#gateOf(plugin);
         if (!gate.isParked) {

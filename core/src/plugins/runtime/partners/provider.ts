@@ -1,19 +1,21 @@
-/** A generation's contract, as its partners call it through the host. */
+/** A generation's contract as its partners call it through the panel. */
 import type { Guest } from '@portico/sdk/host';
 
 import type { Handles } from '../api/handles.ts';
 import type { Provider } from './contracts.ts';
 
+/** What the provider of one generation needs. */
 export interface ProviderOptions {
     readonly methods: readonly string[];
     readonly guest: Guest;
     readonly handles: Handles;
     /** Aborts when the generation ends. */
     readonly ending: AbortSignal;
-    /** A change may be about to be made: what a method does, only the plugin knows. */
+    /** Awaited before each call, since any method may make a change: only the plugin knows. */
     accept(): Promise<void>;
 }
 
+/** The provider of a generation's contract. The caller's handle lasts until the answer, or until the end of a series. */
 export function providerOf({ methods, guest, handles, ending, accept }: ProviderOptions): Provider {
     return {
         methods: new Set(methods),

@@ -1,7 +1,8 @@
-/** Accounts of the machine, as programs are run under them. */
+/** Accounts of the machine under which programs can run. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
+/** An account of the machine. */
 export interface MachineAccount {
     readonly name: string;
     readonly uid: number;
@@ -11,7 +12,7 @@ export interface MachineAccount {
 
 const form = /^[a-z_][a-z0-9_.-]{0,31}\$?$/i;
 
-/** Asks the machine, whatever it keeps its accounts in; null for a name that it does not know. */
+/** Finds an account by name, wherever the machine keeps its accounts (files, LDAP); null when there is none. */
 export async function findAccount(name: string): Promise<MachineAccount | null> {
     if (!form.test(name)) {
         return null;

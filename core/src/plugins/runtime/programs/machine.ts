@@ -1,4 +1,4 @@
-/** Programs of this machine: found on a fixed path, started without a shell in an environment made from scratch, ended with all their descendants. */
+/** Starts programs of this machine: found on a fixed path, without a shell, in an environment made from scratch, and ended with all their descendants. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -13,13 +13,13 @@ import { findProgram, fixedPath } from './path.ts';
 import { marker, ProcessGroup } from './process-group.ts';
 import { Terminal, terminalTools } from './terminal.ts';
 
-/** A program to start. The plugin's grants were looked at before. */
+/** A program to start. The caller has checked the plugin's grants. */
 export interface ProgramCommand {
     readonly plugin: string;
     readonly file: string;
     readonly args: readonly string[];
     readonly options: SpawnOptions;
-    /** Where it runs unless the options say otherwise, and its home. Absolute. */
+    /** Absolute path of its home, which is also its working folder unless the options say otherwise. */
     readonly folder: string;
 }
 
@@ -29,22 +29,22 @@ export interface RunningProgram {
     readonly stdin: Writable;
     readonly stdout: Readable;
     readonly stderr: Readable;
-    /** How the program itself ended. */
+    /** How the program itself ended; descendants may still run. */
     readonly exited: Promise<Pick<Exit, 'code' | 'signal'>>;
     signal(name: NodeJS.Signals): void;
     /** @throws TypeError when it has no terminal */
     resize(columns: number, rows: number): void;
-    /** Ends the program and its descendants. What they wrote can still be read. @throws Error that names what does not end */
+    /** Ends the program and its descendants. Their output can still be read. @throws Error that names the processes that do not end */
     kill(): Promise<void>;
-    /** Ends everything, and closes its streams. */
+    /** Ends the program and its descendants and closes the streams. */
     discard(): Promise<void>;
-    /** Resolves when the program has ended and its output is closed: with false when a descendant still runs. */
+    /** Resolves when the program has ended and its output is closed; with false when a descendant still runs. */
     settled(): Promise<boolean>;
 }
 
-/** Where programs come from. */
+/** Starts programs; tests replace it. */
 export interface ProgramsPort {
-    /** @throws TOOL_MISSING 50302 when the machine has no such program; NOT_FOUND 40400 without the account or folder */
+    /** Starts a program. @throws TOOL_MISSING 50302 when the machine has no such program; NOT_FOUND 40400 without the account or folder */
     start(command: ProgramCommand): Promise<RunningProgram>;
 }
 
@@ -62,7 +62,7 @@ export const machinePrograms: ProgramsPort = {
         const tools = options.pty === undefined ? null : await terminalTools();
         const mark = randomUUID();
         options.signal?.throwIfAborted();
-        // From here to the start of the program nothing waits: see the terminal.
+        // No `await` from here to the start of the program: another child could inherit the terminal (see `terminal.ts`).
         const terminal =
             tools === null || options.pty === undefined ? null : new Terminal(tools, options.pty, account);
         const command = terminal?.command(limited.path, limited.args) ?? limited;
@@ -158,7 +158,7 @@ class MachineProgram implements RunningProgram {
 
     async settled(): Promise<boolean> {
         await this.exited;
-        // In a terminal nothing outlives the program; elsewhere a descendant is the plugin's until the plugin ends.
+        // With a terminal, descendants end with the program; without one, they may run until the plugin ends.
         const isOver =
             this.#terminal !== null || this.#ending !== null
                 ? await this.kill().then(() => true)

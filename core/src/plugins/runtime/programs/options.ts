@@ -1,4 +1,4 @@
-/** How a plugin may have a program run: what is refused, and how its means are limited. */
+/** The options of a program: which are refused, and how limits are set. */
 import { errors, type SpawnOptions } from '@portico/sdk';
 
 import { findProgram } from './path.ts';
@@ -13,7 +13,7 @@ const limitFlags = {
     fileBytes: '--fsize'
 } as const;
 
-/** @throws TypeError that names what is wrong */
+/** Checks a program, its arguments and options. @throws TypeError that names what is wrong */
 export function checkProgram(file: unknown, args: unknown, options: SpawnOptions): void {
     if (
         typeof file !== 'string' ||
@@ -37,7 +37,7 @@ export function checkProgram(file: unknown, args: unknown, options: SpawnOptions
     }
 }
 
-/** prlimit sets what Node cannot, and becomes the program. @throws TOOL_MISSING 50302 */
+/** The command with its limits. Node cannot set them, so `prlimit` sets them and then becomes the program (exec). @throws TOOL_MISSING 50302 without prlimit */
 export async function withLimits(
     path: string,
     args: readonly string[],

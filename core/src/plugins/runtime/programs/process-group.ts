@@ -1,15 +1,16 @@
-/** A running program with everything that it started: signals go to the whole group, and whoever left the group is found by its environment. */
+/** A running program with everything that it started. Signals go to the whole process group; descendants that left the group are found by their environment. */
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** Name of the variable by which a descendant is known. */
+/** Name of the environment variable that marks a program and its descendants. */
 export const marker = 'PORTICO_CHILD';
 
 const graceMs = 2_000;
 const pollMs = 20;
 
+/** The process group of a program, with its descendants outside of the group. */
 export class ProcessGroup {
     readonly pid: number;
     readonly #child: ChildProcess;
@@ -21,7 +22,7 @@ export class ProcessGroup {
         this.#mark = mark;
     }
 
-    /** False when nobody is left. */
+    /** Signals the group. False when the group has no process any more. */
     signal(name: NodeJS.Signals): boolean {
         if (this.#isRecycled) {
             return false;
@@ -36,6 +37,7 @@ export class ProcessGroup {
         }
     }
 
+    /** Whether a process of the group runs. */
     get alive(): boolean {
         if (this.#isRecycled) {
             return false;
@@ -47,7 +49,7 @@ export class ProcessGroup {
         }
     }
 
-    /** Asks everybody to end, then makes them. @throws Error that names who is left */
+    /** Asks all processes to end, then kills them. @throws Error that names the processes that are left */
     async end(asking: NodeJS.Signals = 'SIGTERM'): Promise<void> {
         if (this.signal(asking)) {
             await this.#gone(graceMs);
@@ -75,12 +77,12 @@ export class ProcessGroup {
         }
     }
 
-    /** Whether anybody is left, in the group or out of it. */
+    /** Whether a process is left, in the group or outside of it. */
     async left(): Promise<boolean> {
         return this.alive || (await this.#strays()).length > 0;
     }
 
-    /** The kernel gives a number away again only when neither a group nor a session has it: then all of ours is gone. */
+    /** Whether another process has the pid now. The kernel reuses a number only when no group and no session has it: all processes of this group are then gone. */
     get #isRecycled(): boolean {
         return (
             (this.#child.exitCode !== null || this.#child.signalCode !== null) &&
@@ -95,7 +97,7 @@ export class ProcessGroup {
         }
     }
 
-    /** Descendants that made a group of their own: in the same session still, or known by their start environment, which they cannot change. */
+    /** Descendants in groups of their own. They are still in the same session, or have the mark in the environment that they were started with, which they cannot change. */
     async #strays(): Promise<number[]> {
         const wanted = `${marker}=${this.#mark}`;
         const session = this.#isRecycled ? null : String(this.pid);
@@ -108,7 +110,7 @@ export class ProcessGroup {
                     readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''),
                     readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')
                 ]);
-                // The name before it may hold anything, closing brackets too.
+                // The program's name comes before, in brackets, and may hold closing brackets itself.
                 const [state, , , of] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
                 return state !== 'Z' && (of === session || environment.split('\0').includes(wanted))
                     ? pid

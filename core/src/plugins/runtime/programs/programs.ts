@@ -1,4 +1,4 @@
-/** Programs that a plugin runs: as its grants allow, and owned by the plugin, so that they end with it. */
+/** Programs that a plugin runs. They need a grant, and they end with the plugin. */
 import { Readable, Writable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 
@@ -13,13 +13,13 @@ export interface ProgramsOptions {
     readonly grants: Grants;
     readonly scope: Scope;
     readonly machine: ProgramsPort;
-    /** Where programs run unless they say otherwise. */
+    /** The working folder of programs unless their options say otherwise. */
     readonly folder: string;
-    /** Puts a use on record. */
+    /** Records a use. */
     used(file: string, args: readonly string[], user: string | null): void;
 }
 
-/** A program with its owner. */
+/** A running program with its name and account, which its grant names. */
 interface OwnedProgram extends Omit<RunningProgram, 'exited'> {
     readonly file: string;
     readonly user: string | null;
@@ -28,7 +28,7 @@ interface OwnedProgram extends Omit<RunningProgram, 'exited'> {
 
 const execSeconds = 60;
 const outputBytes = 1024 * 1024;
-/** How long pipes may stay open after the program itself has ended: a descendant may hold them. */
+/** How long `exec` waits for the end of output after the program has ended: a descendant may hold the pipes open. */
 const pipeGraceMs = 500;
 
 /** The programs of one generation. */
@@ -55,7 +55,7 @@ export class Programs {
         return { ...exit, stdout: out.text, stderr: err.text, truncated: out.isCut || err.isCut };
     }
 
-    /** Starts a program and hands over its streams. */
+    /** Starts a program and returns its streams. */
     async spawn(file: string, args: readonly string[], options: SpawnOptions = {}): Promise<Child> {
         const program = await this.#start(file, args, options);
         const { pid, stdin, stdout, stderr, exited } = program;
@@ -71,7 +71,7 @@ export class Programs {
         };
     }
 
-    /** Ends what runs under a grant that is gone. */
+    /** Ends the programs whose grant no longer exists. */
     async revoke(): Promise<void> {
         const { grants } = this.#options;
         const gone = [...this.#running].filter(
@@ -137,7 +137,7 @@ export class Programs {
     }
 }
 
-/** Reads a stream to its end, and keeps what fits. */
+/** Reads a stream to its end and keeps its first bytes, up to the limit. */
 class Output {
     /** Resolves when the stream is closed. */
     readonly done: Promise<void>;

@@ -1,7 +1,8 @@
 /**
- * A terminal for one program. The library's own way to start a program keeps root's groups and leaves every terminal open in every child
- * that the panel starts (tried), so only the pair comes from it. Its far end goes at once to two copying programs, with no turn of the
- * event loop in which another child could inherit it; the program itself starts like any other.
+ * A terminal for one program. Only the pair of descriptors comes from the library `node-pty`: its own function to start a program keeps the
+ * groups of root, and leaves every terminal open in every child that the panel starts (tried). The panel's end of the pair goes at once
+ * to two `cat` programs that copy input and output, with no turn of the event loop in which another child could inherit it. The program
+ * itself starts like any other.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, constants, fchownSync, fstatSync, openSync } from 'node:fs';
@@ -13,7 +14,7 @@ import { errors } from '@portico/sdk';
 import type { MachineAccount } from './machine-accounts.ts';
 import { findProgram } from './path.ts';
 
-/** The library's native part, as far as it is used. */
+/** The used functions of the library's native part. */
 interface Native {
     open(
         columns: number,
@@ -22,12 +23,13 @@ interface Native {
     resize(fd: number, columns: number, rows: number): void;
 }
 
+/** Columns and rows, each 1 to 65,535. */
 export interface TerminalSize {
     readonly columns: number;
     readonly rows: number;
 }
 
-/** What opening a terminal needs of the machine. */
+/** What a terminal needs of the machine: the native library and the paths of two programs. */
 export interface TerminalTools {
     readonly native: Native;
     readonly cat: string;
@@ -39,10 +41,10 @@ type Typing = ChildProcess & { readonly stdin: Writable };
 
 const require = createRequire(import.meta.url);
 const { O_NOCTTY, O_RDWR } = constants;
-/** The size is two bytes wide in the kernel. */
+/** The kernel keeps columns and rows in two bytes each. */
 const most = 65_535;
 
-/** @throws TOOL_MISSING 50302 on a machine or platform without terminals */
+/** Finds what a terminal needs. @throws TOOL_MISSING 50302 on a machine or platform without terminals */
 export async function terminalTools(): Promise<TerminalTools> {
     let native: Native;
     try {
@@ -62,16 +64,21 @@ export async function terminalTools(): Promise<TerminalTools> {
     return { native, cat, sh };
 }
 
+/** One open terminal. */
 export class Terminal {
     readonly #tools: TerminalTools;
     readonly #path: string;
     readonly #shown: Showing;
     readonly #typed: Typing;
     readonly #closed: Promise<void>;
-    /** The program's end, until it has it. */
+    /** The program's end of the pair; null once the program has it. */
     #line: number | null;
 
-    /** @throws TypeError for a size that no terminal has */
+    /**
+     * Opens the terminal.
+     * @param account - owner of the terminal; null for the panel's own account
+     * @throws TypeError for an invalid size
+     */
     constructor(tools: TerminalTools, size: TerminalSize, account: MachineAccount | null) {
         checkSize(size);
         this.#tools = tools;
@@ -79,7 +86,7 @@ export class Terminal {
         try {
             this.#path = pty;
             try {
-                // Opened again, it closes by itself in other children, which what the library opened does not.
+                // Node's openSync sets close-on-exec, so other children do not inherit it; the library does not set it.
                 this.#line = openSync(pty, O_RDWR | O_NOCTTY);
             } finally {
                 closeSync(slave);
@@ -98,19 +105,19 @@ export class Terminal {
             [this.#shown, this.#typed].map(
                 (copying) =>
                     new Promise<void>((resolve) => {
-                        // One that could not be started says so, and never closes.
+                        // A program that could not be started emits `error` and never `close`.
                         copying.once('error', () => resolve()).once('close', () => resolve());
                     })
             )
         ).then(() => undefined);
     }
 
-    /** What the program shows; it ends when nobody has the terminal open any more. */
+    /** What the program shows; it ends when no process has the terminal open any more. */
     get output(): Readable {
         return this.#shown.stdout;
     }
 
-    /** What is typed. */
+    /** Input for the program, as if it was typed. */
     get input(): Writable {
         return this.#typed.stdin;
     }
@@ -121,7 +128,7 @@ export class Terminal {
         return [line, line, line];
     }
 
-    /** The program's own command behind a fixed script: whoever leads a session gets the terminal that it opens first as its own. */
+    /** The program's command behind a fixed script that opens the terminal: a session leader gets the first terminal that it opens as its controlling terminal. */
     command(
         path: string,
         args: readonly string[]
@@ -129,7 +136,7 @@ export class Terminal {
         return { path: this.#tools.sh, args: ['-c', ': <>"$0" && exec "$@"', this.#path, path, ...args] };
     }
 
-    /** The program runs, or could not be started. */
+    /** Closes the panel's copy of the program's end. Call it when the program runs or could not be started. */
     handOver(): void {
         if (this.#line !== null) {
             closeSync(this.#line);
@@ -137,7 +144,7 @@ export class Terminal {
         }
     }
 
-    /** Good as long as the program runs: afterwards the name may be another terminal's. @throws TypeError */
+    /** Changes the size. Call it only while the program runs: later the name may belong to another terminal. @throws TypeError for an invalid size */
     resize(size: TerminalSize): void {
         checkSize(size);
         const line = openSync(this.#path, O_RDWR | O_NOCTTY);
@@ -148,17 +155,17 @@ export class Terminal {
         }
     }
 
-    /** Nobody types any more; what was shown can still be read. */
+    /** Ends the input; the output can still be read. */
     hangUp(): void {
         this.#typed.kill('SIGKILL');
     }
 
-    /** Resolves when nobody can type or show anything any more, and what was shown has been read. */
+    /** Resolves when input and output have ended and the output has been read. */
     get closed(): Promise<void> {
         return this.#closed;
     }
 
-    /** Resolves when nothing of it is left, read or not. */
+    /** Closes everything, and resolves when both copying programs have ended. Unread output is lost. */
     async close(): Promise<void> {
         this.handOver();
         this.#shown.kill('SIGKILL');

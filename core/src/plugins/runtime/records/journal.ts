@@ -1,25 +1,28 @@
 /**
- * What plugins are about to change. Their data lies in files of their own, which no transaction of the core reaches: a row is written
- * before a mutating handler runs, and becomes the chain's entry with the outcome after it. A row that is found at boot was cut.
+ * The journal of changes that plugins have begun. A plugin's data lies in a file of its own, which no transaction of the core covers. So a row
+ * is written before a mutating handler runs, and is replaced by the audit entry with the outcome after it. A row that is found at boot
+ * belongs to a change that was cut.
  */
 import type { Database, Transaction } from '../../../platform/database/database.ts';
 import { Writer } from '../../../platform/database/writer.ts';
 import type { AuditEntry, Recorder } from '../../../server/http/ports.ts';
 
+/** Changes under way, each with the audit entry that it will become. */
 export interface Journal {
-    /** @throws STORAGE_FULL 50700; then the handler must not run */
+    /** Writes the row of a change and resolves with its id. @throws STORAGE_FULL 50700; then the handler must not run */
     begin(entry: AuditEntry): Promise<number>;
-    /** Takes the row away in the transaction of the entry that speaks of the outcome. */
+    /** Deletes the row in the transaction that records the outcome. */
     end(tx: Transaction, row: number): Promise<void>;
-    /** Takes it away where the outcome is recorded elsewhere. */
+    /** Deletes the row when the outcome is recorded elsewhere. */
     drop(row: number): Promise<void>;
-    /** Rows of a panel that was killed become entries that say so. Returns how many. */
+    /** Turns the rows of a killed panel into audit entries with the outcome `failure`. Resolves with their number. */
     recover(): Promise<number>;
 }
 
-/** HTTP status × 100: the panel was not there to see the end. */
+/** Code of a change whose end is unknown, since the panel was killed: HTTP status 503 × 100. */
 const cutCode = 50300;
 
+/** Makes the journal in the core's database. */
 export function createJournal(db: Database, recorder: Pick<Recorder, 'record'>, now: () => number): Journal {
     const writer = new Writer();
     const remove = async (tx: Transaction, row: number): Promise<void> => {

@@ -1,12 +1,13 @@
 /**
- * Uses of dangerous doors on record, and those that were refused: the first at once, equal ones counted and written once a minute, so that a
- * busy plugin does not bury the log.
+ * Records a plugin's use of dangerous capabilities, and its refused attempts, in the audit log. The first use is written at once; equal ones
+ * are counted and written once a minute, so that a busy plugin does not flood the log.
  */
 import type { Clock } from '../../../platform/clock.ts';
 import type { Logger } from '../../../platform/log.ts';
 import type { AuditEntry, Recorder } from '../../../server/http/ports.ts';
 import type { Refusal } from '../generation.ts';
 
+/** What the usage log of one plugin needs. */
 export interface UsageLogOptions {
     readonly plugin: string;
     readonly recorder: Pick<Recorder, 'recordAlone'>;
@@ -17,18 +18,20 @@ export interface UsageLogOptions {
 const windowMs = 60_000;
 const longestArguments = 2_000;
 const longestCapability = 300;
-/** Different refusals that a plugin gets a line of their own for in a minute, and that are remembered. */
+/** How many different refusals get an entry of their own in a minute; further ones are counted together. */
 const mostRefusals = 20;
+/** How many refused capabilities `refusals` returns. */
 const mostRemembered = 100;
 const refused = 50305;
 
+/** The usage log of one generation. */
 export class UsageLog {
     readonly #options: UsageLogOptions;
     readonly #counted = new Map<
         string,
         { count: number; readonly write: (count: number) => Promise<void>; readonly timer: NodeJS.Timeout }
     >();
-    /** The latest last. */
+    /** By capability, the latest last. */
     readonly #refusals = new Map<string, Refusal>();
     #isClosed = false;
 
@@ -36,7 +39,7 @@ export class UsageLog {
         this.#options = options;
     }
 
-    /** A program was started. */
+    /** Records that a program was started. */
     exec(file: string, args: readonly string[], user: string | null): void {
         const argv = JSON.stringify(args).slice(0, longestArguments);
         this.#use(`exec ${file} ${user ?? ''}`, (count) =>
@@ -51,7 +54,7 @@ export class UsageLog {
         );
     }
 
-    /** A capability was used that the plugin does not have. */
+    /** Records that the plugin used a capability without a grant. */
     refused(capability: string): void {
         const name = capability.slice(0, longestCapability);
         const before = this.#refusals.get(name);
@@ -86,11 +89,12 @@ export class UsageLog {
         });
     }
 
+    /** The refused capabilities, the latest last. */
     refusals(): readonly Refusal[] {
         return [...this.#refusals.values()];
     }
 
-    /** Writes what is still counted. */
+    /** Writes the counts that are not written yet. */
     async close(): Promise<void> {
         this.#isClosed = true;
         const left = [...this.#counted.values()];
@@ -126,7 +130,7 @@ export class UsageLog {
             return;
         }
         if (this.#isClosed) {
-            return; // whoever keeps trying after its end has no window that could end
+            return; // After the end no new count begins, since it would never be written.
         }
         const failed = (error: unknown): void =>
             this.#options.log.error('A use could not be put on record', { error });
