@@ -68,7 +68,7 @@ describe('the hook engine.collect', { timeout: 90_000 }, () => {
         expect((await put({ settings: { header: 'throws' } })).data.state).to.equal('running');
         expect(await guarded()).to.equal('third');
         expect(
-            ['what it gave before stays', 'The rules cannot be read'].map((text) =>
+            ['its earlier ones stay', 'The rules cannot be read'].map((text) =>
                 panel.lines.some((line) => line.includes(text))
             )
         ).to.equal([true, true]);
