@@ -45,6 +45,7 @@ describe('a secret', { timeout: 240_000 }, () => {
         canaries.set(kind, { text, ...more });
         return text;
     };
+    // eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers of any shape, whose fields the tests assert
     const must = async (answer: ReturnType<Client['get']>): Promise<any> => {
         const { status, data, text } = await answer;
         expect(status, text.slice(0, 300)).to.be.below(300);

@@ -17,7 +17,9 @@ const { after, before, describe, it } = lab;
 const puppets = realpathSync(join(import.meta.dirname, '../../../../fixtures/puppets'));
 
 type Done = {
+    // eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers of any shape, whose fields the tests assert
     readonly answer?: any;
+    // eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers of any shape, whose fields the tests assert
     readonly failure?: { readonly code: number; readonly reason: string; readonly data: any };
 };
 
