@@ -18,6 +18,7 @@ import {
     type ProjectionStep
 } from '../../core/src/engine/render/projection/projection.ts';
 import type { EngineSettings } from '../../core/src/engine/site.ts';
+import { drainMs } from '../../core/src/engine/sync/served-state.ts';
 
 export interface Reply {
     readonly status: number;
@@ -157,6 +158,8 @@ export const startCaddy = async (
                 }
 
                 projection.loaded();
+                // As the panel does: for a moment the server of the former configuration may still accept connections.
+                await wait(drainMs);
             }
 
             await table.apply(step.table);

@@ -13,7 +13,7 @@ import type { SiteCertificate } from '../site.ts';
  * Milliseconds between a load and the change of the table. The previous configuration still answers connections that its listeners accepted,
  * and it would answer 503 for a profile that only the new configuration has.
  */
-const drainMs = 25;
+export const drainMs = 25;
 
 /** A staged change: it reaches the engine with the next `sync`, unless it is undone. */
 export interface Staged {
