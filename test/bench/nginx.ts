@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { freePort, until } from '../support/real-engine.ts';
+import { freePort } from '../support/ports.ts';
+import { until } from '../support/real-engine.ts';
 
 const run = promisify(execFile);
 

@@ -12,7 +12,7 @@ import { usualRetryMs } from '../../core/src/features/notifications/delivery/dis
 import { usualPorts } from '../../core/src/features/notifications/delivery/email.ts';
 import { newSecret } from '../../core/src/features/notifications/delivery/webhook.ts';
 import { type Notifying, openNotifying, until } from '../support/notifying.ts';
-import { freePort } from '../support/real-engine.ts';
+import { freePort } from '../support/ports.ts';
 import { callOf, person } from '../support/store.ts';
 
 export const lab = Lab.script();

@@ -10,7 +10,8 @@ import * as Lab from '@hapi/lab';
 import { engineHome } from '../../core/src/engine/files/home.ts';
 import { blocksOf, readPage, root, rowsOf } from '../support/markdown.ts';
 import { commandOf } from '../support/panel-process.ts';
-import { freePort, until } from '../support/real-engine.ts';
+import { freePort } from '../support/ports.ts';
+import { until } from '../support/real-engine.ts';
 
 export const lab = Lab.script();
 const { after, before, describe, it } = lab;

@@ -12,7 +12,8 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { freePort, until } from './real-engine.ts';
+import { freePort } from './ports.ts';
+import { until } from './real-engine.ts';
 
 export interface Bind {
     readonly address: string;

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type IncomingHttpHeaders, request as httpRequest } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -19,6 +18,7 @@ import {
 } from '../../core/src/engine/render/projection/projection.ts';
 import type { EngineSettings } from '../../core/src/engine/site.ts';
 import { drainMs } from '../../core/src/engine/sync/served-state.ts';
+import { freePort } from './ports.ts';
 
 export interface Reply {
     readonly status: number;
@@ -233,14 +233,6 @@ export const until = async (
 
         await wait(10);
     }
-};
-
-export const freePort = async (): Promise<number> => {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    await new Promise<void>((resolve) => server.close(() => resolve()));
-    return port;
 };
 
 const send = (options: RequestOptions, body: string | Buffer | undefined, https: boolean): Promise<Reply> =>

@@ -1,7 +1,6 @@
 /** The command line as a user calls it, and data folders for it to work on. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -23,6 +22,7 @@ import { lockDataDir, prepareDataDir } from '../../core/src/platform/data-dir.ts
 import { createKeyring } from '../../core/src/platform/keyring.ts';
 import { createLog } from '../../core/src/platform/log.ts';
 import { createSystemCall } from '../../core/src/server/http/request/system-call.ts';
+import { freePort } from './ports.ts';
 
 export const shim = resolve(import.meta.dirname, '../../core/bin/portico.js');
 
@@ -150,7 +150,7 @@ export async function startPanel(
         host = '127.0.0.1'
     }: Pick<RunOptions, 'env' | 'node'> & { readonly host?: string } = {}
 ): Promise<RunningPanel> {
-    const [port, http, https] = await freePorts(3);
+    const [port, http, https] = [await freePort(), await freePort(), await freePort()];
     const child = spawn(node, [shim, 'start', '--stop-engine', '--data-dir', dataDir], {
         cwd: tmpdir(),
         stdio: ['ignore', 'pipe', 'pipe'],
@@ -193,21 +193,6 @@ async function isReady(url: string): Promise<boolean> {
         (answer) => answer.status === 200,
         () => false
     );
-}
-
-export async function freePorts(count: number): Promise<number[]> {
-    const servers = await Promise.all(
-        Array.from(
-            { length: count },
-            () =>
-                new Promise<ReturnType<typeof createServer>>((done) => {
-                    const server = createServer().listen(0, '127.0.0.1', () => done(server));
-                })
-        )
-    );
-    const ports = servers.map((server) => (server.address() as { port: number }).port);
-    await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
-    return ports;
 }
 
 /** Every audit entry of a folder, oldest first. */

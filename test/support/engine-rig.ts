@@ -20,7 +20,8 @@ import type { EngineDriver } from '../../core/src/engine/port.ts';
 import type { EngineOptions, EngineService } from '../../core/src/engine/service.ts';
 import type { EngineSettings, Site, SiteCertificate } from '../../core/src/engine/site.ts';
 import { createFaultyEngine, type FaultyEngine } from './faulty-engine.ts';
-import { createRealEngine, freePort } from './real-engine.ts';
+import { freePort } from './ports.ts';
+import { createRealEngine } from './real-engine.ts';
 import { testSite } from './site.ts';
 import { handClock, openStore, type Store } from './store.ts';
 

@@ -3,13 +3,14 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import { type AddressInfo, createServer as createPort } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { packageArchive } from './archive.ts';
+import { freePort } from './ports.ts';
 
 export interface NpmRegistry {
     /** What clients use: the stand-in. */
@@ -164,12 +165,4 @@ export async function startNpmRegistry(): Promise<NpmRegistry> {
         }
     };
     return registry;
-}
-
-async function freePort(): Promise<number> {
-    const server = createPort();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    await new Promise((resolve) => server.close(resolve));
-    return port;
 }

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 import { engineHome } from '../../core/src/engine/files/home.ts';
 import { Client } from './client.ts';
-import { freePort } from './real-engine.ts';
+import { freePort } from './ports.ts';
 
 export interface PanelProcess {
     readonly dataDir: string;

@@ -8,7 +8,7 @@ import { createPanel, type Panel, type PanelOptions } from '../../core/src/panel
 import { type Config, readConfig } from '../../core/src/platform/config.ts';
 import { createLog } from '../../core/src/platform/log.ts';
 import { Client, type Watch } from './client.ts';
-import { freePort } from './real-engine.ts';
+import { freePort } from './ports.ts';
 
 export const adminPassword = 'a quiet harbour at dawn';
 

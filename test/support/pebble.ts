@@ -8,7 +8,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { freePort, until } from './real-engine.ts';
+import { freePort } from './ports.ts';
+import { until } from './real-engine.ts';
 
 export interface Pebble {
     /** Directory URL, through the proxy. */

@@ -1,5 +1,4 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -96,15 +95,6 @@ export const createRealEngine = (options: Partial<CaddyDriverOptions> = {}, belo
             }
         }
     };
-};
-
-/** A port of 127.0.0.1 that nobody listens on now. */
-export const freePort = async (): Promise<number> => {
-    const server = createServer();
-    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-    const { port } = server.address() as AddressInfo;
-    await new Promise((done) => server.close(done));
-    return port;
 };
 
 /** Waits until `probe` gives something else than null, false or an error; throws what it last got after the limit. */

@@ -11,7 +11,8 @@ import * as Lab from '@hapi/lab';
 
 import { type Consumer, faultsOf, outcome, startConsumer } from '../../support/consumer.ts';
 import { createPanelProcess } from '../../support/panel-process.ts';
-import { freePort, until } from '../../support/real-engine.ts';
+import { freePort } from '../../support/ports.ts';
+import { until } from '../../support/real-engine.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;

@@ -14,7 +14,7 @@ import { prepareDataDir } from '../../../core/src/platform/data-dir.ts';
 import { createKeyring } from '../../../core/src/platform/keyring.ts';
 import { createLog } from '../../../core/src/platform/log.ts';
 import { startPanel, type TestPanel } from '../../support/panel.ts';
-import { freePort } from '../../support/real-engine.ts';
+import { freePort } from '../../support/ports.ts';
 import { callOf, person } from '../../support/store.ts';
 
 export const lab = Lab.script();

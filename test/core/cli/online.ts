@@ -14,13 +14,13 @@ import { readPanelAddress } from '../../../core/src/platform/panel-address.ts';
 import {
     auditOf,
     contentOf,
-    freePorts,
     panelFolder,
     portico,
     removeFolder,
     type RunningPanel,
     startPanel
 } from '../../support/console.ts';
+import { freePort } from '../../support/ports.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
@@ -252,7 +252,7 @@ describe('portico with a running panel', () => {
 
     it('is healthy in the eyes of the doctor', async () => {
         const { code, stdout } = await portico(['doctor', '--json', '--data-dir', dataDir], {
-            env: { PORTICO_ENGINE_HTTP_PORT: String((await freePorts(1))[0]) }
+            env: { PORTICO_ENGINE_HTTP_PORT: String(await freePort()) }
         });
         const { checks } = JSON.parse(stdout) as {
             checks: { id: string; state: string; evidence: string }[];

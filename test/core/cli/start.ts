@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { freePorts, oldNode, panelFolder, portico, removeFolder, startPanel } from '../../support/console.ts';
+import { oldNode, panelFolder, portico, removeFolder, startPanel } from '../../support/console.ts';
+import { freePort } from '../../support/ports.ts';
 import { itUnless } from '../../support/skip.ts';
 
 export const lab = Lab.script();
@@ -39,7 +40,7 @@ describe('portico start', () => {
     );
 
     it('says that the port is taken, and ends', async () => {
-        const [port, http, https] = await freePorts(3);
+        const [port, http, https] = [await freePort(), await freePort(), await freePort()];
         const server = createServer();
         await new Promise<void>((done) => server.listen(port, '127.0.0.1', done));
         const { code, stderr } = await portico(['start', '--stop-engine', '--data-dir', folder], {

@@ -11,7 +11,8 @@ import * as Lab from '@hapi/lab';
 import { CaddyDriver } from '../../../core/src/engine/caddy/caddy.ts';
 import { engineHome } from '../../../core/src/engine/files/home.ts';
 import { Client } from '../../support/client.ts';
-import { freePort, until } from '../../support/real-engine.ts';
+import { freePort } from '../../support/ports.ts';
+import { until } from '../../support/real-engine.ts';
 import { startUpstream } from '../../support/upstream.ts';
 
 export const lab = Lab.script();

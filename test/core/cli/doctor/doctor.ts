@@ -6,7 +6,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import Sqlite from 'better-sqlite3';
 
-import { freePorts, panelFolder, portico, removeFolder } from '../../../support/console.ts';
+import { panelFolder, portico, removeFolder } from '../../../support/console.ts';
+import { freePort } from '../../../support/ports.ts';
 
 export const lab = Lab.script();
 const { describe, it, beforeEach, afterEach } = lab;
@@ -24,7 +25,7 @@ describe('portico doctor', () => {
 
     beforeEach(async () => {
         dataDir = await panelFolder();
-        ports = await freePorts(3);
+        ports = [await freePort(), await freePort(), await freePort()];
     });
 
     afterEach(() => removeFolder(dataDir));

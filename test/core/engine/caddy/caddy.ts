@@ -23,13 +23,8 @@ import * as Lab from '@hapi/lab';
 import { identify, isAlive } from '../../../../core/src/engine/caddy/process.ts';
 import { engineHome, prepareHome } from '../../../../core/src/engine/files/home.ts';
 import { EngineRejected, EngineUnavailable } from '../../../../core/src/engine/port.ts';
-import {
-    answerOf,
-    createRealEngine,
-    freePort,
-    type RealEngine,
-    until
-} from '../../../support/real-engine.ts';
+import { freePort } from '../../../support/ports.ts';
+import { answerOf, createRealEngine, type RealEngine, until } from '../../../support/real-engine.ts';
 import { itUnless } from '../../../support/skip.ts';
 
 export const lab = Lab.script();

@@ -4,7 +4,7 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { keyOf, listenersOf, probeListeners } from '../../../../core/src/engine/caddy/listeners.ts';
-import { freePort } from '../../../support/real-engine.ts';
+import { freePort } from '../../../support/ports.ts';
 
 export const lab = Lab.script();
 const { describe, it, afterEach } = lab;

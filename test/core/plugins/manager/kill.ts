@@ -14,7 +14,7 @@ import { swapPhases } from '../../../../core/src/plugins/manager/upgrade/ports.t
 import { Client } from '../../../support/client.ts';
 import { type NpmRegistry, startNpmRegistry } from '../../../support/npm-registry.ts';
 import { ended } from '../../../support/plugin-panel.ts';
-import { freePort } from '../../../support/real-engine.ts';
+import { freePort } from '../../../support/ports.ts';
 import { publishVersion } from '../../../support/versioned-plugin.ts';
 
 export const lab = Lab.script();
