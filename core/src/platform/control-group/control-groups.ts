@@ -1,0 +1,73 @@
+/** Makes control groups, and ends those that a process left behind when it was killed. */
+import { readFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { ControlGroup, type GroupLimits, GroupUnavailable } from './control-group.ts';
+import { findHierarchies, type Hierarchy } from './hierarchy.ts';
+
+/** Groups that end with this process: with its pid, the time of its start, and a number. */
+const temporary = /^portico-(\d+)-(\d+)-\d+$/;
+
+/** The control groups of this machine. */
+export class ControlGroups {
+    static #last = 0;
+    readonly #hierarchies: readonly Hierarchy[];
+    #swept: Promise<void> | null = null;
+
+    /** @param hierarchies - where groups can be made; by default where the machine allows it */
+    constructor(hierarchies: readonly Hierarchy[] = findHierarchies()) {
+        this.#hierarchies = hierarchies;
+    }
+
+    /**
+     * Makes a group with a name of its own, which another process removes if this one is killed. A group with a given name stays until
+     * it is removed.
+     *
+     * @throws GroupUnavailable where this process may make no group with these limits
+     */
+    async create(limits: GroupLimits, name?: string): Promise<ControlGroup> {
+        await (this.#swept ??= this.#sweep());
+        const own = name ?? `portico-${process.pid}-${startOf(process.pid)}-${(ControlGroups.#last += 1)}`;
+        let refused = new GroupUnavailable('This machine has no control groups');
+        for (const hierarchy of this.#hierarchies) {
+            try {
+                return await ControlGroup.create(hierarchy, own, limits);
+            } catch (error) {
+                if (!(error instanceof GroupUnavailable)) {
+                    throw error;
+                }
+                refused = error;
+            }
+        }
+        throw refused;
+    }
+
+    /** Ends the groups of processes that no longer run. */
+    async #sweep(): Promise<void> {
+        for (const { version, folders } of this.#hierarchies) {
+            const names = await Promise.all(
+                Object.values(folders).map((folder) => readdir(folder).catch(() => []))
+            );
+            for (const name of new Set(names.flat())) {
+                const [, pid = '', start = ''] = temporary.exec(name) ?? [];
+                if (pid !== '' && startOf(Number(pid)) !== start) {
+                    const group = ControlGroup.of({ version, folders }, name);
+                    await group.kill().catch(() => undefined);
+                    await group.remove();
+                }
+            }
+        }
+    }
+}
+
+/** When a process began, in ticks after the boot; empty when there is no such process. A pid alone may be another process by now. */
+function startOf(pid: number): string {
+    try {
+        const stat = readFileSync(join('/proc', String(pid), 'stat'), 'utf8');
+        // The program's name comes before, in brackets, and may hold closing brackets itself.
+        return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+    } catch {
+        return '';
+    }
+}
