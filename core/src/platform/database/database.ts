@@ -9,8 +9,9 @@ import { Migrator } from '@mikro-orm/migrations';
 import { type EntityManager, MikroORM } from '@mikro-orm/sqlite';
 import { Mutex } from '@portico/sdk';
 
-import { fail } from '../errors.ts';
+import { translateDiskFailure } from './disk-failure.ts';
 import { strangeMigrations } from './migrations.ts';
+import { guardTransactions, type QueryConnection, type TransactionState } from './transaction-guard.ts';
 
 /** A short transaction. Nothing inside it may wait for a network, a hook, a child process or a timer. */
 export interface Transaction {
@@ -53,7 +54,7 @@ export interface DatabaseOptions {
     readonly strictReads?: boolean;
 }
 
-interface Native {
+interface Native extends TransactionState {
     pragma(text: string): unknown;
     prepare(sql: string): {
         all(...parameters: unknown[]): unknown[];
@@ -66,6 +67,7 @@ const pragmas = ['busy_timeout = 5000', 'foreign_keys = ON', 'temp_store = MEMOR
 
 /** Opens the database and brings it to the newest version. @throws Error when a newer version wrote it: what that made would be lost */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+    let writer: Native | undefined;
     const orm = await MikroORM.init({
         dbName: options.file,
         entities: [...options.entities],
@@ -77,11 +79,13 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
             silent: true
         },
         ...(options.strictReads === true ? {} : { preferReadReplicas: true, replicas: [{ name: 'reader' }] }),
-        discovery: { warnWhenNoEntities: false }
+        discovery: { warnWhenNoEntities: false },
+        onCreateConnection: async (connection) =>
+            guardTransactions(connection as QueryConnection, () => writer as Native)
     });
     escapeNul(orm);
     // MikroORM's type of the client does not say that it is better-sqlite3.
-    const writer = (await orm.driver.getConnection('write').getNativeClient()) as unknown as Native;
+    writer = (await orm.driver.getConnection('write').getNativeClient()) as unknown as Native;
     const strange = strangeMigrations(writer, options.migrations);
     if (strange.length > 0) {
         await orm.close(true);
@@ -183,17 +187,7 @@ class Sqlite implements Database {
             for (const then of undone) {
                 then();
             }
-            throw isFull(error) ? fail.STORAGE_FULL(null, { cause: error }) : error;
+            throw translateDiskFailure(error);
         }
     }
-}
-
-function isFull(error: unknown): boolean {
-    for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-        const { code } = cause as { code?: unknown };
-        if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT') {
-            return true;
-        }
-    }
-    return false;
 }

@@ -3,6 +3,7 @@
  * query path each time costs more than the insert itself.
  */
 import type { Transaction } from './database.ts';
+import { assertInTransaction, type TransactionState } from './transaction-guard.ts';
 
 /** A statement on the writing connection. */
 export interface Run {
@@ -10,7 +11,7 @@ export interface Run {
     get(...parameters: readonly unknown[]): unknown;
 }
 
-interface Native {
+interface Native extends TransactionState {
     prepare(sql: string): Run;
 }
 
@@ -31,9 +32,22 @@ export class Writer {
             this.#native ??= await (
                 tx.em.getDriver().getConnection('write') as unknown as Connection
             ).getNativeClient();
-            found = this.#native.prepare(sql);
+            found = guardRun(this.#native.prepare(sql), this.#native);
             this.#statements.set(sql, found);
         }
         return found;
     }
+}
+
+function guardRun(statement: Run, state: TransactionState): Run {
+    return {
+        run(...parameters) {
+            assertInTransaction(state);
+            return statement.run(...parameters);
+        },
+        get(...parameters) {
+            assertInTransaction(state);
+            return statement.get(...parameters);
+        }
+    };
 }
