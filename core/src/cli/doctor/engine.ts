@@ -6,12 +6,13 @@ import Sqlite from 'better-sqlite3';
 import { pingAdmin } from '../../engine/caddy/admin.ts';
 import { findBinary, runBinary } from '../../engine/caddy/binary.ts';
 import { probeListeners } from '../../engine/caddy/listeners.ts';
-import { findEngine, type FoundEngine, startOf } from '../../engine/caddy/process.ts';
+import { findEngine, type FoundEngine } from '../../engine/caddy/process.ts';
 import { checkSocket, type EngineFolders, engineHome } from '../../engine/files/home.ts';
 import { type EngineFeatures, engineFeatures } from '../../engine/render/features.ts';
 import { parseEngineVersion } from '../../engine/render/version.ts';
 import { definitions } from '../../features/settings/definitions.ts';
 import type { Config } from '../../platform/config.ts';
+import { startOf } from '../../platform/process-identity.ts';
 import { databasePath } from '../panel/data-folder.ts';
 import { type Check, fault, ok, warn } from './check.ts';
 

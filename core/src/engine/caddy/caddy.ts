@@ -3,6 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { Mutex } from '@portico/sdk';
 
 import type { Logger } from '../../platform/log.ts';
+import { readLog } from '../../platform/log-file.ts';
+import { startOf } from '../../platform/process-identity.ts';
 import { adminConfig, type EngineFolders, engineHome, prepareHome } from '../files/home.ts';
 import {
     type EngineConfig,
@@ -17,8 +19,7 @@ import {
 import { EngineStalled, parseUpstreams, pingAdmin, requestAdmin } from './admin.ts';
 import { EngineInstance } from './instance.ts';
 import { ConfigLoader } from './loader.ts';
-import { readLog } from './log.ts';
-import { capOutput, startOf } from './process.ts';
+import { capOutput } from './process.ts';
 import { Supervisor } from './supervisor.ts';
 import { defaultTiming, type EngineTiming } from './timing.ts';
 import { validateConfig } from './validation.ts';

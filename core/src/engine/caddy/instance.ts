@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
 import type { Logger } from '../../platform/log.ts';
+import { isAlive, type ProcessIdentity } from '../../platform/process-identity.ts';
 import { checkSocket, type EngineFolders } from '../files/home.ts';
 import { EngineUnavailable, type EngineVersion } from '../port.ts';
 import { parseEngineVersion } from '../render/version.ts';
 import { pingAdmin } from './admin.ts';
 import { findBinary, lockHeld, runBinary } from './binary.ts';
-import { endProcess, findEngine, forgetPid, isAlive, type ProcessIdentity, spawnEngine } from './process.ts';
+import { endProcess, findEngine, forgetPid, spawnEngine } from './process.ts';
 
 /** Time limits of the process, in milliseconds. */
 export interface InstanceTiming {

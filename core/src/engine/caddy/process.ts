@@ -4,7 +4,6 @@ import {
     constants,
     openSync,
     readdirSync,
-    readFileSync,
     renameSync,
     rmSync,
     statSync,
@@ -13,44 +12,16 @@ import {
 } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
+import { identify, isAlive, type ProcessIdentity, readProc } from '../../platform/process-identity.ts';
 import { adminConfig, type EngineFolders, writeForEngine } from '../files/home.ts';
 import { type EngineConfig, EngineUnavailable } from '../port.ts';
 import { engineCommand, engineEnvironment } from './binary.ts';
-
-/** Identifies one process for ever: the kernel reuses process ids, but not an id together with its start time. */
-export interface ProcessIdentity {
-    readonly pid: number;
-    /** Clock ticks from the machine's boot to the process's start. */
-    readonly ticks: number;
-}
 
 /** The configuration that an engine is started with: an admin socket, and nothing to serve. It holds no secret. */
 export const startConfig = (folders: EngineFolders): EngineConfig => ({
     admin: adminConfig(folders),
     storage: { module: 'file_system', root: folders.storage }
 });
-
-/** The identity of a living process; null when there is none, or only a zombie. */
-export const identify = (pid: number): ProcessIdentity | null => {
-    const fields =
-        readProc(`/proc/${pid}/stat`)
-            ?.replace(/^.*\)\s/s, '')
-            .trim()
-            .split(' ') ?? null;
-    const state = fields?.[0] ?? 'X';
-    return fields === null || 'ZXx'.includes(state) ? null : { pid, ticks: Number(fields[19]) };
-};
-
-/** Whether that very process still lives. */
-export const isAlive = (identity: ProcessIdentity): boolean =>
-    identify(identity.pid)?.ticks === identity.ticks;
-
-/** When a process began. */
-export const startOf = (identity: ProcessIdentity): Date => {
-    const boot = Number(/^btime (\d+)$/m.exec(readProc('/proc/stat') ?? '')?.[1] ?? 0);
-    // USER_HZ, the unit of the kernel's interface, is 100 on every architecture that Node runs on.
-    return new Date(boot * 1000 + identity.ticks * 10);
-};
 
 /** A process that holds the lock of the engine's folder, or was started as its engine. */
 export interface FoundEngine {
@@ -203,12 +174,4 @@ const lockHolders = (lockFile: string): readonly number[] => {
         .filter((fields) => fields[1] === 'FLOCK' && fields[5]?.split(':')[2] === String(inode))
         .map((fields) => Number(fields[4]))
         .filter((pid) => pid > 0);
-};
-
-const readProc = (path: string): string | null => {
-    try {
-        return readFileSync(path, 'utf8');
-    } catch {
-        return null;
-    }
 };

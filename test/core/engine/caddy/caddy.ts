@@ -20,9 +20,9 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { identify, isAlive } from '../../../../core/src/engine/caddy/process.ts';
 import { engineHome, prepareHome } from '../../../../core/src/engine/files/home.ts';
 import { EngineRejected, EngineUnavailable } from '../../../../core/src/engine/port.ts';
+import { identify, isAlive } from '../../../../core/src/platform/process-identity.ts';
 import { freePort } from '../../../support/ports.ts';
 import { answerOf, createRealEngine, type RealEngine, until } from '../../../support/real-engine.ts';
 import { itUnless } from '../../../support/skip.ts';

@@ -4,14 +4,9 @@ import { once } from 'node:events';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import {
-    endProcess,
-    findEngine,
-    identify,
-    isAlive,
-    startOf
-} from '../../../../core/src/engine/caddy/process.ts';
+import { endProcess, findEngine } from '../../../../core/src/engine/caddy/process.ts';
 import { prepareHome } from '../../../../core/src/engine/files/home.ts';
+import { identify, isAlive } from '../../../../core/src/platform/process-identity.ts';
 import { createRealEngine, until } from '../../../support/real-engine.ts';
 
 export const lab = Lab.script();
@@ -28,34 +23,6 @@ afterEach(() => {
     for (const child of children.splice(0)) {
         child.kill('SIGKILL');
     }
-});
-
-describe('identify', () => {
-    it('tells a process by its id and its start', async () => {
-        const child = run('sleep', '60');
-        const identity = identify(child.pid ?? 0);
-        expect(identity?.pid).to.equal(child.pid);
-        expect(isAlive({ pid: child.pid ?? 0, ticks: identity?.ticks ?? 0 })).to.be.true();
-        expect(isAlive({ pid: child.pid ?? 0, ticks: (identity?.ticks ?? 0) - 1 })).to.be.false();
-        expect(Math.abs(startOf({ pid: 0, ticks: identity?.ticks ?? 0 }).getTime() - Date.now())).to.be.below(
-            60_000
-        );
-        child.kill('SIGKILL');
-        await once(child, 'exit');
-        expect(identify(child.pid ?? 0)).to.be.null();
-    });
-
-    it('takes a zombie for dead', async () => {
-        // The shell's child ends, and the sleep that the shell becomes never asks for it.
-        const shell = spawn('/bin/sh', ['-c', 'sleep 0.05 & echo $!; exec sleep 60'], {
-            stdio: ['ignore', 'pipe', 'ignore']
-        });
-        children.push(shell);
-        const [chunk] = (await once(shell.stdout, 'data')) as [Buffer];
-        const pid = Number(chunk.toString());
-        await until(() => identify(pid) === null, 'it is dead');
-        expect(() => process.kill(pid, 0)).to.not.throw();
-    });
 });
 
 describe('endProcess', { timeout: 20_000 }, () => {
