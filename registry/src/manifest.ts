@@ -37,12 +37,13 @@ export const manifestSchema = joi.object({
                 line(200),
                 joi.object({
                     title: line(200).required(),
-                    roles: joi.array().items(joi.string().valid('viewer', 'operator')).unique().required()
+                    roles: joi.array().items(joi.string().valid('viewer', 'operator')).unique().required(),
+                    dangerous: joi.boolean().valid(true)
                 })
             )
         )
         .description(
-            'Permissions: a title, or a title with the fixed roles that get it. `read` (everybody) and `write` (admins) always exist'
+            'Permissions: a title, or a title with the fixed roles that get it, and `dangerous` where no assistant may ever use it by a pattern. `read` (everybody) and `write` (admins) always exist'
         ),
     capabilities: joi
         .object({

@@ -19,6 +19,8 @@ export interface RouteInfo {
     /** Null: public, or for every user who is logged in. */
     readonly permission: string | null;
     readonly effect: Effect;
+    /** The permission is marked as dangerous: offer the route to an assistant only when an admin named it, never by a pattern. */
+    readonly dangerous: boolean;
     /** Whether assistants may be offered it. */
     readonly tool: boolean;
     readonly params: JsonSchema | null;
@@ -54,6 +56,14 @@ export interface ApiAnswer {
     readonly code: number;
     readonly message: string;
     readonly data: unknown;
+    /** The version of what was read or changed, as `ApiCall.ifMatch` takes it; null without one. */
+    readonly etag: string | null;
+    /** The cursor of the next page of a list; null after the last one. */
+    readonly next: string | null;
+    /** How many rows a list has in all, where the route says so. */
+    readonly total: number | null;
+    /** The path of what was created, or of the task that was started. */
+    readonly location: string | null;
 }
 
 /** `ctx.api`. Needs the capability `api`. */

@@ -43,7 +43,10 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
     /** The version in `If-Match`, without its quotes; null without the header. */
     readonly ifMatch: string | null;
     readonly idempotencyKey: string | null;
-    /** Aborts when the client left, the session or token ended, the time limit passed, or the route is being taken away. */
+    /**
+     * Aborts when the client left, the session or token ended, the time limit passed, or the route is being taken away. A raw route hears of that
+     * at once, so that it can end what waits; JSON routes, uploads and downloads may finish first.
+     */
     readonly signal: AbortSignal;
     /** Adds to this call's own audit entry. */
     audit(detail: AuditDetail): void;
@@ -209,6 +212,11 @@ export interface HttpKind<P, Q, C> extends Validated<P, Q> {
     /** Why the envelope does not hold here; shown in the docs. */
     readonly raw: string;
     readonly maxBytes: number;
+    /**
+     * `'read'`: this route changes nothing itself, whatever its method. Viewers may send it, and no audit entry is written for it; what its handler
+     * calls in turn is recorded there. Default: read where all methods are GET, HEAD or OPTIONS, else write.
+     */
+    readonly effect?: 'read';
     handler(
         request: globalThis.Request,
         call: Omit<Request<In<P>, In<Q>, undefined>, 'payload' | 'headers'> & C

@@ -191,6 +191,7 @@ export async function createPluginRig({
         },
         network: networkPort(http.log),
         fragments: { put: async () => null, drop: async () => [] },
+        isDangerous: (permission) => permission.endsWith(':unsafe'),
         forbidden: () => [join(root, 'forbidden')],
         ...more
     });

@@ -87,6 +87,7 @@ function runtimePorts(
         certificates: certificatesPort(certificates),
         network: networkPort(log),
         fragments: engine.fragments,
+        isDangerous: (permission) => people.permissions.isDangerous(permission),
         forbidden: () => proxy.forbidden()
     };
 }

@@ -178,6 +178,11 @@ function check(kind: Kind, route: AnyRoute, methods: readonly string[], id: stri
     if (methods.length === 0 || methods.some((method) => !allowed.includes(method))) {
         wrong(`needs a method: ${allowed.join(', ')}`);
     }
+    if (kind === 'http' && route['effect'] !== undefined && route['effect'] !== 'read') {
+        wrong(
+            "can declare the effect 'read' only: what a raw route does beyond that follows from its methods"
+        );
+    }
     if (!idForm.test(id)) {
         wrong('needs an id of letters, digits, dots and dashes');
     }

@@ -163,6 +163,7 @@ export class TestPanel {
             network: this.network.port,
             machine: { programs: this.programs, alarm: clock.alarm, root: join(root, 'machine') },
             fragments: { put: async () => null, drop: async () => [] },
+            isDangerous: (permission) => parts.permissions.isDangerous(permission),
             forbidden: () => []
         });
         this.partners = new TestPartners(this.host.contracts, gateway, parts.partners);

@@ -72,11 +72,12 @@ function permissionRoute(permissions: Permissions): Route {
         summary: 'List every permission',
         returns: joi.array().items(permissionView),
         handler: () =>
-            permissions.all().map(({ name, title, plugin, roles: fixed }) => ({
+            permissions.all().map(({ name, title, plugin, roles: fixed, dangerous = false }) => ({
                 name,
                 title,
                 plugin,
-                roles: [...new Set([...fixed, 'admin'])]
+                roles: [...new Set([...fixed, 'admin'])],
+                dangerous
             }))
     });
 }

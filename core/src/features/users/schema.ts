@@ -129,5 +129,9 @@ export const permissionView = joi.object({
     name: joi.string().required(),
     title: joi.string().required(),
     roles: joi.array().items(joi.string()).required(),
-    plugin: joi.string().allow(null).required()
+    plugin: joi.string().allow(null).required(),
+    dangerous: joi
+        .boolean()
+        .required()
+        .description('Can give away the panel or the machine: no assistant gets it by a pattern')
 });

@@ -105,6 +105,8 @@ export interface PluginHostPorts {
     /** Default: the machine that the panel runs on. */
     readonly machine?: MachinePorts;
     readonly fragments: FragmentsPort;
+    /** Whether a permission is marked as dangerous. */
+    isDangerous(permission: string): boolean;
     /** Absolute paths of folders and sockets that no grant opens: the panel's data folder, the engine's home and socket. */
     forbidden(): readonly string[];
 }

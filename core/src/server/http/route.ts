@@ -194,9 +194,11 @@ export function http<P extends Any = undefined, Q extends Any = undefined>(
     return {
         ...route,
         method: '*',
-        effect: route.methods.every((method) => method === 'GET' || method === 'HEAD' || method === 'OPTIONS')
-            ? 'read'
-            : 'write',
+        effect:
+            route.effect ??
+            (route.methods.every((method) => method === 'GET' || method === 'HEAD' || method === 'OPTIONS')
+                ? 'read'
+                : 'write'),
         kind: 'http'
     };
 }

@@ -13,6 +13,8 @@ export interface Permission {
     readonly title: string;
     /** The fixed roles that have it; `admin` always does. */
     readonly roles: readonly FixedRole[];
+    /** What it allows can give away the panel or the machine: a tool gets it only when an admin names its routes one by one. */
+    readonly dangerous?: boolean;
 }
 
 /** A permission with the plugin that declared it; null for the core's own. */
@@ -31,7 +33,8 @@ export const corePermissions: readonly Permission[] = [
     {
         name: 'hosts:unsafe',
         title: 'Set what lets a host reach the services of the machine itself',
-        roles: admins
+        roles: admins,
+        dangerous: true
     },
     { name: 'certificates:read', title: 'See certificates', roles: everyRole },
     { name: 'certificates:write', title: 'Add, renew and remove certificates', roles: operators },
@@ -39,10 +42,15 @@ export const corePermissions: readonly Permission[] = [
     { name: 'dns:read', title: 'See DNS providers', roles: everyRole },
     { name: 'dns:write', title: 'Add, change and remove DNS providers', roles: admins },
     { name: 'users:read', title: 'See users and roles', roles: everyRole },
-    { name: 'users:write', title: 'Create, change and remove users and roles', roles: admins },
+    {
+        name: 'users:write',
+        title: 'Create, change and remove users and roles',
+        roles: admins,
+        dangerous: true
+    },
     { name: 'audit:read', title: 'Read the audit log', roles: everyRole },
     { name: 'settings:read', title: 'See settings', roles: everyRole },
-    { name: 'settings:write', title: 'Change settings', roles: admins },
+    { name: 'settings:write', title: 'Change settings', roles: admins, dangerous: true },
     { name: 'engine:read', title: 'See the state of the proxy engine', roles: everyRole },
     {
         name: 'engine:control',
@@ -52,9 +60,9 @@ export const corePermissions: readonly Permission[] = [
     { name: 'engine:logs', title: 'Read the log of the proxy engine', roles: operators },
     { name: 'engine:secrets', title: 'See the configuration of the proxy engine unmasked', roles: admins },
     { name: 'export:run', title: 'Export the panel', roles: admins },
-    { name: 'import:run', title: 'Import into the panel', roles: admins },
+    { name: 'import:run', title: 'Import into the panel', roles: admins, dangerous: true },
     { name: 'plugins:read', title: 'See plugins', roles: everyRole },
-    { name: 'plugins:manage', title: 'Install, configure and remove plugins', roles: admins }
+    { name: 'plugins:manage', title: 'Install, configure and remove plugins', roles: admins, dangerous: true }
 ];
 
 const form = /^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/;
@@ -70,6 +78,11 @@ export class Permissions {
     /** All permissions, sorted by name. */
     all(): readonly KnownPermission[] {
         return [...this.#known.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    }
+
+    /** Whether a permission is marked as dangerous. */
+    isDangerous(name: string): boolean {
+        return this.#known.get(name)?.dangerous === true;
     }
 
     /** The sorted names of the permissions of a fixed role; the admin has all. */

@@ -6,6 +6,7 @@ export interface DeclaredPermission {
     readonly name: string;
     readonly title: string;
     readonly roles: readonly ('viewer' | 'operator' | 'admin')[];
+    readonly dangerous?: boolean;
 }
 
 /** All fixed roles get `read`; other permissions belong to admins, and to the roles that the manifest names. */
@@ -20,6 +21,10 @@ export function permissionsOf({ manifest, title }: PluginPackage): readonly Decl
         name: `${manifest.name}:${verb}`,
         ...(typeof said === 'string'
             ? { title: said, roles: ['admin'] }
-            : { title: said.title, roles: [...said.roles, 'admin'] })
+            : {
+                  title: said.title,
+                  roles: [...said.roles, 'admin'],
+                  ...('dangerous' in said && said.dangerous === true ? { dangerous: true } : {})
+              })
     }));
 }

@@ -1,13 +1,5 @@
-/** The catalogue of mounted routes, and calls of them through the gateway on behalf of a plugin's caller. */
-import type { ServerInjectResponse } from '@hapi/hapi';
-import {
-    type AnySchema,
-    type ApiAnswer,
-    type ApiCall,
-    isFailure,
-    type JsonSchema,
-    type RouteInfo
-} from '@portico/sdk';
+/** The catalogue of mounted routes, and which of them a plugin may call for a caller. */
+import type { AnySchema, JsonSchema, RouteInfo } from '@portico/sdk';
 import type { Grants } from '@portico/sdk/host';
 
 import type { Caller } from '../../../platform/call.ts';
@@ -15,30 +7,48 @@ import { jsonSchemaOf } from '../../../server/http/json-schema/json-schema.ts';
 import { fullPath, templateOf } from '../../../server/http/openapi/path.ts';
 import { effectOf, type Route } from '../../../server/http/route.ts';
 import type { HttpServer } from '../../../server/http/server.ts';
-import type { PluginGateway } from '../ports.ts';
-import { type Held, onBehalf } from './handles.ts';
+import type { PluginHostPorts } from '../ports.ts';
 
-interface Entry {
+/** Where the routes are, and which permissions are dangerous. */
+export type CataloguePorts = Pick<PluginHostPorts, 'isDangerous'> & {
+    readonly gateway: Pick<PluginHostPorts['gateway'], 'servers'>;
+};
+
+/** One mounted route: what plugins see of it, and its declaration. */
+export interface CatalogueEntry {
     readonly info: RouteInfo;
     readonly route: Route;
 }
 
-const deepest = 4;
-const known = new WeakMap<Route, Entry>();
+const known = new WeakMap<Route, CatalogueEntry>();
 
 /** Everything that is mounted now. */
-function entries(gateway: Pick<PluginGateway, 'servers'>): Entry[] {
-    return gateway.servers().flatMap((server) => server.routes.map((route) => entryOf(server, route)));
+function entries(ports: CataloguePorts): CatalogueEntry[] {
+    return ports.gateway
+        .servers()
+        .flatMap((server) => server.routes.map((route) => entryOf(ports, server, route)));
+}
+
+/** The route that a plugin may try to call by this id; undefined when there is none, or none that plugins reach. */
+export function findRoute(ports: CataloguePorts, plugin: string, id: string): CatalogueEntry | undefined {
+    const entry = entries(ports).find(({ info }) => info.id === id);
+    return entry !== undefined && isReachable(plugin, entry.info) ? entry : undefined;
+}
+
+/** The routes that have this method and this path, without regard to the names of its parameters. */
+export function findByPath(ports: CataloguePorts, method: string, path: string): CatalogueEntry | undefined {
+    const bare = (text: string): string => text.replace(/\{\w+(\*?)\}/g, '{$1}');
+    return entries(ports).find(({ info }) => info.method === method && bare(info.path) === bare(path));
 }
 
 /** What is mounted now, of `caller` only what it may call, and of that what the plugin was granted. */
 export function listRoutes(
-    gateway: Pick<PluginGateway, 'servers'>,
+    ports: CataloguePorts,
     grants: Grants,
     caller: Caller | null,
     filter: { readonly effect?: RouteInfo['effect']; readonly tool?: boolean }
 ): readonly RouteInfo[] {
-    return entries(gateway)
+    return entries(ports)
         .filter(
             ({ info, route }) =>
                 (caller === null ||
@@ -51,92 +61,13 @@ export function listRoutes(
         .map(({ info }) => info);
 }
 
-/** Calls a route as the asker of a plugin. What the route answers, failures included, is the answer. */
-export async function callRoute(
-    gateway: PluginGateway,
-    grants: Grants,
-    held: Held,
-    caller: Caller,
-    call: Omit<ApiCall, 'signal'>,
-    signal: AbortSignal | null
-): Promise<ApiAnswer> {
-    const entry = entries(gateway).find(({ info }) => info.id === call.id);
-    if (entry === undefined || !isReachable(grants.plugin, entry.info) || entry.info.kind !== 'json') {
-        return refusal(40400, 'NOT_FOUND', `There is no route ${call.id} that a plugin may call`);
-    }
-    if (!grants.api(entry.info.id, entry.info.effect)) {
-        grants.missing(`api: ${entry.info.id}`);
-        return refusal(
-            40300,
-            'FORBIDDEN',
-            `The plugin ${grants.plugin} lacks the capability api for ${entry.info.id}`,
-            { permission: `api:${entry.info.id}` }
-        );
-    }
-    if (held.depth >= deepest) {
-        return refusal(40300, 'FORBIDDEN', `Calls of plugins are nested more than ${deepest} deep`);
-    }
-    const via = onBehalf(caller, grants.plugin, held.depth);
-    const url = urlOf(entry.info.path, call.params ?? {}, call.query ?? {});
-    if (url === null) {
-        return refusal(40400, 'NOT_FOUND', `The route ${call.id} needs more parameters`);
-    }
-    const sending = gateway.inject({
-        method: entry.info.method,
-        url,
-        remoteAddress: held.ip ?? '127.0.0.1',
-        headers: {
-            host: 'panel.invalid',
-            'user-agent': `plugin ${grants.plugin}`,
-            ...(call.payload === undefined ? {} : { 'content-type': 'application/json' }),
-            ...(call.idempotencyKey === undefined ? {} : { 'idempotency-key': call.idempotencyKey }),
-            ...(call.ifMatch === undefined
-                ? {}
-                : { 'if-match': /^"|^\*$|^W\//.test(call.ifMatch) ? call.ifMatch : `"${call.ifMatch}"` })
-        },
-        ...(call.payload === undefined ? {} : { payload: JSON.stringify(call.payload) }),
-        app: { caller: via } as never // hapi types `app` by a global interface
-    });
-    let answer: ServerInjectResponse;
-    try {
-        answer = await cancellable(sending, signal);
-    } catch (error) {
-        if (isFailure(error)) {
-            return refusal(error.code, error.reason, error.message, error.data ?? {}); // it is being swapped, and that takes too long
-        }
-        throw error;
-    }
-    const { statusCode, payload } = answer;
-    const {
-        code = 0,
-        message = '',
-        data = null
-    } = (payload === '' ? {} : JSON.parse(payload)) as Partial<ApiAnswer>;
-    return { status: statusCode, code, message, data };
-}
-
-/** The route's own work goes on: only the waiting ends. */
-async function cancellable<T>(work: Promise<T>, signal: AbortSignal | null): Promise<T> {
-    if (signal === null) {
-        return work;
-    }
-    signal.throwIfAborted();
-    const { promise, reject } = Promise.withResolvers<never>();
-    const abort = (): void => reject(signal.reason as Error);
-    signal.addEventListener('abort', abort, { once: true });
-    try {
-        return await Promise.race([work, promise]);
-    } finally {
-        signal.removeEventListener('abort', abort);
-    }
-}
-
 /** Neither how one gets in, nor the plugin's own routes. */
 function isReachable(plugin: string, { path, plugin: owner }: RouteInfo): boolean {
     return !path.startsWith('/api/auth/') && owner !== plugin;
 }
 
-function mayCall(caller: Caller, route: Route): boolean {
+/** Whether a caller may call a route now, by a plugin on its behalf. */
+export function mayCall(caller: Caller, route: Route): boolean {
     const { access } = route;
     if (typeof access !== 'string' || route.ticketed !== undefined) {
         return typeof access !== 'string';
@@ -153,7 +84,11 @@ function mayCall(caller: Caller, route: Route): boolean {
     );
 }
 
-function entryOf({ prefix }: Pick<HttpServer, 'prefix'>, route: Route): Entry {
+function entryOf(
+    { isDangerous }: CataloguePorts,
+    { prefix }: Pick<HttpServer, 'prefix'>,
+    route: Route
+): CatalogueEntry {
     let entry = known.get(route);
     if (entry === undefined) {
         const plugin = /^\/api\/plugins\/([^/]+)/.exec(prefix)?.[1] ?? null;
@@ -164,6 +99,7 @@ function entryOf({ prefix }: Pick<HttpServer, 'prefix'>, route: Route): Entry {
             route.stepUp !== true &&
             route.secret !== true &&
             !route.path.startsWith('/api/auth/');
+        const permission = typeof access === 'string' && access !== 'authenticated' ? access : null;
         entry = {
             route,
             info: {
@@ -177,8 +113,9 @@ function entryOf({ prefix }: Pick<HttpServer, 'prefix'>, route: Route): Entry {
                 ),
                 summary,
                 description,
-                permission: typeof access === 'string' && access !== 'authenticated' ? access : null,
+                permission,
                 effect: effectOf(route),
+                dangerous: permission !== null && isDangerous(permission),
                 tool: isTool,
                 params: schema(route.validate?.params, 'text'),
                 query: schema(route.validate?.query, 'text'),
@@ -197,43 +134,4 @@ function schema(
     defaults = true
 ): JsonSchema | null {
     return joi === undefined ? null : jsonSchemaOf(joi, { side, defaults });
-}
-
-/** Null when a parameter is missing. */
-function urlOf(path: string, params: object, query: object): string | null {
-    let complete = true;
-    const filled = path.replace(/\{(\w+)(\*?)\}/g, (_all, name: string, multi: string) => {
-        const value = (params as Readonly<Record<string, unknown>>)[name];
-        if (
-            value === undefined ||
-            value === null ||
-            String(value) === '' ||
-            /^\.{1,2}$/.test(String(value))
-        ) {
-            complete &&= multi === '*' && value !== undefined;
-            return '';
-        }
-        if (
-            multi === '*' &&
-            String(value)
-                .split('/')
-                .some((segment) => /^\.{1,2}$/.test(segment))
-        ) {
-            complete = false; // it would lead to another route than the one that is named
-        }
-        return multi === '*'
-            ? String(value).split('/').map(encodeURIComponent).join('/')
-            : encodeURIComponent(String(value));
-    });
-    const search = new URLSearchParams();
-    for (const [name, value] of Object.entries(query)) {
-        (Array.isArray(value) ? value : [value])
-            .filter((each) => each !== undefined && each !== null)
-            .forEach((each) => search.append(name, String(each)));
-    }
-    return complete ? `${filled}${search.size === 0 ? '' : `?${search}`}` : null;
-}
-
-function refusal(code: number, reason: string, message: string, more: object = {}): ApiAnswer {
-    return { status: Math.floor(code / 100), code, message, data: { reason, ...more } };
 }

@@ -20,7 +20,8 @@ import type { Contracts } from '../partners/contracts.ts';
 import type { PluginHostPorts } from '../ports.ts';
 import type { PluginTickets } from '../routes/tickets.ts';
 import type { Schedules } from '../schedules.ts';
-import { callRoute, listRoutes } from './catalogue.ts';
+import { callRoute } from './calls/call.ts';
+import { listRoutes } from './catalogue.ts';
 import { type Handles, type Held, onBehalf } from './handles.ts';
 import { PluginHosts } from './hosts-service.ts';
 import { createPluginCall, pluginCaller } from './plugin-call.ts';
@@ -138,10 +139,10 @@ function panelApi(
             handles.get(handle).audit?.(detail);
         },
         routes: async ({ handle, filter }) =>
-            listRoutes(ports.gateway, grants, handle === null ? null : callers.holder(handle).caller, filter),
+            listRoutes(ports, grants, handle === null ? null : callers.holder(handle).caller, filter),
         call: callers.caused(async ({ handle, call, signal }) => {
             const { held, caller } = callers.holder(handle);
-            return callRoute(ports.gateway, grants, held, caller, call, callers.untilEnd(signal));
+            return callRoute({ ports, grants, held, caller }, call, callers.untilEnd(signal));
         }),
         seal: async ({ text }) => ports.keyring.seal(`${label} own`, text),
         open: async ({ text }) => ports.keyring.open(`${label} own`, text),

@@ -119,9 +119,9 @@ export class RouteHandlers {
 
     async http(request: globalThis.Request, caller: RouteRequest): Promise<globalThis.Response> {
         const { call, asker } = this.#beginUntilAbort(caller);
-        const { method, url, body } = request;
+        const { method, url, body, signal } = request;
         const send = async (): Promise<Answer> =>
-            this.#host.guest.http({ ...this.#asked(call, asker), method, url, body });
+            this.#host.guest.http({ ...this.#asked(call, asker), signal, method, url, body });
         const reply = ({ status }: Answer): unknown => ({
             '~portico': 'reply',
             status,

@@ -42,7 +42,7 @@ export async function answerHttp(
     const asked = new globalThis.Request(address, {
         method,
         headers: call.headers,
-        signal: call.signal,
+        signal: AbortSignal.any([call.signal, call.ending]),
         ...(hasBody
             ? {
                   body: Readable.toWeb(limited(request.payload as Readable, route.maxBytes)) as Bytes,
@@ -55,6 +55,8 @@ export async function answerHttp(
         await ports.recorder.recordAlone(call.entry(answer.status, 0));
     }
     const body = answer.body === null ? null : Readable.fromWeb(answer.body as WebStream);
+    // A client that waits for a quiet stream sees that it is open. When the body begins to flow, the head is set.
+    body?.once('resume', () => request.raw.res.flushHeaders());
     const response = (body === null ? h.response() : h.response(body)).code(answer.status);
     answer.headers.forEach((value, name) => {
         if (!stripped.has(name) && !name.startsWith('access-control-')) {
