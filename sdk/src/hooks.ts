@@ -187,6 +187,8 @@ export interface ExportItem {
     readonly name: string;
     /** JSON. */
     readonly data: unknown;
+    /** What belongs to it and is not in `data`, each as words such as "the history of runs": the document's notes name them. */
+    readonly leftOut?: readonly string[];
 }
 
 /** What became of one item that came back. */

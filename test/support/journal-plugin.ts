@@ -7,7 +7,7 @@ export const journalCapabilities = { taps: ['export.collect', 'import.restore'] 
 
 /** How its taps fail. `kills` ends the process, once. */
 export interface JournalFault {
-    readonly collect?: 'throws' | 'hangs' | 'big' | 'date' | 'twice' | 'nothing';
+    readonly collect?: 'throws' | 'hangs' | 'big' | 'date' | 'twice' | 'nothing' | 'partly' | 'odd';
     readonly restore?: 'throws' | 'hangs' | 'refuses' | 'kills';
 }
 
@@ -55,6 +55,8 @@ export default definePlugin({
                 case 'date': return [{ name: 'notes', data: { at: new Date(0) } }];
                 case 'twice': return [{ name: 'notes', data: 1 }, { name: 'notes', data: 2 }];
                 case 'nothing': return undefined;
+                case 'partly': return [{ name: 'notes', data: [], leftOut: ['the drafts', 'the pictures'] }];
+                case 'odd': return [{ name: 'notes', data: [], leftOut: 'the drafts' }];
                 default: return [{ name: 'notes', data: (await rows()).map(({ id, text }) => ({ id, text })) }];
             }
         });

@@ -109,7 +109,7 @@ export function createImportExport({
         version,
         foreign: { adapt: proxy.adapt },
         restorer,
-        contributions: (how) => contributionsOf({ hooks, plugins, kept, restorer }, how)
+        contributions: (how) => contributionsOf({ hooks, plugins, kept, restorer, db }, how)
     });
 }
 
@@ -119,12 +119,14 @@ async function contributionsOf(
         hooks,
         plugins,
         kept,
-        restorer
+        restorer,
+        db
     }: {
         readonly hooks: PluginHooks;
         readonly plugins: PluginCatalogue;
         readonly kept: KeptPlugins;
         readonly restorer: Restorer;
+        readonly db: Database;
     },
     { isSealed, signal }: { readonly isSealed: boolean; readonly signal: AbortSignal }
 ): Promise<Given> {
@@ -135,19 +137,39 @@ async function contributionsOf(
     const silent = pluginsOfPanel({ plugins, kept })
         .filter(({ name, package: packageName }) => !running.has(name) && gives(name, packageName))
         .map(({ name }) => name);
+    const neverGiven = pluginsWithData(db)
+        .filter(({ name, package: packageName }) => plugins.find(name, packageName)?.gives === false)
+        .map(({ name }) => ({ name, why: 'its own data is left out, since it takes no part in exports' }));
     if (!isSealed) {
         const why = 'its own data is left out, since there is no passphrase to seal it under';
         return {
             given: new Map(),
-            leftOut: [...running, ...silent].sort().map((name) => ({ name, why }))
+            leftOut: [...running, ...silent].sort().map((name) => ({ name, why })),
+            neverGiven
         };
     }
     const live = await collectContributions(hooks, (name) => plugins.running(name)?.package ?? null, signal);
-    return withWaiting(live, waiting, silent);
+    return {
+        ...withWaiting(live, waiting, silent),
+        neverGiven: [...live.neverGiven, ...neverGiven]
+    };
+}
+
+/** Plugins that wrote into a database of their own; a plugin that never did has nothing that an export could lack. */
+function pluginsWithData(db: Database): readonly { readonly name: string; readonly package: string }[] {
+    return db
+        .prepare<[], { name: string; package: string }>(
+            'select distinct name, package from plugin_data where accepted = 1 order by name'
+        )
+        .all();
 }
 
 /** Data that waits for its plugin belongs to the panel as well. */
-function withWaiting({ given, leftOut }: Given, waiting: Given['given'], silent: readonly string[]): Given {
+function withWaiting(
+    { given, leftOut }: Given,
+    waiting: Given['given'],
+    silent: readonly string[]
+): Omit<Given, 'neverGiven'> {
     return {
         given: new Map([...waiting, ...given]),
         leftOut: [

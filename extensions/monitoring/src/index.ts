@@ -3,6 +3,7 @@ import { definePlugin, type PluginDefinition } from '@portico/sdk';
 
 import { entities, migrations } from './entities.ts';
 import { registerHealthChecks } from './health.ts';
+import { registerHooks } from './hooks.ts';
 import { registerAlertRoutes } from './routes/alerts.ts';
 import { registerHistoryRoutes } from './routes/history.ts';
 import { registerMetricRoutes } from './routes/metrics.ts';
@@ -30,6 +31,7 @@ export function defineMonitoring(machine: Machine): PluginDefinition<void> {
             registerAlertRoutes(ctx, services);
             registerUnhealthyRoutes(ctx, services);
             registerPrometheusRoutes(ctx, services);
+            registerHooks(ctx, services);
             registerHealthChecks(ctx, services);
             ctx.onSettings(() => monitor.applySettings());
             ctx.onStart(async () => {

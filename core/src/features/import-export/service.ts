@@ -120,7 +120,7 @@ export class ImportExport {
         for (const section of sections) {
             await section.ready?.();
         }
-        const { given, leftOut } = await this.#contributed(sections, request, call.signal);
+        const { given, leftOut, neverGiven } = await this.#contributed(sections, request, call.signal);
         const secrets = new Map<string, Map<string, string>>();
         const collected = sections.map(({ name, collect }) => {
             if (passphrase === undefined) {
@@ -133,7 +133,7 @@ export class ImportExport {
         given.forEach((contribution, plugin) =>
             secrets.get('plugins')?.set(dataPath(plugin), JSON.stringify(contribution))
         );
-        const notes = leftOut.map(({ name, why }) => `${name}: ${why}`);
+        const notes = [...leftOut, ...neverGiven].map(({ name, why }) => `${name}: ${why}`);
         const plain = {
             format,
             formatVersion,
@@ -366,7 +366,7 @@ export class ImportExport {
         signal: AbortSignal
     ): Promise<Given> {
         if (!sections.some(({ name }) => name === 'plugins')) {
-            return { given: new Map(), leftOut: [] };
+            return { given: new Map(), leftOut: [], neverGiven: [] };
         }
         const result = await this.#options.contributions({ isSealed: passphrase !== undefined, signal });
         const [first] = complete === true ? result.leftOut : [];

@@ -1,5 +1,7 @@
 /** Alert rules, as people create, change and remove them. */
-import { type AuditDetail, type Db, errors } from '@portico/sdk';
+import { isDeepStrictEqual } from 'node:util';
+
+import { type AuditDetail, type Db, errors, isFailure } from '@portico/sdk';
 import { type EntityManager, UniqueConstraintViolationException } from '@portico/sdk/db';
 
 import { RuleEntity, type RuleRow } from '../entities.ts';
@@ -46,29 +48,11 @@ export class Rules {
     }
 
     /** Creates a rule. @throws CONFLICT 40900 when the name is taken, TOO_MANY_RULES 40950 */
-    async create(
-        { name, metric, operator, threshold, recoverThreshold, forSeconds, severity, enabled }: NewRule,
-        { audit }: ChangeRequest
-    ): Promise<RuleView> {
-        const fields: Fields = {
-            name,
-            metric,
-            operator,
-            threshold,
-            recoverThreshold,
-            forSeconds,
-            severity,
-            enabled
-        };
+    async create(input: NewRule, { audit }: ChangeRequest): Promise<RuleView> {
+        const fields = fieldsOf(input);
         check(fields);
         const now = this.#now();
-        const row = await this.#write(async (em) => {
-            if ((await em.count(RuleEntity, {})) >= mostRules) {
-                throw monitoringErrors.TOO_MANY_RULES({ limit: mostRules });
-            }
-            const id = await em.insert(RuleEntity, { ...fields, version: 1, createdAt: now, updatedAt: now });
-            return findRule(em, Number(id));
-        });
+        const row = await this.#write((em) => insertRule(em, fields, now));
         this.#evaluator.put(row, now);
         const view = this.#view(row);
         audit({ resourceId: row.id, after: view });
@@ -83,45 +67,59 @@ export class Rules {
             const stored = await findRule(em, id);
             checkVersion(stored, ifMatch);
             checkVersion(stored, change.version === undefined ? null : String(change.version));
-            const {
-                name = stored.name,
-                metric = stored.metric,
-                operator = stored.operator,
-                threshold = stored.threshold,
-                recoverThreshold = stored.recoverThreshold ?? null,
-                forSeconds = stored.forSeconds,
-                severity = stored.severity,
-                enabled = stored.enabled
-            } = change;
-            const fields: Fields = {
-                name,
-                metric,
-                operator,
-                threshold,
-                recoverThreshold,
-                forSeconds,
-                severity,
-                enabled
-            };
+            // A body that was validated has no undefined fields.
+            const fields = fieldsOf({ ...fieldsOf(stored), ...change } as Fields);
             check(fields);
-            const same = (Object.keys(fields) as (keyof Fields)[]).every(
-                (key) => fields[key] === (stored[key] ?? null)
-            );
-            const next = same
-                ? { ...stored }
-                : { ...stored, ...fields, version: stored.version + 1, updatedAt: now };
-            await em.nativeUpdate(
-                RuleEntity,
-                { id },
-                { ...fields, version: next.version, updatedAt: next.updatedAt }
-            );
-            return { before: { ...stored }, row: next };
+            return { before: { ...stored }, row: await updateRule(em, stored, fields, now) };
         });
         const seen = toRuleView(before, this.#evaluator.firing(id));
         this.#evaluator.put(row, now);
         const view = this.#view(row);
         audit({ resourceId: id, before: seen, after: view });
         return view;
+    }
+
+    /** All rules as bodies of POST `/rules`. */
+    async exportAll(): Promise<readonly NewRule[]> {
+        const rows = await this.#db.read((em) => em.find(RuleEntity, {}, { orderBy: { id: 'asc' } }));
+        return rows.map((row) => fieldsOf(row) as NewRule);
+    }
+
+    /**
+     * Takes back exported rules, in one transaction. A rule takes the place of the one with the same name, so that a second time changes nothing;
+     * with `replace` all others are removed. Resolves with what is wrong with each rule that was left out.
+     */
+    async restore(inputs: readonly NewRule[], mode: 'merge' | 'replace'): Promise<readonly string[]> {
+        const now = this.#now();
+        const { rows, removed, problems } = await this.#write(async (em) => {
+            const stored = await em.find(RuleEntity, {}, { orderBy: { id: 'asc' } });
+            const others = new Map(stored.map((row) => [row.name.toLowerCase(), row]));
+            const matched = inputs.map((input) => {
+                const same = others.get(input.name.toLowerCase());
+                others.delete(input.name.toLowerCase());
+                return { fields: fieldsOf(input), same };
+            });
+            const removedIds = mode === 'replace' ? [...others.values()].map(({ id }) => id) : [];
+            await em.nativeDelete(RuleEntity, { id: { $in: removedIds } });
+            const changed: RuleRow[] = [];
+            const found: string[] = [];
+            for (const { fields, same } of matched) {
+                try {
+                    check(fields);
+                    changed.push(
+                        same === undefined
+                            ? await insertRule(em, fields, now)
+                            : await updateRule(em, same, fields, now)
+                    );
+                } catch (error) {
+                    found.push(`${fields.name}: ${describeProblem(error)}`);
+                }
+            }
+            return { rows: changed, removed: removedIds, problems: found };
+        });
+        removed.forEach((id) => this.#evaluator.remove(id, now));
+        rows.forEach((row) => this.#evaluator.put(row, now));
+        return problems;
     }
 
     /** Removes a rule; its alerts end. @throws NOT_FOUND 40400, VERSION_STALE 41200 */
@@ -151,6 +149,43 @@ export class Rules {
             throw error;
         }
     }
+}
+
+/** The fields that a caller sets, of a body or of a row. */
+function fieldsOf({
+    name,
+    metric,
+    operator,
+    threshold,
+    recoverThreshold = null,
+    forSeconds,
+    severity,
+    enabled
+}: Fields): Fields {
+    return { name, metric, operator, threshold, recoverThreshold, forSeconds, severity, enabled };
+}
+
+/** @throws TOO_MANY_RULES 40950 */
+async function insertRule(em: EntityManager, fields: Fields, now: number): Promise<RuleRow> {
+    if ((await em.count(RuleEntity, {})) >= mostRules) {
+        throw monitoringErrors.TOO_MANY_RULES({ limit: mostRules });
+    }
+    const id = await em.insert(RuleEntity, { ...fields, version: 1, createdAt: now, updatedAt: now });
+    return findRule(em, Number(id));
+}
+
+/** Writes the fields. Equal fields are not a new version. */
+async function updateRule(em: EntityManager, stored: RuleRow, fields: Fields, now: number): Promise<RuleRow> {
+    if (isDeepStrictEqual(fieldsOf(stored), fields)) {
+        return { ...stored };
+    }
+    const next = { ...stored, ...fields, version: stored.version + 1, updatedAt: now };
+    await em.nativeUpdate(
+        RuleEntity,
+        { id: stored.id },
+        { ...fields, version: next.version, updatedAt: now }
+    );
+    return next;
 }
 
 async function findRule(em: EntityManager, id: number): Promise<RuleRow> {
@@ -186,4 +221,13 @@ function check({ name, metric, operator, threshold, recoverThreshold }: Fields):
     if (problems.length > 0) {
         throw errors.invalid(problems);
     }
+}
+
+/** What is wrong with a rule, from the error that refuses it. */
+function describeProblem(error: unknown): string {
+    if (!isFailure(error)) {
+        throw error;
+    }
+    const { errors: problems } = (error.data ?? {}) as { errors?: readonly { message: string }[] };
+    return problems?.map(({ message }) => message).join(', ') ?? error.message;
 }

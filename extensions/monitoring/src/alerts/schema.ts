@@ -65,6 +65,16 @@ export type NewRule = Value<typeof newRule>;
 /** A change of a rule. */
 export type ChangedRule = Value<typeof changedRule>;
 
+/** Reads the rules of an export, which another version may have written. @throws TypeError when they are not rules */
+export function exportedRules(data: unknown): readonly NewRule[] {
+    const { rules } = (data ?? {}) as { readonly rules?: unknown };
+    const { error, value } = joi.array().items(newRule).required().validate(rules);
+    if (error !== undefined) {
+        throw new TypeError(`The exported rules cannot be read: ${error.message}`);
+    }
+    return value as readonly NewRule[];
+}
+
 /** A rule in answers. */
 export const ruleSchema = joi.object({
     id: joi.number().integer().required(),

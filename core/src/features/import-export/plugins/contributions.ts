@@ -24,6 +24,7 @@ const mostBytes = 8 * 1024 * 1024;
 const mostOfAll = 64 * 1024 * 1024;
 const mostItems = 1_000;
 const longestMessage = 500;
+const mostOmitted = 20;
 const unknown = fail.INTERNAL().message;
 
 /** A plugin whose data is not in a document, and why, to be read after its name. */
@@ -36,7 +37,10 @@ export interface LeftOut {
 export interface Given {
     /** By plugin. */
     readonly given: ReadonlyMap<string, Contribution>;
+    /** Data that a complete export must hold. */
     readonly leftOut: readonly LeftOut[];
+    /** Data that no export holds: a plugin says so of some of it, or takes no part in exports. */
+    readonly neverGiven: readonly LeftOut[];
 }
 
 /** Asks every plugin that has data of its own. The failure of one plugin is noted and does not stop the others. */
@@ -53,10 +57,11 @@ export async function collectContributions(
     }
     const given = new Map<string, Contribution>();
     const leftOut: LeftOut[] = [];
+    const neverGiven: LeftOut[] = [];
     let total = 0;
     for (const [name, all] of [...outcomes].sort(([one], [two]) => (one < two ? -1 : 1))) {
         try {
-            const items = all.flatMap(itemsOf);
+            const { items, omitted } = splitItems(all.flatMap(itemsOf));
             const packageName = packageOf(name);
             const bytes = checked(items);
             if (total + bytes > mostOfAll) {
@@ -66,13 +71,39 @@ export async function collectContributions(
             }
             if (items.length > 0 && packageName !== null) {
                 total += bytes;
+                neverGiven.push(...omitted.map((why) => ({ name, why: `left out: ${shortened(why)}` })));
                 given.set(name, { package: packageName, version: all[0]?.version ?? '', items });
             }
         } catch (error) {
             leftOut.push({ name, why: shortened(error instanceof Error ? error.message : String(error)) });
         }
     }
-    return { given, leftOut };
+    return { given, leftOut, neverGiven };
+}
+
+/** Takes from the items what a plugin says that they lack: that is for people, and never comes back to the plugin. */
+function splitItems(given: readonly ExportItem[]): {
+    readonly items: readonly ExportItem[];
+    readonly omitted: readonly string[];
+} {
+    const items: ExportItem[] = [];
+    const omitted: string[] = [];
+    for (const item of given) {
+        if (typeof item !== 'object' || item === null) {
+            throw new Error('it gave an item that is no object');
+        }
+        const { leftOut = [], ...rest } = item;
+        if (!isTextList(leftOut)) {
+            throw new Error('it gave a leftOut that is no list of texts');
+        }
+        items.push(rest);
+        omitted.push(...leftOut);
+    }
+    return { items, omitted: omitted.slice(0, mostOmitted) };
+}
+
+function isTextList(value: unknown): value is readonly string[] {
+    return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }
 
 const contribution = joi.object({

@@ -155,6 +155,7 @@ describe('the plugins of an export', () => {
                 ['hangs', 'The tap took longer than 1 s'],
                 ['big', 'it is larger than 8 MiB'],
                 ['date', 'it is not plain JSON'],
+                ['odd', 'it gave a leftOut that is no list of texts'],
                 ['twice', 'it gave no list of at most 1000 items, each with a name of its own and data']
             ];
             for (const [collect, why] of faults) {
@@ -192,6 +193,41 @@ describe('the plugins of an export', () => {
             ]);
         }
     );
+
+    it('name what is not part of their data, also where the plugin takes no part in exports', async () => {
+        setJournalFault(source.path, { collect: 'partly' });
+        const document = await exported(source, { passphrase, complete: true });
+        expect(document.notes).to.equal(['journal: left out: the drafts', 'journal: left out: the pictures']);
+        const { result } = await imported(target, { document, passphrase });
+        expect([result.plugins[0].data, result.notes]).to.equal([
+            'restored',
+            document.notes.map((text: string) => `Of the document: ${text}`)
+        ]);
+        const folder = createPluginFolder();
+        folder.write(
+            'silent',
+            pluginModule(
+                `${helloRoute} ctx.route({ method: 'POST', path: '/notes', access: 'write', handler: async () => {
+                    await ctx.db.write((em) => em.execute('insert into note (text) values (?)', ['x']));
+                    return null;
+                } });`,
+                { more: `migrations: [{ name: '0001', up: ['create table note (text text not null)'] }],` }
+            )
+        );
+        const panel = await startPanel({ environment: { PORTICO_PLUGIN_DIRS: folder.path } });
+        try {
+            await panel.panel.settled();
+            const notes = async (body: object) =>
+                (await data(panel.client.post(`${base}/export`, body))).notes;
+            expect(await notes({ passphrase })).to.be.undefined();
+            await data(panel.client.post('/api/plugins/silent/notes', {}));
+            const why = 'silent: its own data is left out, since it takes no part in exports';
+            expect([await notes({ passphrase, complete: true }), await notes({})]).to.equal([[why], [why]]);
+        } finally {
+            await panel.close();
+            folder.remove();
+        }
+    });
 
     it('that do not run are named as well', async () => {
         await on(source, (client) => data(client.put('/api/plugins/journal', { enabled: false })));
