@@ -714,7 +714,7 @@ describe('POST /api/import-export/import', () => {
         expect((await source.client.get('/api/users?q=newcomer')).data).to.equal([]);
     });
 
-    it("needs hosts:unsafe for what does, and leads no host into the panel's own folders", async () => {
+    it("needs hosts:unsafe for what does, plugins:manage for an owner, and leads no host into the panel's own folders", async () => {
         await made(
             source.client.post('/api/users/roles', {
                 name: 'host-mover',
@@ -739,6 +739,17 @@ describe('POST /api/import-export/import', () => {
             );
         const unsafe = await importing({ domain: 'unsafe.test', upstream: 'unix//run/some.sock' }, token);
         expect([unsafe.code, unsafe.data.permission]).to.equal([40300, 'hosts:unsafe']);
+        const owned = { domain: 'owned.test', upstream: upstream.address, owner: 'deploy' };
+        const gift = await importing(owned, token);
+        expect([gift.code, gift.data.permission]).to.equal([40300, 'plugins:manage']);
+        expect((await ended(source, await importing(owned, null))).state).to.equal('succeeded');
+        const theft = await importing({ ...owned, owner: null }, token);
+        expect([theft.code, theft.data.permission]).to.equal([40300, 'plugins:manage']);
+        const changed = await importing({ ...owned, notes: 'Ours' }, token);
+        expect((await ended(source, changed)).state).to.equal('succeeded');
+        const [{ id, owner, notes }] = (await source.client.get('/api/hosts?q=owned.test')).data;
+        expect([owner, notes]).to.equal(['deploy', 'Ours']);
+        await made(source.client.delete(`/api/hosts/${id}`));
         const inside = await importing(
             { domain: 'inside.test', type: 'static', static: { root: source.config.dataDir } },
             null

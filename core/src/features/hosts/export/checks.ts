@@ -1,7 +1,7 @@
 /** The rules that a document's hosts must keep, as those that come through the API. */
 import type { Ground, Reading } from '../../../engine/section.ts';
 import type { Site, SiteCertificate } from '../../../engine/site.ts';
-import { type Invalid, invalid } from '../../../platform/errors.ts';
+import { fail, type Invalid, invalid } from '../../../platform/errors.ts';
 import { mayChange } from '../rules/refusals.ts';
 import { checkSite, type SafetyContext } from '../rules/safety.ts';
 import type { Placed } from './plan.ts';
@@ -33,7 +33,7 @@ export function checkNames(placed: readonly Placed[], { draft, mode }: Ground, {
 /**
  * Holds every host against the safety rules.
  * @param checked - by place in the document, what a host was held against when it passed: it is not checked a second time inside the queue
- * @throws VALIDATION_FAILED, FORBIDDEN (`hosts:unsafe`)
+ * @throws VALIDATION_FAILED, FORBIDDEN (`hosts:unsafe`; `plugins:manage` for another owner)
  */
 export function checkSafety(
     placed: readonly Placed[],
@@ -47,9 +47,18 @@ export function checkSafety(
     for (const {
         at,
         before,
-        row: { site }
+        row: { site, owner }
     } of placed) {
         mayChange(call, before?.site ?? null, site);
+        // The owner may change the host on its own: to choose one is to grant a plugin something.
+        if (owner !== (before?.owner ?? null) && !call.actor.can('plugins:manage')) {
+            throw fail.FORBIDDEN(
+                { permission: 'plugins:manage' },
+                {
+                    message: `${path}.${at}.owner: only an admin of plugins gives or takes the owner of a host`
+                }
+            );
+        }
         // A plan also changes ids, hashes and `enabled`, but no rule depends on them.
         const against = `${settings} ${site.certificateId} ${fingerprintOf(context.certificates, site)}`;
         if (checked.get(at) !== against) {
