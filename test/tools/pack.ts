@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 import { expect } from '@hapi/code';
@@ -99,6 +99,20 @@ describe('npm run release', () => {
             { cwd: folder }
         );
         expect(stdout).to.match(/portico/i);
+    });
+
+    it('gives a test kit on which the tests of a new plugin pass', { timeout: 60_000 }, async () => {
+        const portico = join(modules, '@portico/core/bin/portico.js');
+        await run(process.execPath, [portico, 'plugin', 'create', 'bottles'], { cwd: folder });
+        const plugin = join(folder, 'bottles');
+        const { devDependencies } = JSON.parse(await readFile(join(plugin, 'package.json'), 'utf8')) as {
+            devDependencies: object;
+        };
+        expect(devDependencies).to.include({ '@portico/sdk': '^1.0.0', '@portico/testing': '^1.0.0' });
+        const { NODE_TEST_CONTEXT: _inside, ...env } = process.env;
+        const PATH = `${join(root, 'node_modules/.bin')}${delimiter}${env['PATH']}`;
+        const { stdout } = await run('npm', ['test'], { cwd: plugin, env: { ...env, PATH } });
+        expect(stdout).to.match(/pass 2/);
     });
 
     // Everything from npm that the repository has, in place of a download.

@@ -9,7 +9,7 @@ export const pluginCreate: Command = {
     summary: 'Create a plugin: a package in TypeScript with a route, a setting and a test',
     details: [
         'The name is that of the plugin, as in /api/plugins/<name>. Nothing is downloaded: `npm install` in the new folder does that.',
-        'The SDK comes from the registry, as the version of this panel; where that SDK was never published, as in a checkout of the repository, it is packed into vendor/ of the new folder.'
+        'The SDK comes from the registry, as the version of this panel; where that SDK was never published, as in a checkout of the repository, npm links to the packages of the checkout.'
     ],
     options: {
         dir: {

@@ -4,7 +4,7 @@ import { basename, join, relative, sep } from 'node:path';
 
 import { CommandError } from '../../command/command-error.ts';
 
-const ignoredFolders = new Set(['node_modules', '.git', 'vendor', 'coverage']);
+const ignoredFolders = new Set(['node_modules', '.git', 'coverage']);
 
 /** Makes copies of the plugin, and decides which of them the panel finds. */
 export class StagedCopies {

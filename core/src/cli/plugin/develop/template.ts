@@ -1,8 +1,8 @@
 /** Writes the files of a new plugin. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
@@ -57,7 +57,7 @@ export async function createPlugin({ name, package: packageName, folder, sdk }: 
             '@portico/sdk': sdk ?? `^${host.version}`,
             '@portico/testing': `^${host.version}`
         };
-        const packages = sdk === null && host.isPrivate ? await vendor(host.folder, scratch) : published;
+        const packages = sdk === null && host.isPrivate ? await linkCheckout(host.folder, target) : published;
         const words: Readonly<Record<string, string>> = {
             name,
             package: packageName,
@@ -89,33 +89,26 @@ export async function createPlugin({ name, package: packageName, folder, sdk }: 
     }
 }
 
-/** What a plugin's tests run on: the SDK, the test kit, and the packages that the kit builds on. */
-const workspaces = ['sdk', 'registry', 'core', 'sdk/testing'];
-
 /**
- * Packs these packages of the repository into the new plugin, since the npm registry does not have them.
+ * Builds what the plugin's tests run on in this checkout of the repository, since the npm registry does not have it.
  *
- * @returns where npm takes each from
+ * @returns where npm takes each package from: it links to them, so they find their own dependencies in the checkout
  */
-async function vendor(folder: string, target: string): Promise<Readonly<Record<string, string>>> {
-    const packing = join(dirname(folder), 'tools', 'pack.mjs');
-    if (!existsSync(packing)) {
+async function linkCheckout(sdk: string, target: string): Promise<Readonly<Record<string, string>>> {
+    const tool = join(dirname(sdk), 'tools', 'build-kit.mjs');
+    if (!existsSync(tool)) {
         throw new CommandError(
-            `${folder} was never published and cannot be packed here: use --sdk to say where npm takes it from`
+            `${sdk} was never published and cannot be built here: use --sdk to say where npm takes it from`
         );
     }
-    await mkdir(join(target, 'vendor'), { mode: 0o755 });
-    await run(process.execPath, [packing, join(target, 'vendor'), ...workspaces], {
-        timeout: 300_000
-    }).catch((error: unknown) => {
+    await run(process.execPath, [tool], { timeout: 300_000 }).catch((error: unknown) => {
         throw new CommandError(
-            `The SDK and the test kit could not be packed: ${(error as { stderr?: string }).stderr ?? String(error)}`,
+            `The SDK and the test kit could not be built: ${(error as { stderr?: string }).stderr ?? String(error)}`,
             1,
             { cause: error }
         );
     });
-    const files = (await readdir(join(target, 'vendor'))).sort();
-    return Object.fromEntries(
-        files.map((file) => [file.replace(/^portico-([a-z]+)-.*$/, '@portico/$1'), `file:vendor/${file}`])
-    );
+    // npm reads the path from where the plugin really lies.
+    const place = relative(join(await realpath(dirname(target)), basename(target)), sdk);
+    return { '@portico/sdk': `file:${place}`, '@portico/testing': `file:${place}/testing` };
 }
