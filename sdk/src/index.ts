@@ -43,7 +43,7 @@ export type {
     RouteFilter,
     RouteInfo
 } from './catalogue.ts';
-export type { Child, ExecOptions, ExecResult, Exit, SpawnOptions } from './process.ts';
+export type { Child, ExecOptions, ExecResult, Exit, GroupLimits, SpawnOptions, Usage } from './process.ts';
 export type {
     AppliedHost,
     Certificate,

@@ -1,6 +1,22 @@
 /** Programs that a plugin runs: no shell, nothing inherited, and the whole process group ends with the plugin's generation. */
 import type { Bytes } from './route.ts';
 
+/** Limits of a program with all its descendants. */
+export interface GroupLimits {
+    /** Memory with cached files, without swap; at least 1 MiB. What does not fit ends a process of the program: see {@link Exit.limit}. */
+    readonly memoryBytes?: number;
+    /** Per cent of one processor, from 1: 200 is two processors. The program runs slower; it is not ended. */
+    readonly cpuPercent?: number;
+    /** Processes and threads at the same time; further ones are refused to the program. */
+    readonly processes?: number;
+}
+
+/** What a program with all its descendants used. */
+export interface Usage {
+    readonly cpuSeconds: number;
+    readonly memoryPeakBytes: number;
+}
+
 /** How a program runs. */
 export interface SpawnOptions {
     /** Absolute; default: the plugin's data folder. */
@@ -22,6 +38,11 @@ export interface SpawnOptions {
         readonly openFiles?: number;
         /** Size of each file that is written. */
         readonly fileBytes?: number;
+        /**
+         * Limits of the program and all its descendants together, by a control group of the kernel. An empty object only measures (see
+         * {@link Child.usage}). @throws TOOL_MISSING 50302 where the panel can write no control group; an empty object is never refused
+         */
+        readonly group?: GroupLimits;
     };
     /** Ends the group when it aborts. */
     readonly signal?: AbortSignal;
@@ -46,6 +67,8 @@ export interface ExecResult {
     /** Output was dropped. */
     readonly truncated: boolean;
     readonly timedOut: boolean;
+    /** As {@link Exit.limit}. */
+    readonly limit?: 'memory';
 }
 
 /** How a program ended. */
@@ -53,6 +76,8 @@ export interface Exit {
     readonly code: number | null;
     readonly signal: string | null;
     readonly timedOut: boolean;
+    /** `memory`: the kernel ended the program, or a descendant, because `limits.group.memoryBytes` was used up. */
+    readonly limit?: 'memory';
 }
 
 /** A running program with all of its descendants: signals and the end of the generation reach the whole group. */
@@ -65,6 +90,8 @@ export interface Child extends AsyncDisposable {
     readonly exited: Promise<Exit>;
     /** Signals the group; default SIGTERM. Resolves when the signal was sent. */
     kill(signal?: NodeJS.Signals): Promise<void>;
+    /** What it used until now, or until it ended; null without `limits.group`, and where the machine does not measure it. */
+    usage(): Promise<Usage | null>;
     /** Of a terminal only. */
     resize(columns: number, rows: number): Promise<void>;
 }

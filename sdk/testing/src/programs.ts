@@ -8,7 +8,7 @@ import {
     type ProgramsPort,
     type RunningProgram
 } from '@portico/core/plugin-runtime';
-import { errors, type ExecOptions, type Exit, type SpawnOptions } from '@portico/sdk';
+import { errors, type ExecOptions, type Exit, type SpawnOptions, type Usage } from '@portico/sdk';
 
 /** One use of a program. */
 export interface ProgramCall {
@@ -26,6 +26,10 @@ export type ProgramAnswer =
     | string
     | {
           readonly code?: number;
+          /** What `child.usage()` tells when the plugin asked for a control group. */
+          readonly usage?: Usage;
+          /** The kernel ended it for want of memory: it has no exit code then. */
+          readonly limit?: 'memory';
           readonly stdout?: string | Uint8Array | AsyncIterable<string | Uint8Array>;
           readonly stderr?: string | Uint8Array;
       };
@@ -78,15 +82,16 @@ class ScriptedProgram implements RunningProgram {
     readonly stdin: Writable;
     readonly stdout = new PassThrough();
     readonly stderr = new PassThrough();
-    readonly exited: Promise<Pick<Exit, 'code' | 'signal'>>;
+    readonly exited: Promise<Omit<Exit, 'timedOut'>>;
     readonly #killed = new AbortController();
+    #usage: Usage | null = null;
 
     constructor({ file, args, options }: ProgramCommand, script: Script) {
         const stdin = new PassThrough();
         stdin.on('error', () => undefined);
         this.stdin = stdin;
         const { signal } = this.#killed;
-        const killed = new Promise<Pick<Exit, 'code' | 'signal'>>((resolve) =>
+        const killed = new Promise<Omit<Exit, 'timedOut'>>((resolve) =>
             signal.addEventListener('abort', () => resolve({ code: null, signal: String(signal.reason) }))
         );
         const answered = (async () => {
@@ -94,10 +99,13 @@ class ScriptedProgram implements RunningProgram {
             const {
                 code = 0,
                 stdout = '',
-                stderr = ''
+                stderr = '',
+                usage = { cpuSeconds: 0, memoryPeakBytes: 0 },
+                limit
             } = typeof answer === 'string' ? { stdout: answer } : answer;
             await Promise.all([write(stdout, this.stdout, signal), write(stderr, this.stderr, signal)]);
-            return { code, signal: null };
+            this.#usage = options.limits?.group === undefined ? null : usage;
+            return limit === undefined ? { code, signal: null } : { code: null, signal: 'SIGKILL', limit };
         })().catch((error: unknown) => {
             this.stderr.end(String(error));
             return { code: 1, signal: null };
@@ -112,6 +120,10 @@ class ScriptedProgram implements RunningProgram {
 
     resize(): void {
         // Nothing here looks at the size.
+    }
+
+    usage(): Usage | null {
+        return this.#usage;
     }
 
     async kill(): Promise<void> {

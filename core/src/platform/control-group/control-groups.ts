@@ -12,12 +12,12 @@ const temporary = /^portico-(\d+)-(\d+)-\d+$/;
 /** The control groups of this machine. */
 export class ControlGroups {
     static #last = 0;
-    readonly #hierarchies: readonly Hierarchy[];
+    readonly #find: () => readonly Hierarchy[];
     #swept: Promise<void> | null = null;
 
-    /** @param hierarchies - where groups can be made; by default where the machine allows it */
-    constructor(hierarchies: readonly Hierarchy[] = findHierarchies()) {
-        this.#hierarchies = hierarchies;
+    /** @param find - finds where groups can be made; by default on this machine */
+    constructor(find: () => readonly Hierarchy[] = findHierarchies) {
+        this.#find = find;
     }
 
     /**
@@ -30,7 +30,7 @@ export class ControlGroups {
         await (this.#swept ??= this.#sweep());
         const own = name ?? `portico-${process.pid}-${startOf(process.pid)}-${(ControlGroups.#last += 1)}`;
         let refused = new GroupUnavailable('This machine has no control groups');
-        for (const hierarchy of this.#hierarchies) {
+        for (const hierarchy of this.#find()) {
             try {
                 return await ControlGroup.create(hierarchy, own, limits);
             } catch (error) {
@@ -45,7 +45,7 @@ export class ControlGroups {
 
     /** Ends the groups of processes that no longer run. */
     async #sweep(): Promise<void> {
-        for (const { version, folders } of this.#hierarchies) {
+        for (const { version, folders } of this.#find()) {
             const names = await Promise.all(
                 Object.values(folders).map((folder) => readdir(folder).catch(() => []))
             );

@@ -129,7 +129,7 @@ describe('ControlGroups', () => {
 
     it('writes the files of version 2, and asks the group above for its controllers', async () => {
         const tree = tree2();
-        const group = await new ControlGroups([tree]).create(
+        const group = await new ControlGroups(() => [tree]).create(
             { memoryBytes: 1_048_576, cpuPercent: 150, processes: 7 },
             'svc'
         );
@@ -159,14 +159,16 @@ describe('ControlGroups', () => {
 
     it('goes on to the next place, and says when none is left', async () => {
         const absent: Hierarchy = { version: 2, folders: { memory: join(root, 'absent') } };
-        const group = await new ControlGroups([absent, tree2()]).create({}, 'second');
+        const group = await new ControlGroups(() => [absent, tree2()]).create({}, 'second');
         expect(existsSync(join(root, 'second'))).to.be.true();
-        await expect(new ControlGroups([absent]).create({})).to.reject(GroupUnavailable);
-        await expect(new ControlGroups([]).create({})).to.reject(GroupUnavailable);
+        await expect(new ControlGroups(() => [absent]).create({})).to.reject(GroupUnavailable);
+        await expect(new ControlGroups(() => []).create({})).to.reject(GroupUnavailable);
         // Version 1 without a controller that is needed.
         mkdirSync(join(root, 'v1'));
         const partial: Hierarchy = { version: 1, folders: { memory: join(root, 'v1') } };
-        await expect(new ControlGroups([partial]).create({ processes: 3 }, 'x')).to.reject(GroupUnavailable);
+        await expect(new ControlGroups(() => [partial]).create({ processes: 3 }, 'x')).to.reject(
+            GroupUnavailable
+        );
         expect(readdirSync(join(root, 'v1'))).to.equal([]);
         expect(await group.remove()).to.be.true();
     });
@@ -174,7 +176,7 @@ describe('ControlGroups', () => {
     it('takes no group that another process made', async () => {
         const tree = tree2();
         mkdirSync(join(root, 'taken'));
-        await expect(new ControlGroups([tree]).create({}, 'taken')).to.reject(/EEXIST/);
+        await expect(new ControlGroups(() => [tree]).create({}, 'taken')).to.reject(/EEXIST/);
         expect(existsSync(join(root, 'taken'))).to.be.true();
     });
 });

@@ -47,6 +47,7 @@ function echoShell(notes: string[]): (args: readonly string[], options: SpawnOpt
                 notes.push(`kill ${signal}`);
                 end(null);
             },
+            usage: async () => null,
             resize: async (columns, rows) => void notes.push(`resize ${columns}x${rows}`),
             async [Symbol.asyncDispose]() {
                 notes.push('disposed');

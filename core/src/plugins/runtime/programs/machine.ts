@@ -4,14 +4,17 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { Readable, type Writable } from 'node:stream';
 
-import { errors, type Exit, type SpawnOptions } from '@portico/sdk';
+import { errors, type Exit, type SpawnOptions, type Usage } from '@portico/sdk';
 import { boundaryErrors } from '@portico/sdk/host';
 
+import type { ControlGroup } from '../../../platform/control-group/control-group.ts';
+import { ControlGroups } from '../../../platform/control-group/control-groups.ts';
+import { makeGroup, waiting, waitingOn } from './group.ts';
 import { findAccount, type MachineAccount } from './machine-accounts.ts';
-import { withLimits } from './options.ts';
+import { type Command, withLimits } from './options.ts';
 import { findProgram, fixedPath } from './path.ts';
 import { marker, ProcessGroup } from './process-group.ts';
-import { Terminal, terminalTools } from './terminal.ts';
+import { Terminal, type TerminalTools, terminalTools } from './terminal.ts';
 
 /** A program to start. The caller has checked the plugin's grants. */
 export interface ProgramCommand {
@@ -30,10 +33,12 @@ export interface RunningProgram {
     readonly stdout: Readable;
     readonly stderr: Readable;
     /** How the program itself ended; descendants may still run. */
-    readonly exited: Promise<Pick<Exit, 'code' | 'signal'>>;
+    readonly exited: Promise<Omit<Exit, 'timedOut'>>;
     signal(name: NodeJS.Signals): void;
     /** @throws TypeError when it has no terminal */
     resize(columns: number, rows: number): void;
+    /** What it used with its descendants; null without a control group. */
+    usage(): Usage | null;
     /** Ends the program and its descendants. Their output can still be read. @throws Error that names the processes that do not end */
     kill(): Promise<void>;
     /** Ends the program and its descendants and closes the streams. */
@@ -51,75 +56,141 @@ export interface ProgramsPort {
 type StartedChild = ChildProcess & { readonly pid: number };
 
 /** The programs of this machine. */
-export const machinePrograms: ProgramsPort = {
-    async start({ plugin, file, args, options, folder }) {
+export class MachinePrograms implements ProgramsPort {
+    readonly #groups: ControlGroups;
+
+    constructor(groups = new ControlGroups()) {
+        this.#groups = groups;
+    }
+
+    async start(command: ProgramCommand): Promise<RunningProgram> {
+        const { plugin, file, args, options } = command;
         const account = options.user === undefined ? null : await accountOf(options.user, plugin);
         const path = await findProgram(file);
         if (path === null) {
             throw errors.toolMissing(file, `install ${file.split('/').at(-1)}`);
         }
-        const limited = await withLimits(path, args, options.limits ?? {});
+        const limited = await withLimits({ path, args }, options.limits ?? {});
         const tools = options.pty === undefined ? null : await terminalTools();
-        const mark = randomUUID();
-        options.signal?.throwIfAborted();
-        // No `await` from here to the start of the program: another child could inherit the terminal (see `terminal.ts`).
-        const terminal =
-            tools === null || options.pty === undefined ? null : new Terminal(tools, options.pty, account);
-        const command = terminal?.command(limited.path, limited.args) ?? limited;
-        const child = spawn(command.path, command.args, {
-            cwd: options.cwd ?? folder,
-            env: {
-                ...(terminal === null ? {} : { TERM: 'xterm-256color' }),
-                ...(process.env['TZ'] === undefined ? {} : { TZ: process.env['TZ'] }),
-                ...options.env,
-                PATH: fixedPath,
-                HOME: options.env?.['HOME'] ?? account?.home ?? folder,
-                LANG: options.env?.['LANG'] ?? 'C.UTF-8',
-                [marker]: mark
-            },
-            detached: true,
-            shell: false,
-            stdio: terminal?.stdio ?? ['pipe', 'pipe', 'pipe'],
-            ...(account === null ? {} : { uid: account.uid, gid: account.gid })
-        });
-        terminal?.handOver();
-        child.stdin?.on('error', () => undefined);
-        const failed = once(child, 'error').then(([error]) => error as NodeJS.ErrnoException);
-        if (child.pid === undefined) {
-            const error = await failed;
-            await terminal?.close();
-            throw error.code === 'ENOENT'
-                ? errors.notFound(`There is no folder ${options.cwd ?? folder}`)
-                : error;
+        const group = await makeGroup(this.#groups, options.limits?.group);
+        try {
+            options.signal?.throwIfAborted();
+            const started = await startProgram(command, { command: limited, account, tools, group });
+            return new MachineProgram({ ...started, group });
+        } catch (error) {
+            await group?.remove();
+            throw error;
         }
-        failed.catch(() => undefined);
-        return new MachineProgram(child as StartedChild, terminal, mark);
     }
-};
+}
+
+/** The programs of this machine. */
+export const machinePrograms: ProgramsPort = new MachinePrograms();
+
+/** What a program is started with. */
+interface Prepared {
+    readonly command: Command;
+    /** Null for the panel's own account. */
+    readonly account: MachineAccount | null;
+    /** Null without a terminal. */
+    readonly tools: TerminalTools | null;
+    readonly group: ControlGroup | null;
+}
+
+/** A program that runs, and what belongs to it. */
+interface Started {
+    readonly child: StartedChild;
+    readonly terminal: Terminal | null;
+    readonly mark: string;
+}
+
+async function startProgram(
+    { options, folder }: ProgramCommand,
+    { command, account, tools, group }: Prepared
+): Promise<Started> {
+    const mark = randomUUID();
+    // No `await` from here to the start of the program: another child could inherit the terminal (see `terminal.ts`).
+    const terminal =
+        tools === null || options.pty === undefined ? null : new Terminal(tools, options.pty, account);
+    const shown = terminal?.command(command.path, command.args) ?? command;
+    const { path, args } = group === null ? shown : waiting(shown);
+    const child = spawn(path, args, {
+        cwd: options.cwd ?? folder,
+        env: {
+            ...(terminal === null ? {} : { TERM: 'xterm-256color' }),
+            ...(process.env['TZ'] === undefined ? {} : { TZ: process.env['TZ'] }),
+            ...options.env,
+            PATH: fixedPath,
+            HOME: options.env?.['HOME'] ?? account?.home ?? folder,
+            LANG: options.env?.['LANG'] ?? 'C.UTF-8',
+            [marker]: mark
+        },
+        detached: true,
+        shell: false,
+        stdio: [
+            ...(terminal?.stdio ?? (['pipe', 'pipe', 'pipe'] as const)),
+            ...(group === null ? [] : ['pipe' as const])
+        ],
+        ...(account === null ? {} : { uid: account.uid, gid: account.gid })
+    });
+    terminal?.handOver();
+    child.stdin?.on('error', () => undefined);
+    const failed = once(child, 'error').then(([error]) => error as NodeJS.ErrnoException);
+    if (child.pid === undefined) {
+        const error = await failed;
+        await terminal?.close();
+        throw error.code === 'ENOENT'
+            ? errors.notFound(`There is no folder ${options.cwd ?? folder}`)
+            : error;
+    }
+    failed.catch(() => undefined);
+    const started = { child: child as StartedChild, terminal, mark };
+    if (group !== null) {
+        await enter(group, started);
+    }
+    return started;
+}
+
+/** Moves a program that waits into its group, and lets it go on. */
+async function enter(group: ControlGroup, { child, terminal, mark }: Started): Promise<void> {
+    const gate = child.stdio[waitingOn] as Writable;
+    gate.on('error', () => undefined);
+    try {
+        await group.add(child.pid);
+        gate.end('\n');
+    } catch (error) {
+        await new ProcessGroup(child, mark).end('SIGKILL');
+        await terminal?.close();
+        throw error;
+    }
+}
 
 class MachineProgram implements RunningProgram {
     readonly pid: number;
     readonly stdin: Writable;
     readonly stdout: Readable;
     readonly stderr: Readable;
-    readonly exited: Promise<Pick<Exit, 'code' | 'signal'>>;
+    readonly exited: Promise<Omit<Exit, 'timedOut'>>;
     readonly #terminal: Terminal | null;
     readonly #group: ProcessGroup;
+    /** Null without limits of the whole group. */
+    readonly #control: ControlGroup | null;
     readonly #closed: Promise<unknown>;
     #hasEnded = false;
     #ending: Promise<void> | null = null;
 
-    constructor(child: StartedChild, terminal: Terminal | null, mark: string) {
+    constructor({ child, terminal, mark, group }: Started & { readonly group: ControlGroup | null }) {
         this.pid = child.pid;
         this.stdin = terminal?.input ?? (child.stdin as Writable);
         this.stdout = terminal?.output ?? (child.stdout as Readable);
         this.stderr = child.stderr ?? Readable.from([]);
         this.#terminal = terminal;
         this.#group = new ProcessGroup(child, mark);
+        this.#control = group;
         this.exited = new Promise((resolve) => {
             child.once('exit', (code, signal) => {
                 this.#hasEnded = true;
-                resolve({ code, signal });
+                resolve({ code, signal, ...(group?.ranOutOfMemory() === true ? { limit: 'memory' } : {}) });
             });
         });
         this.#closed = Promise.all([once(child, 'close'), terminal?.closed]);
@@ -138,11 +209,12 @@ class MachineProgram implements RunningProgram {
         }
     }
 
+    usage(): Usage | null {
+        return this.#control?.usage() ?? null;
+    }
+
     kill(): Promise<void> {
-        const terminal = this.#terminal;
-        return (this.#ending ??= this.#group
-            .end(terminal === null ? 'SIGTERM' : 'SIGHUP')
-            .finally(() => terminal?.hangUp()));
+        return (this.#ending ??= this.#end());
     }
 
     async discard(): Promise<void> {
@@ -150,6 +222,7 @@ class MachineProgram implements RunningProgram {
             await this.kill();
             await this.exited;
         } finally {
+            await this.#control?.remove();
             await this.#terminal?.close();
             this.stdout.destroy();
             this.stderr.destroy();
@@ -162,9 +235,20 @@ class MachineProgram implements RunningProgram {
         const isOver =
             this.#terminal !== null || this.#ending !== null
                 ? await this.kill().then(() => true)
-                : !(await this.#group.left());
+                : !(await this.#group.left()) && (await this.#control?.remove()) !== false;
         await this.#closed;
         return isOver;
+    }
+
+    async #end(): Promise<void> {
+        try {
+            await this.#group.end(this.#terminal === null ? 'SIGTERM' : 'SIGHUP');
+        } finally {
+            this.#terminal?.hangUp();
+            // Descendants that cleared their environment and left the session are still in the control group.
+            await this.#control?.kill();
+            await this.#control?.remove();
+        }
     }
 }
 

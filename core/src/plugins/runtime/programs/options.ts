@@ -1,10 +1,11 @@
 /** The options of a program: which are refused, and how limits are set. */
-import { errors, type SpawnOptions } from '@portico/sdk';
+import { errors, type GroupLimits, type SpawnOptions } from '@portico/sdk';
 
 import { findProgram } from './path.ts';
 
 const longestSeconds = 86_400;
 const refusedNames = /^(PATH|NODE_OPTIONS|LD_.*|PORTICO_.*)$/;
+const leastOfGroup = { memoryBytes: 1024 * 1024, cpuPercent: 1, processes: 1 } as const;
 const limitFlags = {
     memoryBytes: '--as',
     cpuSeconds: '--cpu',
@@ -35,14 +36,31 @@ export function checkProgram(file: unknown, args: unknown, options: SpawnOptions
     if (cwd !== undefined && !cwd.startsWith('/')) {
         throw new TypeError('cwd is an absolute path');
     }
+    checkGroup(options.limits?.group ?? {});
+}
+
+function checkGroup(limits: GroupLimits): void {
+    for (const [name, value] of Object.entries(limits) as [string, unknown][]) {
+        const least = Object.hasOwn(leastOfGroup, name) ? leastOfGroup[name as keyof GroupLimits] : NaN;
+        if (value !== undefined && !(Number.isSafeInteger(value) && (value as number) >= least)) {
+            throw new TypeError(
+                `limits.group has memoryBytes from ${leastOfGroup.memoryBytes}, cpuPercent and processes from 1, as whole numbers`
+            );
+        }
+    }
+}
+
+/** A program with its arguments. */
+export interface Command {
+    readonly path: string;
+    readonly args: readonly string[];
 }
 
 /** The command with its limits. Node cannot set them, so `prlimit` sets them and then becomes the program (exec). @throws TOOL_MISSING 50302 without prlimit */
 export async function withLimits(
-    path: string,
-    args: readonly string[],
-    limits: NonNullable<SpawnOptions['limits']>
-): Promise<{ readonly path: string; readonly args: readonly string[] }> {
+    { path, args }: Command,
+    { group: _group, ...limits }: NonNullable<SpawnOptions['limits']>
+): Promise<Command> {
     const flags = Object.entries(limits)
         .filter(([, value]) => value !== undefined)
         .map(([name, value]) => {

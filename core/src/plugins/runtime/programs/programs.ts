@@ -67,6 +67,7 @@ export class Programs {
             exited,
             kill: async (signal = 'SIGTERM') => program.signal(signal),
             resize: async (columns, rows) => program.resize(columns, rows),
+            usage: async () => program.usage(),
             [Symbol.asyncDispose]: () => program.discard()
         };
     }
@@ -103,10 +104,10 @@ export class Programs {
                       kill();
                   }, options.timeoutSeconds * 1000);
         options.signal?.addEventListener('abort', kill, { once: true });
-        const exited = program.exited.then(({ code, signal }): Exit => {
+        const exited = program.exited.then((exit): Exit => {
             clearTimeout(timer);
             options.signal?.removeEventListener('abort', kill);
-            return { code, signal, timedOut };
+            return { ...exit, timedOut };
         });
         const discard = (): Promise<void> => program.discard().finally(forget);
         const held = this.#options.scope.own('process', `${file} (${program.pid})`, discard);
@@ -120,6 +121,7 @@ export class Programs {
             exited,
             signal: (name) => program.signal(name),
             resize: (columns, rows) => program.resize(columns, rows),
+            usage: () => program.usage(),
             kill: () => program.kill(),
             settled: () => program.settled(),
             discard

@@ -1,0 +1,50 @@
+/** The control group of a program: who refuses it, and how a program waits until it is in it. */
+import { createFailure, type GroupLimits } from '@portico/sdk';
+
+import { type ControlGroup, GroupUnavailable } from '../../../platform/control-group/control-group.ts';
+import type { ControlGroups } from '../../../platform/control-group/control-groups.ts';
+import type { Command } from './options.ts';
+
+/** The descriptor on which a program waits until it is in its group. */
+export const waitingOn = 3;
+
+/**
+ * Makes the control group of a program; null when none was asked for, or when it would only measure and the machine allows none.
+ *
+ * @throws TOOL_MISSING 50302 when a limit was asked for and the panel can write no control group
+ */
+export async function makeGroup(
+    groups: ControlGroups,
+    limits: GroupLimits | undefined
+): Promise<ControlGroup | null> {
+    if (limits === undefined) {
+        return null;
+    }
+    try {
+        return await groups.create(limits);
+    } catch (error) {
+        if (!(error instanceof GroupUnavailable)) {
+            throw error;
+        }
+        if (Object.values(limits).every((limit) => limit === undefined)) {
+            return null;
+        }
+        const install =
+            'run the panel as root, or give it a control group of its own (systemd: Delegate=yes)';
+        throw createFailure(
+            {
+                code: 50302,
+                reason: 'TOOL_MISSING',
+                message: `The panel can write no control group for these limits: ${error.message}`,
+                data: { tool: 'control groups', install }
+            },
+            error
+        );
+    }
+}
+
+/** The command behind a fixed script that waits for a line on its fourth descriptor: what the program starts is then in the group, too. */
+export function waiting({ path, args }: Command): Command {
+    const script = `read -r PORTICO_GO <&${waitingOn} && exec "$@" ${waitingOn}<&-`;
+    return { path: '/bin/sh', args: ['-c', script, 'sh', path, ...args] };
+}
