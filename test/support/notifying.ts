@@ -15,7 +15,7 @@ import { systemClock } from '../../core/src/platform/clock.ts';
 import { openDatabase } from '../../core/src/platform/database/database.ts';
 import { createKeyring } from '../../core/src/platform/keyring.ts';
 import { createLog } from '../../core/src/platform/log.ts';
-import { createOutbound } from '../../core/src/platform/outbound/client.ts';
+import { Outbound } from '../../core/src/platform/outbound/client.ts';
 import { openStore, type Store } from './store.ts';
 
 export const tables = {
@@ -42,7 +42,7 @@ export async function openNotifying(options: Partial<NotificationsOptions> = {})
             keyring: store.keyring,
             clock: systemClock,
             log: store.log,
-            outbound: createOutbound({ allow: () => ['127.0.0.0/8'], log: store.log }),
+            outbound: new Outbound({ allow: () => ['127.0.0.0/8'], log: store.log }),
             recorder: { record: async (_tx, entry) => void recorded.push(entry) },
             retryMs: [10, 10, 10],
             ...options,
@@ -81,7 +81,7 @@ export async function until(holds: () => boolean | Promise<boolean>, what = hold
 async function main([folder = '', when = '']: readonly string[]): Promise<void> {
     const log = createLog({ level: 'silent' });
     const db = await openDatabase({ file: `${folder}/panel.db`, ...tables });
-    const outbound = createOutbound({ allow: () => ['127.0.0.0/8'], log });
+    const outbound = new Outbound({ allow: () => ['127.0.0.0/8'], log });
     const notifications = new Notifications({
         db,
         keyring: createKeyring(folder),

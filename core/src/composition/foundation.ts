@@ -14,7 +14,7 @@ import type { Database } from '../platform/database/database.ts';
 import { type CoreHooks, createCoreHooks, type HookTiming, recordedHook } from '../platform/hooks.ts';
 import { createKeyring, type Keyring } from '../platform/keyring.ts';
 import type { Log } from '../platform/log.ts';
-import { createOutbound, type Outbound } from '../platform/outbound/client.ts';
+import { Outbound } from '../platform/outbound/client.ts';
 import { removePanelAddress } from '../platform/panel-address.ts';
 import { createSystemCall } from '../server/http/request/system-call.ts';
 import { sendAlerts } from './alerts.ts';
@@ -71,7 +71,7 @@ export async function openFoundation({
         retentionDays: () => settings.get('audit.retentionDays'),
         recorded: recordedHook(hooks)
     });
-    const outbound = createOutbound({ allow: () => settings.get('panel.outboundAllow'), log });
+    const outbound = new Outbound({ allow: () => settings.get('panel.outboundAllow'), log });
     const raised = hooks.notificationRaised;
     const notifications = new Notifications({ db, keyring, outbound, clock, log, recorder: audit, raised });
     sendAlerts(hooks, notifications);

@@ -4,9 +4,10 @@ import type { Certificate, Host, Reply } from '@portico/sdk';
 import type { EngineService } from '../engine/service.ts';
 import type { Certificates } from '../features/certificates/service.ts';
 import type { Hosts } from '../features/hosts/service.ts';
+import { contains, parseIp, parseRanges } from '../platform/ip.ts';
 import type { Logger } from '../platform/log.ts';
-import { contains, forbids, parseAddress, parseRange, type Range } from '../platform/outbound/addresses.ts';
-import { createOutbound } from '../platform/outbound/client.ts';
+import { forbids } from '../platform/outbound/addresses.ts';
+import { Outbound } from '../platform/outbound/client.ts';
 import type { CertificatesPort, HostsPort, NetworkPort } from '../plugins/runtime/ports.ts';
 
 /** Hosts for plugins. The SDK describes a host as a plain object; the service checks every body that a plugin sends. */
@@ -50,16 +51,15 @@ export function certificatesPort(certificates: Certificates): CertificatesPort {
 
 /** The network for plugins. A plugin's grants alone decide what it may reach; the setting `panel.outboundAllow` does not count. */
 export function networkPort(log: Logger): NetworkPort {
-    const ranges = (texts: readonly string[]): Range[] => texts.flatMap((text) => parseRange(text) ?? []);
     return {
-        outbound: (allow) => createOutbound({ allow, log }),
+        outbound: (allow) => new Outbound({ allow, log }),
         forbids(text, allow) {
-            const address = parseAddress(text);
-            return address === null ? 'not a plain address' : forbids(address, ranges(allow), []);
+            const address = parseIp(text);
+            return address === null ? 'not a plain address' : forbids(address, parseRanges(allow), []);
         },
         within(text, allow) {
-            const address = parseAddress(text);
-            return address !== null && ranges(allow).some((range) => contains(range, address));
+            const address = parseIp(text);
+            return address !== null && parseRanges(allow).some((range) => contains(range, address));
         }
     };
 }

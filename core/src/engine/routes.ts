@@ -1,6 +1,6 @@
 import { reply } from '@portico/sdk';
 
-import { invalid } from '../platform/errors.ts';
+import { readCursor, writeCursor } from '../platform/cursor.ts';
 import { json, type Route, stream } from '../server/http/route.ts';
 import type { EngineService } from './service.ts';
 import {
@@ -157,13 +157,13 @@ function revisionRoutes(engine: EngineService): Route[] {
             returns: revisionListSchema,
             handler({ query: { limit, cursor } }) {
                 const { rows, total } = engine.revisions({
-                    before: cursor === undefined ? null : placeOf(cursor),
+                    before: readCursor('revision', cursor),
                     limit: limit + 1
                 });
                 const page = rows.slice(0, limit);
                 return reply.list(page.map(summaryView), {
                     total,
-                    next: rows.length > limit ? cursorOf(page.at(-1)?.number ?? 0) : null
+                    next: rows.length > limit ? writeCursor('revision', page.at(-1)?.number ?? 0) : null
                 });
             }
         }),
@@ -233,20 +233,4 @@ async function* eventsOf(lines: AsyncIterable<string>): AsyncGenerator<{ readonl
     for await (const line of lines) {
         yield { data: line };
     }
-}
-
-function cursorOf(number: number): string {
-    return Buffer.from(`revision ${number}`).toString('base64url');
-}
-
-/** @throws VALIDATION_FAILED 40001 */
-function placeOf(cursor: string): number {
-    const number = /^revision ([1-9]\d{0,14})$/.exec(
-        Buffer.from(cursor, 'base64url').toString('latin1')
-    )?.[1];
-    if (number === undefined) {
-        throw invalid({ path: 'cursor', message: 'cursor is not one that a Link header gave' });
-    }
-
-    return Number(number);
 }

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 
 import ipaddr from 'ipaddr.js';
 
-import { parseIp } from './ip.ts';
+import { parseIp, unmapped } from './ip.ts';
 
 /** The owner's block: `203.0.113.9`, or `2001:db8:0:1::/64`. An IPv4 address inside IPv6 counts as IPv4; text that is no address stays as it is. */
 export function callerOf(address: string): string {
@@ -12,7 +12,7 @@ export function callerOf(address: string): string {
     if (read === null) {
         return address;
     }
-    const ip = read instanceof ipaddr.IPv6 && read.isIPv4MappedAddress() ? read.toIPv4Address() : read;
+    const ip = unmapped(read);
     return ip instanceof ipaddr.IPv4
         ? ip.toString()
         : `${ip.parts

@@ -1,4 +1,5 @@
 /** The continuous work: each interval it takes a sample, adds it to the history, evaluates the rules and publishes the events. */
+import { Mutex } from '@portico/sdk';
 import type { EntityManager } from '@portico/sdk/db';
 
 import { RuleEvaluator } from './alerts/evaluator.ts';
@@ -54,7 +55,7 @@ export class Monitor {
     #writeError: string | null = null;
     #seenWritten = 0;
     #evaluated: number | null = null;
-    #last: Promise<unknown> = Promise.resolve();
+    readonly #mutex = new Mutex();
     #loop: Promise<void> = Promise.resolve();
     #pause = new AbortController();
     readonly #end = new AbortController();
@@ -76,7 +77,7 @@ export class Monitor {
         const now = this.#machine.now();
         await this.history.load(now);
         await this.#evaluator.load(now);
-        await this.#exclusively(() => this.#sample());
+        await this.#mutex.run(() => this.#sample());
         await this.prune();
         this.#loop = this.#run();
     }
@@ -86,7 +87,7 @@ export class Monitor {
         this.#end.abort();
         this.#pause.abort();
         await this.#loop;
-        await this.#exclusively(async () => {
+        await this.#mutex.run(async () => {
             this.#evaluator.markAllDirty();
             await this.#write(() => this.history.flush());
             await this.#write(() => this.history.save({ write: (em) => this.#writeAlerts(em) }));
@@ -95,7 +96,7 @@ export class Monitor {
 
     /** Takes up changed settings: the next sample comes after the new interval. */
     async applySettings(): Promise<void> {
-        await this.#exclusively(() =>
+        await this.#mutex.run(() =>
             this.#write(() => this.history.resize(this.#ctx.settings, this.#machine.now()))
         );
         this.#pause.abort();
@@ -103,7 +104,7 @@ export class Monitor {
 
     /** Forgets series and alerts that are older than they are kept. */
     async prune(): Promise<void> {
-        await this.#exclusively(() =>
+        await this.#mutex.run(() =>
             this.#write(async () => {
                 this.history.expire(this.#machine.now());
                 await this.history.save({
@@ -170,9 +171,11 @@ export class Monitor {
                     () => false
                 );
             if (ended && !this.#end.signal.aborted) {
-                await this.#exclusively(() => this.#sample()).catch((error: unknown) =>
-                    this.#ctx.log.error('A sample failed', { error: String(error) })
-                );
+                await this.#mutex
+                    .run(() => this.#sample())
+                    .catch((error: unknown) =>
+                        this.#ctx.log.error('A sample failed', { error: String(error) })
+                    );
             }
         }
     }
@@ -254,12 +257,5 @@ export class Monitor {
         } finally {
             this.#confirmAlerts = () => undefined;
         }
-    }
-
-    /** Runs work after all earlier work has ended. */
-    #exclusively<T>(work: () => Promise<T>): Promise<T> {
-        const run = this.#last.then(work);
-        this.#last = run.catch(() => undefined);
-        return run;
     }
 }

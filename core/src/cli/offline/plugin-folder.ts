@@ -14,7 +14,8 @@ import { npmSetting } from '../../plugins/manager/install/npm-setting.ts';
 import { desiredStateOf, missingRequirement } from '../../plugins/manager/reconciler/desired-state.ts';
 import { type Inventory, takeInventory } from '../../plugins/manager/reconciler/inventory.ts';
 import { placesOf } from '../../plugins/manager/reconciler/places.ts';
-import { emptyRuntime, type PluginRecord, type Runtime } from '../../plugins/manager/records/plugin.ts';
+import { Runtimes } from '../../plugins/manager/reconciler/runtimes.ts';
+import type { PluginRecord, Runtime } from '../../plugins/manager/records/plugin.ts';
 import { newRecord, Records } from '../../plugins/manager/records/records.ts';
 import { PluginSettings } from '../../plugins/manager/settings/plugin-settings.ts';
 import { hostSdk } from '../plugin/develop/host-sdk.ts';
@@ -86,39 +87,28 @@ export class PluginFolder {
     async read(): Promise<{ readonly all: readonly PluginOnDisk[]; readonly inventory: Inventory }> {
         const { config, clock } = this.options;
         const inventory = await takeInventory(this.registry, placesOf(config));
-        const present = inventory.named.map(({ name, found, plugin, obstacle }): Runtime => ({
-            ...emptyRuntime(name),
-            found,
-            plugin,
-            obstacle
-        }));
-        const names = new Set(present.map(({ name }) => name));
-        const gone = [...new Set(this.records.all().map(({ name }) => name))]
-            .filter((name) => !names.has(name))
-            .map(emptyRuntime);
-        const order = (name: string): number =>
-            inventory.order.includes(name) ? inventory.order.indexOf(name) : inventory.order.length;
+        const runtimes = new Runtimes(this.records);
+        runtimes.update(inventory);
         const all = await Promise.all(
-            [...present, ...gone]
-                .sort((one, two) => order(one.name) - order(two.name) || (one.name < two.name ? -1 : 1))
-                .map(async (runtime) => ({ runtime, record: await this.#recordOf(runtime) }))
+            runtimes.list().map(async (runtime) => ({
+                runtime,
+                record: await this.#recordOf(runtime, runtimes.recordOf(runtime))
+            }))
         );
         all.forEach((plugin) => predictState(plugin, all, clock.now()));
         return { all, inventory };
     }
 
     /** The record that counts; for a new plugin, the one that the next start would create. */
-    async #recordOf({ name, plugin, found }: Runtime): Promise<PluginRecord | null> {
-        const packageName = plugin?.package ?? found?.lock?.package;
-        if (packageName === undefined) {
-            return found === null ? (this.records.of(name).at(-1) ?? null) : null;
-        }
-        const known = this.records.get(name, packageName);
+    async #recordOf(
+        { name, plugin, found }: Runtime,
+        known: PluginRecord | null
+    ): Promise<PluginRecord | null> {
         if (known !== null || plugin === null) {
             return known === null || plugin === null ? known : { ...known, seen: plugin };
         }
         const asked = askedOf(plugin.manifest);
-        const waiting = this.kept.find(name, packageName);
+        const waiting = this.kept.find(name, plugin.package);
         return {
             ...newRecord(plugin, this.options.clock.now()),
             version: 0,

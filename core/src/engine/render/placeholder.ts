@@ -1,6 +1,6 @@
 /** Text of users in the engine's configuration: the engine expands `{…}`, and what was typed must be what is served. */
-import { isIPv4, isIPv6 } from 'node:net';
 
+import { parseRange } from '../../platform/ip.ts';
 import type { HeaderOperation, Site } from '../site.ts';
 import { parseUpstream } from './profile/upstream.ts';
 
@@ -98,13 +98,7 @@ const headerTexts = (site: Site, refuse: Refuse): void => {
     });
     for (const list of ['allow', 'deny'] as const) {
         site.access[list].forEach((range, index) => {
-            const [address = '', bits, more] = range.split('/');
-            const most = isIPv4(address) ? 32 : isIPv6(address) && !address.includes('%') ? 128 : -1;
-            if (
-                most < 0 ||
-                more !== undefined ||
-                (bits !== undefined && (!/^\d{1,3}$/.test(bits) || Number(bits) > most))
-            ) {
+            if (parseRange(range) === null) {
                 refuse(`access.${list}.${index}`, 'must be an IP address or a CIDR range');
             }
         });

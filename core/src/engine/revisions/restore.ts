@@ -1,6 +1,6 @@
 import { type Reply, reply } from '@portico/sdk';
 
-import type { Call } from '../../platform/call.ts';
+import { authorOf, type Call } from '../../platform/call.ts';
 import { canonicalize } from '../../platform/canonical-json.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Draft, Engine, HostRow, Plan, SettingsSource } from '../change.ts';
@@ -29,15 +29,8 @@ export const restoreRevision = async (
     call: Call
 ): Promise<Reply<RestoreResult>> => {
     let plan: Plan = {};
-    const { actor } = call;
     const { value } = await engine.change<Reply<RestoreResult>>({
-        by: {
-            id: actor.id,
-            username: actor.username,
-            tokenId: actor.tokenId,
-            plugin: actor.plugin,
-            requestId: call.id
-        },
+        by: authorOf(call),
         plan(draft) {
             plan = planRestore({
                 target: revision,

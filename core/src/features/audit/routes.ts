@@ -1,7 +1,7 @@
 /** `/api/audit`: lists, verifies and exports the audit log. Nothing is written here. */
 import { reply } from '@portico/sdk';
 
-import { invalid } from '../../platform/errors.ts';
+import { readCursor, writeCursor } from '../../platform/cursor.ts';
 import { download, json, type Route } from '../../server/http/route.ts';
 import type { Audit } from './audit.ts';
 import {
@@ -29,11 +29,11 @@ export function auditRoutes(audit: Audit): Route[] {
                 const { limit, cursor, ...filter } = query;
                 const { entries, next, total } = await audit.list(filterOf(filter), {
                     limit,
-                    before: cursor === undefined ? null : idOf(cursor),
+                    before: readCursor('audit', cursor),
                     signal
                 });
                 return reply.list([...entries], {
-                    next: next === null ? null : cursorOf(next),
+                    next: next === null ? null : writeCursor('audit', next),
                     ...(total === undefined ? {} : { total })
                 });
             }
@@ -103,17 +103,4 @@ function filterOf({
         ...(from === undefined ? {} : { from: Date.parse(from) }),
         ...(to === undefined ? {} : { to: Date.parse(to) })
     };
-}
-
-function cursorOf(id: number): string {
-    return Buffer.from(`audit ${id}`).toString('base64url');
-}
-
-/** @throws VALIDATION_FAILED 40001 */
-function idOf(cursor: string): number {
-    const id = /^audit ([1-9]\d{0,14})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))?.[1];
-    if (id === undefined) {
-        throw invalid({ path: 'cursor', message: 'cursor must come from a Link header' });
-    }
-    return Number(id);
 }

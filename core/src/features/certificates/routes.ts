@@ -97,6 +97,7 @@ function certificateRoutesById(certificates: Certificates): Route[] {
             access: 'certificates:write',
             summary: 'Remove a certificate that no host uses',
             validate: { params: certificateParams },
+            returns: joi.valid(null),
             handler: (request) => certificates.remove(request.params.id, request)
         }),
         download({

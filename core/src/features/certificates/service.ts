@@ -12,13 +12,14 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Database } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
 import type { Logger } from '../../platform/log.ts';
+import { requireVersion } from '../../platform/version.ts';
 import type { AcmeAccounts } from './acme/accounts.ts';
 import { Issuance } from './acme/issuance.ts';
 import { renewalTime } from './acme/pace.ts';
 import { Renewals } from './acme/renewals.ts';
 import { type EngineCertificate, type EngineCertificates, firstEngineId } from './engine-certificates.ts';
 import type { CertificateRow } from './entities.ts';
-import { checkName, checkVersion } from './input/checks.ts';
+import { checkName } from './input/checks.ts';
 import { readDomains } from './input/domains.ts';
 import { checkProvider, notOrdered, orderOf } from './input/order.ts';
 import { type ParsedCertificate, parseUpload } from './input/pem.ts';
@@ -209,7 +210,7 @@ export class Certificates {
     /** @throws NOT_FOUND, CONFLICT for one that no CA issues to the panel, IN_USE while an attempt is under way */
     async renew(id: number, call: Call): Promise<Reply<StartedTask>> {
         const row = this.#ofPanel(id);
-        checkVersion(row, call.ifMatch, undefined);
+        requireVersion(call, undefined, row.version);
         if (row.source !== 'acme') {
             throw fail.CONFLICT(
                 { field: 'source' },
@@ -252,7 +253,7 @@ export class Certificates {
     /** @throws as `upload`, and NOT_FOUND, VERSION_STALE */
     async update(id: number, body: CertificateUpdate, call: Call): Promise<Reply<CertificateView>> {
         const before = this.#ofPanel(id);
-        checkVersion(before, call.ifMatch, body.version);
+        requireVersion(call, body.version, before.version);
         checkName(body.name);
         const order = await orderOf(before, body, this.#store, this.#ports.dns);
         const { certificate, key } = body;
@@ -306,7 +307,7 @@ export class Certificates {
     /** @throws NOT_FOUND, VERSION_STALE, IN_USE with the hosts' ids in `data.by` */
     async remove(id: number, call: Call): Promise<Reply<null>> {
         const before = this.#ofPanel(id);
-        checkVersion(before, call.ifMatch, undefined);
+        requireVersion(call, undefined, before.version);
         return this.#placement.staleWhenMoved(() => this.#placement.remove(before, call), id);
     }
 

@@ -80,6 +80,7 @@ export function dnsProviderRoutes(providers: DnsProviders): Route[] {
             access: 'dns:write',
             summary: 'Remove a DNS provider that no certificate uses',
             validate: { params: providerParams },
+            returns: joi.valid(null),
             handler: (request) => providers.remove(request.params.id, request)
         }),
         json({

@@ -9,6 +9,7 @@ import type { Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
+import { requireVersion } from '../../platform/version.ts';
 import { type ChallengeWriter, recordName, WriterFailure } from './challenges/solver.ts';
 import { Writers, type WritersOptions } from './challenges/writers.ts';
 import type { DnsProviderRow } from './entities.ts';
@@ -114,7 +115,7 @@ export class DnsProviders {
     /** @throws as `create`, and NOT_FOUND, VERSION_STALE */
     async update(id: number, body: ProviderUpdate, call: Call): Promise<Reply<ProviderView>> {
         const before = this.#store.get(id);
-        checkVersion(before, call.ifMatch, body.version);
+        requireVersion(call, body.version, before.version);
         checkName(body.name);
         const type = body.type ?? before.type;
         const sealedCredentials =
@@ -166,7 +167,7 @@ export class DnsProviders {
     /** @throws NOT_FOUND, VERSION_STALE, IN_USE with the certificates' ids in `data.by` */
     async remove(id: number, call: Call): Promise<Reply<null>> {
         const before = this.#store.get(id);
-        checkVersion(before, call.ifMatch, undefined);
+        requireVersion(call, undefined, before.version);
         return this.#db.write(async (tx) => {
             await this.#mustBe(tx, before);
             const by = await this.#options.usersIn(tx, id);
@@ -339,15 +340,5 @@ function merged(before: Credentials, sent: NonNullable<ProviderUpdate['credentia
 function checkName(name: string | undefined): void {
     if (name !== undefined && (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(name) || name.trim() === '')) {
         throw invalid({ path: 'name', message: 'name must be a line of text without control characters' });
-    }
-}
-
-/** @throws VERSION_STALE when the caller means another version */
-function checkVersion(row: DnsProviderRow, ifMatch: string | null, sent: number | undefined): void {
-    if (
-        (ifMatch !== null && ifMatch !== '*' && ifMatch !== String(row.version)) ||
-        (sent !== undefined && sent !== row.version)
-    ) {
-        throw fail.VERSION_STALE({ version: row.version });
     }
 }

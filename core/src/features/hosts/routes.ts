@@ -117,6 +117,7 @@ function hostRoutesById(hosts: Hosts): Route[] {
             access: 'hosts:write',
             summary: 'Remove a host',
             validate: { params: hostParams },
+            returns: joi.valid(null),
             handler: (request) => hosts.remove(request.params.id, request)
         }),
         json({

@@ -12,11 +12,12 @@ import type { EngineConfig } from '../../engine/port.ts';
 import type { Site } from '../../engine/site.ts';
 import { authorOf, type Call } from '../../platform/call.ts';
 import { fail } from '../../platform/errors.ts';
+import { requireVersion } from '../../platform/version.ts';
 import { checkAccess } from './checks/access-check.ts';
 import type { CheckItem, Checklist } from './checks/checklist.ts';
 import type { HostList, HostPage } from './list.ts';
 import { bodyOf, hashesOf, type HostHooks, HostPreparation, type PreparationOptions } from './preparation.ts';
-import { checkNames, checkVersion, mayChange, refuse } from './rules/refusals.ts';
+import { checkNames, mayChange, refuse } from './rules/refusals.ts';
 import { checkSite } from './rules/safety.ts';
 import type { AccessCheck, AccessVerdict } from './schema/access-check.ts';
 import type { HostBatch, HostChange, HostQuery } from './schema/bodies.ts';
@@ -79,7 +80,7 @@ export class Hosts {
     update(id: number, body: HostChange, call: Call): Promise<Reply<HostView>> {
         return this.#attempt(
             [id],
-            (row) => checkVersion(row, call.ifMatch, body.version),
+            ({ version }) => requireVersion(call, body.version, version),
             async ([before]) => {
                 const row = before as HostRow;
                 const after = await this.#preparation.prepare(row, body, call, { id, owner: row.owner });
@@ -98,7 +99,7 @@ export class Hosts {
     remove(id: number, call: Call): Promise<Reply<null>> {
         return this.#attempt(
             [id],
-            (row) => checkVersion(row, call.ifMatch, undefined),
+            ({ version }) => requireVersion(call, undefined, version),
             async ([before]) => {
                 const row = before as HostRow;
                 await this.#guard([{ before: row, after: null }], call);

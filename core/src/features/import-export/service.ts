@@ -14,7 +14,7 @@ import type {
     Section,
     Step
 } from '../../engine/section.ts';
-import type { Call } from '../../platform/call.ts';
+import { authorOf, type Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
@@ -330,18 +330,11 @@ export class ImportExport {
             );
             return result;
         };
-        const { actor } = call;
         // What is nothing to the engine does not wait for it.
         const result = isForEngine(steps)
             ? (
                   await this.#engine.change({
-                      by: {
-                          id: actor.id,
-                          username: actor.username,
-                          tokenId: actor.tokenId,
-                          plugin: actor.plugin,
-                          requestId: call.id
-                      },
+                      by: authorOf(call),
                       plan: (draft) => {
                           steps = this.#planAll(prepared, draft, call);
                           return mergePlans(steps);

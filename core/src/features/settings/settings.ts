@@ -1,6 +1,5 @@
 /** The panel's settings: read from memory, written all or nothing. Settings of the engine are stored only if the engine takes them. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { BlockList } from 'node:net';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 
@@ -8,14 +7,15 @@ import { type Reply, reply } from '@portico/sdk';
 
 import type { Change, Draft, Outcome, Plan, SettingsSource } from '../../engine/change.ts';
 import type { EngineSettings } from '../../engine/site.ts';
-import type { Call } from '../../platform/call.ts';
+import { authorOf, type Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Config } from '../../platform/config.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
+import { parseRanges, type Range } from '../../platform/ip.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { Logger } from '../../platform/log.ts';
-import { clientAddress, proxyList } from './client-address.ts';
+import { clientAddress } from './client-address.ts';
 import {
     definitionOf,
     type EngineKey,
@@ -81,12 +81,12 @@ export class Settings implements SettingsSource {
     /** The state inside the open transaction. */
     #open: { readonly tx: Transaction; state: SettingsState } | null = null;
     #engine: EngineQueue | null = null;
-    #proxies: BlockList;
+    #proxies: readonly Range[];
 
     private constructor(options: SettingsOptions, state: SettingsState) {
         this.#options = options;
         this.#state = state;
-        this.#proxies = proxyList(state.get('panel.trustedProxies'));
+        this.#proxies = parseRanges(state.get('panel.trustedProxies'));
     }
 
     /** Loads the stored settings. @throws Error when a secret cannot be opened with the key of the data folder */
@@ -289,13 +289,7 @@ export class Settings implements SettingsSource {
             return this.#options.db.write((tx) => commit(tx, {}));
         }
         const { value } = await engine.change({
-            by: {
-                id: call.actor.id,
-                username: call.actor.username,
-                tokenId: call.actor.tokenId,
-                plugin: call.actor.plugin,
-                requestId: call.id
-            },
+            by: authorOf(call),
             plan: (draft: Draft): Plan => {
                 const settings = planned(draft.settings, changes);
                 checkPorts(settings);
@@ -333,7 +327,7 @@ export class Settings implements SettingsSource {
     #follow(state: SettingsState, keys: readonly SettingKey[]): void {
         this.#open = null;
         this.#state = state;
-        this.#proxies = proxyList(state.get('panel.trustedProxies'));
+        this.#proxies = parseRanges(state.get('panel.trustedProxies'));
         if (keys.length > 0) {
             this.#outside(() => setImmediate(() => this.#tell(keys)));
         }

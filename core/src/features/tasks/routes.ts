@@ -1,7 +1,7 @@
 /** `/api/tasks`: every account may call it; {@link Tasks} decides for each task who sees it. */
 import { reply } from '@portico/sdk';
 
-import { invalid } from '../../platform/errors.ts';
+import { readCursor, writeCursor } from '../../platform/cursor.ts';
 import { json, type Route, stream } from '../../server/http/route.ts';
 import { taskList, taskParams, taskQuery, taskView } from './schema.ts';
 import type { Tasks } from './tasks.ts';
@@ -22,10 +22,10 @@ export function taskRoutes(tasks: Tasks): Route[] {
                 const { limit, cursor, ...filter } = query;
                 const page = tasks.list(actor, filter, {
                     limit,
-                    before: cursor === undefined ? null : idOf(cursor)
+                    before: readCursor('task', cursor)
                 });
                 return reply.list(page.tasks, {
-                    next: page.next === null ? null : cursorOf(page.next)
+                    next: page.next === null ? null : writeCursor('task', page.next)
                 });
             }
         }),
@@ -68,17 +68,4 @@ export function taskRoutes(tasks: Tasks): Route[] {
 
 function lineAfter(lastEventId: string | null): number {
     return lastEventId !== null && /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) + 1 : 0;
-}
-
-function cursorOf(id: number): string {
-    return Buffer.from(`task ${id}`).toString('base64url');
-}
-
-/** @throws VALIDATION_FAILED 40001 */
-function idOf(cursor: string): number {
-    const id = /^task ([1-9]\d{0,14})$/.exec(Buffer.from(cursor, 'base64url').toString('latin1'))?.[1];
-    if (id === undefined) {
-        throw invalid({ path: 'cursor', message: 'cursor must come from a Link header' });
-    }
-    return Number(id);
 }

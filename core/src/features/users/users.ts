@@ -4,6 +4,7 @@ import { type Reply, reply } from '@portico/sdk';
 
 import type { Call, Caller } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { readCursor, writeCursor } from '../../platform/cursor.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail, invalid } from '../../platform/errors.ts';
 import { requireVersion } from '../../platform/version.ts';
@@ -116,7 +117,7 @@ export class Users {
             ...(query.role === undefined ? {} : { role: query.role }),
             ...(query.disabled === undefined ? {} : { disabled: query.disabled })
         };
-        const after = query.cursor === undefined ? 0 : idOf(query.cursor);
+        const after = readCursor('user', query.cursor) ?? 0;
         return this.#db.read(async (em) => {
             const rows = await em.find(
                 UserEntity,
@@ -129,7 +130,8 @@ export class Users {
                 page.map((row) => this.#view(row)),
                 {
                     total: await em.count(UserEntity, where),
-                    next: rows.length > page.length && last !== undefined ? cursorOf(last.id) : null
+                    next:
+                        rows.length > page.length && last !== undefined ? writeCursor('user', last.id) : null
                 }
             );
         });
@@ -357,16 +359,4 @@ function found<T>(row: T | null): T {
         throw fail.NOT_FOUND();
     }
     return row;
-}
-
-function cursorOf(id: number): string {
-    return Buffer.from(`u${id}`).toString('base64url');
-}
-
-function idOf(cursor: string): number {
-    const id = /^u(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())?.[1];
-    if (id === undefined) {
-        throw invalid({ path: 'cursor', message: 'cursor must come from a Link header' });
-    }
-    return Number(id);
 }

@@ -2,92 +2,42 @@
  * Decides which addresses the panel may send something to. An address is refused when the special-purpose registries (RFC 6890 and its
  * successors) do not call it globally reachable, unless the admin allows it. Of IPv6, only the block that is assigned at all passes (2000::/3).
  */
-import { parseIp } from '../ip.ts';
+import ipaddr from 'ipaddr.js';
 
-/** An IP address as a number of 32 or 128 bits. */
-export interface Address {
-    readonly family: 4 | 6;
-    readonly value: bigint;
-}
-
-/** A block of addresses that begin with the same bits. */
-export interface Range extends Address {
-    /** Number of bits, 0 to 32 or 128. */
-    readonly prefix: number;
-}
-
-const bitsOf = { 4: 32, 6: 128 } as const;
-
-/** Reads one address in its plain notation, without brackets and zone; null for anything else. */
-export function parseAddress(text: string): Address | null {
-    const ip = parseIp(text);
-    return ip === null
-        ? null
-        : {
-              family: ip.kind() === 'ipv4' ? 4 : 6,
-              value: ip.toByteArray().reduce((value, byte) => (value << 8n) | BigInt(byte), 0n)
-          };
-}
-
-/** Reads `10.0.0.0/8`, `fd00::/8` or a single address; null for anything else. Bits after the prefix are ignored. */
-export function parseRange(text: string): Range | null {
-    const [, head = '', digits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
-    const address = parseAddress(head);
-    if (address === null) {
-        return null;
-    }
-    const prefix = digits === undefined ? bitsOf[address.family] : Number(digits);
-    return prefix > bitsOf[address.family] ? null : { ...address, prefix };
-}
-
-/** Tells whether an address lies in a range. */
-export function contains(range: Range, address: Address): boolean {
-    const rest = BigInt(bitsOf[range.family] - range.prefix);
-    return range.family === address.family && range.value >> rest === address.value >> rest;
-}
+import { contains, type Ip, parseRanges, type Range } from '../ip.ts';
 
 /**
  * Says in a few words why an address is refused; null when it may be used.
  *
  * @param own - the addresses of this machine
  */
-export function forbids(address: Address, allow: readonly Range[], own: readonly Address[]): string | null {
+export function forbids(address: Ip, allow: readonly Range[], own: readonly Ip[]): string | null {
     const inner = innerOf(address);
     if (allow.some((range) => contains(range, address) || (inner !== null && contains(range, inner)))) {
         return null;
     }
     const real = inner ?? address;
-    const special = (real.family === 4 ? specialIPv4 : specialIPv6).find(({ range }) =>
+    const special = (real.kind() === 'ipv4' ? specialIPv4 : specialIPv6).find(({ range }) =>
         contains(range, real)
     );
     if (special !== undefined) {
         return special.what;
     }
-    if (real.family === 6 && !contains(globalUnicast, real)) {
+    if (real.kind() === 'ipv6' && !globalUnicast.some((range) => contains(range, real))) {
         return 'not a global address';
     }
-    return own.some(({ family, value }) => family === real.family && value === real.value)
-        ? 'an address of this machine'
-        : null;
+    return own.some((ip) => ip.toString() === real.toString()) ? 'an address of this machine' : null;
 }
 
 /** The IPv4 address that packets to this one end at: IPv4-mapped (RFC 4291) and NAT64 with the well-known prefix (RFC 6052). */
-function innerOf(address: Address): Address | null {
+function innerOf(address: Ip): Ip | null {
     return carriers.some((range) => contains(range, address))
-        ? { family: 4, value: address.value & 0xffff_ffffn }
+        ? ipaddr.fromByteArray(address.toByteArray().slice(-4))
         : null;
 }
 
-function range(text: string): Range {
-    const parsed = parseRange(text);
-    if (parsed === null) {
-        throw new TypeError(`${text} is not a range`);
-    }
-    return parsed;
-}
-
-const carriers = ['::ffff:0:0/96', '64:ff9b::/96'].map(range);
-const globalUnicast = range('2000::/3');
+const carriers = parseRanges(['::ffff:0:0/96', '64:ff9b::/96']);
+const globalUnicast = parseRanges(['2000::/3']);
 
 const specialIPv4 = (
     [
@@ -109,7 +59,7 @@ const specialIPv4 = (
         ['255.255.255.255/32', 'the broadcast address'],
         ['240.0.0.0/4', 'reserved']
     ] as const
-).map(([text, what]) => ({ range: range(text), what }));
+).flatMap(([text, what]) => parseRanges([text]).map((range) => ({ range, what })));
 
 const specialIPv6 = (
     [
@@ -125,4 +75,4 @@ const specialIPv6 = (
         ['fec0::/10', 'a private address'],
         ['ff00::/8', 'a multicast address']
     ] as const
-).map(([text, what]) => ({ range: range(text), what }));
+).flatMap(([text, what]) => parseRanges([text]).map((range) => ({ range, what })));

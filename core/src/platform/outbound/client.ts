@@ -51,22 +51,6 @@ export interface OutboundConnection extends TlsOptions {
     readonly signal?: AbortSignal;
 }
 
-/** Requests and connections to the outside. Every method throws OutboundFailure, and nothing else. */
-export interface Outbound {
-    /** Sends a request and reads the whole answer. */
-    request(url: string | URL, options?: OutboundRequest): Promise<OutboundAnswer<Buffer>>;
-    /** Sends a request and returns its answer as a stream; the limits hold while it is read. The caller reads it to its end, or closes it. */
-    open(
-        url: string | URL,
-        options?: OutboundRequest
-    ): Promise<OutboundAnswer<AsyncIterable<Buffer>> & { close(): void }>;
-    /** Opens a connection for another protocol; a `TLSSocket` with `tls`. */
-    connect(host: string, port: number, options?: OutboundConnection): Promise<Socket>;
-}
-
-/** What the client is built from. */
-export type OutboundOptions = DialOptions;
-
 const defaults = { timeoutMs: 15_000, idleMs: 10_000, connectMs: 10_000, maxBytes: 1024 * 1024 } as const;
 const redirects = new Set([301, 302, 303, 307, 308]);
 /** Headers that may go to another origin than the one that they were meant for. */
@@ -85,19 +69,19 @@ const own = [
     'proxy-connection'
 ];
 
-/** Makes the client for all requests and connections to the outside. */
-export function createOutbound(options: OutboundOptions): Outbound {
-    return new Client(options);
-}
-
-class Client implements Outbound {
+/** Requests and connections to the outside. Every method throws OutboundFailure, and nothing else. */
+export class Outbound {
     readonly #dialer: Dialer;
 
-    constructor(options: OutboundOptions) {
+    constructor(options: DialOptions) {
         this.#dialer = new Dialer(options);
     }
 
-    async open(url: string | URL, request: OutboundRequest = {}): ReturnType<Outbound['open']> {
+    /** Sends a request and returns its answer as a stream; the limits hold while it is read. The caller reads it to its end, or closes it. */
+    async open(
+        url: string | URL,
+        request: OutboundRequest = {}
+    ): Promise<OutboundAnswer<AsyncIterable<Buffer>> & { close(): void }> {
         const limit = deadline(request.timeoutMs ?? defaults.timeoutMs, request.signal);
         try {
             const { incoming, url: last } = await this.#follow(url, request, limit.signal);
@@ -125,6 +109,7 @@ class Client implements Outbound {
         }
     }
 
+    /** Sends a request and reads the whole answer. */
     async request(url: string | URL, request?: OutboundRequest): Promise<OutboundAnswer<Buffer>> {
         const answer = await this.open(url, request);
         const chunks: Buffer[] = [];
@@ -139,6 +124,7 @@ class Client implements Outbound {
         };
     }
 
+    /** Opens a connection for another protocol; a `TLSSocket` with `tls`. */
     async connect(
         host: string,
         port: number,

@@ -7,8 +7,9 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { connect as connectTls, getCACertificates, type TLSSocket } from 'node:tls';
 
+import { type Ip, parseIp, parseRanges, unmapped } from '../ip.ts';
 import type { Logger } from '../log.ts';
-import { type Address, forbids, parseAddress, parseRange } from './addresses.ts';
+import { forbids } from './addresses.ts';
 import { OutboundFailure } from './failure.ts';
 import type { Target } from './target.ts';
 
@@ -102,11 +103,11 @@ export class Dialer {
     /** The addresses of a host that may be connected to: at least one. */
     async #permitted({ host, port }: Target, signal: AbortSignal): Promise<readonly string[]> {
         const found = isIP(host) === 0 ? await within(signal, this.#addressesOf(host)) : [host];
-        const allow = this.#options.allow().flatMap((text) => parseRange(text) ?? []);
-        const ours = this.#own().flatMap((text) => parseAddress(text) ?? []);
+        const allow = parseRanges(this.#options.allow());
+        const ours = this.#own().flatMap((text) => parseIp(text) ?? []);
         const refused: string[] = [];
         const good = found.filter((text) => {
-            const address = parseAddress(text);
+            const address = parseIp(text);
             const why = address === null ? 'not a plain address' : forbids(address, allow, ours);
             if (why !== null) {
                 refused.push(`${text} (${why})`);
@@ -175,7 +176,7 @@ async function open(
     } finally {
         clearTimeout(timer ?? undefined);
     }
-    if (!same(parseAddress(socket.remoteAddress ?? ''), parseAddress(address))) {
+    if (!same(parseIp(socket.remoteAddress ?? ''), parseIp(address))) {
         socket.destroy();
         throw new OutboundFailure(
             'ADDRESS_FORBIDDEN',
@@ -223,13 +224,8 @@ function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 }
 
 /** Whether two addresses are the same one; an IPv4 address may come back mapped into IPv6. */
-function same(one: Address | null, other: Address | null): boolean {
-    return (
-        one !== null &&
-        other !== null &&
-        (one.value & 0xffff_ffffn) === (other.value & 0xffff_ffffn) &&
-        (one.family !== other.family || one.value === other.value)
-    );
+function same(one: Ip | null, other: Ip | null): boolean {
+    return one !== null && other !== null && unmapped(one).toString() === unmapped(other).toString();
 }
 
 const words: Readonly<Record<string, string>> = {

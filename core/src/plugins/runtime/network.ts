@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 
 import type { Grants, Scope } from '@portico/sdk/host';
 
+import { parseRange } from '../../platform/ip.ts';
 import { type Outbound, OutboundFailure } from '../../platform/outbound/client.ts';
 import type { NetworkPort } from './ports.ts';
 
@@ -136,7 +137,9 @@ export class Network {
     #ranges(): readonly string[] {
         return this.#options.grants
             .list('network')
-            .flatMap((entry) => (entry === 'localhost' ? loopback : isRange(entry) ? [entry] : []));
+            .flatMap((entry) =>
+                entry === 'localhost' ? loopback : parseRange(entry) !== null ? [entry] : []
+            );
     }
 
     #require(host: string): void {
@@ -268,10 +271,6 @@ function response(answer: Awaited<ReturnType<Outbound['open']>>, redirected: boo
         : (Readable.toWeb(Readable.from(answer.body)) as ReadableStream<Uint8Array<ArrayBuffer>>);
     const made = new Response(body, { status: answer.status, headers });
     return Object.defineProperties(made, { url: { value: answer.url }, redirected: { value: redirected } });
-}
-
-function isRange(entry: string): boolean {
-    return isIP(entry.split('/')[0] ?? '') !== 0;
 }
 
 function real(path: string): string {

@@ -310,10 +310,10 @@ describe('Notifications', () => {
     });
 
     it('refuses private addresses unless they are allowed, at each attempt', async () => {
-        const { createOutbound } = await import('../../../../core/src/platform/outbound/client.ts');
+        const { Outbound } = await import('../../../../core/src/platform/outbound/client.ts');
         let allow: string[] = [];
         await open({
-            outbound: createOutbound({ allow: () => allow, log: { warn: () => undefined } }),
+            outbound: new Outbound({ allow: () => allow, log: { warn: () => undefined } }),
             retryMs: [50, 50, 50, 50]
         });
         const { id } = await channel();

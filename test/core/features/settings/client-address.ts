@@ -1,23 +1,20 @@
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import {
-    clientAddress,
-    plainAddress,
-    proxyList
-} from '../../../../core/src/features/settings/client-address.ts';
+import { clientAddress, plainAddress } from '../../../../core/src/features/settings/client-address.ts';
+import { parseRanges } from '../../../../core/src/platform/ip.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
 
 describe('clientAddress', () => {
-    const trusted = proxyList(['10.0.0.0/8', '192.0.2.1', '2001:db8::/32', '::1']);
+    const trusted = parseRanges(['10.0.0.0/8', '192.0.2.1', '2001:db8::/32', '::1']);
     const address = (peer: string, header?: string): string => clientAddress(trusted, peer, header);
 
     it('is the peer without a header, and whatever the header says when the peer is not trusted', () => {
         expect(address('10.0.0.1')).to.equal('10.0.0.1');
         expect(address('203.0.113.5', '198.51.100.1')).to.equal('203.0.113.5');
-        expect(clientAddress(proxyList([]), '127.0.0.1', '198.51.100.1')).to.equal('127.0.0.1');
+        expect(clientAddress(parseRanges([]), '127.0.0.1', '198.51.100.1')).to.equal('127.0.0.1');
     });
 
     it('is the rightmost address that is not trusted: what is further left anybody can have sent', () => {

@@ -4,14 +4,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import fc from 'fast-check';
 
-import {
-    type Address,
-    contains,
-    forbids,
-    parseAddress,
-    parseRange,
-    type Range
-} from '../../../../core/src/platform/outbound/addresses.ts';
+import { type Ip, parseIp, parseRange, type Range } from '../../../../core/src/platform/ip.ts';
+import { forbids } from '../../../../core/src/platform/outbound/addresses.ts';
 
 export const lab = Lab.script();
 const { describe, it } = lab;
@@ -25,7 +19,7 @@ const known =
         }
         return found;
     };
-const address: (text: string) => Address = known(parseAddress);
+const address: (text: string) => Ip = known(parseIp);
 const range: (text: string) => Range = known(parseRange);
 const verdict = (text: string, allow: readonly string[] = [], own: readonly string[] = []): string | null =>
     forbids(address(text), allow.map(range), own.map(address));
@@ -71,96 +65,6 @@ for (const [from, to] of [
     refused.addRange(from, to, 'ipv4');
 }
 
-describe('parseAddress', () => {
-    it('reads every notation of IPv6 as the same number', () => {
-        fc.assert(
-            fc.property(anyIPv6, (text) => {
-                // The URL parser is another implementation: it shortens, and writes lower-case.
-                const short = new URL(`http://[${text}]`).hostname.slice(1, -1);
-                expect(address(text)).to.equal(address(short));
-                expect(address(text.toUpperCase())).to.equal(address(short));
-                const hex = address(text)
-                    .value.toString(16)
-                    .padStart(32, '0')
-                    .replace(/(....)(?=.)/g, '$1:');
-                expect(new URL(`http://[${hex}]`).hostname).to.equal(`[${short}]`);
-            })
-        );
-    });
-
-    it('reads a dotted quad at the end', () => {
-        expect(address('::ffff:192.0.2.33')).to.equal(address('::ffff:c000:221'));
-        expect(address('64:ff9b::10.1.2.3')).to.equal(address('64:ff9b::a01:203'));
-        expect(address('1:2:3:4:5:6:7.8.9.10')).to.equal(address('1:2:3:4:5:6:708:90a'));
-    });
-
-    it('takes nothing but the plain notation', () => {
-        for (const text of [
-            '',
-            '1',
-            '127.1',
-            '0x7f.0.0.1',
-            '0177.0.0.1',
-            '127.0.0.01',
-            '127.0.0.1.',
-            '127.0.0.1 ',
-            '256.1.1.1',
-            '[::1]',
-            '::1%lo',
-            'fe80::1%eth0',
-            '::g',
-            '1::2::3',
-            'localhost',
-            '127.0.0.1\0'
-        ]) {
-            expect(parseAddress(text), text).to.be.null();
-        }
-    });
-});
-
-describe('parseRange', () => {
-    it('agrees with the platform on what lies within', () => {
-        fc.assert(
-            fc.property(anyIPv4, fc.integer({ min: 0, max: 32 }), anyIPv4, (base, prefix, other) => {
-                const list = new BlockList();
-                list.addSubnet(base, prefix, 'ipv4');
-                expect(contains(range(`${base}/${prefix}`), address(other))).to.equal(
-                    list.check(other, 'ipv4')
-                );
-            })
-        );
-        fc.assert(
-            fc.property(anyIPv6, fc.integer({ min: 1, max: 128 }), fc.nat(127), (base, prefix, flip) => {
-                const near = (address(base).value ^ (1n << BigInt(flip)))
-                    .toString(16)
-                    .padStart(32, '0')
-                    .replace(/(....)(?=.)/g, '$1:');
-                expect(contains(range(`${base}/${prefix}`), address(near))).to.equal(127 - flip >= prefix);
-            })
-        );
-    });
-
-    it('takes a single address, and refuses what is neither', () => {
-        expect(range('10.0.0.1').prefix).to.equal(32);
-        expect(range('fd00::1').prefix).to.equal(128);
-        for (const text of [
-            '',
-            '/8',
-            '10.0.0.0/33',
-            '10.0.0.0/-1',
-            '10.0.0.0/',
-            '10.0.0.0/8/8',
-            'fd00::/129',
-            '10/8',
-            '*',
-            '10.0.0.0/1e1',
-            '10.0.0.0/ 8'
-        ]) {
-            expect(parseRange(text), text).to.be.null();
-        }
-    });
-});
-
 describe('forbids', () => {
     it('refuses exactly the special ranges of IPv4, bare, mapped into IPv6 and behind NAT64', () => {
         fc.assert(
@@ -178,7 +82,7 @@ describe('forbids', () => {
     it('refuses other ways to write an IPv4 address into an IPv6 one, whatever it is', () => {
         fc.assert(
             fc.property(anyIPv4, (text) => {
-                const hex = address(text).value.toString(16).padStart(8, '0');
+                const hex = Buffer.from(address(text).toByteArray()).toString('hex');
                 const groups = `${hex.slice(0, 4)}:${hex.slice(4)}`;
                 for (const carried of [
                     `::${text}`,

@@ -17,11 +17,7 @@ import { gzipSync } from 'node:zlib';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import {
-    createOutbound,
-    type Outbound,
-    OutboundFailure
-} from '../../../../core/src/platform/outbound/client.ts';
+import { Outbound, OutboundFailure } from '../../../../core/src/platform/outbound/client.ts';
 import { type NameServer, openNameServer } from '../../../support/name-server.ts';
 
 export const lab = Lab.script();
@@ -67,8 +63,8 @@ async function failure(work: Promise<unknown>): Promise<OutboundFailure> {
     return error as OutboundFailure;
 }
 
-function client(more: Partial<Parameters<typeof createOutbound>[0]> = {}): Outbound {
-    return createOutbound({
+function client(more: Partial<ConstructorParameters<typeof Outbound>[0]> = {}): Outbound {
+    return new Outbound({
         allow: () => allow,
         log: { warn: (_message, fields) => void warned.push(fields) },
         ...more
@@ -102,7 +98,7 @@ afterEach(async () => {
     expect(touched).to.equal(0);
 });
 
-describe('createOutbound', () => {
+describe('Outbound', () => {
     it('asks an address that is allowed, and sends only what was given', async () => {
         let seen: IncomingMessage | null = null;
         let body = '';
@@ -276,7 +272,7 @@ describe('createOutbound', () => {
     });
 });
 
-describe('createOutbound with names', () => {
+describe('Outbound with names', () => {
     let names: NameServer;
     let answer: (name: string) => readonly string[] | null;
 
@@ -351,7 +347,7 @@ describe('createOutbound with names', () => {
     });
 });
 
-describe('createOutbound with redirects', () => {
+describe('Outbound with redirects', () => {
     const to =
         (status: number, location: string): Handler =>
         (request, response) => {
@@ -464,7 +460,7 @@ describe('createOutbound with redirects', () => {
     });
 });
 
-describe('createOutbound against hostile servers', () => {
+describe('Outbound against hostile servers', () => {
     const raw = async (speak: (socket: Socket) => void): Promise<string> => {
         const created = await listen(
             createTcp((socket) => {
@@ -627,7 +623,7 @@ describe('createOutbound against hostile servers', () => {
     });
 });
 
-describe('createOutbound over TLS', () => {
+describe('Outbound over TLS', () => {
     let folder: string;
     let key: string;
     let cert: string;

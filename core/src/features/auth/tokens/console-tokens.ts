@@ -3,12 +3,12 @@
  * request within half a minute, from the panel's own machine, to the process that runs now.
  */
 import { randomBytes } from 'node:crypto';
-import { BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 import type { Caller } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { fail } from '../../../platform/errors.ts';
+import { parseIp, unmapped } from '../../../platform/ip.ts';
 import type { Keyring } from '../../../platform/keyring.ts';
 import { TokenSigner } from './jwt.ts';
 
@@ -29,10 +29,6 @@ const caller: Caller = Object.freeze({
     plugin: null,
     fresh: true
 });
-
-const loopback = new BlockList();
-loopback.addSubnet('127.0.0.0', 8, 'ipv4');
-loopback.addAddress('::1', 'ipv6');
 
 /**
  * Makes one token, outside the panel.
@@ -98,12 +94,11 @@ function signerOf(keyring: Pick<Keyring, 'derive'>, instance: string): TokenSign
 
 /** A loopback address, or one of the machine's own, by which it reaches a panel that listens on that alone. */
 function isThisMachine(ip: string): boolean {
-    const family = isIP(ip);
+    const address = parseIp(ip);
     return (
-        family !== 0 &&
-        (loopback.check(ip, family === 4 ? 'ipv4' : 'ipv6') ||
-            Object.values(networkInterfaces()).some((addresses) =>
-                addresses?.some(({ address }) => address === ip)
-            ))
+        (address !== null && unmapped(address).range() === 'loopback') ||
+        Object.values(networkInterfaces()).some((addresses) =>
+            addresses?.some(({ address }) => address === ip)
+        )
     );
 }

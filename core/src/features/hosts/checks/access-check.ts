@@ -2,10 +2,8 @@
  * Tells whether a request would get into a host, and why: the engine's conditions in the engine's order, without sending a request. A host
  * that is disabled or in maintenance lets no request in.
  */
-import { BlockList, isIPv4, isIPv6 } from 'node:net';
-
 import type { Site } from '../../../engine/site.ts';
-import { canonicalIPv6 } from '../input/normalise.ts';
+import { contains, parseIp, parseRange, unmapped } from '../../../platform/ip.ts';
 import type { AccessCheck, AccessVerdict } from '../schema/access-check.ts';
 
 type Step = AccessVerdict['steps'][number];
@@ -40,7 +38,7 @@ export async function checkAccess(
         return end({ allowed: false, status: 503 });
     }
     const { allow, deny, basicAuth, forwardAuth } = site.access;
-    const denied = deny.find((range) => contains(range, request.ip));
+    const denied = deny.find((range) => includes(range, request.ip));
     if (deny.length > 0) {
         steps.push(
             denied === undefined
@@ -55,7 +53,7 @@ export async function checkAccess(
             return end({ allowed: false, status: 403 });
         }
     }
-    const allowed = allow.find((range) => contains(range, request.ip));
+    const allowed = allow.find((range) => includes(range, request.ip));
     if (allow.length > 0) {
         steps.push(
             allowed === undefined
@@ -120,22 +118,7 @@ async function passwordStep(
 }
 
 /** Whether an address is in a range, or equal to a single address. An IPv4-mapped IPv6 address counts as IPv4, as on the wire. */
-export function contains(range: string, address: string): boolean {
-    const plain = plainAddress(address);
-    const [base = '', length] = range.split('/');
-    const family = isIPv4(plain) ? 'ipv4' : 'ipv6';
-    if (isIPv4(base) !== isIPv4(plain)) {
-        return false;
-    }
-    const list = new BlockList();
-    list.addSubnet(base, length === undefined ? (family === 'ipv4' ? 32 : 128) : Number(length), family);
-    return list.check(plain, family);
-}
-
-function plainAddress(address: string): string {
-    const mapped = isIPv6(address)
-        ? /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(canonicalIPv6(address))
-        : null;
-    const [high, low] = [Number.parseInt(mapped?.[1] ?? '0', 16), Number.parseInt(mapped?.[2] ?? '0', 16)];
-    return mapped === null ? address : [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
+function includes(text: string, address: string): boolean {
+    const [range, ip] = [parseRange(text), parseIp(address)];
+    return range !== null && ip !== null && contains(range, unmapped(ip));
 }

@@ -2,10 +2,13 @@
  * Brings names, addresses and ranges to the one spelling under which they are stored and served. Pure. Text with more than one meaning is
  * refused, with what to write instead.
  */
-import { isIPv4, isIPv6 } from 'node:net';
+import { isIPv4 } from 'node:net';
 import { domainToASCII, domainToUnicode } from 'node:url';
 
+import ipaddr from 'ipaddr.js';
+
 import type { Invalid } from '../../../platform/errors.ts';
+import { parseIp, parseRange, unmapped } from '../../../platform/ip.ts';
 
 /** Collects what is wrong with a body, so that the client learns of everything at once. */
 export class Faults {
@@ -219,12 +222,8 @@ function networkAuthority(
 }
 
 function bracketed(text: string): string | undefined {
-    return isIPv6(text) && !text.includes('%') ? `[${canonicalIPv6(text)}]` : undefined;
-}
-
-/** An IPv6 address in lower case and shortened (RFC 5952). */
-export function canonicalIPv6(text: string): string {
-    return new URL(`http://[${text}]/`).hostname.slice(1, -1);
+    const ip = parseIp(text);
+    return ip?.kind() === 'ipv6' ? `[${ip.toString()}]` : undefined;
 }
 
 /** Whether a text is an absolute path without `.`, `..`, empty parts and control characters. `/` is one. */
@@ -238,45 +237,19 @@ export function isPlainPath(path: string): boolean {
 
 /** An address, or a range as address/bits with the host bits cleared. An IPv4-mapped IPv6 address becomes IPv4, as the engine sees it. */
 export function addressRange(text: string, path: string, faults: Faults): string {
-    const [, address = '', bitsText] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
-    const bytes = isIPv4(address)
-        ? ipv4Bytes(address)
-        : isIPv6(address) && !address.includes('%')
-          ? ipv6Bytes(address)
-          : null;
-    const bits = bitsText === undefined ? (bytes?.length ?? 0) * 8 : Number(bitsText);
-    if (bytes === null || bits > bytes.length * 8 || (bitsText !== undefined && String(bits) !== bitsText)) {
+    const bitsText = text.split('/')[1];
+    const range = parseRange(text);
+    if (range === null || (bitsText !== undefined && String(range.prefix) !== bitsText)) {
         faults.add(path, `${path} must be an IP address or a range as 10.0.0.0/8`);
         return text;
     }
-    const mapped =
-        bytes.length === 16 && bits >= 96 && bytes.slice(0, 12).join() === '0,0,0,0,0,0,0,0,0,0,255,255';
-    const [plain, width] = mapped ? [bytes.slice(12), bits - 96] : [bytes, bits];
-    const cleared = plain.map(
-        (byte, index) => byte & (0xff00 >> Math.min(8, Math.max(0, width - index * 8)))
+    const isMapped = range.prefix >= 96 && unmapped(range.base) !== range.base;
+    const bytes = (isMapped ? unmapped(range.base) : range.base).toByteArray();
+    const bits = isMapped ? range.prefix - 96 : range.prefix;
+    const first = ipaddr.fromByteArray(
+        bytes.map((byte, index) => byte & (0xff00 >> Math.min(8, Math.max(0, bits - index * 8))))
     );
-    const written = cleared.length === 4 ? cleared.join('.') : canonicalIPv6(hexGroups(cleared));
-    return bitsText === undefined || width === plain.length * 8 ? written : `${written}/${width}`;
-}
-
-function ipv4Bytes(text: string): number[] {
-    return text.split('.').map(Number);
-}
-
-function ipv6Bytes(text: string): number[] {
-    const [head = '', tail] = canonicalIPv6(text).split('::');
-    const groups = (part: string | undefined): number[] =>
-        part === undefined || part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16));
-    const [left, right] = [groups(head), groups(tail)];
-    return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => 0), ...right].flatMap(
-        (group) => [group >> 8, group & 0xff]
-    );
-}
-
-function hexGroups(bytes: readonly number[]): string {
-    return Array.from({ length: 8 }, (_, index) =>
-        (((bytes[index * 2] ?? 0) << 8) | (bytes[index * 2 + 1] ?? 0)).toString(16)
-    ).join(':');
+    return bits === bytes.length * 8 ? first.toString() : `${first.toString()}/${bits}`;
 }
 
 /** Headers that belong to one connection, or frame the message: the engine alone sets them (RFC 9110, section 7.6.1). */

@@ -1,5 +1,5 @@
 /** Refuses changes of hosts before anything happens: missing rights, faults, stale versions, taken names. */
-import type { Draft, HostRow } from '../../../engine/change.ts';
+import type { Draft } from '../../../engine/change.ts';
 import type { Site } from '../../../engine/site.ts';
 import type { Call } from '../../../platform/call.ts';
 import { fail, type Invalid, invalid } from '../../../platform/errors.ts';
@@ -16,16 +16,6 @@ export function mayChange(call: Call, before: Site | null, after: Site): void {
 export function refuse(faults: readonly Invalid[]): void {
     if (faults.length > 0) {
         throw invalid(...faults);
-    }
-}
-
-/** Refuses a change of another version. `*` means any version (RFC 9110, section 13.1.1). @throws VERSION_STALE 41200 */
-export function checkVersion(row: HostRow, ifMatch: string | null, sent: number | undefined): void {
-    const stale =
-        (ifMatch !== null && ifMatch !== '*' && ifMatch !== String(row.version)) ||
-        (sent !== undefined && sent !== row.version);
-    if (stale) {
-        throw fail.VERSION_STALE({ version: row.version });
     }
 }
 

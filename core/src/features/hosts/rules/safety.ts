@@ -2,12 +2,12 @@
  * What no host may reach, for every actor and every way in: the folders, sockets and listeners of the panel and of its engine. Also decides
  * which parts of a host need `hosts:unsafe`.
  */
-import { isIPv4, isIPv6 } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
 
 import type { EngineSettings, Site, SiteCertificate } from '../../../engine/site.ts';
 import type { Invalid } from '../../../platform/errors.ts';
-import { type Address, canonicalIPv6, fastcgiAddress, Faults, upstreamAddress } from '../input/normalise.ts';
+import { type Ip, parseIp, unmapped } from '../../../platform/ip.ts';
+import { type Address, fastcgiAddress, Faults, upstreamAddress } from '../input/normalise.ts';
 import { addressesInHostsFile } from './hosts-file.ts';
 import { fileFault, folderFault, type ForbiddenPlaces, resolvePath } from './paths.ts';
 
@@ -89,44 +89,40 @@ function checkAddress(
 }
 
 function isOwnHost(host: string, site: Site, context: SafetyContext): boolean {
-    if (!isIPv4(host) && !isIPv6(host)) {
-        const own = hostname().toLowerCase();
-        return (
-            host === 'localhost' ||
-            host.endsWith('.localhost') ||
-            host === own ||
-            own.startsWith(`${host}.`) ||
-            host === site.domain ||
-            site.aliases.includes(host) ||
-            addressesInHostsFile(host).some((address) => isOwnAddress(address, context))
-        );
+    const address = plainIp(host);
+    if (address !== null) {
+        return isOwnAddress(address, context);
     }
-    return isOwnAddress(host, context);
+    const own = hostname().toLowerCase();
+    return (
+        host === 'localhost' ||
+        host.endsWith('.localhost') ||
+        host === own ||
+        own.startsWith(`${host}.`) ||
+        host === site.domain ||
+        site.aliases.includes(host) ||
+        addressesInHostsFile(host).some((text) => {
+            const found = plainIp(text);
+            return found !== null && isOwnAddress(found, context);
+        })
+    );
 }
 
-function isOwnAddress(text: string, context: SafetyContext): boolean {
-    const address = plainAddress(text);
-    if (/^(?:127\.|0\.0\.0\.0$|::1?$)/.test(address)) {
+function isOwnAddress(ip: Ip, context: SafetyContext): boolean {
+    const kind = ip.range();
+    const address = ip.toString();
+    if (kind === 'loopback' || address === '0.0.0.0' || address === '::') {
         return true;
     }
-    const local = Object.values(networkInterfaces()).flatMap((list) =>
-        (list ?? []).map((entry) => plainAddress(entry.address.replace(/%.*$/, '')))
+    const local = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+    return [...local.map((entry) => entry.address), ...context.addresses].some(
+        (text) => plainIp(text)?.toString() === address
     );
-    return local.includes(address) || context.addresses.map(plainAddress).includes(address);
 }
 
-/** One spelling for each address; an IPv4-mapped IPv6 address becomes IPv4. */
-function plainAddress(address: string): string {
-    if (!isIPv6(address)) {
-        return address;
-    }
-    const canonical = canonicalIPv6(address);
-    const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(canonical) ?? [];
-    if (high === undefined || low === undefined) {
-        return canonical;
-    }
-    const [left, right] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
-    return [left >> 8, left & 0xff, right >> 8, right & 0xff].join('.');
+function plainIp(text: string): Ip | null {
+    const ip = parseIp(text.replace(/%.*$/, ''));
+    return ip === null ? null : unmapped(ip);
 }
 
 /** Checks every path, socket and address inside handlers in the engine's own language. */

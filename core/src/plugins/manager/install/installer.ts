@@ -5,9 +5,9 @@ import type { Reply } from '@portico/sdk';
 import type { TaskView } from '../../../features/tasks/task.ts';
 import type { Call, Caller } from '../../../platform/call.ts';
 import { fail } from '../../../platform/errors.ts';
+import { requireVersion } from '../../../platform/version.ts';
 import { requireAuthority } from '../consent/consent.ts';
 import type { Runtime } from '../records/plugin.ts';
-import { requireVersion } from '../records/records.ts';
 import { chooseSource } from '../rollback/rollback-source.ts';
 import { decide, requireFit } from './decision.ts';
 import { InstallTask } from './install-task.ts';
@@ -48,7 +48,7 @@ export class Installer {
         if (runtime === null || record === null) {
             throw fail.PLUGIN_NOT_FOUND({ plugin: name });
         }
-        requireVersion(call, record);
+        requireVersion(call, undefined, record.version);
         authorise(call.actor, request);
         const kept = await this.#keptVersion(name, record.package, version);
         if (kept !== null) {

@@ -3,9 +3,9 @@ import { type Reply, reply } from '@portico/sdk';
 
 import type { Call } from '../../../platform/call.ts';
 import { fail } from '../../../platform/errors.ts';
+import { requireVersion } from '../../../platform/version.ts';
 import type { ReleaseReport } from '../../runtime/generation.ts';
 import type { PluginRecord, Runtime } from '../records/plugin.ts';
-import { requireVersion } from '../records/records.ts';
 import type { InstallerPorts } from './ports.ts';
 
 const resource = 'plugins';
@@ -37,7 +37,7 @@ export async function uninstall(
         throw fail.PLUGIN_NOT_FOUND({ plugin: name });
     }
     const record = lifecycle.recordOf(runtime);
-    requireVersion(call, record);
+    requireVersion(call, undefined, record?.version ?? 0);
     requireInstalled(runtime);
     const by = lifecycle.known.runningDependants(name);
     if (by.length > 0 && !options.cascade) {

@@ -1,9 +1,7 @@
 /** The records of all plugins. They are held in memory, because each request for the list reads them; a change is durable before it has any effect. */
 import type { PluginPackage } from '@portico/registry';
 
-import type { Call } from '../../../platform/call.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';
-import { fail } from '../../../platform/errors.ts';
 import { askedOf } from '../consent/capabilities.ts';
 import { PluginEntity, type PluginRow } from './entities.ts';
 import type { PluginRecord } from './plugin.ts';
@@ -154,14 +152,6 @@ export class Records {
             await this.put(tx, after);
             return after;
         });
-    }
-}
-
-/** Checks the `If-Match` header of a call against a record; a plugin without a record has version 0. @throws VERSION_STALE 41200 */
-export function requireVersion({ ifMatch }: Pick<Call, 'ifMatch'>, record: PluginRecord | null): void {
-    const version = record?.version ?? 0;
-    if (ifMatch !== null && ifMatch !== '*' && ifMatch !== String(version)) {
-        throw fail.VERSION_STALE({ version });
     }
 }
 

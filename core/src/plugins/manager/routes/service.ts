@@ -9,6 +9,7 @@ import type { Call } from '../../../platform/call.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
+import { requireVersion } from '../../../platform/version.ts';
 import { jsonSchemaOf } from '../../../server/http/json-schema/json-schema.ts';
 import { askedOf, beyond } from '../consent/capabilities.ts';
 import { requireAuthority } from '../consent/consent.ts';
@@ -16,7 +17,6 @@ import type { PluginHealth } from '../reconciler/health.ts';
 import type { Lifecycle } from '../reconciler/lifecycle.ts';
 import { adopt } from '../records/adopt.ts';
 import type { Decision, PluginRecord, Runtime } from '../records/plugin.ts';
-import { requireVersion } from '../records/records.ts';
 import type { PluginSettings } from '../settings/plugin-settings.ts';
 import type { PluginDetail, PluginUpdate, PluginView } from './schema.ts';
 import { detailOf, passedOverView, type Viewed, viewOf } from './view.ts';
@@ -136,7 +136,7 @@ export class PluginService {
                 cause: runtime.failure?.code ?? 'MANIFEST_INVALID'
             });
         }
-        requireVersion(call, before);
+        requireVersion(call, undefined, before.version);
         const by = change.enabled === false ? lifecycle.known.runningDependants(name) : [];
         if (by.length > 0 && !cascade) {
             throw fail.IN_USE({ by }, { message: `${name} is required by ${by.join(', ')}` });

@@ -12,14 +12,14 @@ import {
 } from '../../../../../core/src/features/notifications/delivery/email.ts';
 import { compose, type Message } from '../../../../../core/src/features/notifications/delivery/message.ts';
 import type { Attempt } from '../../../../../core/src/features/notifications/delivery/sender.ts';
-import { createOutbound } from '../../../../../core/src/platform/outbound/client.ts';
+import { Outbound } from '../../../../../core/src/platform/outbound/client.ts';
 import { type MailServer, type MailServerOptions, openMailServer } from '../../../../support/mail-server.ts';
 import { until } from '../../../../support/notifying.ts';
 
 export const lab = Lab.script();
 const { afterEach, describe, it } = lab;
 
-const outbound = createOutbound({ allow: () => ['127.0.0.0/8'], log: { warn: () => undefined } });
+const outbound = new Outbound({ allow: () => ['127.0.0.0/8'], log: { warn: () => undefined } });
 const password = 'canary-päss word';
 let server: MailServer | null = null;
 let other: Server | null = null;
@@ -259,7 +259,7 @@ describe('createEmailSender', () => {
 
     it('goes nowhere that the outbound client does not', async () => {
         const closed = createEmailSender({
-            outbound: createOutbound({ allow: () => [], log: { warn: () => undefined } }),
+            outbound: new Outbound({ allow: () => [], log: { warn: () => undefined } }),
             ca: []
         });
         const { port, mails } = await serve({ security: 'none' });
