@@ -146,6 +146,17 @@ describe('GET /api/openapi.json', () => {
         ).to.equal(mounted);
     });
 
+    it('says the shape of every JSON answer', () => {
+        const untyped = panel.panel.gateway
+            .servers()
+            .flatMap((server) => server.routes)
+            .filter(
+                ({ kind, returns, answers }) =>
+                    kind === 'json' && returns === undefined && answers?.join() !== '202'
+            );
+        expect(untyped.map(({ id }) => id)).to.equal([]);
+    });
+
     it('is what every read answers', { timeout: 5 * minutes }, async () => {
         const called: string[] = [];
         for (const target of targets.filter(

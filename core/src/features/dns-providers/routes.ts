@@ -90,8 +90,7 @@ export function dnsProviderRoutes(providers: DnsProviders): Route[] {
             fails: ['TOOL_MISSING'],
             access: 'dns:write',
             summary: 'Write, look up and remove a TXT record',
-            description:
-                'Answers 200 with what came of each step and what each name server said; `ok` says whether all went well',
+            description: 'Answers 200 with the result of each step; `ok` says whether all went well',
             validate: { params: providerParams, payload: providerTest },
             returns: testView,
             timeoutSeconds: testSeconds,
