@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join, relative } from 'node:path';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -10,11 +10,13 @@ import { root } from '../support/markdown.ts';
 export const lab = Lab.script();
 const { describe, it } = lab;
 
-describe('sdk/api', { timeout: 120_000 }, () => {
-    it('shows what the SDK exports now: after a change, run npm run api', () => {
+describe('apiPages', { timeout: 120_000 }, () => {
+    it('shows what the SDK and the test kit export now: after a change, run npm run api', () => {
         const pages = apiPages();
-        expect(readdirSync(join(root, 'sdk/api')).sort()).to.equal(
-            pages.map(({ file }) => basename(file)).sort()
+        expect(pages.map(({ file }) => relative(root, file)).sort()).to.equal(
+            ['sdk/api', 'sdk/testing/api']
+                .flatMap((folder) => readdirSync(join(root, folder)).map((name) => join(folder, name)))
+                .sort()
         );
         for (const { file, text } of pages) {
             expect(readFileSync(file, 'utf8'), file).to.equal(text);

@@ -1,4 +1,4 @@
-/** What the SDK exports, as text: one page for each entry point, so that a change of the API is seen as a change of a file. */
+/** What authors of plugins import, as text: a page for each entry point of the SDK and of the test kit, so that a change of the API is seen as a change of a file. */
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
@@ -13,26 +13,47 @@ export interface ApiPage {
     readonly text: string;
 }
 
-const sdk = join(root, 'sdk');
-/** Where the declarations lie in memory: apart from the sources, which the compiler would prefer. */
-const memory = join(sdk, 'declared');
+/** A package that has pages in its folder `api`. */
+interface Package {
+    /** Absolute. */
+    readonly folder: string;
+    /** Where its declarations lie in memory: apart from the sources, which the compiler would prefer. */
+    readonly memory: string;
+}
+
+/** A module that authors import. */
+interface EntryPoint {
+    /** As it is imported, such as `@portico/sdk/db`. */
+    readonly name: string;
+    /** Absolute. */
+    readonly source: string;
+}
+
+const packages: readonly Package[] = ['sdk', 'sdk/testing'].map((place) => ({
+    folder: join(root, place),
+    memory: join(root, place, 'declared')
+}));
 const printer = ts.createPrinter({ removeComments: true, newLine: ts.NewLineKind.LineFeed });
 
 /** The pages, made of the declarations that the compiler would publish. @throws Error when the sources do not compile */
 export function apiPages(): readonly ApiPage[] {
-    const entries = entryPoints();
-    const { options } = ts.parseJsonConfigFileContent(
-        ts.readConfigFile(join(sdk, 'tsconfig.build.json'), (path) => readFileSync(path, 'utf8')).config,
+    return packages.flatMap(pagesOf);
+}
+
+function pagesOf(one: Package): readonly ApiPage[] {
+    const { folder, memory } = one;
+    const entries = entryPoints(folder);
+    const { options: published } = ts.parseJsonConfigFileContent(
+        ts.readConfigFile(join(folder, 'tsconfig.build.json'), (path) => readFileSync(path, 'utf8')).config,
         ts.sys,
-        sdk
+        folder
     );
-    const declared = declarationsOf(
-        entries.map(({ source }) => source),
-        options
-    );
+    // Our other packages are read from their sources: nothing has to be built.
+    const options = { ...published, customConditions: ['portico-source'] };
+    const declared = declarationsOf(one, entries, options);
     const host = ts.createCompilerHost(options);
     const program = ts.createProgram({
-        rootNames: entries.map(({ source }) => declarationName(source)),
+        rootNames: entries.map(({ source }) => declarationName(one, source)),
         options: { ...options, composite: false, noEmit: true },
         host: {
             ...host,
@@ -45,34 +66,33 @@ export function apiPages(): readonly ApiPage[] {
                     : host.getSourceFile(path, version, ...rest)
         }
     });
+    const checker = program.getTypeChecker();
     return entries.map(({ name, source }) => ({
-        file: join(sdk, 'api', `${name.split('/').at(-1)}.api.md`),
-        text: pageOf(name, program.getSourceFile(declarationName(source)), program.getTypeChecker())
+        file: join(folder, 'api', `${name.split('/').at(-1)}.api.md`),
+        text: pageOf(one, name, program.getSourceFile(declarationName(one, source)), checker)
     }));
 }
 
 /** As package.json lists them, without the one that is for hosts of plugins and promises nothing to authors. */
-function entryPoints(): readonly { readonly name: string; readonly source: string }[] {
-    const { exports } = JSON.parse(readFileSync(join(sdk, 'package.json'), 'utf8')) as {
+function entryPoints(folder: string): readonly EntryPoint[] {
+    const { name, exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+        name: string;
         exports: Readonly<Record<string, { readonly 'portico-source'?: string } | string>>;
     };
     return Object.entries(exports).flatMap(([path, target]) => {
         const source = typeof target === 'string' ? undefined : target['portico-source'];
         return source === undefined || path === './host'
             ? []
-            : [
-                  {
-                      name: path === '.' ? '@portico/sdk' : `@portico/${join('sdk', path)}`,
-                      source: join(sdk, source)
-                  }
-              ];
+            : [{ name: join(name, path), source: join(folder, source) }];
     });
 }
 
 function declarationsOf(
-    sources: readonly string[],
+    { folder, memory }: Package,
+    entries: readonly EntryPoint[],
     options: ts.CompilerOptions
 ): ReadonlyMap<string, string> {
+    const sources = entries.map(({ source }) => source);
     const declared = new Map<string, string>();
     const { tsBuildInfoFile: _incremental, ...rest } = options;
     const program = ts.createProgram(sources, {
@@ -86,22 +106,29 @@ function declarationsOf(
     });
     const { diagnostics } = program.emit(undefined, (path, text) => {
         declared.set(
-            path.replace(join(sdk, 'dist'), memory),
+            path.replace(join(folder, 'dist'), memory),
             text.replaceAll(/(from '\.[^']*)\.ts'/g, "$1.js'")
         );
     });
-    const wrong = [...ts.getPreEmitDiagnostics(program), ...diagnostics].find(
+    const own = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(join(folder, 'src/')));
+    const checked = own.flatMap((file) => ts.getPreEmitDiagnostics(program, file));
+    const wrong = [...checked, ...diagnostics].find(
         ({ category }) => category === ts.DiagnosticCategory.Error
     );
     if (wrong !== undefined) {
         throw new Error(
-            `The SDK does not compile: ${wrong.file?.fileName} ${ts.flattenDiagnosticMessageText(wrong.messageText, ' ')}`
+            `${folder} does not compile: ${wrong.file?.fileName} ${ts.flattenDiagnosticMessageText(wrong.messageText, ' ')}`
         );
     }
     return declared;
 }
 
-function pageOf(name: string, file: ts.SourceFile | undefined, checker: ts.TypeChecker): string {
+function pageOf(
+    one: Package,
+    name: string,
+    file: ts.SourceFile | undefined,
+    checker: ts.TypeChecker
+): string {
     const module = file === undefined ? undefined : checker.getSymbolAtLocation(file);
     if (module === undefined) {
         throw new Error(`${name} exports nothing`);
@@ -113,13 +140,15 @@ function pageOf(name: string, file: ts.SourceFile | undefined, checker: ts.TypeC
             const target =
                 (symbol.flags & ts.SymbolFlags.Alias) === 0 ? symbol : checker.getAliasedSymbol(symbol);
             return [
-                ...new Set((target.declarations ?? []).map((declaration) => textOf(symbol.name, declaration)))
+                ...new Set(
+                    (target.declarations ?? []).map((declaration) => textOf(one, symbol.name, declaration))
+                )
             ].join('\n');
         });
     return `# ${name}\n\nMade of the sources by \`npm run api\`. A line that goes or changes here breaks plugins; one that comes is a minor version.\n\n\`\`\`ts\n${blocks.join('\n\n')}\n\`\`\`\n`;
 }
 
-function textOf(name: string, declaration: ts.Declaration): string {
+function textOf({ memory }: Package, name: string, declaration: ts.Declaration): string {
     const file = declaration.getSourceFile();
     const outside = /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file.fileName)?.[1];
     if (outside !== undefined) {
@@ -135,6 +164,6 @@ function textOf(name: string, declaration: ts.Declaration): string {
     return `${own === undefined || own === name ? '' : `// as ${name}, from ${relative(memory, dirname(file.fileName)) || 'src'}\n`}export ${text}`;
 }
 
-function declarationName(source: string): string {
-    return source.replace(join(sdk, 'src'), memory).replace(/\.ts$/, '.d.ts');
+function declarationName({ folder, memory }: Package, source: string): string {
+    return source.replace(join(folder, 'src'), memory).replace(/\.ts$/, '.d.ts');
 }
