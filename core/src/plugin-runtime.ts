@@ -28,7 +28,6 @@ export {
     type ReleaseReport
 } from './plugins/runtime/generation.ts';
 export { createPluginHost } from './plugins/runtime/host.ts';
-export { LeakDetector as Leftovers } from './plugins/runtime/isolation/leak-detector.ts';
 export { Network } from './plugins/runtime/network.ts';
 export type { Contracts } from './plugins/runtime/partners/contracts.ts';
 export type { CertificatesPort, HostsPort, NetworkPort, PluginGateway } from './plugins/runtime/ports.ts';
@@ -48,4 +47,4 @@ export { createIdempotency } from './server/http/idempotency/idempotency.ts';
 export type { AuditEntry, Authenticator, HttpPorts } from './server/http/ports.ts';
 export { json, type Route } from './server/http/route.ts';
 export { createHttpServer, type HttpServer } from './server/http/server.ts';
-export { type Manifest, type PluginPackage, readManifest } from '@portico/registry';
+export { LeakDetector, type Manifest, type PluginPackage, readManifest } from '@portico/registry';

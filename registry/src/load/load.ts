@@ -11,11 +11,15 @@ import type { Found } from '../ports.ts';
 import { bundledCopy } from './copies.ts';
 import { entryOf } from './entry.ts';
 import { freshUrl, supplySdk } from './host-sdk.ts';
-import { watch } from './side-effects.ts';
+import { LeakDetector } from './leak-detector.ts';
 
 /** The condition under which the workspaces of this repository run unbuilt. */
 const sourceCondition = 'portico-source';
 let marks = 0;
+
+interface Module {
+    readonly default?: unknown;
+}
 
 /** How a package is imported. */
 export interface LoadOptions {
@@ -65,19 +69,22 @@ async function importPackage(
     const url = pathToFileURL(entry).href;
     const began = performance.now();
     const patience = new AbortController();
-    const { outcome, leaks } = await watch(
-        () =>
-            import(fresh ? freshUrl(url, String((marks += 1))) : url) as Promise<{
-                readonly default?: unknown;
-            }>,
-        wait(importMs, undefined, { signal: patience.signal }).catch(() => undefined)
-    );
+    const leaks = new LeakDetector(true);
+    const outcome = await Promise.race([
+        leaks
+            .enter(() => import(fresh ? freshUrl(url, String((marks += 1))) : url) as Promise<Module>)
+            .then(
+                (value) => ({ value }),
+                (error: unknown) => ({ error })
+            ),
+        wait(importMs, null, { signal: patience.signal }).catch(() => null)
+    ]);
     patience.abort();
-    leaks.release();
-    if (leaks.kinds.length > 0 && outcome !== null && 'value' in outcome) {
+    const kinds = new Set((await leaks.end()).map(({ kind }) => `a ${kind}`));
+    if (kinds.size > 0 && outcome !== null && 'value' in outcome) {
         return failed(
             'SIDE_EFFECT',
-            `Importing ${label} started ${leaks.kinds.join(', ')}; work begins in onStart`
+            `Importing ${label} started ${[...kinds].sort().join(', ')}; work begins in onStart`
         );
     }
     if (outcome === null) {

@@ -2,6 +2,7 @@
 import { mkdir } from 'node:fs/promises';
 
 import type { EntityManager } from '@mikro-orm/sqlite';
+import { LeakDetector } from '@portico/registry';
 import { isFailure } from '@portico/sdk';
 import { type GenerationDocument, Grants, type Guest, labelOf, Scope, within } from '@portico/sdk/host';
 
@@ -24,7 +25,6 @@ import {
 } from './generation.ts';
 import { confinedApi } from './isolation/confined.ts';
 import { startGuest, withLeaks } from './isolation/guest.ts';
-import { LeakDetector } from './isolation/leak-detector.ts';
 import { messageOf } from './messages.ts';
 import { Network } from './network.ts';
 import type { Contracts } from './partners/contracts.ts';

@@ -3,7 +3,7 @@ import { readFile, realpath } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-import { Leftovers } from '@portico/core/plugin-runtime';
+import { LeakDetector } from '@portico/core/plugin-runtime';
 import { isDefinition, type PluginDefinition } from '@portico/sdk';
 import type { RouteDocument } from '@portico/sdk/host';
 
@@ -210,7 +210,7 @@ class Suite {
             this.#note('import', 'length' in loaded ? loaded : []);
             return 'length' in loaded ? null : loaded;
         }
-        const leaks = new Leftovers(true);
+        const leaks = new LeakDetector(true);
         const module = await leaks
             .enter(() => import(pathToFileURL(entry).href) as Promise<{ readonly default?: unknown }>)
             .catch((error: unknown) => error as Error);

@@ -1,10 +1,10 @@
 /** Runs the plugin's code and the panel's code of a generation in separate asynchronous contexts, which tell the owner of an error or a leak. */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 
+import { isOutside } from '@portico/registry';
 import type { Guest, HostApi } from '@portico/sdk/host';
 
 import type { Confine } from './error-owner.ts';
-import { isOutside } from './leak-detector.ts';
 
 type Methods = Readonly<Record<string, (input: never) => unknown>>;
 

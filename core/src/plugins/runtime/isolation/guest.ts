@@ -1,10 +1,10 @@
 /** Starts the plugin's side of the boundary: in this thread, or where the generation's runtime puts it. */
+import type { LeakDetector } from '@portico/registry';
 import { createGuest, type Guest } from '@portico/sdk/host';
 
 import type { GuestRuntime, GuestSides } from '../generation.ts';
 import { confinedGuest } from './confined.ts';
 import type { Confine } from './error-owner.ts';
-import type { LeakDetector } from './leak-detector.ts';
 
 /** @param runtime - runs the guest elsewhere; without one it runs in this thread */
 export function startGuest(

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { mkdirSync, watch, writeFileSync } from 'node:fs';
+import { mkdirSync, watch, watchFile, writeFileSync } from 'node:fs';
 import { createServer as createHttp, get, type Server } from 'node:http';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -11,8 +11,8 @@ import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 import { type Context, definePlugin, joi } from '@portico/sdk';
 
-import { LeakDetector } from '../../../../../core/src/plugins/runtime/isolation/leak-detector.ts';
-import { createPluginRig, type PluginRig, type RunOptions } from '../../../../support/plugin-host.ts';
+import { LeakDetector } from '../../../registry/src/load/leak-detector.ts';
+import { createPluginRig, type PluginRig, type RunOptions } from '../../support/plugin-host.ts';
 
 export const lab = Lab.script();
 const { afterEach, beforeEach, describe, it } = lab;
@@ -76,7 +76,7 @@ describe('what a plugin leaves behind past its context', () => {
         ]);
         expect(
             leaked.every(
-                ({ name, error }) => /isolation\/leak-detector\.ts:\d+$/.test(name) && /ended/.test(error)
+                ({ name, error }) => /load\/leak-detector\.ts:\d+$/.test(name) && /ended/.test(error)
             ),
             JSON.stringify(leaked)
         ).to.be.true();
@@ -188,6 +188,35 @@ describe('what a plugin leaves behind past its context', () => {
             })
         );
         expect((await third.end()).map(({ kind }) => kind)).to.equal(['timer']);
+    });
+
+    it('is found where a turn follows upon a turn, and where a file is asked for its state again and again', async () => {
+        const detector = new LeakDetector(true);
+        let turns = 0;
+        const turn = (): void => {
+            turns += 1;
+            setImmediate(turn);
+        };
+        detector.enter(() => {
+            turn();
+            watchFile(join(rig.root, 'nothing'), () => undefined);
+            setImmediate(() => undefined);
+        });
+        expect(kinds(await detector.end())).to.equal(['timer', 'watcher of files']);
+        const then = turns;
+        await wait(5);
+        expect(turns).to.be.within(then, then + 1);
+    });
+
+    it('is found among thousands that have ended', async () => {
+        const detector = new LeakDetector(true);
+        detector.enter(() => {
+            for (let n = 0; n < 5_000; n += 1) {
+                clearTimeout(setTimeout(() => undefined, 60_000));
+            }
+            setInterval(() => undefined, 1000);
+        });
+        expect(kinds(await detector.end())).to.equal(['timer']);
     });
 
     it('leaves no watch behind itself', async () => {

@@ -1,14 +1,13 @@
 /**
  * Finds and ends what a plugin's code starts without the plugin's context (`ctx`) and leaves behind. Servers, connections, child processes and
- * threads are always tracked; the asynchronous context tells their plugin. Timers and file watchers are tracked only while a plugin is set up,
- * started or told of something, and always in development: tracking them means a hook for every timer of the process, which slows each
- * request by some percent (measured: 2 to 10).
+ * threads are always tracked; the asynchronous context tells their plugin. Timers and file watchers are tracked only while a plugin is imported,
+ * set up, started or told of something, and always in development: tracking them means a hook for every timer of the process, which slows
+ * each request by some percent (measured: 2 to 10).
  */
 import { AsyncLocalStorage, createHook } from 'node:async_hooks';
 import type { ChildProcess } from 'node:child_process';
 import type { Socket as Datagrams } from 'node:dgram';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { FSWatcher } from 'node:fs';
 import type { Server, Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
@@ -27,13 +26,31 @@ interface Started extends Leftover {
 
 interface Watched {
     readonly started: Set<Started>;
+    /** What has ended is looked for and forgotten when there are so many. */
+    limit: number;
+    isOver: boolean;
 }
 
 type Emitter = { once(event: string, listener: () => void): unknown };
 
 const context = new AsyncLocalStorage<Watched | null>();
+const usualLimit = 1_000;
 let watching = 0;
 let looking = 0;
+
+/** What the running code belongs to; null when it is not tracked. */
+function current(): Watched | null {
+    const watched = context.getStore() ?? null;
+    return watched?.isOver === true ? null : watched;
+}
+
+function track(watched: Watched, started: Started): void {
+    const all = watched.started.add(started);
+    if (all.size > watched.limit) {
+        [...all].filter(({ isOver }) => isOver()).forEach((each) => all.delete(each));
+        watched.limit = usualLimit + 2 * all.size;
+    }
+}
 
 /** Tracks something that starts in a plugin's context until it emits the event `over`. */
 function begin<T extends Emitter>(
@@ -42,8 +59,8 @@ function begin<T extends Emitter>(
     over: string,
     end: (subject: T) => unknown
 ): void {
-    const watched = context.getStore();
-    if (watched === undefined || watched === null) {
+    const watched = current();
+    if (watched === null) {
         return;
     }
     let isOver = false;
@@ -53,7 +70,7 @@ function begin<T extends Emitter>(
         isOver: () => isOver,
         end: () => end(subject)
     };
-    watched.started.add(started);
+    track(watched, started);
     subject.once(over, () => {
         isOver = true;
         watched.started.delete(started);
@@ -88,40 +105,71 @@ const channels: readonly (readonly [string, (message: never) => void])[] = [
     ]
 ];
 
+/** What is found by the hook for asynchronous resources, by Node's name of its type. */
+const resources: Readonly<Record<string, Pick<Leftover, 'kind'> & Lasting>> = {
+    Timeout: {
+        kind: 'timer',
+        isOver: ({ _destroyed }) => _destroyed !== false,
+        end: (timer) => clearTimeout(timer as NodeJS.Timeout)
+    },
+    Immediate: {
+        kind: 'timer',
+        isOver: ({ _destroyed }) => _destroyed !== false,
+        end: (timer) => clearImmediate(timer as NodeJS.Immediate)
+    },
+    FSEVENTWRAP: {
+        kind: 'watcher of files',
+        isOver: ({ initialized }) => initialized !== true,
+        end: (watcher) => watcher.close?.()
+    },
+    STATWATCHER: {
+        kind: 'watcher of files',
+        isOver: (watcher) => watcher.hasRef?.() !== true,
+        end: (watcher) => watcher.close?.()
+    }
+};
+
+/** What Node's own objects have of these; its types do not know them. */
+interface Resource {
+    readonly _destroyed?: boolean;
+    readonly initialized?: boolean;
+    hasRef?(): boolean;
+    close?(): void;
+}
+
+interface Lasting {
+    readonly isOver: (resource: Resource) => boolean;
+    readonly end: (resource: Resource) => void;
+}
+
 const hook = createHook({
     init(_id, type, _trigger, resource) {
-        const watched = type === 'Timeout' || type === 'FSEVENTWRAP' ? context.getStore() : null;
-        const place = watched === undefined || watched === null ? '' : callerOf(new Error().stack ?? '');
-        if (watched === undefined || watched === null || place === null) {
+        const lasting = Object.hasOwn(resources, type) ? resources[type] : undefined;
+        const watched = lasting === undefined ? null : current();
+        const place = watched === null ? null : callerOf(new Error().stack ?? '');
+        if (lasting === undefined || watched === null || place === null) {
             return;
         }
-        // A weak reference, so that ended timers can be garbage-collected.
-        const kept = new WeakRef(resource);
-        watched.started.add(
-            type === 'Timeout'
-                ? {
-                      kind: 'timer',
-                      name: place,
-                      isOver: () =>
-                          (kept.deref() as { _destroyed?: boolean } | undefined)?._destroyed !== false,
-                      end: () => clearTimeout(kept.deref() as NodeJS.Timeout)
-                  }
-                : {
-                      kind: 'watcher of files',
-                      name: place,
-                      isOver: () =>
-                          (kept.deref() as { initialized?: boolean } | undefined)?.initialized !== true,
-                      end: () => (kept.deref() as FSWatcher | undefined)?.close()
-                  }
-        );
+        // A weak reference, so that what ended can be garbage-collected.
+        const kept = new WeakRef<Resource>(resource);
+        const ask = <T>(question: (resource: Resource) => T): T | undefined => {
+            const found = kept.deref();
+            return found === undefined ? undefined : question(found);
+        };
+        track(watched, {
+            kind: lasting.kind,
+            name: place,
+            isOver: () => ask(lasting.isOver) ?? true,
+            end: () => ask(lasting.end)
+        });
     },
     ...{ trackPromises: false }
 });
 
 function onListener(event: string | symbol, listener: (...args: unknown[]) => void): void {
-    const watched = context.getStore();
-    if (watched !== undefined && watched !== null) {
-        watched.started.add({
+    const watched = current();
+    if (watched !== null) {
+        track(watched, {
             kind: `listener for ${String(event)} of the process`,
             name: placeOf(new Error().stack ?? ''),
             // The types know a listener for each event only.
@@ -136,9 +184,9 @@ export function isOutside(): boolean {
     return context.getStore() === undefined;
 }
 
-/** Tracks what one generation's code starts. */
+/** Tracks what a piece of code starts: the import of a module, or all that a plugin does while it runs. */
 export class LeakDetector {
-    readonly #watched: Watched = { started: new Set() };
+    readonly #watched: Watched = { started: new Set(), limit: usualLimit, isOver: false };
     readonly #always: boolean;
     #isOver = false;
 
@@ -194,6 +242,7 @@ export class LeakDetector {
             channels.forEach(([name, listener]) => unsubscribe(name, listener as never));
             process.off('newListener', onListener);
         }
+        this.#watched.isOver = true;
         const left = [...this.#watched.started].filter(({ isOver }) => !isOver());
         this.#watched.started.clear();
         for (const { end } of left) {
