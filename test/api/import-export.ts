@@ -843,6 +843,113 @@ describe('POST /api/import-export/import', () => {
         ]);
     });
 
+    it('says what of a Caddyfile it drops, and keeps its health checks', async () => {
+        const text = `{
+                email ops@caddy.test
+                acme_ca https://ca.caddy.test/directory
+                grace_period 10s
+                storage file_system /var/lib/other
+                log {
+                    output file /var/log/caddy.log
+                }
+                servers {
+                    timeouts {
+                        read_body 10s
+                    }
+                }
+            }
+            healthy.test {
+                tls me@healthy.test {
+                    protocols tls1.3
+                    client_auth {
+                        mode require
+                    }
+                }
+                log
+                handle_errors {
+                    respond "sorry"
+                }
+                reverse_proxy 127.0.0.1:1 127.0.0.1:2 {
+                    health_uri /health?x=1
+                    health_interval 10s
+                    health_timeout 1500ms
+                    health_status 204
+                    fail_duration 1m
+                    max_fails 3
+                    lb_try_duration 5s
+                }
+            }
+            http://loose.test {
+                reverse_proxy 127.0.0.1:1 {
+                    health_uri /up
+                }
+            }
+            http://picky.test {
+                reverse_proxy 127.0.0.1:1 {
+                    health_uri /up
+                    health_body ok
+                }
+            }
+            http://files.test {
+                root * /srv
+                file_server {
+                    hide *.key
+                }
+            }`;
+        const { data: plan } = await source.client.post(`${base}/import`, {
+            document: { format: 'caddyfile', text },
+            mode: 'merge',
+            dryRun: true
+        });
+        expect(plan.notes).to.equal([
+            'Left out: email me@healthy.test; the setting engine.acmeEmail has the address that CAs are told',
+            'Left out: the CA https://ca.caddy.test/directory; the setting engine.acmeDirectory names the one that sslMode auto asks',
+            'Left out: log: what is logged, and where to',
+            'Left out: the settings storage of that Caddy itself',
+            'Left out: the settings grace_period of all servers',
+            'Left out: the settings read_timeout of the server on :443',
+            'Left out: the settings read_timeout of the server on :80'
+        ]);
+        const notes = (domain: string): string[] =>
+            plan.sections.hosts.notes.flatMap(({ name, message }: { name: string; message: string }) =>
+                name === domain ? [message] : []
+            );
+        expect(notes('healthy.test')).to.equal([
+            'healthCheck: timeoutSeconds is 2; it was 1.5 s',
+            'left out: handle_errors, what it answers in place of an error',
+            'left out: client_auth; visitors need no certificate of their own any more',
+            'left out: the settings protocol_min of its TLS'
+        ]);
+        expect(notes('loose.test')).to.equal([
+            'healthCheck: a status of 2xx is healthy; it was every status from 200 to 399'
+        ]);
+        expect(notes('picky.test')).to.equal([
+            'becomes advanced, as it stands: its configuration has the setting expect_body'
+        ]);
+        expect(notes('files.test')).to.equal(['left out: hide *.key; these files are served']);
+        const [healthy] = text.split('http://loose.test');
+        await ended(
+            source,
+            await source.client.post(`${base}/import`, {
+                document: { format: 'caddyfile', text: healthy },
+                mode: 'merge',
+                dryRun: false
+            })
+        );
+        const [host] = (await source.client.get('/api/hosts?q=healthy.test')).data;
+        expect([host.healthCheck, host.loadBalancing.tryDurationSeconds]).to.equal([
+            {
+                path: '/health?x=1',
+                intervalSeconds: 10,
+                timeoutSeconds: 2,
+                expectStatus: 204,
+                passive: { maxFails: 3, failDurationSeconds: 60 }
+            },
+            5
+        ]);
+        await made(source.client.delete(`/api/hosts/${host.id}`));
+    });
+
     it('lets a Caddyfile read nothing of this machine', async () => {
         for (const text of [
             'import /etc/passwd',

@@ -3,6 +3,7 @@
  * are, so that it serves what it served. Pure.
  */
 import { type Json, list, record } from '../json.ts';
+import { droppedOf, droppedOfSite } from './dropped.ts';
 import { type Modelled, modelSite } from './site.ts';
 
 /** The hosts of a Caddy configuration. */
@@ -18,6 +19,8 @@ interface Server {
     readonly listen: readonly string[];
     readonly routes: readonly Json[];
     readonly secure: boolean;
+    /** As it stands in the configuration. */
+    readonly source: Json;
 }
 
 interface Site {
@@ -60,21 +63,14 @@ export function hostsOfCaddy(config: Json): CaddyHosts {
             modelled.hashes.forEach((hash, username) => hashes.set(`${domain}/basicAuth/${username}`, hash));
         }
     }
-    if (tls.files) {
-        notes.push('Left out: certificates that lie in files; upload them where sslMode auto is not meant');
-    }
-    const others = Object.keys(record(config['apps'])).filter((app) => app !== 'http' && app !== 'tls');
-    if (others.length > 0) {
-        notes.push(`Left out: the apps ${others.join(', ')}, which have no sites`);
-    }
-    return { hosts, hashes, notes, hostNotes };
+    return { hosts, hashes, notes: [...notes, ...droppedOf(config)], hostNotes };
 }
 
 function hostOf(
     domain: string,
     aliases: readonly string[],
     server: Server,
-    { fields, advanced, reason }: Modelled,
+    { fields, advanced, reason, notes }: Modelled,
     tls: Tls,
     note: (message: string) => void
 ): Json {
@@ -83,6 +79,7 @@ function hostOf(
     if (reason !== null) {
         note(`becomes advanced, as it stands: ${reason}`);
     }
+    [...notes, ...droppedOfSite(server.source, [domain, ...aliases])].forEach(note);
     if (server.secure && wildcard && !internal) {
         note('sslMode is internal: a wildcard name needs a certificate of POST /api/certificates');
     }
@@ -107,6 +104,7 @@ function serverOf(server: Json, http: Json): Server {
     return {
         listen,
         routes: list(server['routes']).map(record),
+        source: server,
         secure: !plain && (!off || server['tls_connection_policies'] !== undefined)
     };
 }
@@ -147,8 +145,6 @@ function sitesOf(server: Server, notes: string[]): readonly Site[] {
 
 interface Tls {
     internal(name: string): boolean;
-    /** Certificates are loaded from files. */
-    readonly files: boolean;
 }
 
 function tlsOf(config: Json): Tls {
@@ -162,7 +158,6 @@ function tlsOf(config: Json): Tls {
                 (each) => each['subjects'] === undefined || list(each['subjects']).includes(name)
             );
             return policy !== undefined && isInternal(policy);
-        },
-        files: list(record(tls['certificates'])['load_files']).length > 0
+        }
     };
 }

@@ -1,4 +1,7 @@
+/** Models the routes of one site as the fields of a host. */
 import { type Json, list, record } from '../json.ts';
+import { Foreign, keys, literal } from './reading.ts';
+import { addresses, balancing, healthCheck } from './upstreams.ts';
 
 /** A host that was made from routes, and what it could not say. */
 export interface Modelled {
@@ -8,10 +11,10 @@ export interface Modelled {
     /** The routes as they are, where they cannot be modelled. */
     readonly advanced: readonly Json[] | null;
     readonly reason: string | null;
+    /** What is served in another way than it was. */
+    readonly notes: readonly string[];
 }
 
-/** Something that hosts do not have. */
-class Foreign extends Error {}
 interface Step {
     readonly match: Json | null;
     readonly handler: Json;
@@ -24,12 +27,10 @@ interface Draft {
     readonly locations: Json[];
     readonly request: Json[];
     readonly response: Json[];
+    readonly notes: string[];
     /** Set by the handler that answers. */
     done: boolean;
 }
-
-const policies = new Set(['round_robin', 'least_conn', 'ip_hash', 'first', 'random']);
-const second = 1e9;
 
 /** Translates the routes of one name to a host's fields. Pure. */
 export function modelSite(routes: readonly Json[]): Modelled {
@@ -40,6 +41,7 @@ export function modelSite(routes: readonly Json[]): Modelled {
         locations: [],
         request: [],
         response: [],
+        notes: [],
         done: false
     };
     try {
@@ -71,7 +73,8 @@ export function modelSite(routes: readonly Json[]): Modelled {
             },
             hashes: draft.hashes,
             advanced: null,
-            reason: null
+            reason: null,
+            notes: draft.notes
         };
     } catch (error) {
         if (!(error instanceof Foreign)) {
@@ -82,7 +85,8 @@ export function modelSite(routes: readonly Json[]): Modelled {
             fields: { type: 'proxy', upstream: firstDial(routes) ?? '127.0.0.1:9' },
             hashes: new Map(),
             advanced: [{ handler: 'subroute', routes }],
-            reason: error.message
+            reason: error.message,
+            notes: []
         };
     }
 }
@@ -217,69 +221,19 @@ function takeLimit(handler: Json, draft: Draft): void {
 }
 
 function takeProxy(handler: Json, draft: Draft): void {
-    keys(handler, ['handler', 'upstreams', 'transport', 'load_balancing', 'headers']);
+    keys(handler, ['handler', 'upstreams', 'transport', 'load_balancing', 'health_checks', 'headers']);
     const headers = record(handler['headers']);
     keys(headers, ['request', 'response']);
     draft.request.push(...operations(record(headers['request'])));
     draft.response.push(...operations(record(headers['response'])));
     const upstreams = addresses(handler).map((address) => ({ address, weight: 1 }));
-    Object.assign(draft.fields, { type: 'proxy', upstreams }, balancing(record(handler['load_balancing'])));
+    Object.assign(
+        draft.fields,
+        { type: 'proxy', upstreams },
+        balancing(record(handler['load_balancing'])),
+        healthCheck(record(handler['health_checks']), (message) => draft.notes.push(message))
+    );
     draft.done = true;
-}
-
-function balancing(value: Json): Json {
-    if (Object.keys(value).length === 0) {
-        return {};
-    }
-    keys(value, ['selection_policy', 'retries', 'try_duration']);
-    const selection = record(value['selection_policy']);
-    keys(selection, ['policy']);
-    const policy = selection['policy'] ?? 'random';
-    const tries = Number(value['try_duration'] ?? 0) / second;
-    if (!policies.has(String(policy)) || !Number.isInteger(tries)) {
-        throw new Foreign(`it balances by ${String(policy)}`);
-    }
-    return {
-        loadBalancing: { policy, key: null, retries: value['retries'] ?? 0, tryDurationSeconds: tries }
-    };
-}
-
-function addresses(handler: Json): readonly string[] {
-    const scheme = schemeOf(record(handler['transport']));
-    const upstreams = list(handler['upstreams']).map(record);
-    if (upstreams.length === 0) {
-        throw new Foreign('its upstreams are found while it runs');
-    }
-    return upstreams.map((upstream) => {
-        keys(upstream, ['dial']);
-        const dial = literal(upstream['dial']);
-        const socket = /^unix\/(\/.*)$/.exec(dial)?.[1];
-        if (socket !== undefined) {
-            if (scheme !== '') {
-                throw new Foreign('it speaks TLS or HTTP/2 through a socket');
-            }
-            return `unix/${socket}`;
-        }
-        if (!/^[^\s/|]+:\d+$/.test(dial)) {
-            throw new Foreign(`its upstream ${dial} is no host and port`);
-        }
-        return `${scheme}${dial}`;
-    });
-}
-
-function schemeOf(transport: Json): string {
-    keys(transport, ['protocol', 'tls', 'versions']);
-    if ((transport['protocol'] ?? 'http') !== 'http') {
-        throw new Foreign(`it speaks ${String(transport['protocol'])} with its upstreams`);
-    }
-    const versions = list(transport['versions']);
-    if (transport['tls'] !== undefined) {
-        if (Object.keys(record(transport['tls'])).length > 0 || versions.length > 0) {
-            throw new Foreign('it has settings of its own for TLS to its upstreams');
-        }
-        return 'https://';
-    }
-    return versions.includes('h2c') ? 'h2c://' : '';
 }
 
 function takeLocation(match: Json, handler: Json, draft: Draft): void {
@@ -332,6 +286,13 @@ function takeFiles(handler: Json, draft: Draft): void {
     if (typeof root !== 'string' || !root.startsWith('/')) {
         throw new Foreign('its folder is not an absolute path');
     }
+    // The adapter hides the Caddyfile itself, which lies in a temporary file here.
+    const hidden = list(handler['hide']).filter(
+        (file) => !/(?:^|\/)(?:Caddyfile|adapt-[0-9a-f]{16})$/.test(String(file))
+    );
+    if (hidden.length > 0) {
+        draft.notes.push(`left out: hide ${hidden.join(', ')}; these files are served`);
+    }
     draft.fields['type'] = 'static';
     draft.fields['static'] = {
         root,
@@ -362,24 +323,6 @@ function takeRedirect(handler: Json, draft: Draft): void {
         keepPath
     };
     draft.done = true;
-}
-
-/** Any other key is something that would be lost. */
-function keys(value: Json, known: readonly string[]): void {
-    const strange = Object.keys(value).find((key) => !known.includes(key));
-    if (strange !== undefined) {
-        throw new Foreign(
-            `its ${typeof value['handler'] === 'string' ? `handler ${value['handler']}` : 'configuration'} has the setting ${strange}`
-        );
-    }
-}
-
-/** Text without placeholders: here it is served as it stands. */
-function literal(value: unknown): string {
-    if (typeof value !== 'string' || /[{}]/.test(value)) {
-        throw new Foreign(`it has ${JSON.stringify(value) ?? 'nothing'} where a host has plain text`);
-    }
-    return value;
 }
 
 function firstDial(value: unknown): string | null {
