@@ -80,6 +80,27 @@ export function bounded(result: ImportResult): ImportResult {
         : mapSections(small, (section) => ({ ...section, notes: [] }));
 }
 
+/** The result of an import that is cut between its commit and its end. */
+export function cutAfterCommit(result: ImportResult): ImportResult {
+    return {
+        ...result,
+        plugins: result.plugins.map((outcome) => ({
+            ...outcome,
+            install: outcome.install === null ? null : 'failed',
+            data: outcome.data === null ? null : 'waiting',
+            notes: [
+                ...outcome.notes,
+                ...(outcome.install === null ? [] : ['the import was cut before it was installed']),
+                ...(outcome.data === null ? [] : ['its data is kept until it runs'])
+            ]
+        })),
+        notes: [
+            ...result.notes,
+            'The import was cut after everything was written and before it had ended: nothing of it is lost'
+        ]
+    };
+}
+
 /** For the audit log: the counts. */
 export function summary({
     mode,

@@ -12,6 +12,14 @@ export interface TaskView extends BareTaskView {
     readonly version: number;
 }
 
+/** The run of a task. */
+export interface TaskRun {
+    readonly signal: AbortSignal;
+    log(text: string): void;
+    /** Writes how the task ends if it is cut after the commit. */
+    recordResult(tx: Transaction, result: unknown): Promise<void>;
+}
+
 /** Long work. Implemented by `tasks/`. */
 export interface Tasks {
     start(options: {
@@ -22,7 +30,7 @@ export interface Tasks {
         /** Only one task at a time has it. */
         readonly key: string;
         readonly audit: AuditDetail;
-        work(run: { readonly signal: AbortSignal; log(text: string): void }): Promise<unknown>;
+        work(run: TaskRun): Promise<unknown>;
     }): Promise<TaskView>;
 }
 

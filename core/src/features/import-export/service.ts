@@ -5,15 +5,7 @@
 import { isFailure } from '@portico/sdk';
 
 import type { Draft, Engine, Outcome } from '../../engine/change.ts';
-import type {
-    Following,
-    Ground,
-    ImportMode,
-    Incoming,
-    SecretSink,
-    Section,
-    Step
-} from '../../engine/section.ts';
+import type { Ground, ImportMode, Incoming, SecretSink, Section, Step } from '../../engine/section.ts';
 import { authorOf, type Call } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
@@ -25,6 +17,7 @@ import { chooseSections, Faults, openSecrets, parseSecret, requirePermission } f
 import {
     auditEntryOf,
     bounded,
+    cutAfterCommit,
     type ImportResult,
     isForEngine,
     mergePlans,
@@ -35,7 +28,7 @@ import {
 import type { Given } from './plugins/contributions.ts';
 import type { Restorer } from './plugins/restorer.ts';
 import { dataPath } from './plugins/section.ts';
-import type { Recorder, Tasks, TaskView } from './ports.ts';
+import type { Recorder, TaskRun, Tasks, TaskView } from './ports.ts';
 
 /** What {@link ImportExport} works with. */
 export interface ImportExportOptions {
@@ -309,7 +302,7 @@ export class ImportExport {
         };
     }
 
-    async #apply(prepared: Prepared, call: Call, run: Following): Promise<ImportResult> {
+    async #apply(prepared: Prepared, call: Call, run: TaskRun): Promise<ImportResult> {
         let steps = this.#planAll(prepared, this.#engine.draft(), call);
         await this.#guard(prepared, steps);
         const commit = async (
@@ -328,6 +321,7 @@ export class ImportExport {
                 tx,
                 auditEntryOf(call, { status: 200, code: 0, after: summary(result) })
             );
+            await run.recordResult(tx, bounded(cutAfterCommit(result)));
             return result;
         };
         // What is nothing to the engine does not wait for it.

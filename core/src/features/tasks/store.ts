@@ -148,11 +148,21 @@ export class TaskStore {
         );
     }
 
-    /** Marks the tasks that were not over when the panel ended as failed. Returns how many there were. */
-    async failInterrupted(): Promise<number> {
+    /** Writes the result that a task has if it is cut from here on. */
+    async recordResult(tx: Transaction, task: LiveTask, result: unknown): Promise<void> {
+        await tx.em.nativeUpdate(TaskEntity, { id: task.row.id }, { result: JSON.stringify(result) });
+        tx.afterCommit(() => task.record(result));
+    }
+
+    /**
+     * Ends the tasks that were not over when the panel ended: those that recorded a result have succeeded, the others have failed. Returns how many
+     * there were.
+     */
+    async endInterrupted(): Promise<number> {
         const { affectedRows } = await this.#db.write((tx) =>
             tx.em.execute<{ affectedRows: number }>(
-                "update tasks set state = 'failed', error = ?, finished_at = ?, version = version + 1 where state in ('queued', 'running')",
+                `update tasks set state = iif(result is null, 'failed', 'succeeded'), error = iif(result is null, ?, null),
+                progress = iif(result is null, progress, 1), finished_at = ?, version = version + 1 where state in ('queued', 'running')`,
                 [JSON.stringify(interrupted), this.#clock.now()],
                 'run'
             )

@@ -97,6 +97,7 @@ export class LiveTask {
     #waiting: (() => void)[] = [];
     #saved = 0;
     #ending = false;
+    #recorded: LiveTask['recorded'] = null;
 
     constructor(row: TaskRow, lockKey: string | null) {
         this.#row = row;
@@ -122,6 +123,16 @@ export class LiveTask {
         const first = !this.#ending;
         this.#ending = true;
         return first;
+    }
+
+    /** How it ends if it is cut now; null: as interrupted. */
+    get recorded(): { readonly state: 'succeeded'; readonly result: unknown } | null {
+        return this.#recorded;
+    }
+
+    /** Notes the result that is in the database already. */
+    record(result: unknown): void {
+        this.#recorded = { state: 'succeeded', result };
     }
 
     /** Whether a change is only in memory. */

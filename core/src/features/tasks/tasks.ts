@@ -1,4 +1,4 @@
-/** Long work that a call starts and others follow and cancel. A task that a restart interrupted is marked as failed. */
+/** Long work that a call starts and others follow and cancel. A task that a restart cut has failed, or has the result that it recorded. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 
@@ -32,6 +32,11 @@ export interface TaskRun {
     /** 0 to 1, or null when unknown; the text becomes a line of the log. */
     progress(fraction: number | null, text?: string): void;
     log(text: string): void;
+    /**
+     * Writes, with the change that the task is for, how it ends if it is cut from here on: with this result, at most 1 MiB as JSON. Without it a
+     * task that the end of the panel cuts has failed.
+     */
+    recordResult(tx: Transaction, result: unknown): Promise<void>;
 }
 
 /** A task to be started. */
@@ -86,10 +91,10 @@ export class Tasks {
         this.#store = store;
     }
 
-    /** Opens the tasks of a database. Tasks that the end of the panel interrupted are marked as failed. */
+    /** Opens the tasks of a database. Tasks that the end of the panel cut are ended. */
     static async open(options: TasksOptions): Promise<Tasks> {
         const store = new TaskStore(options.db, options.clock);
-        const count = await store.failInterrupted();
+        const count = await store.endInterrupted();
         if (count > 0) {
             options.log.warn('The end of the panel interrupted tasks', { tasks: count });
         }
@@ -216,7 +221,7 @@ export class Tasks {
         ]);
         late.abort();
         for (const task of [...this.#live.values()]) {
-            await this.#finish(task, { state: 'failed', error: interrupted });
+            await this.#finish(task, task.recorded ?? { state: 'failed', error: interrupted });
         }
     }
 
@@ -280,16 +285,15 @@ export class Tasks {
                     }
                     this.#progress(task, fraction);
                 },
-                log: (text) => this.#say(task, text)
+                log: (text) => this.#say(task, text),
+                recordResult: (tx, result) => this.#store.recordResult(tx, task, result)
             });
             ending = { state: 'succeeded', result };
         } catch (error) {
-            ending = task.cancelled
-                ? { state: 'cancelled' }
-                : {
-                      state: 'failed',
-                      error: signal.aborted ? interrupted : errorOf(task, error, this.#options.log)
-                  };
+            ending = signal.aborted
+                ? (task.recorded ??
+                  (task.cancelled ? { state: 'cancelled' } : { state: 'failed', error: interrupted }))
+                : { state: 'failed', error: errorOf(task, error, this.#options.log) };
         }
         await this.#finish(task, ending);
     }

@@ -241,6 +241,31 @@ describe('Tasks', () => {
         await before.close();
     });
 
+    it('ends what was cut as succeeded when its result was recorded with the change', async () => {
+        const [one, two, three] = [work(), work(), work()];
+        const ids = [];
+        for (const each of [one, two, three]) {
+            ids.push((await start(each.start)).id);
+            await each.begun;
+        }
+        await store.db.write((tx) => one.run.recordResult(tx, { written: 7 }));
+        await store.db
+            .write(async (tx) => {
+                await two.run.recordResult(tx, { written: 8 });
+                throw new Error('undone');
+            })
+            .catch(() => undefined);
+        await store.db.write((tx) => three.run.recordResult(tx, { written: 9 }));
+        expect((await tasks.cancel(ids[2] ?? 0, callOf(admin))).state).to.equal('succeeded');
+        const before = tasks;
+        await open();
+        const [cut, undone, cancelled] = ids.map((id) => tasks.get(id, admin));
+        expect(cut).to.include({ state: 'succeeded', progress: 1, error: null, result: { written: 7 } });
+        expect(undone).to.include({ state: 'failed', result: null });
+        expect(cancelled).to.include({ state: 'succeeded', result: { written: 9 } });
+        await before.close();
+    });
+
     it('aborts what runs when it closes, and marks what does not end as cut', async () => {
         const one = work();
         const first = await start(one.start);
