@@ -13,6 +13,7 @@ import type { TaskView } from './reply.ts';
 import type {
     Actor,
     Awaitable,
+    EventSchemas,
     PluginDownload,
     PluginHttp,
     PluginRoute,
@@ -251,8 +252,13 @@ export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record
         route: PluginRoute<VP, VQ, VB, VR>
     ): void;
     /** Declares server-sent events. */
-    stream<VP extends Schema = undefined, VQ extends Schema = undefined, VB extends Schema = undefined>(
-        route: PluginStream<VP, VQ, VB>
+    stream<
+        VP extends Schema = undefined,
+        VQ extends Schema = undefined,
+        VB extends Schema = undefined,
+        E extends EventSchemas = EventSchemas
+    >(
+        route: PluginStream<VP, VQ, VB, E>
     ): void;
     /** Declares a WebSocket. */
     socket<VP extends Schema = undefined, VQ extends Schema = undefined>(route: PluginSocket<VP, VQ>): void;

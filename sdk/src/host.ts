@@ -34,6 +34,7 @@ export type {
 } from './boundary/protocol.ts';
 export { partnerProxy } from './boundary/partners.ts';
 export { isPure } from './boundary/purity.ts';
+export { checkedEvents } from './boundary/serialise.ts';
 export { Scope, within, type Owned } from './boundary/scope.ts';
 export { mapSecrets, secretPaths } from './boundary/secrets.ts';
 export {
@@ -45,3 +46,4 @@ export {
     type Sealer
 } from './boundary/settings.ts';
 export { faultsOf, validate, type Place } from './boundary/validation.ts';
+export { faultOfPropertyUi, faultOfRouteUi } from './ui.ts';

@@ -85,6 +85,7 @@ export type {
     ArrayMethods,
     ObjectMethods,
     ObjectOf,
+    SchemaMeta,
     SchemaOf,
     Shape,
     Typed,
@@ -104,6 +105,8 @@ export type {
     Download,
     DownloadRoute,
     Effect,
+    EventOf,
+    EventSchemas,
     HttpRoute,
     JsonRoute,
     Method,
@@ -120,7 +123,9 @@ export type {
     SocketRoute,
     StreamEvent,
     StreamRoute,
+    Success,
     TicketAccess,
     Ticketed,
     UploadRoute
 } from './route.ts';
+export type { PropertyUi, RouteRole, RouteUi, Tone, Widget } from './ui.ts';

@@ -4,6 +4,8 @@
  */
 import Joi from 'joi';
 
+import type { PropertyUi } from './ui.ts';
+
 type Presence = 'optional' | 'required' | 'default' | 'forbidden';
 type Scalar = string | number | boolean | null;
 
@@ -22,6 +24,16 @@ export interface Typed<B extends Joi.Schema, T, P extends Presence> {
     valid<const V extends Scalar>(...values: V[]): SchemaOf<B, V, P>;
     /** These values too. */
     allow<const V extends Scalar>(...values: V[]): SchemaOf<B, T | V, P>;
+    /** What the schema says beyond its type, see {@link SchemaMeta}. */
+    meta(meta: SchemaMeta): SchemaOf<B, T, P>;
+}
+
+/** What a schema says to pages and to the documentation beyond its type: `.meta({ … })`. */
+export interface SchemaMeta {
+    readonly ui?: PropertyUi;
+    /** Media type of a text, such as `text/x-shellscript`: it is edited as code. `contentMediaType` in the document. */
+    readonly media?: string;
+    readonly [other: string]: unknown;
 }
 
 /** A schema of joi's type `B` that accepts `T`. Ours comes first: an intersection resolves overloads in order. */
@@ -69,6 +81,12 @@ export interface TypedJoi {
     date(): SchemaOf<Joi.DateSchema, Date>;
     any<T = unknown>(): SchemaOf<Joi.AnySchema, T>;
     valid<const V extends Scalar>(...values: V[]): SchemaOf<Joi.AnySchema, V>;
+    /** One of the keys; the texts are what users choose from: `joi.choice({ skip: 'Skip it', queue: 'Wait' })`. */
+    choice<const C extends Readonly<Record<string, string>>>(
+        words: C
+    ): SchemaOf<Joi.StringSchema, keyof C & string>;
+    /** A field that answers show. A request may send it back: it is checked, and the handler does not get it. Never required. */
+    readOnly<S extends AnySchema>(schema: S): SchemaOf<Joi.Schema, Value<S>>;
     object<M extends Keys>(keys: M): ObjectOf<Shape<M>>;
     /** An object with any names and one kind of value. */
     record<S extends AnySchema>(value: S): SchemaOf<Joi.ObjectSchema, Record<string, Value<S>>>;
@@ -85,6 +103,11 @@ const additions = {
     secret: () => Joi.string().meta({ secret: true }),
     record: (value: Joi.Schema) => Joi.object().pattern(Joi.string(), value),
     alternatives: (...schemas: Joi.Schema[]) => Joi.alternatives().try(...schemas),
+    choice: (words: Readonly<Record<string, string>>) =>
+        Joi.string()
+            .valid(...Object.keys(words))
+            .meta({ choice: words }),
+    readOnly: (schema: Joi.Schema) => schema.optional().strip().meta({ readOnly: true }),
     typed: (schema: Joi.Schema) => schema
 };
 

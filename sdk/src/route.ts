@@ -4,6 +4,7 @@
  */
 import type { AnySchema, Value } from './joi.ts';
 import type { Reply } from './reply.ts';
+import type { RouteUi } from './ui.ts';
 
 /** A value, or a promise of it. */
 export type Awaitable<T> = T | Promise<T>;
@@ -85,6 +86,8 @@ export interface Declared {
     /** The route asks for a session that proved itself lately (40301 otherwise). */
     readonly stepUp?: boolean;
     readonly deprecated?: { readonly since: string; readonly removedIn: string; readonly instead?: string };
+    /** What pages make of the route beyond what its method and path say; `x-ui` in the document. */
+    readonly ui?: RouteUi;
 }
 
 /** What every route of the core declares. */
@@ -141,13 +144,35 @@ export interface StreamEvent {
     readonly data: unknown;
 }
 
+/** Schemas of the events of a stream by their names. Events without a name stand under `message`. */
+export type EventSchemas = Readonly<Record<string, AnySchema>>;
+
+/** An event of a stream with these schemas; any event where there are none. */
+export type EventOf<E extends EventSchemas> = string extends keyof E
+    ? StreamEvent
+    : | {
+            [K in keyof E & string]: {
+                readonly event: K;
+                readonly id?: string;
+                readonly data: Value<E[K]>;
+            };
+        }[keyof E & string]
+      | ('message' extends keyof E
+            ? { readonly event?: never; readonly id?: string; readonly data: Value<E['message']> }
+            : never);
+
 /** An event stream. It ends with the iterable; the panel sends a comment every 15 s to keep it open. */
-export interface StreamKind<P, Q, B, C> {
+export interface StreamKind<P, Q, B, C, E extends EventSchemas = EventSchemas> {
     readonly method?: 'GET' | 'POST';
     readonly validate?: { readonly params?: P; readonly query?: Q; readonly payload?: B };
+    /**
+     * What the events hold: types the handler, documents the stream, checked in tests and development. When the handler fails, the panel
+     * sends an event `error` by itself; it is not declared.
+     */
+    readonly events?: E;
     handler(
         request: Request<In<P>, In<Q>, Body<B>> & { readonly lastEventId: string | null } & C
-    ): Awaitable<AsyncIterable<StreamEvent>>;
+    ): Awaitable<AsyncIterable<EventOf<NoInfer<E>>>>;
 }
 
 /** One WebSocket. Iterating reads; iteration ends when the peer closed. */
@@ -226,7 +251,8 @@ export interface HttpKind<P, Q, C> extends Validated<P, Q> {
 /** A JSON route of the core. */
 export interface JsonRoute<P, Q, B, R, C> extends Described, JsonKind<P, Q, B, R, C> {}
 /** An event stream of the core. */
-export interface StreamRoute<P, Q, B, C> extends Described, StreamKind<P, Q, B, C> {}
+export interface StreamRoute<P, Q, B, C, E extends EventSchemas = EventSchemas>
+    extends Described, StreamKind<P, Q, B, C, E> {}
 /** A WebSocket of the core. */
 export interface SocketRoute<P, Q, C> extends Described, SocketKind<P, Q, C> {}
 /** An upload of the core. */
@@ -241,21 +267,34 @@ export interface Ticketed {
     readonly ticket: unknown;
 }
 
+/** How a route of a plugin succeeds: done at once (200), made a new object (201), or begun a task (202). Checked in tests and development. */
+export type Success = 'done' | 'made' | 'task';
+
 /** A JSON route of a plugin, as `ctx.route` takes it. */
 export interface PluginRoute<P = undefined, Q = undefined, B = undefined, R = undefined>
     extends PluginDescribed, JsonKind<P, Q, B, R, unknown> {
     /** Whether assistants may be offered this route; default true. A route with `stepUp` or `secret` never is. */
     readonly tool?: boolean;
+    /** The one status of success, see {@link Success}. Default: any of those that its method may answer. */
+    readonly answers?: Success;
 }
 /** An event stream of a plugin, as `ctx.stream` takes it. */
-export interface PluginStream<P = undefined, Q = undefined, B = undefined>
-    extends PluginDescribed, StreamKind<P, Q, B, Ticketed> {}
+export interface PluginStream<
+    P = undefined,
+    Q = undefined,
+    B = undefined,
+    E extends EventSchemas = EventSchemas
+>
+    extends PluginDescribed, StreamKind<P, Q, B, Ticketed, E> {}
 /** A WebSocket of a plugin, as `ctx.socket` takes it. */
 export interface PluginSocket<P = undefined, Q = undefined>
     extends PluginDescribed, SocketKind<P, Q, Ticketed> {}
 /** An upload of a plugin, as `ctx.upload` takes it. `'*\/*'` in `accepts` takes any media type. */
 export interface PluginUpload<P = undefined, Q = undefined, R = undefined>
-    extends PluginDescribed, UploadKind<P, Q, R, unknown> {}
+    extends PluginDescribed, UploadKind<P, Q, R, unknown> {
+    /** The one status of success, see {@link Success}. Default: any of those that its method may answer. */
+    readonly answers?: Success;
+}
 /** A download of a plugin, as `ctx.download` takes it. */
 export interface PluginDownload<P = undefined, Q = undefined>
     extends PluginDescribed, DownloadKind<P, Q, Ticketed> {}

@@ -19,7 +19,18 @@ const { after, before, describe, it } = lab;
 /** What a consumer writes with openapi-typescript and openapi-fetch. */
 const fetchClient = `
 import createClient from 'openapi-fetch';
-import type { paths } from './schema.d.ts';
+import type { components, paths } from './schema.d.ts';
+
+type Followed = components['schemas']['TasksFollowEvent'];
+
+/** The data of an event is a text; its name says which schema holds for it. */
+export function lineOf(event: Followed): string | null {
+    if (event.event !== 'log') {
+        return null;
+    }
+    const log = JSON.parse(event.data) as components['schemas']['TasksFollowLogEvent'];
+    return log.line;
+}
 
 export async function run(baseUrl: string, token: string): Promise<readonly (string | number)[]> {
     const client = createClient<paths>({ baseUrl, headers: { authorization: \`Bearer \${token}\` } });
@@ -141,6 +152,8 @@ describe('clients that are generated from GET /api/openapi.json', { timeout: 180
             fetchClient.replace("domain: 'fetch.example'", 'domain: 7')
         );
         expect(compile(folder)).to.include("Type 'number' is not assignable to type 'string'");
+        writeFileSync(join(folder, 'fetch-client.ts'), fetchClient.replace('log.line', 'log.text'));
+        expect(compile(folder)).to.include("Property 'text' does not exist");
     });
 
     it('come from a document that redocly finds nothing wrong with', async () => {

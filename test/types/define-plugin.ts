@@ -121,6 +121,51 @@ export const hello = definePlugin({
                 yield { id: '1' };
             }
         });
+        ctx.stream({
+            path: '/told',
+            access: 'read',
+            events: { output: joi.object({ text: joi.string().required() }), message: joi.number() },
+            ui: { role: 'log' },
+            async *handler() {
+                yield { event: 'output', data: { text: 'x' } };
+                yield { data: 7 };
+            }
+        });
+        ctx.stream({
+            path: '/other',
+            access: 'read',
+            events: { output: joi.object({ text: joi.string().required() }) },
+            // @ts-expect-error -- the event is not declared
+            async *handler() {
+                yield { event: 'end', data: { text: 'x' } };
+            }
+        });
+        ctx.route({
+            method: 'POST',
+            path: '/kept',
+            access: 'write',
+            answers: 'task',
+            ui: { title: 'Keep', confirm: 'Keep it?' },
+            validate: {
+                payload: joi.object({
+                    how: joi.choice({ skip: 'Skip it', queue: 'Wait' }).required(),
+                    at: joi.readOnly(joi.string())
+                })
+            },
+            async handler({ payload }) {
+                const how: 'skip' | 'queue' = payload.how;
+                const at: string | undefined = payload.at;
+                return [how, at];
+            }
+        });
+        ctx.route({
+            method: 'GET',
+            path: '/odd',
+            access: 'read',
+            // @ts-expect-error -- no such role
+            ui: { role: 'table' },
+            handler: () => null
+        });
         ctx.upload({
             method: 'PUT',
             path: '/u',

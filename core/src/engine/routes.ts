@@ -1,4 +1,4 @@
-import { reply } from '@portico/sdk';
+import { joi, reply } from '@portico/sdk';
 
 import { readCursor, writeCursor } from '../platform/cursor.ts';
 import { json, type Route, stream } from '../server/http/route.ts';
@@ -213,6 +213,8 @@ function observationRoutes(engine: EngineService): Route[] {
             access: 'engine:logs',
             summary: "The last lines of the engine's log and, with `follow`, each further one",
             validate: { query: logsQuery },
+            events: { message: joi.string().allow('').description('One line of the log') },
+            ui: { role: 'log' },
             handler: ({ query: { lines, follow }, signal }) =>
                 eventsOf(engine.logs({ lines, follow, signal }))
         }),

@@ -19,7 +19,7 @@ import type { ContractAnswer, Guest, HostApi, LocalApi, PlainRequest, Release } 
 import { describe, type GuestRoute, Registration } from './registration.ts';
 import { Scope } from './scope.ts';
 import { secretPaths } from './secrets.ts';
-import { serialise } from './serialise.ts';
+import { checkedEvents, serialise } from './serialise.ts';
 import { bodyOptions, faultsOf, validate } from './validation.ts';
 
 /** What a guest is made of. */
@@ -225,7 +225,7 @@ class GuestRuntime implements Guest {
         const route = this.#route(input.route);
         return serialise(
             await route.handler(this.#request(route, input)),
-            this.#checkReturns ? route.returns : null,
+            this.#checkReturns ? route : null,
             input.route
         );
     }
@@ -234,15 +234,19 @@ class GuestRuntime implements Guest {
         const route = this.#route(input.route);
         return serialise(
             await route.handler(Object.assign(this.#request(route, input), { body: input.body })),
-            this.#checkReturns ? route.returns : null,
+            this.#checkReturns ? route : null,
             input.route
         );
     }
 
     async stream(input: Asked): ReturnType<Guest['stream']> {
         const route = this.#route(input.route);
+        const events = (await route.handler(this.#request(route, input))) as AsyncIterable<StreamEvent>;
         return {
-            events: (await route.handler(this.#request(route, input))) as AsyncIterable<StreamEvent>
+            events:
+                this.#checkReturns && route.events !== null
+                    ? checkedEvents(events, route.events, input.route)
+                    : events
         };
     }
 

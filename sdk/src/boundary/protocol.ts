@@ -11,7 +11,16 @@ import type { Outcome, TapOrder } from '../hooks.ts';
 import type { AppliedHost, Certificate, Host, UpstreamState } from '../hosts-service.ts';
 import type { Child, ExecOptions, ExecResult, SpawnOptions } from '../process.ts';
 import type { TaskView } from '../reply.ts';
-import type { Actor, AuditDetail, Bytes, Declared, Effect, PluginAccess, StreamEvent } from '../route.ts';
+import type {
+    Actor,
+    AuditDetail,
+    Bytes,
+    Declared,
+    Effect,
+    PluginAccess,
+    StreamEvent,
+    Success
+} from '../route.ts';
 
 /** An actor as plain data; the host knows it by the handle beside it. */
 export interface PlainActor extends Omit<Actor, 'can'> {
@@ -74,6 +83,9 @@ export interface RouteDocument extends Declared {
     readonly protocols?: readonly string[];
     readonly maxMessageBytes?: number;
     readonly raw?: string;
+    readonly answers?: Success;
+    /** Schemas of the events of a stream. */
+    readonly events?: Readonly<Record<string, SchemaDescription>>;
     readonly schemas: {
         readonly params?: SchemaDescription;
         readonly query?: SchemaDescription;

@@ -2,7 +2,8 @@
 import type { Assets, Health } from '../context.ts';
 import type { TapOrder } from '../hooks.ts';
 import { type AnySchema, joiSchemaOf } from '../joi.ts';
-import type { Awaitable, Declared, PluginAccess } from '../route.ts';
+import type { Awaitable, Declared, EventSchemas, PluginAccess } from '../route.ts';
+import { faultOfRouteUi } from '../ui.ts';
 import type { GenerationDocument, RouteDocument, SchemaDescription } from './protocol.ts';
 
 type Handler = (...input: never[]) => unknown;
@@ -17,6 +18,8 @@ export interface GuestRoute {
         readonly payload?: AnySchema;
     };
     readonly returns: AnySchema | null;
+    /** Null: it does not say what its events hold. */
+    readonly events: EventSchemas | null;
     /** What it gets was validated by the route's own schemas. */
     readonly handler: (...input: unknown[]) => unknown;
 }
@@ -37,6 +40,7 @@ export interface AnyRoute extends Declared {
     readonly methods?: readonly string[];
     readonly validate?: GuestRoute['validate'];
     readonly returns?: AnySchema;
+    readonly events?: EventSchemas;
     readonly handler: Handler;
     readonly [option: string]: unknown;
 }
@@ -57,8 +61,11 @@ const plainOptions = [
     'accepts',
     'protocols',
     'maxMessageBytes',
-    'raw'
+    'raw',
+    'ui',
+    'answers'
 ] as const;
+const eventForm = /^[a-zA-Z][\w.-]{0,63}$/;
 const idForm = /^[a-zA-Z][\w.-]{0,99}$/;
 const permissionForm = /^[a-z][a-z0-9-]{0,39}$/;
 
@@ -129,6 +136,7 @@ export class Registration {
             access: structuredClone(route.access),
             methods: [...methods],
             tool: route['tool'] !== false,
+            ...(route.events === undefined ? {} : { events: describeAll(route.events) }),
             schemas
         } as RouteDocument;
         this.routes.set(id, {
@@ -136,6 +144,7 @@ export class Registration {
             method: methods[0] ?? 'GET',
             validate: route.validate ?? {},
             returns: route.returns ?? null,
+            events: route.events ?? null,
             handler: route.handler.bind(route) as GuestRoute['handler']
         });
     }
@@ -186,6 +195,7 @@ function check(kind: Kind, route: AnyRoute, methods: readonly string[], id: stri
     if (!idForm.test(id)) {
         wrong('needs an id of letters, digits, dots and dashes');
     }
+    checkDescribed(kind, route, wrong);
     const access: unknown = route.access;
     if (typeof access === 'string') {
         if (!permissionForm.test(access)) {
@@ -217,6 +227,29 @@ function check(kind: Kind, route: AnyRoute, methods: readonly string[], id: stri
     );
 }
 
+const successes = ['done', 'made', 'task'];
+
+/** What the route says to pages and to the documentation. */
+function checkDescribed(kind: Kind, route: AnyRoute, wrong: (what: string) => never): void {
+    const { ui, events, answers } = route as AnyRoute & { readonly answers?: unknown };
+    const fault = ui === undefined ? null : faultOfRouteUi(ui);
+    if (fault !== null) {
+        wrong(`says what no page understands: ${fault}`);
+    }
+    if (answers !== undefined && !successes.includes(answers as string)) {
+        wrong(`answers ${JSON.stringify(answers)}: it is one of ${successes.join(', ')}`);
+    }
+    if (answers !== undefined && kind !== 'json' && kind !== 'upload') {
+        wrong('says how it answers, which only a JSON route and an upload do');
+    }
+    const stray = Object.keys(events ?? {}).find((name) => !eventForm.test(name) || name === 'error');
+    if (stray !== undefined) {
+        wrong(
+            `has an event ${JSON.stringify(stray)}: names have letters, digits, dots and dashes, and are not error`
+        );
+    }
+}
+
 function defaultId(method: string, path: string): string {
     return [
         String(method).toLowerCase(),
@@ -233,7 +266,9 @@ function samePath(a: string, b: string): boolean {
     return bare(a) === bare(b);
 }
 
-function describeAll(schemas: Readonly<Record<string, AnySchema | undefined>>): RouteDocument['schemas'] {
+function describeAll(
+    schemas: Readonly<Record<string, AnySchema | undefined>>
+): Readonly<Record<string, SchemaDescription>> {
     return Object.fromEntries(
         Object.entries(schemas)
             .filter(([, schema]) => schema !== undefined)

@@ -1,24 +1,56 @@
 /** Turns a handler's answer into JSON text, in the guest runtime that holds the answer. */
 import { type AnySchema, joiSchemaOf } from '../joi.ts';
 import { isReply } from '../reply.ts';
-import type { JsonAnswer } from './protocol.ts';
+import type { EventSchemas, StreamEvent } from '../route.ts';
+import type { JsonAnswer, RouteDocument } from './protocol.ts';
 
-/** Turns an answer or a reply into JSON text. @throws TypeError when `returns` is given and the data does not fit it */
-export function serialise(answer: unknown, returns: AnySchema | null, route: string): JsonAnswer {
+/** What an answer is held against, in tests and development. */
+export interface AnswerCheck {
+    readonly returns: AnySchema | null;
+    readonly document: Pick<RouteDocument, 'answers'>;
+}
+
+const statuses = { done: 200, made: 201, task: 202 } as const;
+
+/** Turns an answer or a reply into JSON text. @throws TypeError when a check is given and the answer is not what the route declares */
+export function serialise(answer: unknown, check: AnswerCheck | null, route: string): JsonAnswer {
     const reply = isReply(answer) ? answer : { status: 200, message: 'ok', headers: {}, data: answer };
     const json = JSON.stringify(reply.data) ?? 'null';
-    if (returns !== null) {
-        const { error } = joiSchemaOf(returns).validate(JSON.parse(json), {
-            convert: false,
-            abortEarly: false
-        });
-        if (error !== undefined) {
-            throw new TypeError(`${route} answers what its schema does not say: ${error.message}`);
-        }
+    if (check !== null && check.returns !== null) {
+        requireFit(check.returns, JSON.parse(json), `${route} answers what its schema does not say`);
+    }
+    const status = check?.document.answers === undefined ? null : statuses[check.document.answers];
+    if (status !== null && reply.status < 400 && status !== reply.status) {
+        throw new TypeError(`${route} answers with the status ${reply.status}, and declares ${status}`);
     }
     const version = isReply(answer)
         ? undefined
         : (answer as { version?: unknown } | null | undefined)?.version;
     const headers = typeof version === 'number' ? { etag: `"${version}"` } : reply.headers;
     return { status: Number(reply.status), message: String(reply.message), headers, json };
+}
+
+/** The events of a stream, each held against its schema. @throws TypeError when one does not fit, or is not declared */
+export async function* checkedEvents(
+    events: AsyncIterable<StreamEvent>,
+    schemas: EventSchemas,
+    route: string
+): AsyncGenerator<StreamEvent> {
+    for await (const event of events) {
+        const name = event.event ?? 'message';
+        const schema = Object.hasOwn(schemas, name) ? schemas[name] : undefined;
+        if (schema === undefined) {
+            throw new TypeError(`${route} sends an event ${name}, which it does not declare`);
+        }
+        const data: unknown = JSON.parse(JSON.stringify(event.data) ?? 'null');
+        requireFit(schema, data, `${route} sends an event ${name} that its schema does not say`);
+        yield event;
+    }
+}
+
+function requireFit(schema: AnySchema, value: unknown, said: string): void {
+    const { error } = joiSchemaOf(schema).validate(value, { convert: false, abortEarly: false });
+    if (error !== undefined) {
+        throw new TypeError(`${said}: ${error.message}`);
+    }
 }

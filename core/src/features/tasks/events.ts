@@ -1,8 +1,7 @@
 /** A task as an event stream: its progress, its log for callers who may read it, and its end. */
-import type { StreamEvent } from '@portico/sdk';
-
 import type { Caller } from '../../platform/call.ts';
 import type { TaskLog } from './log.ts';
+import type { TaskEvent } from './schema.ts';
 import { isOver, type LiveTask, mayRead, type TaskRow, viewOf } from './task.ts';
 
 /** The events of a task that is over. */
@@ -11,7 +10,7 @@ export async function* replayTask(
     log: TaskLog,
     caller: Caller,
     from: number
-): AsyncGenerator<StreamEvent> {
+): AsyncGenerator<TaskEvent> {
     yield progressOf(row);
     for (const { number, line } of mayRead(row, caller) ? log.from(from) : []) {
         yield lineOf(number, line);
@@ -25,7 +24,7 @@ export async function* followTask(
     caller: Caller,
     from: number,
     signal: AbortSignal
-): AsyncGenerator<StreamEvent> {
+): AsyncGenerator<TaskEvent> {
     const open = mayRead(task.row, caller);
     let next = from;
     let shown = '';
@@ -48,10 +47,10 @@ export async function* followTask(
     }
 }
 
-function lineOf(number: number, line: string): StreamEvent {
+function lineOf(number: number, line: string): TaskEvent {
     return { event: 'log', id: String(number), data: { line } };
 }
 
-function progressOf({ state, progress }: TaskRow): StreamEvent {
+function progressOf({ state, progress }: TaskRow): TaskEvent {
     return { event: 'progress', data: { state, progress } };
 }

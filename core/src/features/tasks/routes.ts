@@ -3,7 +3,7 @@ import { reply } from '@portico/sdk';
 
 import { readCursor, writeCursor } from '../../platform/cursor.ts';
 import { json, type Route, stream } from '../../server/http/route.ts';
-import { taskList, taskParams, taskQuery, taskView } from './schema.ts';
+import { taskEvents, taskList, taskParams, taskQuery, taskView } from './schema.ts';
 import type { Tasks } from './tasks.ts';
 
 /** The routes of tasks. */
@@ -47,6 +47,8 @@ export function taskRoutes(tasks: Tasks): Route[] {
             description:
                 'The log is for those who have the permission of the route that started the task. `Last-Event-ID` goes on after that line',
             validate: { params: taskParams },
+            events: taskEvents,
+            ui: { role: 'log' },
             handler: ({ params, actor, lastEventId, signal }) =>
                 tasks.events(params.id, actor, { from: lineAfter(lastEventId), signal })
         }),

@@ -1,5 +1,5 @@
 /** The schemas of `/api/tasks`. */
-import { joi } from '@portico/sdk';
+import { type EventOf, joi } from '@portico/sdk';
 
 const states = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 
@@ -40,3 +40,19 @@ export const taskView = joi.object({
 
 /** A page of tasks. */
 export const taskList = joi.array().items(taskView);
+
+/** The events of a task that is followed. */
+export const taskEvents = {
+    progress: joi.object({
+        state: joi
+            .string()
+            .valid(...states)
+            .required(),
+        progress: joi.number().min(0).max(1).allow(null).required()
+    }),
+    log: joi.object({ line: joi.string().allow('').required() }),
+    end: taskView
+};
+
+/** One event of a task. */
+export type TaskEvent = EventOf<typeof taskEvents>;

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 
-import { type AuditDetail, reply, type StreamEvent } from '@portico/sdk';
+import { type AuditDetail, reply } from '@portico/sdk';
 
 import type { Call, Caller } from '../../platform/call.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -11,6 +11,7 @@ import { fail } from '../../platform/errors.ts';
 import type { Logger } from '../../platform/log.ts';
 import { followTask, replayTask } from './events.ts';
 import { type Ending, errorOf, rowOf } from './outcome.ts';
+import type { TaskEvent } from './schema.ts';
 import { type TaskFilter, type TaskPage, TaskStore } from './store.ts';
 import {
     interrupted,
@@ -196,7 +197,7 @@ export class Tasks {
         id: number,
         caller: Caller,
         { from = 0, signal }: { readonly from?: number; readonly signal: AbortSignal }
-    ): AsyncGenerator<StreamEvent> {
+    ): AsyncGenerator<TaskEvent> {
         const row = this.#find(id, caller);
         const task = this.#live.get(id);
         return task === undefined

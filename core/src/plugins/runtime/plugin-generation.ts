@@ -12,7 +12,7 @@ import { Handles } from './api/handles.ts';
 import { checkTaps, createHostApi, requirePages } from './api/host-api.ts';
 import { createLocalApi } from './api/local-api.ts';
 import type { PluginDatabase } from './database.ts';
-import { checkPartners, permissionsOf } from './declared.ts';
+import { checkedSettings, checkPartners, permissionsOf } from './declared.ts';
 import { FragmentTaps } from './fragments.ts';
 import {
     type Generation,
@@ -147,7 +147,7 @@ export class PluginGeneration implements Generation {
         await mkdir(dataDir, { recursive: true, mode: 0o700 });
         checkPartners(this.#options);
         this.#guest = await this.#createGuest();
-        this.definition = await this.#guest.define({});
+        this.definition = checkedSettings(await this.#guest.define({}));
         await this.#settings.read(this.#guest);
         this.#database = await openMigrated(dataDir, definition);
         const { signal } = this.#options;

@@ -7,6 +7,7 @@ import type {
     Download,
     DownloadRoute,
     Effect,
+    EventSchemas,
     HttpRoute,
     JsonRoute,
     Reply,
@@ -86,6 +87,7 @@ export type Route = Described &
         | {
               readonly kind: 'stream';
               readonly method: 'GET' | 'POST';
+              readonly events?: EventSchemas;
               handler(
                   request: RouteRequest & { readonly lastEventId: string | null }
               ): Awaitable<AsyncIterable<StreamEvent>>;
@@ -153,10 +155,20 @@ export function json<
 }
 
 /** Declares an event stream. */
-export function stream<P extends Any = undefined, Q extends Any = undefined, B extends Any = undefined>(
-    route: StreamRoute<P, Q, B, CoreRequest> & CoreOnly
-): Route {
-    return { ...route, method: route.method ?? 'GET', effect: 'read', kind: 'stream' };
+export function stream<
+    P extends Any = undefined,
+    Q extends Any = undefined,
+    B extends Any = undefined,
+    E extends EventSchemas = EventSchemas
+>(route: StreamRoute<P, Q, B, CoreRequest, E> & CoreOnly): Route {
+    const { events, ...rest } = route;
+    return {
+        ...rest,
+        ...(events === undefined ? {} : { events }),
+        method: route.method ?? 'GET',
+        effect: 'read',
+        kind: 'stream'
+    };
 }
 
 /** Declares a WebSocket. */

@@ -10,7 +10,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Database } from '../../../platform/database/database.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
 import { requireVersion } from '../../../platform/version.ts';
-import { jsonSchemaOf } from '../../../server/http/json-schema/json-schema.ts';
+import { settingsSchemaOf } from '../../runtime/declared.ts';
 import { askedOf, beyond } from '../consent/capabilities.ts';
 import { requireAuthority } from '../consent/consent.ts';
 import type { PluginHealth } from '../reconciler/health.ts';
@@ -202,14 +202,9 @@ export class PluginService {
         }
         const { settings } = await this.#options.pluginSettings.describe(plugin, definition);
         try {
-            return settings === null
-                ? null
-                : jsonSchemaOf(
-                      { describe: () => settings } as never, // only `describe` is called
-                      { side: 'body', defaults: true }
-                  );
+            return settings === null ? null : settingsSchemaOf(settings);
         } catch {
-            return { type: 'object' }; // JSON Schema cannot say all that joi can
+            return { type: 'object' }; // with such a schema the plugin does not mount
         }
     }
 

@@ -13,7 +13,19 @@ export function routesOf(documents: readonly RouteDocument[], host: RouteHost): 
 }
 
 function routeOf(document: RouteDocument, host: RouteHost): Route {
-    const { kind, id, path, summary, methods, schemas, tool, access: _access, ...options } = document;
+    const {
+        kind,
+        id,
+        path,
+        summary,
+        methods,
+        schemas,
+        tool,
+        access: _access,
+        answers,
+        events,
+        ...options
+    } = document;
     const read =
         document.effect === 'read' ||
         (document.effect === undefined && ['stream', 'socket', 'download'].includes(kind));
@@ -33,6 +45,14 @@ function routeOf(document: RouteDocument, host: RouteHost): Route {
             ...remote('payload', schemas)
         },
         ...(schemas.returns === undefined ? {} : { returns: schemaOf(schemas.returns) }),
+        ...(answers === undefined ? {} : { answers: [{ done: 200, made: 201, task: 202 }[answers]] }),
+        ...(events === undefined
+            ? {}
+            : {
+                  events: Object.fromEntries(
+                      Object.entries(events).map(([name, description]) => [name, schemaOf(description)])
+                  )
+              }),
         ...(kind === 'http'
             ? {
                   effect:
@@ -92,7 +112,7 @@ function accessOf({ access, id }: RouteDocument, host: RouteHost): Pick<Route, '
 }
 
 /** Stands for a schema that lives beside the plugin's code. It can be described here; the plugin's side validates. */
-function schemaOf(description: SchemaDescription): AnySchema {
+export function schemaOf(description: SchemaDescription): AnySchema {
     const schema = {
         describe: () => description,
         validate: (value: unknown) => ({ value }),

@@ -9,6 +9,8 @@ export interface Use {
     readonly side: 'body' | 'text' | 'answer';
     /** Whether an absent key gets its default. */
     readonly defaults: boolean;
+    /** Leaves out what JSON Schema cannot express, and a custom rule without words, instead of refusing the schema. For settings, which the plugin checks itself. */
+    readonly lenient?: boolean;
 }
 
 /** Translates one part of a description. */

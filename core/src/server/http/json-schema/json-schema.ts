@@ -3,6 +3,7 @@
  * out in silence, so a document made of it says what the server does.
  */
 import type { AnySchema } from '@portico/sdk';
+import { faultOfPropertyUi } from '@portico/sdk/host';
 import type Joi from 'joi';
 
 import { arraySchema } from './array.ts';
@@ -24,7 +25,7 @@ const translated = new WeakMap<AnySchema, Map<string, JsonSchema>>();
 export function jsonSchemaOf(schema: AnySchema, use: Use): JsonSchema {
     const known = translated.get(schema) ?? new Map<string, JsonSchema>();
     translated.set(schema, known);
-    const key = `${use.side} ${use.defaults}`;
+    const key = `${use.side} ${use.defaults} ${use.lenient === true}`;
     // A schema of the SDK is a joi schema; its type says so to the compiler only.
     const found =
         known.get(key) ?? convert((schema as unknown as Joi.Schema).describe() as Description, use, []);
@@ -72,6 +73,21 @@ const readers: Readonly<Record<string, Convert>> = {
 };
 
 function convert(description: Description, use: Use, path: readonly string[]): JsonSchema {
+    try {
+        return convertWhole(description, use, path);
+    } catch (error) {
+        if (use.lenient !== true || !(error instanceof Inexpressible)) {
+            throw error;
+        }
+        const { type } = description;
+        return withAnnotations(description, plainTypes.has(type) ? { type } : {}, use, path);
+    }
+}
+
+/** Types of joi that JSON Schema calls by the same name. */
+const plainTypes = new Set(['string', 'number', 'boolean', 'object', 'array']);
+
+function convertWhole(description: Description, use: Use, path: readonly string[]): JsonSchema {
     const reader = readers[description.type];
     if (reader === undefined) {
         throw new Inexpressible(path, `the type ${description.type}`);
@@ -142,35 +158,61 @@ function withAnnotations(
     use: Use,
     path: readonly string[]
 ): JsonSchema {
-    const { flags = {}, metas = [], examples } = description;
-    const rules = (description.rules ?? [])
+    const { flags = {}, examples } = description;
+    const meta = Object.assign({}, ...(description.metas ?? [])) as Readonly<Record<string, unknown>>;
+    const text = textOf(description, use, path);
+    const value = use.defaults ? jsonOf(flags.default) : undefined;
+    const isReadOnly = meta['readOnly'] === true || (flags.result === 'strip' && use.side !== 'answer');
+    return {
+        ...schema,
+        ...(typeof flags.label === 'string' ? { title: flags.label } : {}),
+        ...(text === '' ? {} : { description: text }),
+        ...(typeof flags.unit === 'string' ? { 'x-unit': flags.unit } : {}),
+        ...(value === undefined ? {} : { default: value }),
+        ...(examples === undefined ? {} : { examples }),
+        ...(typeof meta['media'] === 'string' ? { contentMediaType: meta['media'] } : {}),
+        ...(meta['secret'] === true
+            ? { format: 'password', ...(use.side === 'answer' ? {} : { writeOnly: true }) }
+            : {}),
+        ...(isReadOnly ? { readOnly: true } : {}),
+        ...(meta['ui'] === undefined ? {} : { 'x-ui': uiOf(meta['ui'], path) })
+    };
+}
+
+/** The description of a schema with the words of its custom rules. */
+function textOf(
+    { flags = {}, rules = [] }: Description,
+    { lenient = false }: Use,
+    path: readonly string[]
+): string {
+    const said = rules
         .filter((rule) => rule.name === 'custom')
-        .map((rule) => {
-            if (typeof rule.args?.['description'] !== 'string') {
+        .map((rule) => rule.args?.['description'])
+        .filter((words) => {
+            if (typeof words !== 'string' && !lenient) {
                 throw new Inexpressible(
                     path,
                     'a custom rule that does not say in words what it asks: give custom() its second argument'
                 );
             }
-            return sentence(rule.args['description']);
-        });
-    const text = [
+            return typeof words === 'string';
+        })
+        .map((words) => sentence(words as string));
+    return [
         ...(typeof flags.description === 'string'
-            ? [rules.length === 0 ? flags.description : sentence(flags.description)]
+            ? [said.length === 0 ? flags.description : sentence(flags.description)]
             : []),
-        ...rules
+        ...said
     ].join(' ');
-    const secret = metas.some((meta) => meta['secret'] === true);
-    const value = use.defaults ? jsonOf(flags.default) : undefined;
-    return {
-        ...schema,
-        ...(text === '' ? {} : { description: text }),
-        ...(typeof flags.unit === 'string' ? { 'x-unit': flags.unit } : {}),
-        ...(value === undefined ? {} : { default: value }),
-        ...(examples === undefined ? {} : { examples }),
-        ...(secret ? { format: 'password', ...(use.side === 'answer' ? {} : { writeOnly: true }) } : {}),
-        ...(flags.result === 'strip' && use.side !== 'answer' ? { readOnly: true } : {})
-    };
+}
+
+/** @throws TypeError for a word that is not in the vocabulary */
+function uiOf(ui: unknown, path: readonly string[]): unknown {
+    const fault = faultOfPropertyUi(ui);
+    if (fault !== null) {
+        throw new TypeError(`${path.length === 0 ? '' : `${path.join('.')}: `}${fault}`);
+    }
+    return ui;
 }
 
 function sentence(text: string): string {

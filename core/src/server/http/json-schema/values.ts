@@ -27,7 +27,13 @@ export function withValues(
         ) {
             throw new Inexpressible(path, 'values in any letter case');
         }
-        schema = description.type === 'array' || description.type === 'object' ? base : enumOf(values);
+        const words = (description.metas ?? []).find((meta) => isWords(meta['choice']))?.['choice'];
+        schema =
+            description.type === 'array' || description.type === 'object'
+                ? base
+                : words === undefined
+                  ? enumOf(values)
+                  : choiceOf(values, words as Words);
     } else {
         schema = values.reduce<JsonSchema>((all, value) => withValue(all, value), base);
     }
@@ -49,6 +55,22 @@ function enumOf(values: readonly unknown[]): JsonSchema {
             ? type
             : { ...type, const: values[0] }
         : { ...type, enum: values };
+}
+
+type Words = Readonly<Record<string, string>>;
+
+function isWords(value: unknown): value is Words {
+    return typeof value === 'object' && value !== null;
+}
+
+/** The same, each value with the text that users choose it by. */
+function choiceOf(values: readonly unknown[], words: Words): JsonSchema {
+    return {
+        oneOf: values.map((value) => ({
+            ...enumOf([value]),
+            ...(typeof value === 'string' && Object.hasOwn(words, value) ? { title: words[value] } : {})
+        }))
+    };
 }
 
 function withValue(schema: JsonSchema, value: unknown): JsonSchema {

@@ -15,6 +15,8 @@ export type Name = (schema: JsonSchema, isItem: boolean) => JsonSchema;
 /** What the description of an answer needs to know. */
 export interface AnswerContext {
     readonly name: Name;
+    /** Puts the data of a stream's event (null: the union of its events) among the components and gives the reference. */
+    readonly nameEvent: (schema: JsonSchema, event: string | null) => JsonSchema;
     /** Statuses of success of a JSON route. */
     readonly statuses: readonly number[];
     readonly reasons: readonly Reason[];
@@ -32,7 +34,7 @@ export function responsesOf(route: Route, context: AnswerContext): Record<string
     return { ...successes(route, context), ...refusals(context) };
 }
 
-function successes(route: Route, { name, statuses }: AnswerContext): Record<string, JsonSchema> {
+function successes(route: Route, { name, nameEvent, statuses }: AnswerContext): Record<string, JsonSchema> {
     const unchanged = { 304: { $ref: '#/components/responses/NotModified' } };
     switch (route.kind) {
         case 'json':
@@ -46,7 +48,7 @@ function successes(route: Route, { name, statuses }: AnswerContext): Record<stri
                 200: {
                     description: 'Server-sent events; a comment every 15 s keeps the connection open',
                     headers: requestId,
-                    content: { 'text/event-stream': { schema: { type: 'string' } } }
+                    content: { 'text/event-stream': eventsOf(route, nameEvent) }
                 }
             };
         case 'socket':
@@ -77,6 +79,57 @@ function successes(route: Route, { name, statuses }: AnswerContext): Record<stri
     }
 }
 
+/** The event that the panel sends itself when the handler of a stream fails. */
+const failedEvent = {
+    type: 'object',
+    properties: {
+        code: { type: 'integer', minimum: 40_000, maximum: 59_999 },
+        reason: { type: 'string', pattern: '^[A-Z][A-Z0-9_]*$' },
+        message: { type: 'string' }
+    },
+    required: ['code', 'reason']
+};
+
+/**
+ * The events of a stream, in the words of OpenAPI 3.2: `itemSchema` describes one event as it was parsed (HTML Standard, server-sent
+ * events). `data` is a text, `contentSchema` says what it holds, and an event without a name is a `message`. OpenAPI 3.1 can only say
+ * that the whole text is a list of them.
+ */
+function eventsOf(
+    { events }: Extract<Route, { kind: 'stream' }>,
+    name: AnswerContext['nameEvent']
+): JsonSchema {
+    if (events === undefined) {
+        return { schema: { type: 'string' } };
+    }
+    const item = (event: string, contentSchema: JsonSchema): JsonSchema => ({
+        type: 'object',
+        properties: {
+            event: { type: 'string', const: event },
+            id: { type: 'string' },
+            data: { type: 'string', contentMediaType: 'application/json', contentSchema }
+        },
+        required: ['event', 'data']
+    });
+    const items = Object.entries(events).map(([event, schema]) =>
+        item(
+            event,
+            at(`events: ${event}`, () =>
+                name(jsonSchemaOf(schema, { side: 'answer', defaults: false }), event)
+            )
+        )
+    );
+    const one = name({ oneOf: [...items, item('error', failedEvent)] }, null);
+    return {
+        schema: {
+            type: 'string',
+            contentMediaType: 'text/event-stream',
+            contentSchema: { type: 'array', items: one }
+        },
+        'x-itemSchema': one
+    };
+}
+
 /** The shape of `data`; null where the route does not say. */
 function dataOf(route: Route, name: Name): JsonSchema | null {
     const { returns } = route;
@@ -95,7 +148,9 @@ function dataOf(route: Route, name: Name): JsonSchema | null {
 
 function success(route: Route, status: number, data: JsonSchema | null): JsonSchema {
     const long = status === 202;
-    const shape = long ? { $ref: '#/components/schemas/Task' } : data;
+    // A route that always begins long work may say what it is followed by; else it is a task.
+    const isOwn = data !== null && route.answers?.length === 1;
+    const shape = long && !isOwn ? { $ref: '#/components/schemas/Task' } : data;
     const isList = shape !== null && [shape['type']].flat().includes('array');
     const reads = route.method === 'GET';
     return {

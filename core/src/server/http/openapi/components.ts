@@ -109,7 +109,7 @@ export function createNames(
         Object.entries(schemas).map(([name, schema]) => [JSON.stringify(schema), name])
     );
     return (schema, preferred) => {
-        if (schema['type'] !== 'object' || !('properties' in schema)) {
+        if (!('oneOf' in schema) && (schema['type'] !== 'object' || !('properties' in schema))) {
             return schema;
         }
         const content = JSON.stringify(schema);

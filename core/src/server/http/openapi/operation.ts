@@ -31,6 +31,7 @@ export interface Operation {
     readonly 'x-raw'?: string;
     readonly 'x-websocket'?: JsonSchema;
     readonly 'x-deprecated'?: JsonSchema;
+    readonly 'x-ui'?: JsonSchema;
 }
 
 /** What an operation is made from. */
@@ -61,6 +62,7 @@ export function operationOf({ route, server, name, share }: OperationInput): [st
                     ...(isItem || /\}$/.test(path) ? [singular(id)] : []),
                     `${pascal(id)}${isItem ? 'Item' : 'Data'}`
                 ]),
+            nameEvent: (schema, event) => name(schema, [`${pascal(id)}${pascal(event ?? '')}Event`]),
             statuses: statusesOf(route, server.routes, plugin !== null),
             reasons: reasonsOf(route, path, plugin !== null),
             isPlugin: plugin !== null,
@@ -76,6 +78,7 @@ export function operationOf({ route, server, name, share }: OperationInput): [st
         ...(typeof access === 'string' ? { 'x-permission': access } : { 'x-public': access.public }),
         'x-effect': effectOf(route),
         'x-door': route.kind,
+        ...(route.ui === undefined ? {} : { 'x-ui': { ...route.ui } }),
         ...(route.stepUp === true ? { 'x-step-up': true } : {}),
         ...(route.sessionOnly === true ? { 'x-session-only': true } : {}),
         ...(route.ownAccount === true ? { 'x-own-account': true } : {}),

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 
 import type { Lifecycle, Request, ResponseToolkit } from '@hapi/hapi';
 import { isFailure, type StreamEvent } from '@portico/sdk';
+import { checkedEvents } from '@portico/sdk/host';
 
 import type { HttpPorts } from '../ports.ts';
 import type { HttpCall } from '../request/http-call.ts';
@@ -27,7 +28,11 @@ export async function answerStream(
     if (route.method === 'POST') {
         readBody(route, call, request);
     }
-    const events = await route.handler(call);
+    const produced = await route.handler(call);
+    const events =
+        ports.checkReturns && route.events !== undefined
+            ? checkedEvents(produced, route.events, route.id)
+            : produced;
     const body = Readable.from(chunks(events, call, ports), { objectMode: false, highWaterMark: 1 });
     call.signal.addEventListener('abort', () => body.destroy(), { once: true });
     return h.response(body).type('text/event-stream; charset=utf-8').header('x-accel-buffering', 'no');

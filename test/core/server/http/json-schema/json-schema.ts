@@ -228,6 +228,52 @@ describe('jsonSchemaOf', () => {
             { type: ['string', 'null'], enum: ['a', 'b', null] }
         ],
         ['only null', Joi.valid(null), { type: 'null' }],
+        [
+            'a choice with its words',
+            joi.choice({ skip: 'Skip it', queue: 'Wait' }).allow(null).default('skip') as never,
+            {
+                oneOf: [
+                    { type: 'string', const: 'skip', title: 'Skip it' },
+                    { type: 'string', const: 'queue', title: 'Wait' },
+                    { type: 'null' }
+                ],
+                default: 'skip'
+            }
+        ],
+        [
+            'what pages show',
+            Joi.object({
+                keep: Joi.number()
+                    .label('Keep for')
+                    .unit('day')
+                    .example(3)
+                    .meta({ ui: { column: 2 } }),
+                script: Joi.string()
+                    .meta({ media: 'text/x-shellscript' })
+                    .meta({ ui: { advanced: true } }),
+                id: joi.readOnly(joi.string().required()) as never
+            }),
+            {
+                type: 'object',
+                properties: {
+                    keep: {
+                        ...number,
+                        title: 'Keep for',
+                        'x-unit': 'day',
+                        examples: [3],
+                        'x-ui': { column: 2 }
+                    },
+                    script: {
+                        type: 'string',
+                        minLength: 1,
+                        contentMediaType: 'text/x-shellscript',
+                        'x-ui': { advanced: true }
+                    },
+                    id: { type: 'string', minLength: 1, readOnly: true }
+                },
+                additionalProperties: false
+            }
+        ],
         ['one value', Joi.valid('x').required(), { type: 'string', const: 'x' }],
         ['other values refused', Joi.number().invalid(3), { ...number, not: { enum: [3] } }],
         [
@@ -497,6 +543,43 @@ describe('jsonSchemaOf', () => {
         for (const [schema, message, use] of refused) {
             expect(() => of(schema, use), JSON.stringify(schema.describe())).to.throw(TypeError, message);
         }
+    });
+
+    it('refuses what no page understands', () => {
+        const wrong: [object, RegExp][] = [
+            [{ widgets: 'cron' }, /^a: ui has no widgets: it knows widget, group/],
+            [{ widget: 'calendar' }, /^a: ui\.widget must be one of lines, cron/],
+            [{ column: 0 }, /^a: ui\.column must be false, or a whole number/],
+            [{ tones: { ok: 'green' } }, /^a: ui\.tones must be an object whose values/],
+            [{ ref: '' }, /^a: ui\.ref must be a text/]
+        ];
+        for (const [ui, message] of wrong) {
+            expect(() => of(Joi.object({ a: Joi.string().meta({ ui }) }))).to.throw(TypeError, message);
+        }
+    });
+
+    it('leaves out what it cannot say, and no more, where the schema is only shown', () => {
+        const schema = Joi.object({
+            zone: Joi.string()
+                .max(9)
+                .custom((value: string) => value)
+                .description('A zone'),
+            size: Joi.number().min(Joi.ref('least')).label('Size'),
+            least: Joi.number()
+        });
+        expect(() => of(schema)).to.throw(TypeError, /custom rule/);
+        expect(of(schema, { ...body, lenient: true })).to.equal({
+            type: 'object',
+            properties: {
+                zone: { type: 'string', minLength: 1, maxLength: 9, description: 'A zone' },
+                size: { type: 'number', title: 'Size' },
+                least: number
+            },
+            additionalProperties: false
+        });
+        expect(of(Joi.object({ a: Joi.any() }).rename('b', 'a'), { ...body, lenient: true })).to.equal({
+            type: 'object'
+        });
     });
 });
 

@@ -1,0 +1,110 @@
+/**
+ * What a schema or a route says to the pages beyond its type: one object with a closed vocabulary, `x-ui` in the OpenAPI document. A
+ * word that is not in it is refused when the route is mounted, so that a misspelled hint is not ignored in silence.
+ */
+
+/** How a value is entered, where its type alone does not say it. */
+export type Widget = 'lines' | 'cron' | 'path' | 'host' | 'account' | 'hidden';
+
+/** The meaning of a state's colour. */
+export type Tone = 'good' | 'busy' | 'warning' | 'bad' | 'neutral';
+
+/** What a property says to the pages: `.meta({ ui: { … } })`. */
+export interface PropertyUi {
+    readonly widget?: Widget;
+    /** Heading of the section of a form that it stands in. */
+    readonly group?: string;
+    /** It stands in the folded part of the form. */
+    readonly advanced?: boolean;
+    /** Place among the columns of a table, 1 first; false: never a column. */
+    readonly column?: number | false;
+    /** Colours of the states that the value names. */
+    readonly tones?: Readonly<Record<string, Tone>>;
+    /** The value is the id of an item of this list: the `operationId` of its route, such as `hosts.list`. */
+    readonly ref?: string;
+}
+
+/** What a route is on a page, where its method and path alone do not say it. */
+export type RouteRole = 'list' | 'card' | 'chart' | 'log' | 'action' | 'hidden';
+
+/** What a route says to the pages: `ui: { … }` in its declaration. */
+export interface RouteUi {
+    /** A short noun, or a verb for an action, for tabs and buttons. */
+    readonly title?: string;
+    readonly role?: RouteRole;
+    /** The first of its kind: the list that is shown at once, the button that stands out. */
+    readonly primary?: boolean;
+    /** The question that is asked before the route is called. */
+    readonly confirm?: string;
+    /** Name of the field of the answer that names a row. */
+    readonly label?: string;
+    /** What an empty list shows. */
+    readonly empty?: string;
+    /** Place among the tabs or buttons, 1 first. */
+    readonly order?: number;
+}
+
+/** What a value of the vocabulary must be; the text says it in an error. */
+type Check = readonly [isRight: (value: unknown) => boolean, said: string];
+
+const text: Check = [
+    (value) => typeof value === 'string' && value.length > 0 && value.length <= 200,
+    'a text of 1 to 200 characters'
+];
+const flag: Check = [(value) => typeof value === 'boolean', 'true or false'];
+const place: Check = [
+    (value) => Number.isInteger(value) && (value as number) >= 1,
+    'a whole number from 1 on'
+];
+const oneOf = (...words: readonly string[]): Check => [
+    (value) => words.includes(value as string),
+    `one of ${words.join(', ')}`
+];
+const tone = oneOf('good', 'busy', 'warning', 'bad', 'neutral');
+
+const property: Readonly<Record<keyof PropertyUi, Check>> = {
+    widget: oneOf('lines', 'cron', 'path', 'host', 'account', 'hidden'),
+    group: text,
+    advanced: flag,
+    column: [(value) => value === false || place[0](value), `false, or ${place[1]}`],
+    tones: [
+        (value) => isObject(value) && Object.values(value).every((each) => tone[0](each)),
+        `an object whose values are ${tone[1]}`
+    ],
+    ref: text
+};
+const route: Readonly<Record<keyof RouteUi, Check>> = {
+    title: text,
+    role: oneOf('list', 'card', 'chart', 'log', 'action', 'hidden'),
+    primary: flag,
+    confirm: text,
+    label: text,
+    empty: text,
+    order: place
+};
+
+/** What is wrong with the `ui` of a property, in words; null when nothing is. */
+export const faultOfPropertyUi = (value: unknown): string | null => faultOf(value, property);
+
+/** What is wrong with the `ui` of a route, in words; null when nothing is. */
+export const faultOfRouteUi = (value: unknown): string | null => faultOf(value, route);
+
+function faultOf(value: unknown, vocabulary: Readonly<Record<string, Check>>): string | null {
+    if (!isObject(value)) {
+        return 'ui is an object';
+    }
+    for (const [key, given] of Object.entries(value)) {
+        const check = Object.hasOwn(vocabulary, key) ? vocabulary[key] : undefined;
+        if (check === undefined) {
+            return `ui has no ${key}: it knows ${Object.keys(vocabulary).join(', ')}`;
+        }
+        if (!check[0](given)) {
+            return `ui.${key} must be ${check[1]}`;
+        }
+    }
+    return null;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,199 @@
+import { expect } from '@hapi/code';
+import * as Lab from '@hapi/lab';
+import { type Context, definePlugin, joi, type PluginDefinition, reply } from '@portico/sdk';
+import { createTestHost } from '@portico/testing';
+
+import { routesOf } from '../../../../../core/src/plugins/runtime/routes/routes.ts';
+import { createOpenApi } from '../../../../../core/src/server/http/openapi/document.ts';
+import { validateDocument } from '../../../../support/openapi-document.ts';
+
+export const lab = Lab.script();
+const { describe, it } = lab;
+
+const plugin = (setup: (ctx: Context) => void): PluginDefinition => definePlugin({ setup });
+const task = {
+    id: 1,
+    kind: 'x',
+    state: 'queued',
+    progress: null,
+    startedAt: null,
+    finishedAt: null,
+    result: null,
+    error: null
+} as const;
+
+const told = plugin((ctx) => {
+    ctx.stream({
+        path: '/told',
+        access: 'read',
+        id: 'told',
+        ui: { role: 'log', title: 'Told' },
+        events: {
+            line: joi.object({ text: joi.string().required().label('Text') }),
+            message: joi.number()
+        },
+        validate: { query: joi.object({ odd: joi.string().valid('shape', 'name') }) },
+        async *handler({ query }) {
+            yield { event: 'line', data: { text: 'a' } };
+            yield { data: 7 };
+            if (query.odd === 'shape') {
+                yield { event: 'line', data: { text: 7 as never } };
+            }
+            if (query.odd === 'name') {
+                yield { event: 'other', data: 1 } as never;
+            }
+        }
+    });
+    ctx.route({
+        method: 'POST',
+        path: '/made',
+        access: 'write',
+        id: 'made',
+        answers: 'made',
+        validate: {
+            payload: joi.object({
+                how: joi.choice({ skip: 'Skip it', queue: 'Wait' }).default('skip').label('When busy'),
+                id: joi.readOnly(joi.number())
+            })
+        },
+        returns: joi.object({ given: joi.array().items(joi.string()).required() }),
+        handler: ({ payload }) => reply.created('/x', { given: Object.keys(payload).sort() })
+    });
+    ctx.route({
+        method: 'POST',
+        path: '/lies',
+        access: 'write',
+        id: 'lies',
+        answers: 'task',
+        ui: { confirm: 'Sure?' },
+        returns: joi.any(),
+        handler: () => ({ ...task })
+    });
+    ctx.route({
+        method: 'POST',
+        path: '/begun',
+        access: 'write',
+        id: 'begun',
+        answers: 'task',
+        handler: () => reply.accepted({ ...task })
+    });
+});
+
+describe('what a plugin says of its routes', () => {
+    it('stands in the OpenAPI document', async () => {
+        await using host = await createTestHost(told, { quiet: true });
+        const routes = routesOf(host.document.routes, {
+            plugin: 'told',
+            permissions: new Set(['read', 'write'])
+        } as never); // no handler is called
+        const document = createOpenApi({
+            servers: () => [{ name: 'told', prefix: '/api/plugins/told', routes }],
+            version: '1'
+        }).document();
+        expect(validateDocument(document)).to.equal([]);
+        const stream = document.paths['/api/plugins/told/told']?.['get'];
+        expect(stream?.['x-ui']).to.equal({ role: 'log', title: 'Told' });
+        const item = { $ref: '#/components/schemas/ToldToldEvent' };
+        expect(stream?.responses['200']?.['content']).to.equal({
+            'text/event-stream': {
+                schema: {
+                    type: 'string',
+                    contentMediaType: 'text/event-stream',
+                    contentSchema: { type: 'array', items: item }
+                },
+                'x-itemSchema': item
+            }
+        });
+        const [line, message, error] = document.components['schemas']?.['ToldToldEvent']?.[
+            'oneOf'
+        ] as readonly { readonly properties: Readonly<Record<string, object>> }[];
+        expect(line?.properties).to.equal({
+            event: { type: 'string', const: 'line' },
+            id: { type: 'string' },
+            data: {
+                type: 'string',
+                contentMediaType: 'application/json',
+                contentSchema: { $ref: '#/components/schemas/ToldToldLineEvent' }
+            }
+        });
+        expect(document.components['schemas']?.['ToldToldLineEvent']?.['properties']).to.equal({
+            text: { type: 'string', minLength: 1, title: 'Text' }
+        });
+        expect([message?.properties['event'], error?.properties['event']]).to.equal([
+            { type: 'string', const: 'message' },
+            { type: 'string', const: 'error' }
+        ]);
+        const statuses = (path: string): string[] =>
+            Object.keys(document.paths[`/api/plugins/told${path}`]?.['post']?.responses ?? {}).filter(
+                (status) => status.startsWith('2')
+            );
+        expect([statuses('/made'), statuses('/lies'), statuses('/begun')]).to.equal([
+            ['201'],
+            ['202'],
+            ['202']
+        ]);
+    });
+
+    it('holds in tests: events, statuses, and fields that only answers have', async () => {
+        await using host = await createTestHost(told, { quiet: true });
+        const read = async (query: { readonly odd?: string }): Promise<unknown[]> =>
+            Array.fromAsync(host.as('viewer').events('/told', { query }), ({ event, data }) => [event, data]);
+        expect((await read({})).map((each) => (each as unknown[])[1])).to.equal([{ text: 'a' }, 7]);
+        for (const odd of ['shape', 'name']) {
+            const [name, data] = (await read({ odd })).at(-1) as [string, object];
+            expect(name).to.equal('error');
+            expect(data).to.include({ code: 50000, reason: 'INTERNAL' });
+        }
+        const made = await host.as('admin').post('/made', { id: 7, how: 'queue' });
+        expect([made.status, made.data]).to.equal([201, { given: ['how'] }]);
+        expect((await host.as('admin').post('/made', { how: 'never' })).code).to.equal(40001);
+        expect((await host.as('admin').post('/lies', {})).code).to.equal(50000);
+        expect((await host.as('admin').post('/begun', {})).status).to.equal(202);
+    });
+
+    it('does not mount when it is not understood', async () => {
+        const wrong: [PluginDefinition, RegExp][] = [
+            [
+                plugin((ctx) => ctx.route({ ...base, ui: { role: 'table' } as never })),
+                /ui\.role must be one of list, card/
+            ],
+            [plugin((ctx) => ctx.route({ ...base, ui: { name: 'x' } as never })), /ui has no name/],
+            [plugin((ctx) => ctx.route({ ...base, answers: 'gone' as never })), /answers "gone"/],
+            [
+                plugin((ctx) =>
+                    ctx.stream({ ...streamBase, events: { error: joi.any() }, handler: none as never })
+                ),
+                /has an event "error"/
+            ],
+            [
+                plugin((ctx) =>
+                    ctx.route({
+                        ...base,
+                        validate: {
+                            query: joi.object({ a: joi.string().meta({ ui: { widget: 'x' as never } }) })
+                        }
+                    })
+                ),
+                /query: a: ui\.widget must be one of/
+            ],
+            [
+                definePlugin({
+                    settings: joi.object({ a: joi.string().meta({ ui: { column: -1 } }) }),
+                    setup: () => undefined
+                }),
+                /settings: a: ui\.column must be/
+            ]
+        ];
+        for (const [definition, message] of wrong) {
+            await expect(createTestHost(definition, { quiet: true }).then((host) => host.close())).to.reject(
+                message
+            );
+        }
+    });
+});
+
+const base = { method: 'GET', path: '/a', access: 'read', handler: () => null } as const;
+const streamBase = { path: '/a', access: 'read' } as const;
+async function* none(): AsyncGenerator<never> {
+    // no events
+}
