@@ -240,24 +240,32 @@ class BuiltPanel implements Panel {
 
     async stop({ engine: stopEngine = false }: { readonly engine?: boolean } = {}): Promise<void> {
         const { foundation, people, proxy, importExport, plugins, gateway } = this.#parts;
-        const { config, hooks, notifications, tasks, audit, db, lock } = foundation;
+        const { config, log, hooks, notifications, tasks, audit, db, lock } = foundation;
         this.#setReadiness('stopping');
-        await hooks.panelStopping.run({});
-        await gateway.close();
-        await plugins.close();
-        proxy.certificates.stop();
-        await tasks.close();
-        await importExport.close();
-        if (stopEngine) {
-            await proxy.driver.stop();
+        const parts: readonly (() => unknown)[] = [
+            () => hooks.panelStopping.run({}),
+            () => gateway.close(),
+            () => plugins.close(),
+            () => proxy.certificates.stop(),
+            () => tasks.close(),
+            () => importExport.close(),
+            () => (stopEngine ? proxy.driver.stop() : undefined),
+            () => proxy.engine.close(),
+            () => people.auth.stop(),
+            () => notifications.close(),
+            () => audit.close(),
+            () => db.close(),
+            () => removePanelAddress(config.dataDir),
+            () => lock.release()
+        ];
+        // Each part is stopped, also when an earlier one could not write its last records: a full disk must not keep the process.
+        for (const stopPart of parts) {
+            try {
+                await stopPart();
+            } catch (error) {
+                log.error('A part of the panel did not stop cleanly', { error });
+            }
         }
-        await proxy.engine.close();
-        await people.auth.stop();
-        await notifications.close();
-        await audit.close();
-        await db.close();
-        removePanelAddress(config.dataDir);
-        lock.release();
     }
 }
 

@@ -41,6 +41,8 @@ export interface PanelProcessOptions {
     readonly environment?: Readonly<Record<string, string>>;
     /** Arguments of node before the panel's entry. */
     readonly node?: readonly string[];
+    /** Default: a folder in a temporary one. Its owner removes it. */
+    readonly dataDir?: string;
 }
 
 export const processPassword = 'a quiet harbour at dawn';
@@ -52,11 +54,12 @@ const mostOutput = 100_000;
 
 export async function createPanelProcess({
     environment = {},
-    node = []
+    node = [],
+    dataDir: givenDataDir
 }: PanelProcessOptions = {}): Promise<PanelProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'portico-process-'));
     chmodSync(folder, 0o755); // an engine that runs as another user must get through
-    const dataDir = join(folder, 'data');
+    const dataDir = givenDataDir ?? join(folder, 'data');
     const [port, httpPort, httpsPort] = [await freePort(), await freePort(), await freePort()];
     let child: ChildProcess | null = null;
     let ended: Promise<number | null> = Promise.resolve(null);

@@ -13,15 +13,18 @@ export interface SmallDisk {
     fill(): void;
     /** Gives the space back. */
     free(): void;
+    /** Lets the disk take so many files and folders. */
+    takeFiles(files: number): void;
     close(): void;
 }
 
 const pageBytes = 4_096;
 
-/** Mounts a file system in memory on a folder. */
-export function mountSmallDisk(folder: string, bytes: number): SmallDisk {
+/** Mounts a file system in memory on a folder. @param files - how many files and folders it takes */
+export function mountSmallDisk(folder: string, bytes: number, files = 10_000): SmallDisk {
     mkdirSync(folder, { recursive: true });
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes},mode=0755`, 'tmpfs', folder]);
+    const options = `size=${bytes},nr_inodes=${files},mode=0755`;
+    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]);
     const filler = join(folder, 'filler');
     return {
         folder,
@@ -41,6 +44,7 @@ export function mountSmallDisk(folder: string, bytes: number): SmallDisk {
             }
         },
         free: () => rmSync(filler, { force: true }),
+        takeFiles: (more) => void execFileSync('mount', ['-o', `remount,nr_inodes=${more}`, folder]),
         close: () => void execFileSync('umount', ['--lazy', folder])
     };
 }

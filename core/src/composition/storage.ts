@@ -58,6 +58,7 @@ export function openStorage(dataDir: string): Promise<Database> {
             taskEntities,
             userEntities
         ].flat() as unknown as EntitySchema[], // each entity has its own type; the ORM takes one list
-        migrations: storageMigrations
+        migrations: storageMigrations,
+        reserve: { file: join(dataDir, 'reserve') }
     });
 }

@@ -140,7 +140,7 @@ export class SyncProgress {
     async recordCaughtUp(): Promise<void> {
         const { applied, revision, settings } = this.#memory;
         if (applied < revision || settings !== this.#rows.settings) {
-            await this.#options.db.write((tx) => this.remember(tx, true));
+            await this.#options.db.writeEssential((tx) => this.remember(tx, true));
         }
     }
 

@@ -252,10 +252,13 @@ export class Audit implements Recorder {
         this.#timers.forEach((timer) => clearInterval(timer));
         this.#closing.abort();
         await Promise.allSettled([this.#verifying, this.#pruning]);
-        await this.#refusals.close();
-        await this.#checkpoint();
-        await this.#indexer.close();
-        this.#headFile.close();
+        try {
+            await this.#refusals.close();
+            await this.#checkpoint();
+        } finally {
+            await this.#indexer.close();
+            this.#headFile.close();
+        }
     }
 
     async #start(): Promise<void> {
@@ -288,7 +291,7 @@ export class Audit implements Recorder {
 
     async #checkpoint(): Promise<void> {
         if (this.#chain.unsigned) {
-            await this.#options.db.write((tx) => this.#chain.checkpoint(tx));
+            await this.#options.db.writeEssential((tx) => this.#chain.checkpoint(tx));
         }
     }
 

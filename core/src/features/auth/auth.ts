@@ -163,7 +163,7 @@ export class Auth {
     }
 
     async logout(call: Call): Promise<null> {
-        return this.#in.db.write(async (tx) => {
+        return this.#in.db.writeEssential(async (tx) => {
             const session = this.#current(call);
             await this.#sessions.end(tx, session);
             return call.complete(tx, {
@@ -181,7 +181,7 @@ export class Auth {
 
     /** @throws NOT_FOUND 40400, also for another user's */
     async endSession(call: Call, id: number): Promise<null> {
-        return this.#in.db.write(async (tx) => {
+        return this.#in.db.writeEssential(async (tx) => {
             const session = this.#sessions.get(id);
             if (session === undefined || session.userId !== call.actor.id) {
                 throw fail.NOT_FOUND();
@@ -200,7 +200,7 @@ export class Auth {
 
     async endOtherSessions(call: Call): Promise<null> {
         const { id } = this.#account(call);
-        return this.#in.db.write(async (tx) => {
+        return this.#in.db.writeEssential(async (tx) => {
             await this.#sessions.endOf(tx, id, call.actor.sessionId);
             return call.complete(tx, {
                 action: 'delete',

@@ -159,7 +159,7 @@ export class TaskStore {
      * there were.
      */
     async endInterrupted(): Promise<number> {
-        const { affectedRows } = await this.#db.write((tx) =>
+        const { affectedRows } = await this.#db.writeEssential((tx) =>
             tx.em.execute<{ affectedRows: number }>(
                 `update tasks set state = iif(result is null, 'failed', 'succeeded'), error = iif(result is null, ?, null),
                 progress = iif(result is null, progress, 1), finished_at = ?, version = version + 1 where state in ('queued', 'running')`,

@@ -115,7 +115,7 @@ export class Console {
             options.password ?? generated ?? '',
             'password'
         );
-        await this.#db.write(async (tx) => {
+        await this.#db.writeEssential(async (tx) => {
             await this.#accounts.setPassword(tx, id, passwordHash, generated !== null);
             await tx.em.nativeUpdate(UserEntity, { id }, { disabled: false });
             await this.#logins.endSessions(tx, id, null);

@@ -9,7 +9,9 @@ import { Migrator } from '@mikro-orm/migrations';
 import { type EntityManager, MikroORM } from '@mikro-orm/sqlite';
 import { Mutex } from '@portico/sdk';
 
-import { translateDiskFailure } from './disk-failure.ts';
+import { fail } from '../errors.ts';
+import { diskFailureOf, translateDiskFailure } from './disk-failure.ts';
+import { DiskReserve, type DiskReserveOptions } from './disk-reserve.ts';
 import { strangeMigrations } from './migrations.ts';
 import { guardTransactions, type QueryConnection, type TransactionState } from './transaction-guard.ts';
 
@@ -37,6 +39,11 @@ export interface Database {
      * @throws STORAGE_FULL 50700, nothing half-written
      */
     write<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+    /**
+     * A write that must work on a full disk, too, as a login must: it may use up the reserve. The work may run more than once.
+     * @throws STORAGE_FULL 50700 when nothing of the reserve is left
+     */
+    writeEssential<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
     prepare<P extends readonly unknown[], R>(sql: string): Statement<P, R>;
     /** Waits for the queue, then closes both connections. */
     close(): Promise<void>;
@@ -52,6 +59,8 @@ export interface DatabaseOptions {
     readonly cacheKiB?: number;
     /** Reads cannot write, whatever they call: for work that is not ours. They then have a mapper of their own. */
     readonly strictReads?: boolean;
+    /** Space that is kept for essential writes; left out: none. */
+    readonly reserve?: DiskReserveOptions;
 }
 
 interface Native extends TransactionState {
@@ -67,6 +76,7 @@ const pragmas = ['busy_timeout = 5000', 'foreign_keys = ON', 'temp_store = MEMOR
 
 /** Opens the database and brings it to the newest version. @throws Error when a newer version wrote it: what that made would be lost */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+    const reserve = options.reserve === undefined ? null : new DiskReserve(options.reserve);
     let writer: Native | undefined;
     const orm = await MikroORM.init({
         dbName: options.file,
@@ -112,7 +122,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         .getNativeClient()) as unknown as Native;
     setPragmas(reader, options.cacheKiB);
     reader.pragma('query_only = ON');
-    return new Sqlite(orm, readers, reader);
+    return new Sqlite(orm, readers, reader, reserve);
 }
 
 /** Writes a text with a NUL as bytes. The mapper puts values into the text of a statement, which ends at a NUL for SQLite. */
@@ -135,13 +145,15 @@ class Sqlite implements Database {
     readonly #orm: MikroORM;
     readonly #readers: MikroORM;
     readonly #reader: Native;
+    readonly #reserve: DiskReserve | null;
     readonly #inside = new AsyncLocalStorage<true>();
     readonly #writes = new Mutex();
 
-    constructor(orm: MikroORM, readers: MikroORM, reader: Native) {
+    constructor(orm: MikroORM, readers: MikroORM, reader: Native, reserve: DiskReserve | null) {
         this.#orm = orm;
         this.#readers = readers;
         this.#reader = reader;
+        this.#reserve = reserve;
     }
 
     async read<T>(work: (em: EntityManager) => Promise<T>): Promise<T> {
@@ -149,10 +161,26 @@ class Sqlite implements Database {
     }
 
     write<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-        if (this.#inside.getStore() === true) {
-            throw new TypeError('A write inside a write would wait for itself');
-        }
-        return this.#writes.run(() => this.#inside.run(true, () => this.#transact(work)));
+        return this.#queue(async () => {
+            if (this.#reserve?.admitsOrdinary() === false) {
+                throw fail.STORAGE_FULL();
+            }
+            return this.#transact(work);
+        });
+    }
+
+    writeEssential<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+        return this.#queue(async () => {
+            for (;;) {
+                try {
+                    return await this.#transact(work);
+                } catch (error) {
+                    if (diskFailureOf(error) === null || this.#reserve?.release() !== true) {
+                        throw error;
+                    }
+                }
+            }
+        });
     }
 
     prepare<P extends readonly unknown[], R>(sql: string): Statement<P, R> {
@@ -166,6 +194,13 @@ class Sqlite implements Database {
             await this.#readers.close(true);
         }
         await this.#orm.close(true);
+    }
+
+    #queue<T>(work: () => Promise<T>): Promise<T> {
+        if (this.#inside.getStore() === true) {
+            throw new TypeError('A write inside a write would wait for itself');
+        }
+        return this.#writes.run(() => this.#inside.run(true, work));
     }
 
     async #transact<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {

@@ -441,7 +441,8 @@ describe('Notifications', () => {
                     read: (work) => db.read(work),
                     prepare: (sql) => db.prepare(sql),
                     close: () => db.close(),
-                    write: (work) => (full ? Promise.reject(new Error('disk full')) : db.write(work))
+                    write: (work) => (full ? Promise.reject(new Error('disk full')) : db.write(work)),
+                    writeEssential: (work) => db.writeEssential(work)
                 }
             };
         });

@@ -122,7 +122,7 @@ export class Challenges {
         this.#spent.set(challenge, expiresAt);
         this.#count();
         const now = this.#clock.now();
-        await this.#db.write(async (tx) => {
+        await this.#db.writeEssential(async (tx) => {
             await tx.em.insert(SpentChallengeEntity, { challenge, expiresAt });
             await tx.em.nativeDelete(SpentChallengeEntity, { expiresAt: { $lt: now - graceMs } });
         });

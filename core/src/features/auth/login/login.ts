@@ -85,7 +85,9 @@ export class Login {
     async login(call: Call, input: LoginInput): Promise<TokenPair & { readonly user: SelfView }> {
         using attempt = await this.#begin(call, input);
         const proof = await this.#admitted(call, input);
-        const session = unwrap(await this.#in.db.write((tx) => this.#enter(tx, call, input, attempt, proof)));
+        const session = unwrap(
+            await this.#in.db.writeEssential((tx) => this.#enter(tx, call, input, attempt, proof))
+        );
         const account = this.#in.accounts.get(session.userId) ?? proof?.account;
         if (account === undefined) {
             throw fail.TOKEN_REVOKED();
@@ -122,7 +124,7 @@ export class Login {
             return refuse(fail.TOKEN_REVOKED());
         }
         const who = { id: account.id, username: account.username };
-        const settled = await db.write(async (tx): Promise<Committed<Session>> => {
+        const settled = await db.writeEssential(async (tx): Promise<Committed<Session>> => {
             const session = sessions.get(claims.sid);
             if (session === undefined) {
                 return { failure: fail.TOKEN_REVOKED() };

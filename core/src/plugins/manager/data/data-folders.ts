@@ -260,7 +260,7 @@ export class PluginData implements DataFolders {
             await this.#commit(row, (tx) => writeDecision(tx, row));
         }
         const undone = pending.filter(({ folder }) => !codes.has(folder));
-        await this.#options.db.write((tx) => this.#rows.delete(tx, undone));
+        await this.#options.db.writeEssential((tx) => this.#rows.delete(tx, undone));
         for (const name of await readdir(this.#root).catch(() => [])) {
             for (const folder of await readdir(join(this.#root, name)).catch(() => [])) {
                 if (String(this.#rows.get({ name, n: Number(folder) })?.n) !== folder) {

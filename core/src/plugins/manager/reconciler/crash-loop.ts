@@ -33,11 +33,11 @@ export class CrashLoop {
     /** Counts this start as bad until `forgetStarts`. Must have ended before the first plugin is imported. */
     async countStart(): Promise<void> {
         const row = { at: this.#clock.now() } as never; // the database makes the id
-        await this.#db.write((tx) => tx.em.insert(PluginBootEntity, row));
+        await this.#db.writeEssential((tx) => tx.em.insert(PluginBootEntity, row));
     }
 
     /** This start was good: earlier ones count no more. */
     async forgetStarts(): Promise<void> {
-        await this.#db.write((tx) => tx.em.nativeDelete(PluginBootEntity, {}));
+        await this.#db.writeEssential((tx) => tx.em.nativeDelete(PluginBootEntity, {}));
     }
 }

@@ -40,7 +40,7 @@ export function createJournal(db: Database, recorder: Pick<Recorder, 'record'>, 
         end: remove,
         drop: (row) => db.write((tx) => remove(tx, row)),
         recover: () =>
-            db.write(async (tx) => {
+            db.writeEssential(async (tx) => {
                 const rows = await tx.em.execute<{ id: number; entry: string }[]>(
                     'select id, entry from plugin_journal order by id'
                 );
