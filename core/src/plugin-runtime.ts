@@ -30,7 +30,13 @@ export {
 export { createPluginHost } from './plugins/runtime/host.ts';
 export { Network } from './plugins/runtime/network.ts';
 export type { Contracts } from './plugins/runtime/partners/contracts.ts';
-export type { CertificatesPort, HostsPort, NetworkPort, PluginGateway } from './plugins/runtime/ports.ts';
+export type {
+    CertificatesPort,
+    HostsPort,
+    MandatesPort,
+    NetworkPort,
+    PluginGateway
+} from './plugins/runtime/ports.ts';
 export {
     machinePrograms,
     type ProgramCommand,

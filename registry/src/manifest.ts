@@ -60,7 +60,7 @@ export const manifestSchema = joi.object({
             api: joi
                 .object({ read: texts, write: texts })
                 .description(
-                    'Routes that it calls as the asking user, by id; `*` means whatever the user may'
+                    'Routes that it calls as the asking user, by id; `*` means whatever the user may. Later, without the user, only those that the user gave it a mandate for'
                 ),
             collect: texts.description('Collecting hooks of the core that it runs'),
             taps: texts.description('Guards, waterfalls and collecting hooks that it taps'),

@@ -8,6 +8,7 @@ import type { ApiService } from './catalogue.ts';
 import type { HookName, Hooks, Outcome, Tap, TapOrder } from './hooks.ts';
 import type { CertificatesService, HostsService } from './hosts-service.ts';
 import type { AnySchema } from './joi.ts';
+import type { MandatesService } from './mandates.ts';
 import type { Child, ExecOptions, ExecResult, SpawnOptions } from './process.ts';
 import type { TaskView } from './reply.ts';
 import type {
@@ -291,6 +292,8 @@ export interface Context<S = Readonly<Record<never, never>>, P = Readonly<Record
     readonly db: Db;
     /** The catalogue of what is mounted, and calls of it as the asking user; needs the capability `api`. */
     readonly api: ApiService;
+    /** One person's revocable right to have routes called later; needs the capability `api`. */
+    readonly mandates: MandatesService;
     /** Hosts of the proxy; needs the capability `hosts`. What the plugin makes stays and serves when the plugin goes. */
     readonly hosts: HostsService;
     /** Certificates; needs the capability `certificates`. */

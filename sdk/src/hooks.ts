@@ -67,6 +67,8 @@ export interface Hooks {
             readonly id: number | null;
             readonly username: string | null;
             readonly tokenId: number | null;
+            /** The mandate by which the plugin acted; left out where there was none. */
+            readonly mandateId?: number;
             readonly plugin: string | null;
         };
         readonly action: string;

@@ -44,6 +44,7 @@ export type {
     RouteInfo
 } from './catalogue.ts';
 export type { Child, ExecOptions, ExecResult, Exit, GroupLimits, SpawnOptions, Usage } from './process.ts';
+export type { MandateOptions, MandatesService } from './mandates.ts';
 export type {
     AppliedHost,
     Certificate,

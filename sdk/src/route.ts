@@ -17,10 +17,12 @@ export type Effect = 'read' | 'write' | 'destructive';
 
 /** The user, token, plugin or anonymous client that sent a request. Plain data with an opaque handle behind it, which only the panel can make. */
 export interface Actor {
-    readonly kind: 'user' | 'token' | 'plugin' | 'system' | 'anonymous';
+    /** `mandate`: the person who gave a plugin a mandate, in that person's absence. */
+    readonly kind: 'user' | 'token' | 'mandate' | 'plugin' | 'system' | 'anonymous';
     readonly id: number | null;
     readonly username: string | null;
     readonly role: string | null;
+    /** The API token, or the mandate, that was used. */
     readonly tokenId: number | null;
     /** The permissions that the actor has now: those of the role; with an API token only those that the token has, too. */
     readonly permissions: readonly string[];

@@ -29,6 +29,7 @@ import { createGateway, type Gateway } from '../../core/src/server/gateway/gatew
 import type { AuditEntry } from '../../core/src/server/http/ports.ts';
 import { json, type Route } from '../../core/src/server/http/route.ts';
 import { createHttpServer } from '../../core/src/server/http/server.ts';
+import { TestMandates } from '../../sdk/testing/src/mandates.ts';
 import { caller, createTestPorts, type TestPorts } from './http-ports.ts';
 
 export interface PluginRig {
@@ -159,6 +160,7 @@ export async function createPluginRig({
     const { port } = await gateway.listen('127.0.0.1', 0);
     const notified: { event: string; title: string; data?: unknown }[] = [];
     const keyring = createKeyring(root);
+    const mandates = new TestMandates(() => clock.now());
     const host = createPluginHost({
         gateway,
         http: testPorts,
@@ -171,6 +173,9 @@ export async function createPluginRig({
         notify: ({ event, title, data }) =>
             void notified.push({ event, title, ...(data === undefined ? {} : { data }) }),
         renew(who) {
+            if (who.kind === 'mandate') {
+                return mandates.renew(who);
+            }
             if (gone.has(who.username ?? '')) {
                 throw fail.TOKEN_REVOKED();
             }
@@ -191,6 +196,7 @@ export async function createPluginRig({
         },
         network: networkPort(http.log),
         fragments: { put: async () => null, drop: async () => [] },
+        mandates,
         isDangerous: (permission) => permission.endsWith(':unsafe'),
         forbidden: () => [join(root, 'forbidden')],
         ...more

@@ -175,6 +175,32 @@ export const probe = definePlugin({
             }
         });
         ctx.route({
+            method: 'POST',
+            path: '/mandate',
+            access: 'write',
+            stepUp: true,
+            async handler({ actor }) {
+                const { id } = await ctx.mandates.give(actor, {
+                    title: 'A test',
+                    routes: ['things.list'],
+                    expiresAt: new Date(Date.now() + 60_000)
+                });
+                const told = (work: Promise<unknown>): Promise<unknown> =>
+                    work.catch((error: { code?: number; message: string }) => [error.code, error.message]);
+                const used = await ctx.mandates.use(id, async (giver) => [
+                    giver.kind,
+                    await ctx.api.call(giver, { id: 'things.list' }),
+                    (await ctx.api.call(giver, { id: 'no.such' })).code,
+                    await told(ctx.api.call({ ...giver }, { id: 'things.list' }))
+                ]);
+                const thrown = await told(
+                    ctx.mandates.use(id, () => Promise.reject(failures.TEAPOT({ pot: 2 })))
+                );
+                await ctx.mandates.end(id);
+                return [used, thrown, await told(ctx.mandates.use(id, async () => 1))];
+            }
+        });
+        ctx.route({
             method: 'GET',
             path: '/sum',
             access: 'read',

@@ -87,6 +87,7 @@ function runtimePorts(
         certificates: certificatesPort(certificates),
         network: networkPort(log),
         fragments: engine.fragments,
+        mandates: people.auth.mandates,
         isDangerous: (permission) => people.permissions.isDangerous(permission),
         forbidden: () => proxy.forbidden()
     };

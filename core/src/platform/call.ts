@@ -12,6 +12,8 @@ export interface Caller extends Actor {
     readonly sessionId: number | null;
     /** The plugin on whose behalf the actor is used; null when the actor asks directly. */
     readonly plugin: string | null;
+    /** Set for a caller by mandate. The plugin that holds the mandate may call these routes alone. */
+    readonly mandate?: { readonly plugin: string; readonly routes: readonly string[] };
     /** The session proved itself (login, step-up) within `panel.stepUpMinutes`. An API token counts as fresh except where a route says otherwise. */
     readonly fresh: boolean;
 }
@@ -49,4 +51,21 @@ export function authorOf({ id, actor }: Call) {
         plugin: actor.plugin,
         requestId: id
     };
+}
+
+/** Who acted, as the audit log remembers it. A mandate has an id among its giver's tokens, but is none. */
+export interface RecordedActor {
+    readonly id: number | null;
+    readonly username: string | null;
+    readonly tokenId: number | null;
+    readonly plugin: string | null;
+    /** The mandate by which the plugin acted. */
+    readonly mandateId?: number;
+}
+
+/** A caller as the audit log remembers it. */
+export function recordedActor({ kind, id, username, tokenId, plugin }: Caller): RecordedActor {
+    return kind === 'mandate' && tokenId !== null
+        ? { id, username, tokenId: null, plugin, mandateId: tokenId }
+        : { id, username, tokenId, plugin };
 }

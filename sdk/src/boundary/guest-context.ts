@@ -5,6 +5,7 @@ import type { HookName, Hooks, Outcome } from '../hooks.ts';
 import {
     createHostServices,
     createLocalServices,
+    createMandatesService,
     createProxyServices,
     createStartedServices
 } from './guest-services.ts';
@@ -36,6 +37,7 @@ export function createContext(state: GuestState): Context {
         ...createRouteRegistration(state.registration),
         ...createLifecycleRegistration(state),
         ...createHostServices(state, work),
+        ...createMandatesService(state, work),
         ...createProxyServices(hostApi, work),
         ...createStartedServices(state, work),
         ...createLocalServices(state, work)

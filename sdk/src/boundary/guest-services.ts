@@ -1,5 +1,6 @@
 /** The work of a plugin's context: what the host does for the plugin, and what works in the plugin's own guest runtime. */
 import type { Context, Files, TaskRun } from '../context.ts';
+import type { Actor } from '../route.ts';
 import type { GuestActors } from './actors.ts';
 import type { GuestState, GuestWork } from './guest-work.ts';
 import { plainCopy } from './plain.ts';
@@ -36,6 +37,36 @@ export function createHostServices(
         audit: work.guard(async ({ actor, ...entry }) =>
             hostApi.audit({ ...plainCopy(entry, 'the entry'), handle: work.handleOf(actor) })
         )
+    };
+}
+
+/** `ctx.mandates`. What `use` returns or throws never leaves the plugin's own runtime. */
+export function createMandatesService(
+    { hostApi, actors }: GuestState,
+    work: GuestWork
+): Pick<Context, 'mandates'> {
+    return {
+        mandates: {
+            give: work.guard(async (actor, { title, routes, expiresAt = null }) =>
+                hostApi.giveMandate({
+                    ...plainCopy({ title, routes, expiresAt }, 'the mandate'),
+                    handle: actors.handleOf(actor)
+                })
+            ),
+            async use<T>(id: number, unit: (actor: Actor) => Promise<T>): Promise<T> {
+                work.requireStarted('mandates.use');
+                const { promise, resolve, reject } = Promise.withResolvers<T>();
+                promise.catch(() => undefined); // the failure is thrown below
+                await hostApi.useMandate({
+                    id,
+                    run: async (asker) => {
+                        await unit(actors.of(asker)).then(resolve, reject);
+                    }
+                });
+                return promise;
+            },
+            end: work.guard(async (id) => hostApi.endMandate({ id }))
+        }
     };
 }
 

@@ -232,6 +232,15 @@ export interface HostApi {
         readonly call: Omit<ApiCall, 'signal'>;
         readonly signal: AbortSignal | null;
     }): Promise<ApiAnswer>;
+    giveMandate(input: {
+        readonly handle: number;
+        readonly title: string;
+        readonly routes: readonly string[];
+        readonly expiresAt: Date | null;
+    }): Promise<{ readonly id: number }>;
+    /** Lends the giver's handle while `run` works; what that makes of it stays on its side. */
+    useMandate(input: { readonly id: number; run(input: Asker): Promise<void> }): Promise<void>;
+    endMandate(input: { readonly id: number }): Promise<void>;
     listHosts(input: { readonly owner?: string; readonly domain?: string }): Promise<readonly Host[]>;
     createHost(input: {
         readonly host: Readonly<Record<string, unknown>>;

@@ -151,6 +151,11 @@ export class TestHost implements AsyncDisposable {
         return this.#panel.hosts;
     }
 
+    /** What people let the plugin do in their absence. */
+    get mandates(): TestPanel['mandates'] {
+        return this.#panel.mandates;
+    }
+
     get network(): TestPanel['network'] {
         return this.#panel.network;
     }

@@ -12,6 +12,7 @@ export type { TestHooks, TestTapFailure } from './hooks.ts';
 export { createTestHost, type TestHost } from './host.ts';
 export type { TestHosts } from './hosts.ts';
 export type { LogLine } from './log.ts';
+export type { GivenMandate, TestMandates } from './mandates.ts';
 export type { NetworkAnswer, NetworkTarget, TestNetwork } from './network.ts';
 export {
     type Boundary,

@@ -35,6 +35,7 @@ import { TestFaults } from './faults.ts';
 import { TestHooks } from './hooks.ts';
 import { TestHosts } from './hosts.ts';
 import { silence, TestLog } from './log.ts';
+import { TestMandates } from './mandates.ts';
 import { TestNetwork } from './network.ts';
 import type { TestPackage } from './package.ts';
 import { type FakeContract, TestPartners } from './partners.ts';
@@ -69,6 +70,7 @@ export class TestPanel {
     readonly faults: TestFaults;
     readonly hooks: TestHooks;
     readonly hosts = new TestHosts();
+    readonly mandates: TestMandates;
     readonly network = new TestNetwork();
     readonly programs = new TestPrograms();
     readonly partners: TestPartners;
@@ -136,6 +138,7 @@ export class TestPanel {
         const { root, patienceMs, quiet, db, clock, tasks, people, keyring, audit, http, gateway } = parts;
         this.url = `http://127.0.0.1:${parts.port}`;
         this.people = people;
+        this.mandates = new TestMandates(() => clock.now().getTime());
         this.clock = clock;
         this.audit = audit;
         this.schedules = new TestSchedules(clock, patienceMs);
@@ -157,12 +160,14 @@ export class TestPanel {
             clock: { now: () => clock.now().getTime() },
             log: this.log,
             notify: (notification) => void this.notifications.push(notification),
-            renew: (caller) => people.renew(caller),
+            renew: (caller) =>
+                caller.kind === 'mandate' ? this.mandates.renew(caller) : people.renew(caller),
             hosts: this.hosts.hostsPort,
             certificates: this.hosts.certificatesPort,
             network: this.network.port,
             machine: { programs: this.programs, alarm: clock.alarm, root: join(root, 'machine') },
             fragments: { put: async () => null, drop: async () => [] },
+            mandates: this.mandates,
             isDangerous: (permission) => parts.permissions.isDangerous(permission),
             forbidden: () => []
         });

@@ -16,6 +16,7 @@ export const AuditEntryEntity = defineEntity({
         actorId: p.integer().nullable(),
         username: p.string().nullable(),
         tokenId: p.integer().nullable(),
+        mandateId: p.integer().nullable(),
         plugin: p.string().nullable(),
         action: p.string(),
         resource: p.string(),
@@ -114,5 +115,14 @@ class CreateAuditTables extends Migration {
     }
 }
 
+class AddMandates extends Migration {
+    override up(): void {
+        this.addSql('alter table audit_entries add column mandate_id integer');
+    }
+}
+
 /** The migrations of the audit log. */
-export const auditMigrations: readonly MigrationObject[] = [{ name: '0001-audit', class: CreateAuditTables }];
+export const auditMigrations: readonly MigrationObject[] = [
+    { name: '0001-audit', class: CreateAuditTables },
+    { name: '0002-mandates', class: AddMandates }
+];

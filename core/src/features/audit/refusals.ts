@@ -47,7 +47,7 @@ export class Refusals {
             entry.actor.id === null && entry.actor.tokenId === null && entry.actor.plugin === null;
         const key = anonymous
             ? `${entry.code} ${callerOf(entry.ip ?? '')}`
-            : `${entry.code} ${entry.actor.id} ${entry.actor.tokenId} ${entry.actor.plugin}`;
+            : `${entry.code} ${entry.actor.id} ${entry.actor.tokenId} ${entry.actor.plugin} ${entry.actor.mandateId}`;
         const seen = this.#seen.get(key);
         if (seen !== undefined) {
             this.#repeat(seen, anonymous);

@@ -39,6 +39,10 @@ export const entrySchema = joi.object({
             id: joi.number().integer().allow(null).required(),
             username: joi.string().allow(null, '').required(),
             tokenId: joi.number().integer().allow(null).required().description('The API token that was used'),
+            mandateId: joi
+                .number()
+                .integer()
+                .description('The mandate by which the plugin acted; left out where there was none'),
             plugin: joi
                 .string()
                 .allow(null, '')

@@ -18,6 +18,7 @@ import type { Account, Accounts, AuthSettings, LoginHooks, ResolveRoute } from '
 import { ApiTokens, type ApiTokenView, type NewApiToken } from './tokens/api-tokens.ts';
 import { ConsoleTokens } from './tokens/console-tokens.ts';
 import { TokenSigner } from './tokens/jwt.ts';
+import { Mandates } from './tokens/mandates.ts';
 import { type Session, Sessions } from './tokens/sessions.ts';
 import { tokenSecret } from './tokens/signing-secret.ts';
 import { Tickets } from './tokens/tickets.ts';
@@ -86,6 +87,7 @@ export class Auth {
     readonly login: Login;
     readonly ownAccount: OwnAccount;
     readonly apiTokens: ApiTokens;
+    readonly mandates: Mandates;
     readonly consoleTokens: ConsoleTokens;
     readonly #in: AuthDependencies;
     readonly #sessions: Sessions;
@@ -132,6 +134,7 @@ export class Auth {
             consoleTokens: this.consoleTokens
         });
         this.authenticator = authenticator;
+        this.mandates = new Mandates({ ...dependencies, apiTokens: this.apiTokens, authenticator });
         this.#stopWatching = () => authenticator.stop();
         // What fails here is tried again with the next use; no request waits for it.
         this.#flushing = setInterval(() => void this.flush().catch(() => undefined), flushMs).unref();

@@ -112,6 +112,11 @@ export class PanelAuthenticator implements Authenticator {
         return caller.id === null ? caller : this.#now(caller.sessionId, caller.tokenId);
     }
 
+    /** The person behind a mandate, as of now. @throws TOKEN_REVOKED 40103 */
+    holder(mandate: ApiToken): Caller {
+        return this.#ofToken(mandate, false);
+    }
+
     admit(caller: Caller, route: Route): void {
         this.#require(caller, route);
         if (route.stepUp === true && !caller.fresh) {
@@ -187,6 +192,9 @@ export class PanelAuthenticator implements Authenticator {
     }
 
     #ofToken(token: ApiToken, used: boolean): Caller {
+        if (token.plugin !== null && token.expiresAt <= this.#in.clock.now()) {
+            throw fail.TOKEN_REVOKED(); // no client could ask for a new one
+        }
         this.#in.apiTokens.require(token);
         const account = this.#account(token.userId);
         const built = this.#built.get(token);
@@ -195,7 +203,13 @@ export class PanelAuthenticator implements Authenticator {
         }
         return built?.account === account
             ? built.caller
-            : this.#build(token, account, callerOfToken(account, token));
+            : this.#build(
+                  token,
+                  account,
+                  token.plugin === null
+                      ? callerOfToken(account, token)
+                      : callerByMandate(account, token, token.plugin)
+              );
     }
 
     #build(holder: Session | ApiToken, account: Account, caller: Caller): Caller {
@@ -315,5 +329,24 @@ function callerOfToken(account: Account, token: ApiToken): Caller {
         sessionId: null,
         plugin: null,
         fresh: true
+    };
+}
+
+/** What the giver may now; the routes are checked where the plugin uses it. It never counts as fresh. */
+function callerByMandate(account: Account, { id: tokenId, routes }: ApiToken, plugin: string): Caller {
+    const { id, username, role, permissions, allowed } = account;
+    return {
+        kind: 'mandate',
+        id,
+        username,
+        role,
+        tokenId,
+        permissions,
+        key: `mandate:${tokenId}`,
+        can: (permission) => allowed.has(permission),
+        sessionId: null,
+        plugin: null,
+        mandate: { plugin, routes: routes ?? [] },
+        fresh: false
     };
 }

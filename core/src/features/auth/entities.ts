@@ -22,7 +22,7 @@ export const SessionEntity = defineEntity({
     })
 });
 
-/** A revoked token stays as a row until it would have expired, so that its bearer is told what happened. */
+/** An API token, or a mandate of a plugin, whose `hash` is of no secret. A revoked one stays as a row until it would have expired, so that its bearer is told what happened. */
 export const ApiTokenEntity = defineEntity({
     name: 'ApiToken',
     tableName: 'auth_tokens',
@@ -35,7 +35,11 @@ export const ApiTokenEntity = defineEntity({
         createdAt: p.integer(),
         expiresAt: p.integer(),
         lastUsedAt: p.integer().nullable(),
-        revokedAt: p.integer().nullable()
+        revokedAt: p.integer().nullable(),
+        /** The plugin that holds the mandate; null for a token. */
+        plugin: p.string().nullable(),
+        /** The ids of the routes that a mandate is for. */
+        routes: p.json<string[]>().nullable()
     })
 });
 
@@ -155,8 +159,17 @@ class AddRecoverySalt extends Migration {
     }
 }
 
+/** A mandate is listed and ends like a token. */
+class AddMandates extends Migration {
+    override up(): void {
+        this.addSql('alter table auth_tokens add column plugin text');
+        this.addSql('alter table auth_tokens add column routes text');
+    }
+}
+
 /** The tables of this feature, in the order in which they were added. */
 export const authMigrations: readonly MigrationObject[] = [
     { name: '0001-auth', class: CreateAuthTables },
-    { name: '0002-recovery-salt', class: AddRecoverySalt }
+    { name: '0002-recovery-salt', class: AddRecoverySalt },
+    { name: '0003-mandates', class: AddMandates }
 ];

@@ -247,7 +247,7 @@ function tokens(auth: Auth): Route[] {
             method: 'GET',
             path: '/api/auth/tokens',
             id: 'auth.tokens.list',
-            summary: "List one's API tokens",
+            summary: "List one's API tokens, and the mandates that one gave to plugins",
             returns: joi.array().items(tokenView),
             handler: ({ actor }) => apiTokens.list(actor.id ?? 0)
         }),
@@ -290,7 +290,7 @@ function tokens(auth: Auth): Route[] {
             method: 'GET',
             path: '/api/auth/tokens/{id}',
             id: 'auth.tokens.read',
-            summary: "Read one of one's API tokens",
+            summary: "Read one of one's API tokens or mandates",
             validate: { params: idParams },
             returns: tokenView,
             handler: ({ actor, params }) => apiTokens.get(actor.id ?? 0, params.id)
@@ -300,7 +300,7 @@ function tokens(auth: Auth): Route[] {
             method: 'DELETE',
             path: '/api/auth/tokens/{id}',
             id: 'auth.tokens.revoke',
-            summary: "Revoke one of one's API tokens",
+            summary: "Revoke one of one's API tokens or mandates",
             sessionOnly: true,
             validate: { params: idParams },
             returns: nothing,

@@ -159,12 +159,23 @@ const token = {
     name: joi.string().required(),
     permissions: joi.array().items(joi.string()).required(),
     createdAt: time.required(),
-    expiresAt: time.required(),
+    expiresAt: time.allow(null).required().description('Null for a mandate that lasts until it is ended'),
     lastUsedAt: time.allow(null).required().description('To the minute'),
+    plugin: joi
+        .string()
+        .allow(null)
+        .required()
+        .description('The plugin that holds the mandate; null for a token'),
+    routes: joi
+        .array()
+        .items(joi.string())
+        .allow(null)
+        .required()
+        .description('The routes that the mandate is for; null for a token'),
     version: joi.number().integer().required()
 };
 
-/** One API token, without its secret. */
+/** One API token without its secret, or one mandate. */
 export const tokenView = joi.object(token);
 
 /** A new API token, with its secret. */

@@ -70,6 +70,24 @@ export interface NetworkPort {
     redirect?(target: NetConnectOpts): NetConnectOpts | Error;
 }
 
+/** What people let plugins do in their absence. */
+export interface MandatesPort {
+    /** @throws VALIDATION_FAILED 40001 */
+    give(
+        call: Call,
+        mandate: {
+            readonly plugin: string;
+            readonly title: string;
+            readonly routes: readonly string[];
+            readonly expiresAt: number | null;
+        }
+    ): Promise<{ readonly id: number }>;
+    /** The giver, as of now. @throws TOKEN_REVOKED 40103 */
+    use(plugin: string, id: number): Caller;
+    /** Ends one; one that has ended stays as it is. */
+    end(call: Call, plugin: string, id: number): Promise<void>;
+}
+
 /** The parts of the machine that plugins use. */
 export interface MachinePorts {
     readonly programs: ProgramsPort;
@@ -105,6 +123,8 @@ export interface PluginHostPorts {
     /** Default: the machine that the panel runs on. */
     readonly machine?: MachinePorts;
     readonly fragments: FragmentsPort;
+    /** Mandates, which the auth feature keeps. */
+    readonly mandates: MandatesPort;
     /** Whether a permission is marked as dangerous. */
     isDangerous(permission: string): boolean;
     /** Absolute paths of folders and sockets that no grant opens: the panel's data folder, the engine's home and socket. */

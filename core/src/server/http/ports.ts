@@ -1,7 +1,7 @@
 /** What every hapi server asks of the rest of the panel: who a caller is, where the record is kept, and which answers are known already. */
 import type { AuditDetail } from '@portico/sdk';
 
-import type { Caller } from '../../platform/call.ts';
+import type { Caller, RecordedActor } from '../../platform/call.ts';
 import type { Transaction } from '../../platform/database/database.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { Route } from './route.ts';
@@ -27,12 +27,7 @@ export interface Origin {
 
 /** One line of the audit log before it has a place in the chain. */
 export interface AuditEntry extends AuditDetail {
-    readonly actor: {
-        readonly id: number | null;
-        readonly username: string | null;
-        readonly tokenId: number | null;
-        readonly plugin: string | null;
-    };
+    readonly actor: RecordedActor;
     readonly action: string;
     readonly resource: string;
     readonly outcome: 'success' | 'failure';

@@ -46,6 +46,8 @@ const requests: readonly (readonly [
     ['admin', 'GET', '/forged'],
     ['admin', 'GET', '/kept'],
     ['admin', 'GET', '/kept'],
+    ['admin', 'POST', '/mandate'],
+    ['viewer', 'POST', '/mandate'],
     ['viewer', 'GET', '/sum'],
     ['viewer', 'GET', '/count'],
     ['viewer', 'GET', '/ticks'],

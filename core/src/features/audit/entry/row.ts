@@ -12,6 +12,7 @@ export interface EntryRow {
     readonly actor_id: number | null;
     readonly username: string | null;
     readonly token_id: number | null;
+    readonly mandate_id: number | null;
     readonly plugin: string | null;
     readonly action: string;
     readonly resource: string;
@@ -38,6 +39,7 @@ export const columns = [
     'actor_id',
     'username',
     'token_id',
+    'mandate_id',
     'plugin',
     'action',
     'resource',
@@ -63,6 +65,8 @@ export interface EntryView {
         readonly id: number | null;
         readonly username: string | null;
         readonly tokenId: number | null;
+        /** Left out where no mandate was used. */
+        readonly mandateId?: number;
         readonly plugin: string | null;
     };
     readonly action: string;
@@ -89,6 +93,7 @@ export function draftOf(entry: AuditEntry, count: number): Draft {
         actor_id: entry.actor.id,
         username: cleanOrNull(entry.actor.username, nameLength),
         token_id: entry.actor.tokenId,
+        mandate_id: entry.actor.mandateId ?? null,
         plugin: cleanOrNull(entry.actor.plugin, nameLength),
         action: clean(entry.action, nameLength),
         resource: clean(entry.resource, nameLength),
@@ -119,8 +124,10 @@ export function resourceIdOf(value: string | number | null): string | number | n
  * `previous`, the hash of the entry before it. The keys below are in canonical order, and `changes` is stored as canonical text.
  */
 export function hashOf(key: Buffer, row: Omit<EntryRow, 'hash' | 'late'>, previous: string): string {
+    // Entries of older versions, which know no mandates, keep their hash.
+    const mandate = (row.mandate_id ?? null) === null ? '' : `,"mandateId":${row.mandate_id}`;
     const text =
-        `{"action":${JSON.stringify(row.action)},"actor":{"id":${row.actor_id},"plugin":${JSON.stringify(row.plugin)},"tokenId":${row.token_id},"username":${JSON.stringify(row.username)}}` +
+        `{"action":${JSON.stringify(row.action)},"actor":{"id":${row.actor_id}${mandate},"plugin":${JSON.stringify(row.plugin)},"tokenId":${row.token_id},"username":${JSON.stringify(row.username)}}` +
         `,"at":"${new Date(row.at).toISOString()}","changes":${row.changes},"code":${row.code},"count":${row.count},"id":${row.id},"ip":${JSON.stringify(row.ip)}` +
         `,"outcome":${JSON.stringify(row.outcome)},"previous":"${previous}","requestId":${JSON.stringify(row.request_id)},"resource":${JSON.stringify(row.resource)}` +
         `,"resourceId":${JSON.stringify(row.resource_id)},"status":${row.status},"userAgent":${JSON.stringify(row.user_agent)}}`;
@@ -132,7 +139,13 @@ export function viewOf(row: EntryRow): EntryView {
     return {
         id: row.id,
         at: new Date(row.at).toISOString(),
-        actor: { id: row.actor_id, username: row.username, tokenId: row.token_id, plugin: row.plugin },
+        actor: {
+            id: row.actor_id,
+            username: row.username,
+            tokenId: row.token_id,
+            ...((row.mandate_id ?? null) === null ? {} : { mandateId: row.mandate_id as number }),
+            plugin: row.plugin
+        },
         action: row.action,
         resource: row.resource,
         resourceId: row.resource_id,

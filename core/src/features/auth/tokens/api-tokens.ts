@@ -10,7 +10,7 @@ import { fail, invalid } from '../../../platform/errors.ts';
 import { ApiTokenEntity } from '../entities.ts';
 import type { Accounts } from '../ports.ts';
 
-/** A token that lives, or a revoked one that would. Only `lastUsedAt` and `revokedAt` change. */
+/** A token or mandate that lives, or a revoked one that would. Only `lastUsedAt` and `revokedAt` change. */
 export interface ApiToken {
     readonly id: number;
     readonly userId: number;
@@ -21,6 +21,10 @@ export interface ApiToken {
     readonly expiresAt: number;
     lastUsedAt: number | null;
     revokedAt: number | null;
+    /** The plugin that holds the mandate; null for a token. */
+    readonly plugin: string | null;
+    /** The routes that a mandate is for; null for a token. */
+    readonly routes: readonly string[] | null;
 }
 
 /** A token as the API shows it; the token itself is shown once. */
@@ -29,8 +33,13 @@ export interface ApiTokenView {
     readonly name: string;
     readonly permissions: readonly string[];
     readonly createdAt: string;
-    readonly expiresAt: string;
+    /** Null for a mandate that lasts until it is ended. */
+    readonly expiresAt: string | null;
     readonly lastUsedAt: string | null;
+    /** The plugin that holds the mandate; null for a token. */
+    readonly plugin: string | null;
+    /** The routes that the mandate is for; null for a token. */
+    readonly routes: readonly string[] | null;
     readonly version: number;
 }
 
@@ -52,6 +61,8 @@ interface Row {
     readonly expires_at: number;
     readonly last_used_at: number | null;
     readonly revoked_at: number | null;
+    readonly plugin: string | null;
+    readonly routes: string | null;
 }
 
 /** Scanners for leaked secrets find tokens by it. */
@@ -61,8 +72,10 @@ const usedEveryMs = 60_000;
 const defaultDays = 365;
 const rememberedMs = 30 * 24 * 3600_000;
 const mostOfOneUser = 100;
+/** When something ends that has no end: the last time that a date can name. */
+export const never = 8_640_000_000_000_000;
 
-/** API tokens: created, found by their secret, counted in use, revoked. */
+/** API tokens: created, found by their secret, counted in use, revoked. Mandates are rows of the same table, which `Mandates` makes. */
 export class ApiTokens {
     readonly #db: Database;
     readonly #clock: Clock;
@@ -93,7 +106,9 @@ export class ApiTokens {
                 createdAt: row.created_at,
                 expiresAt: row.expires_at,
                 lastUsedAt: row.last_used_at,
-                revokedAt: row.revoked_at
+                revokedAt: row.revoked_at,
+                plugin: row.plugin,
+                routes: row.routes === null ? null : (JSON.parse(row.routes) as string[])
             });
         }
     }
@@ -127,8 +142,19 @@ export class ApiTokens {
         this.#listeners.push(listener);
     }
 
-    /** Takes an area's permissions out of every token: what was given was given to another plugin of that name. */
+    /**
+     * Takes an area's permissions out of every token, and ends the mandates that its plugin holds and those for its routes: what was given
+     * was given to another plugin of that name.
+     */
     async forgetArea(tx: Transaction, area: string): Promise<void> {
+        await this.end(
+            tx,
+            [...this.#byHash.values()].filter(
+                ({ plugin, routes, revokedAt }) =>
+                    revokedAt === null &&
+                    (plugin === area || routes?.some((route) => route.startsWith(`${area}.`)) === true)
+            )
+        );
         const named = (permission: string): boolean => permission.startsWith(`${area}:`);
         for (const token of [...this.#byHash.values()].filter(({ permissions }) => permissions.some(named))) {
             const permissions = token.permissions.filter((permission) => !named(permission));
@@ -176,15 +202,14 @@ export class ApiTokens {
             if (missing !== undefined) {
                 throw fail.FORBIDDEN({ permission: missing });
             }
-            const own = this.list(userId);
+            const own = this.list(userId).filter(({ plugin }) => plugin === null);
             if (own.some(({ name }) => name === input.name)) {
                 throw fail.CONFLICT({ field: 'name' });
             }
             if (own.length >= mostOfOneUser) {
                 throw invalid({ path: 'name', message: `There are ${mostOfOneUser} tokens already` });
             }
-            await this.#prune(tx, now);
-            const row = {
+            const token = await this.add(tx, {
                 userId,
                 name: input.name,
                 hash: hashOf(secret),
@@ -192,19 +217,18 @@ export class ApiTokens {
                 createdAt: now,
                 expiresAt,
                 lastUsedAt: null,
-                revokedAt: null
-            };
-            const id = await tx.em.insert(ApiTokenEntity, row);
-            const token: ApiToken = { id, ...row };
-            tx.afterCommit(() => this.#byHash.set(token.hash, token));
+                revokedAt: null,
+                plugin: null,
+                routes: null
+            });
             const after = viewOf(token);
             return call.complete(tx, {
                 action: 'create',
                 resource: 'tokens',
-                resourceId: id,
+                resourceId: token.id,
                 before: null,
                 after,
-                reply: reply.created(`/api/auth/tokens/${id}`, { ...after, token: secret })
+                reply: reply.created(`/api/auth/tokens/${token.id}`, { ...after, token: secret })
             });
         });
     }
@@ -213,10 +237,10 @@ export class ApiTokens {
     async revoke(call: Call, userId: number, id: number): Promise<void> {
         await this.#db.write(async (tx) => {
             const token = this.#own(userId, id);
-            await this.#revoke(tx, [token]);
+            await this.end(tx, [token]);
             await call.complete(tx, {
                 action: 'delete',
-                resource: 'tokens',
+                resource: token.plugin === null ? 'tokens' : 'mandates',
                 resourceId: id,
                 before: viewOf(token),
                 after: null,
@@ -226,7 +250,7 @@ export class ApiTokens {
     }
 
     async endOf(tx: Transaction, userId: number): Promise<void> {
-        await this.#revoke(
+        await this.end(
             tx,
             [...this.#byHash.values()].filter((token) => token.userId === userId && token.revokedAt === null)
         );
@@ -261,7 +285,21 @@ export class ApiTokens {
         return token;
     }
 
-    async #revoke(tx: Transaction, tokens: readonly ApiToken[]): Promise<void> {
+    /** Makes the row of a token or mandate; it is known once the transaction is durable. */
+    async add(tx: Transaction, row: Omit<ApiToken, 'id'>): Promise<ApiToken> {
+        await this.#prune(tx, this.#clock.now());
+        const id = await tx.em.insert(ApiTokenEntity, {
+            ...row,
+            permissions: [...row.permissions],
+            routes: row.routes === null ? null : [...row.routes]
+        });
+        const token: ApiToken = { id, ...row };
+        tx.afterCommit(() => this.#byHash.set(token.hash, token));
+        return token;
+    }
+
+    /** Ends tokens and mandates, which are not ended yet. */
+    async end(tx: Transaction, tokens: readonly ApiToken[]): Promise<void> {
         if (tokens.length === 0) {
             return;
         }
@@ -295,14 +333,17 @@ function hashOf(secret: string): string {
     return hash('sha256', secret, 'base64url');
 }
 
-function viewOf(token: ApiToken): ApiTokenView {
+/** A token or mandate as the API shows it. */
+export function viewOf(token: ApiToken): ApiTokenView {
     return {
         id: token.id,
         name: token.name,
         permissions: token.permissions,
         createdAt: new Date(token.createdAt).toISOString(),
-        expiresAt: new Date(token.expiresAt).toISOString(),
+        expiresAt: token.expiresAt === never ? null : new Date(token.expiresAt).toISOString(),
         lastUsedAt: token.lastUsedAt === null ? null : new Date(token.lastUsedAt).toISOString(),
+        plugin: token.plugin,
+        routes: token.routes,
         version: 1
     };
 }

@@ -53,6 +53,7 @@ export function listRoutes(
             ({ info, route }) =>
                 (caller === null ||
                     (mayCall(caller, route) &&
+                        coversRoute(caller, grants.plugin, info.id) &&
                         isReachable(grants.plugin, info) &&
                         grants.api(info.id, info.effect))) &&
                 (filter.effect === undefined || info.effect === filter.effect) &&
@@ -64,6 +65,11 @@ export function listRoutes(
 /** Neither how one gets in, nor the plugin's own routes. */
 function isReachable(plugin: string, { path, plugin: owner }: RouteInfo): boolean {
     return !path.startsWith('/api/auth/') && owner !== plugin;
+}
+
+/** Whether a mandate of this plugin is for a route; true for callers without one. */
+export function coversRoute({ mandate }: Caller, plugin: string, id: string): boolean {
+    return mandate?.plugin !== plugin || mandate.routes.includes(id);
 }
 
 /** Whether a caller may call a route now, by a plugin on its behalf. */

@@ -12,6 +12,8 @@ export interface Held {
     readonly requestId: string;
     /** How many calls of plugins led here. */
     readonly depth: number;
+    /** The route that the caller used asks for a session that proved itself lately. */
+    readonly stepUp?: boolean;
     /** Adds to the audit entry of the request; null where there is none. */
     readonly audit: ((detail: AuditDetail) => void) | null;
     /** Goes on from where it began, through the gates that it passed. */

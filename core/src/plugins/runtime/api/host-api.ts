@@ -13,35 +13,28 @@ import {
     within
 } from '@portico/sdk/host';
 
-import type { Call, Caller } from '../../../platform/call.ts';
+import { recordedActor } from '../../../platform/call.ts';
 import type { Logger } from '../../../platform/log.ts';
 import { fragmentHook } from '../fragments.ts';
 import type { Contracts } from '../partners/contracts.ts';
-import type { PluginHostPorts } from '../ports.ts';
 import type { PluginTickets } from '../routes/tickets.ts';
 import type { Schedules } from '../schedules.ts';
+import { Callers, type CallersOptions } from './callers.ts';
 import { callRoute } from './calls/call.ts';
 import { listRoutes } from './catalogue.ts';
-import { type Handles, type Held, onBehalf } from './handles.ts';
 import { PluginHosts } from './hosts-service.ts';
-import { createPluginCall, pluginCaller } from './plugin-call.ts';
+import { mandatesApi } from './mandates.ts';
 
 /** What the host API of one generation works with. */
-export interface HostApiOptions {
-    readonly ports: PluginHostPorts;
-    readonly plugin: string;
+export interface HostApiOptions extends CallersOptions {
     /** Names the key under which secrets are sealed. */
     readonly label: string;
     readonly grants: Grants;
-    readonly handles: Handles;
     readonly scope: Scope;
     readonly schedules: Schedules;
     readonly tickets: PluginTickets;
     readonly contracts: Contracts;
     readonly log: Logger;
-    /** Aborts when the generation ends. */
-    readonly signal: AbortSignal;
-    readonly permissions: ReadonlySet<string>;
     /** Asks this plugin alone for its part of the engine's configuration. */
     collectFragments(): Promise<Outcome<unknown> | null>;
     /** Runs a hook that this plugin published. */
@@ -58,73 +51,12 @@ export function createHostApi(options: HostApiOptions): HostApi {
     const callers = new Callers(options);
     return {
         ...panelApi(options, callers),
+        ...mandatesApi(options, callers),
         ...hostsApi(options, callers),
         ...workApi(options, callers),
         ...recordApi(options, callers),
         ...partnersApi(options, callers)
     };
-}
-
-/** Finds out for whom a generation acts. */
-class Callers {
-    readonly #options: HostApiOptions;
-
-    constructor(options: HostApiOptions) {
-        this.#options = options;
-    }
-
-    /** The holder of a handle as of now: session, account and role are checked each time. */
-    holder(handle: number): { readonly held: Held; readonly caller: Caller } {
-        const held = this.#options.handles.get(handle);
-        return { held, caller: this.#options.ports.renew(held.caller) };
-    }
-
-    /** The caller that the plugin acts for; null when it acts for itself. */
-    behalf(handle: number | null): Caller | null {
-        if (handle === null) {
-            return null;
-        }
-        const { held, caller } = this.holder(handle);
-        return onBehalf(caller, this.#options.plugin, held.depth);
-    }
-
-    /** The plugin itself. */
-    own(can: (permission: string) => boolean = () => false): Caller {
-        return pluginCaller(this.#options.plugin, can);
-    }
-
-    callOf(caller: Caller, ifMatch: number | null = null): Call {
-        return createPluginCall({
-            caller,
-            recorder: this.#options.ports.http.recorder,
-            signal: this.#options.signal,
-            ifMatch: ifMatch === null ? null : String(ifMatch)
-        });
-    }
-
-    permissionOf(name: string): string {
-        const { plugin, permissions } = this.#options;
-        if (name !== 'authenticated' && !permissions.has(name)) {
-            throw new TypeError(`${plugin} declares no permission ${name}`);
-        }
-        return name === 'authenticated' ? name : `${plugin}:${name}`;
-    }
-
-    /** Lets what the plugin causes pass its own gate, and the gates that the request passed for which it acts. */
-    caused<I extends object, O>(work: (input: I) => Promise<O>): (input: I) => Promise<O> {
-        const { handles, ports, plugin } = this.#options;
-        return async (input) => {
-            const { handle = null } = input as { readonly handle?: number | null };
-            const onward = handle === null ? <T>(run: () => T): T => run() : handles.get(handle).onward;
-            return onward(() => ports.gateway.gate(plugin).within(() => work(input)));
-        };
-    }
-
-    /** A signal that also aborts when the generation ends. */
-    untilEnd(stop: AbortSignal | null): AbortSignal {
-        const { signal } = this.#options;
-        return stop === null ? signal : AbortSignal.any([signal, stop]);
-    }
 }
 
 function panelApi(
@@ -147,6 +79,7 @@ function panelApi(
         seal: async ({ text }) => ports.keyring.seal(`${label} own`, text),
         open: async ({ text }) => ports.keyring.open(`${label} own`, text),
         async ticket({ handle, permission, data, ttlSeconds }) {
+            callers.unmandated(handle);
             const { caller } = callers.holder(handle);
             return tickets.issue(caller, callers.permissionOf(permission), data, ttlSeconds);
         }
@@ -175,12 +108,14 @@ function hostsApi(
     });
     return {
         listHosts: async (filter) => plainCopy(hosts.list(filter), 'hosts'),
-        createHost: callers.caused(async ({ host, handle }) => hosts.create(host, callers.behalf(handle))),
+        createHost: callers.caused(async ({ host, handle }) =>
+            hosts.create(host, callers.unmandated(handle))
+        ),
         updateHost: callers.caused(async ({ id, change, version, handle }) =>
-            hosts.update(id, change, version, callers.behalf(handle))
+            hosts.update(id, change, version, callers.unmandated(handle))
         ),
         removeHost: callers.caused(async ({ id, version, handle }) =>
-            hosts.remove(id, version, callers.behalf(handle))
+            hosts.remove(id, version, callers.unmandated(handle))
         ),
         upstreams: async ({ id }) => hosts.upstreams(id),
         listCertificates: async (filter) => hosts.certificates(filter),
@@ -284,9 +219,8 @@ function recordApi(
             });
         },
         async audit({ handle, action, resource, resourceId, outcome = 'success', before, after }) {
-            const { id, username, tokenId } = callers.behalf(handle) ?? callers.own();
             await ports.http.recorder.recordAlone({
-                actor: { id, username, tokenId, plugin },
+                actor: recordedActor(callers.behalf(handle) ?? callers.own()),
                 action: String(action),
                 resource: `${plugin}.${resource}`,
                 resourceId: resourceId ?? null,
@@ -323,7 +257,7 @@ function partnersApi(
             };
         }),
         partner: callers.caused(async ({ plugin: partner, method, input, handle, signal }) => {
-            const caller = callers.behalf(handle);
+            const caller = callers.unmandated(handle);
             const from = handle === null ? null : handles.get(handle);
             return contracts.call(partner, {
                 method,

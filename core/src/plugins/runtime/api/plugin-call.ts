@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 
 import { isReply } from '@portico/sdk';
 
-import type { Call, Caller } from '../../../platform/call.ts';
+import { type Call, type Caller, recordedActor } from '../../../platform/call.ts';
 import type { Recorder } from '../../../server/http/ports.ts';
 
 /** The plugin itself: no user, and only what its grants amount to. */
@@ -62,12 +62,7 @@ export function createPluginCall({
             }
         ) {
             await recorder.record(tx, {
-                actor: {
-                    id: caller.id,
-                    username: caller.username,
-                    tokenId: caller.tokenId,
-                    plugin: caller.plugin
-                },
+                actor: recordedActor(caller),
                 action,
                 resource,
                 resourceId,

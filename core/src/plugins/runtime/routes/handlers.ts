@@ -68,12 +68,14 @@ export class RouteHandlers {
     readonly #id: string;
     readonly #host: RouteHost;
     readonly #isRead: () => boolean;
+    readonly #stepUp: boolean;
 
     /** @param isRead - whether the route only reads, so that no journal entry is needed */
-    constructor(id: string, host: RouteHost, isRead: () => boolean) {
+    constructor(id: string, host: RouteHost, isRead: () => boolean, stepUp: boolean) {
         this.#id = id;
         this.#host = host;
         this.#isRead = isRead;
+        this.#stepUp = stepUp;
     }
 
     /** Checks a request before its body is journalled. */
@@ -172,7 +174,8 @@ export class RouteHandlers {
             caller: call.actor,
             ip: call.ip,
             requestId: call.id,
-            audit: (detail: AuditDetail) => call.audit(detail)
+            audit: (detail: AuditDetail) => call.audit(detail),
+            stepUp: this.#stepUp
         });
         return { call, asker };
     }

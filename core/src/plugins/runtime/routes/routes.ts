@@ -73,7 +73,7 @@ function routeOf(document: RouteDocument, host: RouteHost): Route {
     };
     // The document was checked when it was read; its kind decides which fields it has.
     const route = { ...common } as unknown as Record<string, unknown> & Route;
-    const handlers = new RouteHandlers(id, host, () => effectOf(route) === 'read');
+    const handlers = new RouteHandlers(id, host, () => effectOf(route) === 'read', document.stepUp === true);
     // A handler of this kind takes what a route of this kind gives.
     return Object.assign(route, {
         handler: handlers[kind].bind(handlers),

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import type { AuditDetail } from '@portico/sdk';
 
-import type { Caller, Done } from '../../../platform/call.ts';
+import { type Caller, type Done, recordedActor } from '../../../platform/call.ts';
 import type { Transaction } from '../../../platform/database/database.ts';
 import { wireOf } from '../answer/envelope.ts';
 import type { AuditEntry, HttpPorts, KeyInUse } from '../ports.ts';
@@ -136,12 +136,7 @@ export class HttpCall implements RouteRequest {
         const { route, request } = this.#input;
         const declared = typeof route.audit === 'object' ? route.audit : null;
         return {
-            actor: {
-                id: this.actor.id,
-                username: this.actor.username,
-                tokenId: this.actor.tokenId,
-                plugin: this.actor.plugin
-            },
+            actor: recordedActor(this.actor),
             action: declared?.action ?? (effectOf(route) === 'read' ? 'read' : actions[route.method]),
             resource: declared?.resource ?? resourceOf(this.#input.url),
             ...this.#detail,

@@ -5,7 +5,7 @@ import type { Grants } from '@portico/sdk/host';
 
 import type { Caller } from '../../../../platform/call.ts';
 import type { PluginHostPorts } from '../../ports.ts';
-import { type CatalogueEntry, findRoute } from '../catalogue.ts';
+import { type CatalogueEntry, coversRoute, findRoute } from '../catalogue.ts';
 import { type Held, onBehalf } from '../handles.ts';
 import { addressOf } from './address.ts';
 
@@ -49,6 +49,11 @@ export function admitCall(
             `The plugin ${grants.plugin} lacks the capability api for ${entry.info.id}`,
             { permission: `api:${entry.info.id}` }
         );
+    }
+    if (!coversRoute(caller, grants.plugin, call.id)) {
+        return refusal(40300, 'FORBIDDEN', `The mandate is not for the route ${call.id}`, {
+            permission: `mandate:${call.id}`
+        });
     }
     if (held.depth >= deepest) {
         return refusal(40300, 'FORBIDDEN', `Calls of plugins are nested more than ${deepest} deep`);
