@@ -32,7 +32,7 @@ const LAYERS = [
         name: 'core-plugin-runtime-entry',
         files: '^core/src/plugin-runtime\\.ts$',
         may: [
-            'core/src/(platform|server|composition|plugins|features/(tasks|users))/',
+            'core/src/(platform|server|composition|plugins|services|features/(tasks|users))/',
             'registry/src/index\\.ts$'
         ],
         instead: 'This file only hands parts of the panel to the test kit: define nothing here.'
@@ -86,10 +86,27 @@ const LAYERS = [
             'A feature does not import another one: declare the small interface that you need in your own folder and let panel.ts hand the other service over.'
     },
     {
+        name: 'core-services',
+        files: '^core/src/services/(?!supervisor/)',
+        may: ['core/src/(platform|services)/', SDK],
+        instead:
+            'Services are programs of an owner and a name: who the owner is, and what it may do, is decided by the caller.'
+    },
+    {
+        name: 'core-services-supervisor',
+        files: '^core/src/services/supervisor/',
+        may: [
+            'core/src/services/(supervisor/|port\\.ts$)',
+            'core/src/platform/(process-identity\\.ts$|control-group/)'
+        ],
+        instead:
+            'The supervisor is a process of its own that must stay small: it loads nothing of the SDK, and of the core only what it names here.'
+    },
+    {
         name: 'core-plugin-runtime',
         files: '^core/src/plugins/runtime/',
         may: [
-            'core/src/(platform|server|engine|plugins/runtime|features/tasks)/',
+            'core/src/(platform|server|engine|services|plugins/runtime|features/tasks)/',
             SDK_INSIDE,
             'registry/src/index\\.ts$'
         ],
@@ -100,7 +117,7 @@ const LAYERS = [
         name: 'core-plugin-manager',
         files: '^core/src/plugins/manager/',
         may: [
-            'core/src/(platform|server|engine|plugins)/',
+            'core/src/(platform|server|engine|services|plugins)/',
             'core/src/features/tasks/',
             SDK_INSIDE,
             'registry/src/index\\.ts$'

@@ -35,6 +35,8 @@ const cleanTree: Record<string, string> = {
     'core/src/engine/port.ts':
         "import { errors } from '../platform/errors.ts';\nexport interface Engine { errors: typeof errors }",
     'core/src/engine/render/render.ts': 'export const render = 1;',
+    'core/src/services/port.ts': 'export const port = 1;',
+    'core/src/services/supervisor/main.ts': "import { port } from '../port.ts';\nexport const main = port;",
     'core/src/server/http/server.ts': "import { server } from '@hapi/hapi';\nexport const http = server;",
     'core/src/features/hosts/service.ts':
         "import { database } from '../../platform/database/database.ts';\nimport type { Engine } from '../../engine/port.ts';\nexport const hosts = (engine: Engine) => [engine, database];",
@@ -57,6 +59,8 @@ const cleanTree: Record<string, string> = {
 const plants: [rule: string, file: string, lines: string][] = [
     ['sdk', 'sdk/src/planted-1.ts', "import '../../core/src/platform/errors.ts';"],
     ['sdk', 'sdk/src/planted-2.ts', "import '@portico/registry';"],
+    ['core-services', 'core/src/services/planted-50.ts', "import '../features/users/service.ts';"],
+    ['core-services-supervisor', 'core/src/services/supervisor/planted-51.ts', "import '@portico/sdk';"],
     ['registry', 'registry/src/planted-3.ts', "import '../../core/src/platform/errors.ts';"],
     [
         'registry',

@@ -43,6 +43,19 @@ export class ControlGroups {
         throw refused;
     }
 
+    /**
+     * Kills the processes of a group with a given name, whichever process made it, and removes it. A name that there is not is no error.
+     *
+     * @throws Error when processes do not end
+     */
+    async end(name: string): Promise<void> {
+        for (const hierarchy of this.#find()) {
+            const group = ControlGroup.of(hierarchy, name);
+            await group.kill();
+            await group.remove();
+        }
+    }
+
     /** Ends the groups of processes that no longer run. */
     async #sweep(): Promise<void> {
         for (const { version, folders } of this.#find()) {
