@@ -63,6 +63,12 @@ export interface FileEntry {
     readonly type: 'file' | 'folder' | 'link' | 'other';
     /** Bytes. */
     readonly size: number;
+    /** Bytes on the disk: less than `size` for a file with holes. */
+    readonly allocated: number;
+    /** Number of names of the same file; its bytes count once. */
+    readonly links: number;
+    /** The file system that it lies on, as a text to compare. */
+    readonly device: string;
     /** Permission bits. */
     readonly mode: number;
     readonly uid: number;
@@ -84,6 +90,16 @@ export interface Files {
     stat(path: string): Promise<FileEntry>;
     /** Where a link points to, as text. */
     readLink(path: string): Promise<string>;
+    /**
+     * Makes a link at a free name. `symbolic`: `target` is a text relative to the link's folder that does not climb above the root; links
+     * on its way are not looked at. `hard`: `target` is the path of a file below this root, which gets a second name.
+     *
+     * @throws VALIDATION_FAILED 40001 for a target that is absolute or climbs above the root; CONFLICT 40900 for a taken name;
+     * NOT_FOUND 40400 when a hard link's target is no file
+     */
+    link(path: string, target: string, kind: 'symbolic' | 'hard'): Promise<void>;
+    /** Bytes of the file system that the root lies on: all, and those that a program without root's reserve can still use. */
+    space(): Promise<{ readonly total: number; readonly available: number }>;
     createFolder(
         path: string,
         options?: { readonly mode?: number; readonly parents?: boolean }
@@ -165,6 +181,11 @@ export interface Notification {
     readonly text?: string;
     /** Plain data for programs, such as ids: at most 32 KiB as JSON. Values whose key names a secret are masked. */
     readonly data?: Readonly<Record<string, unknown>>;
+    /**
+     * Ids of notification channels: only these get it, whatever events they name; at most 100. Channels that are disabled or gone are left
+     * out. Default: every channel whose events match.
+     */
+    readonly channels?: readonly number[];
 }
 
 /** An audit entry, beside those that routes write themselves. */

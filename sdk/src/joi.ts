@@ -73,7 +73,10 @@ export interface ArrayMethods {
 /** joi's own entry points, typed. */
 export interface TypedJoi {
     string(): SchemaOf<Joi.StringSchema, string>;
-    /** A string that is sealed at rest, masked in every read and redacted from logs. */
+    /**
+     * A string that is a secret. In settings it is sealed at rest and masked in every read; in `params` its part of the path is masked in
+     * the panel's log and left out of the audit log.
+     */
     secret(): SchemaOf<Joi.StringSchema, string>;
     number(): SchemaOf<Joi.NumberSchema, number>;
     boolean(): SchemaOf<Joi.BooleanSchema, boolean>;

@@ -40,7 +40,12 @@ export interface PluginRig {
     readonly http: TestPorts;
     readonly url: string;
     readonly root: string;
-    readonly notified: { readonly event: string; readonly title: string; readonly data?: unknown }[];
+    readonly notified: {
+        readonly event: string;
+        readonly title: string;
+        readonly data?: unknown;
+        readonly channels?: readonly number[];
+    }[];
     /** Adds a user that `Bearer <name>` stands for. */
     user(name: string, permissions: readonly string[], more?: Partial<Caller>): Caller;
     /** From now on the user's session is over. */
@@ -158,7 +163,7 @@ export async function createPluginRig({
     });
     const gateway = await createGateway({ core, log: http.log, drainMs: 2_000 });
     const { port } = await gateway.listen('127.0.0.1', 0);
-    const notified: { event: string; title: string; data?: unknown }[] = [];
+    const notified: PluginRig['notified'] = [];
     const keyring = createKeyring(root);
     const mandates = new TestMandates(() => clock.now());
     const host = createPluginHost({
@@ -170,8 +175,7 @@ export async function createPluginRig({
         keyring,
         clock,
         log: http.log,
-        notify: ({ event, title, data }) =>
-            void notified.push({ event, title, ...(data === undefined ? {} : { data }) }),
+        notify: ({ severity: _severity, text: _text, ...rest }) => void notified.push(rest),
         renew(who) {
             if (who.kind === 'mandate') {
                 return mandates.renew(who);

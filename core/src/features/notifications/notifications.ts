@@ -50,6 +50,12 @@ export interface NotificationsOptions {
     readonly retryMs?: readonly number[];
 }
 
+/** A message that is in no outbox yet. */
+interface Composed extends Omit<Message, 'id'> {
+    /** Null: every channel whose events match. */
+    readonly channels: readonly number[] | null;
+}
+
 interface Addressed {
     readonly channel: ChannelRow;
     readonly message: Message;
@@ -67,7 +73,7 @@ export class Notifications {
     readonly #dispatcher: Dispatcher;
     /** Runs work outside the transaction or request that notifies; it may end before the work does. */
     readonly #outside = AsyncLocalStorage.snapshot();
-    readonly #unwritten: Omit<Message, 'id'>[] = [];
+    readonly #unwritten: Composed[] = [];
     #dropped = 0;
     #writing: Promise<void> | null = null;
     #closed = false;
@@ -110,7 +116,8 @@ export class Notifications {
             return;
         }
         try {
-            this.#unwritten.push(compose(notification, this.#options.clock.now()));
+            const { channels = null } = notification;
+            this.#unwritten.push({ ...compose(notification, this.#options.clock.now()), channels });
             this.#writing ??= this.#outside(async () => {
                 await new Promise((resolve) => setImmediate(resolve));
                 await this.#writeAll();
@@ -149,7 +156,7 @@ export class Notifications {
     }
 
     /** Puts messages into the outbox in one transaction. When that fails, each is sent once: an admin wants to hear of a full disk. */
-    async #write(batch: readonly Omit<Message, 'id'>[]): Promise<void> {
+    async #write(batch: readonly Composed[]): Promise<void> {
         let addressed: readonly Addressed[] = [];
         try {
             addressed = this.#address(batch);
@@ -170,11 +177,14 @@ export class Notifications {
         }
     }
 
-    #address(batch: readonly Omit<Message, 'id'>[]): readonly Addressed[] {
-        const channels = this.#channelStore.all().filter(({ enabled }) => enabled === 1);
-        return batch.flatMap((each) =>
-            channels
-                .filter(({ events }) => matches(JSON.parse(events) as string[], each.event))
+    #address(batch: readonly Composed[]): readonly Addressed[] {
+        const enabled = this.#channelStore.all().filter((channel) => channel.enabled === 1);
+        return batch.flatMap(({ channels, ...each }) =>
+            enabled
+                .filter(
+                    ({ id, events }) =>
+                        channels?.includes(id) ?? matches(JSON.parse(events) as string[], each.event)
+                )
                 .map((channel) => ({ channel, message: { id: messageId(), ...each } }))
         );
     }
@@ -192,7 +202,7 @@ export class Notifications {
         }
     }
 
-    #tellTaps(batch: readonly Omit<Message, 'id'>[]): void {
+    #tellTaps(batch: readonly Composed[]): void {
         const { raised, log } = this.#options;
         if (raised?.used === true) {
             void Promise.all(batch.map(({ body }) => raised.run(JSON.parse(body) as Payload))).catch(

@@ -111,6 +111,8 @@ export interface PluginHostPorts {
         readonly title: string;
         readonly text?: string;
         readonly data?: Readonly<Record<string, unknown>>;
+        /** Only these channels, whatever their events. */
+        readonly channels?: readonly number[];
     }): void;
     readonly keyring: Pick<Keyring, 'seal' | 'open'>;
     readonly clock: Clock;

@@ -25,6 +25,7 @@ import { corsHeaders, preflight } from './cors.ts';
 import { assertExpressible } from './openapi/document.ts';
 import type { HttpPorts } from './ports.ts';
 import { HttpCall } from './request/http-call.ts';
+import { maskPath, secretParams } from './request/secret-path.ts';
 import type { RequestState } from './request/state.ts';
 import { ticketOf } from './request/ticket.ts';
 import { effectOf, type Route } from './route.ts';
@@ -254,7 +255,9 @@ function declare(hapi: Server, options: HttpServerOptions): Map<string, Route> {
 /** The id in the path, for the record of a refused call. A path that is open to everybody may hold a secret in place of an id. */
 function targetOf(route: Route, params: Readonly<Record<string, string>>): string | null {
     const name = /\{([a-zA-Z]+)/.exec(route.path)?.[1];
-    return name === undefined || typeof route.access !== 'string' ? null : (params[name] ?? null);
+    return name === undefined || typeof route.access !== 'string' || secretParams(route).includes(name)
+        ? null
+        : (params[name] ?? null);
 }
 
 /** A mistake in a declaration ends the start and names the route; requests never get to see it. */
@@ -314,7 +317,7 @@ async function finish(
         ports.log.error('A request failed', {
             requestId: state.id,
             method: request.method,
-            path: request.path,
+            path: pathOf(request),
             error: response
         });
     }
@@ -334,6 +337,12 @@ async function finish(
 
 function routeOf(request: Request): Route | null {
     return (request.route.settings.plugins as { portico?: Route } | undefined)?.portico ?? null;
+}
+
+/** The path for the log, without the secrets in it. */
+function pathOf(request: Request): string {
+    const route = routeOf(request);
+    return route === null ? request.path : maskPath(route, request.route.path, request.path);
 }
 
 /** A refusal is on record whatever the route does; other failures where the route would have changed something. */

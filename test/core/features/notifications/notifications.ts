@@ -107,6 +107,22 @@ describe('Notifications', () => {
         expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).to.equal(6);
     });
 
+    it('tells just the channels that a notification names, whatever their events', async () => {
+        await open();
+        const all = await channel();
+        const named = await channel({ events: ['certificate.*'] });
+        const off = await channel({ enabled: false });
+        rig.notifications.notify({ ...broken, channels: [named.id, off.id, 4711] });
+        rig.notifications.notify({ ...broken, channels: [] });
+        rig.notifications.notify(broken);
+        await settled(all.id, 1);
+        await settled(named.id, 1);
+        expect(deliveries(named.id).map(({ event }) => event)).to.equal([broken.event]);
+        expect(deliveries(off.id)).to.be.empty();
+        expect(receiver.received).to.have.length(2);
+        expect(receiver.received.map(({ body }) => body).join('')).to.not.include('channels');
+    });
+
     it('tries again with the same id and another time stamp, until it succeeds', async () => {
         let seconds = 0;
         await open({ clock: { now: () => Date.now() + 1000 * seconds++ } });

@@ -246,6 +246,20 @@ describe('createPluginHost', () => {
         expect((early as { reason: string }).reason).to.equal('NOT_STARTED');
     });
 
+    it('hands on which channels a notification is for, and refuses what is no list of ids', async () => {
+        const { ctx } = await contextOf();
+        const message = { event: 'x', severity: 'info', title: 'x' } as const;
+        await ctx.notify({ ...message, channels: [3, 5] });
+        await ctx.notify(message);
+        for (const channels of ['3', [1.5], ['3'], [null], Array.from({ length: 101 }, (_, id) => id)]) {
+            await expect(ctx.notify({ ...message, channels: channels as never })).to.reject();
+        }
+        expect(rig.notified).to.equal([
+            { event: 'probe.x', title: 'x', channels: [3, 5] },
+            { event: 'probe.x', title: 'x' }
+        ]);
+    });
+
     it('lets go of everything that a generation acquired, says what, and leaves its data', async () => {
         const stopped: string[] = [];
         const peer = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');

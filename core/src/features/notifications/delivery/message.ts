@@ -19,6 +19,8 @@ export interface Notification {
     readonly text?: string;
     /** Plain data for programs, at most 32 KiB as JSON; values whose key names a secret are masked. */
     readonly data?: Readonly<Record<string, unknown>>;
+    /** Ids of channels: only these get it, whatever events they name. Default: every channel whose events match. */
+    readonly channels?: readonly number[];
 }
 
 /** A notification on its way to a receiver. `id` is the same for every attempt. */

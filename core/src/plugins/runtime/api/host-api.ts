@@ -44,6 +44,7 @@ export interface HostApiOptions extends CallersOptions {
 /** How long a handle of a task is valid. */
 const longestTaskMs = 24 * 60 * 60_000;
 const taskPatienceMs = 4_000;
+const mostChannels = 100;
 const eventForm = /^[a-z][a-z0-9.-]{0,60}$/i;
 
 /** Creates the host API of one generation: each call looks up its caller by handle, and checks the grants. */
@@ -204,18 +205,29 @@ function recordApi(
     callers: Callers
 ): Pick<HostApi, 'notify' | 'audit'> {
     return {
-        async notify({ event, severity, title, text, data }) {
+        async notify({ event, severity, title, text, data, channels }) {
             if (!eventForm.test(event) || !['info', 'warning', 'error'].includes(severity)) {
                 throw new TypeError(
                     'A notification has an event of letters, digits, dots and dashes, and a severity'
                 );
+            }
+            if (
+                channels !== undefined &&
+                !(
+                    Array.isArray(channels) &&
+                    channels.length <= mostChannels &&
+                    channels.every(Number.isInteger)
+                )
+            ) {
+                throw new TypeError(`The channels of a notification are at most ${mostChannels} ids`);
             }
             ports.notify({
                 event: `${plugin}.${event}`,
                 severity,
                 title: String(title),
                 ...(text === undefined ? {} : { text: String(text) }),
-                ...(data === undefined ? {} : { data })
+                ...(data === undefined ? {} : { data }),
+                ...(channels === undefined ? {} : { channels })
             });
         },
         async audit({ handle, action, resource, resourceId, outcome = 'success', before, after }) {

@@ -4,6 +4,7 @@ import { type BigIntStats, constants } from 'node:fs';
 import {
     type FileHandle,
     lchown,
+    link,
     lstat,
     mkdir,
     open,
@@ -11,6 +12,8 @@ import {
     readlink,
     rename,
     rmdir,
+    statfs,
+    symlink,
     unlink
 } from 'node:fs/promises';
 
@@ -20,7 +23,7 @@ import type { Scope } from '@portico/sdk/host';
 import { emptyFolder } from './empty-folder.ts';
 import { nameOf } from './file-name.ts';
 import { type FilesOptions, GrantedRoot } from './granted-root.ts';
-import { pathOf, stepsOf } from './path.ts';
+import { linkTarget, pathOf, stepsOf } from './path.ts';
 import { renameFile } from './rename-file.ts';
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY } = constants;
@@ -33,6 +36,8 @@ const openFlags = {
 } as const;
 const newFile = 0o640;
 const newFolder = 0o750;
+/** The unit of `stat.blocks`, whatever the file system's own blocks are. */
+const blockBytes = 512n;
 
 /** Files below a folder of the machine. @throws CAPABILITY_MISSING 50305 at the first use of a folder that is not granted */
 export function createFiles(root: string, options: FilesOptions): Files {
@@ -89,6 +94,35 @@ class RootedFiles implements Files {
         this.#root.below(path, async (at, name) =>
             nameOf(await readlink(pathOf(at, name), { encoding: 'buffer' }))
         );
+
+    link: Files['link'] = async (path, target, kind) => {
+        if (kind === 'symbolic') {
+            const text = linkTarget(path, target);
+            return this.#root.below(path, async (at, name) => {
+                await this.#root.refuseAround(at, name);
+                await symlink(text, pathOf(at, name));
+            });
+        }
+        if (kind !== 'hard') {
+            throw new TypeError('A link is symbolic or hard');
+        }
+        return this.#root.below(target, (source, oldName) =>
+            this.#root.below(path, async (at, name) => {
+                await this.#root.refuseAround(source, oldName);
+                await this.#root.refuseAround(at, name);
+                if (!(await lstat(pathOf(source, oldName))).isFile()) {
+                    throw errors.notFound(`${target} is no file`);
+                }
+                await link(pathOf(source, oldName), pathOf(at, name));
+            })
+        );
+    };
+
+    space: Files['space'] = () =>
+        this.#root.folder('', async (at) => {
+            const { blocks, bavail, bsize } = await statfs(at, { bigint: true });
+            return { total: Number(blocks * bsize), available: Number(bavail * bsize) };
+        });
 
     createFolder: Files['createFolder'] = async (path, { mode = newFolder, parents = false } = {}) =>
         this.#root.below(path, async (at, name) => mkdir(pathOf(at, name), { mode }), parents ? mode : null);
@@ -154,6 +188,9 @@ function entryOf(name: string, stat: BigIntStats): FileEntry {
         name,
         type,
         size: Number(stat.size),
+        allocated: Number(stat.blocks * blockBytes),
+        links: Number(stat.nlink),
+        device: String(stat.dev),
         mode: Number(stat.mode & 0o7777n),
         uid: Number(stat.uid),
         gid: Number(stat.gid),

@@ -36,6 +36,33 @@ export function pathOf(at: string, name: string): PathLike {
     return bytes === null ? `${at}/${name}` : Buffer.concat([Buffer.from(`${at}/`), bytes]);
 }
 
+/**
+ * The text of a symbolic link, in bytes. It is resolved from the folder of the link, and by its words alone it stays below the root.
+ *
+ * @throws VALIDATION_FAILED 40001 for any other text
+ */
+export function linkTarget(path: string, target: string): PathLike {
+    const bytes = typeof target === 'string' ? bytesOf(target) : null;
+    let depth = stepsOf(path).length - 1;
+    const stays = (part: string): boolean => {
+        depth += part === '..' ? -1 : part === '' || part === '.' ? 0 : 1;
+        return depth >= 0;
+    };
+    if (
+        bytes === null ||
+        bytes.length === 0 ||
+        bytes.length >= longestPath ||
+        target.includes('\0') ||
+        target.startsWith('/') ||
+        !target.split('/').every(stays)
+    ) {
+        throw errors.invalid([
+            { path: 'target', message: 'target is a relative path that stays below the root' }
+        ]);
+    }
+    return bytes;
+}
+
 /** Whether a path is the folder itself or lies below it. Both are absolute and without links. */
 export function within(path: string, folder: string): boolean {
     return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
