@@ -1,12 +1,9 @@
 /** The crash harness: writers, contenders and visitors on a panel of its own, and rounds in which it is killed and held against what it said. */
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
 import type { Client } from '../support/client.ts';
 import { createPanelProcess, type PanelProcess, processPassword } from '../support/panel-process.ts';
+import { selfSigned } from '../support/self-signed.ts';
 import { startUpstream, type TestUpstream } from '../support/upstream.ts';
 import { type Contenders, createContenders } from './contenders.ts';
 import { nemeses, type Nemesis, type NemesisName } from './nemesis.ts';
@@ -314,7 +311,7 @@ class Run implements Harness {
 
     async #addWriter(prefix: string, setting: Material['setting']): Promise<void> {
         let serial = 0;
-        const certificates = [0, 1].map(() => selfSigned(`*.${prefix}.crash.test`));
+        const certificates = [0, 1].map(() => selfSigned([`*.${prefix}.crash.test`]));
         const client = await this.panel.login();
         this.#clients.push(client);
         this.#owners.set(setting.key, prefix);
@@ -397,40 +394,5 @@ class Run implements Harness {
         for (const resolve of this.#waiting.splice(0)) {
             resolve();
         }
-    }
-}
-
-function selfSigned(name: string): { readonly certificate: string; readonly key: string } {
-    const folder = mkdtempSync(join(tmpdir(), 'portico-pem-'));
-    try {
-        execFileSync(
-            'openssl',
-            [
-                'req',
-                '-x509',
-                '-newkey',
-                'ec',
-                '-pkeyopt',
-                'ec_paramgen_curve:prime256v1',
-                '-nodes',
-                '-keyout',
-                'k.pem',
-                '-out',
-                'c.pem',
-                '-subj',
-                '/CN=crash',
-                '-days',
-                '30',
-                '-addext',
-                `subjectAltName=DNS:${name}`
-            ],
-            { cwd: folder, stdio: 'pipe' }
-        );
-        return {
-            certificate: readFileSync(join(folder, 'c.pem'), 'utf8'),
-            key: readFileSync(join(folder, 'k.pem'), 'utf8')
-        };
-    } finally {
-        rmSync(folder, { recursive: true, force: true });
     }
 }

@@ -2,10 +2,8 @@
  * One of each kind of secret, each with a text of its own, is handed to a panel that runs as it does for people; then everything that it
  * wrote, said and started is searched for them. They may lie in few places, and be told once.
  */
-import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { expect } from '@hapi/code';
@@ -15,6 +13,7 @@ import { type EngineFolders, engineHome } from '../../core/src/engine/files/home
 import { Client } from '../support/client.ts';
 import { codeOf } from '../support/entrance.ts';
 import { createPanelProcess, type PanelProcess } from '../support/panel-process.ts';
+import { selfSigned } from '../support/self-signed.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
@@ -141,7 +140,7 @@ describe('a secret', { timeout: 240_000 }, () => {
                 { headers: { 'idempotency-key': 'canary' } }
             )
         );
-        const { certificate, key } = selfSigned();
+        const { certificate, key } = selfSigned(['canary-tls.test']);
         keep("certificate's key", key.split('\n')[1] ?? '', {
             file: /\/certificates(?:-[0-9a-f]{32})?\/\d+-[0-9a-f]+\.key$/,
             told: /^GET \/api\/certificates\/\d+\/download/
@@ -194,7 +193,7 @@ describe('a secret', { timeout: 240_000 }, () => {
         await client.post('/api/certificates', {
             source: 'upload',
             name: 'mixed',
-            certificate: selfSigned().certificate,
+            certificate: selfSigned(['canary-tls.test']).certificate,
             key
         });
         await client.post('/api/certificates', {
@@ -333,41 +332,6 @@ describe('a secret', { timeout: 240_000 }, () => {
         ]);
     });
 });
-
-function selfSigned(): { certificate: string; key: string } {
-    const folder = mkdtempSync(join(tmpdir(), 'portico-pem-'));
-    try {
-        execFileSync(
-            'openssl',
-            [
-                'req',
-                '-x509',
-                '-newkey',
-                'ec',
-                '-pkeyopt',
-                'ec_paramgen_curve:prime256v1',
-                '-nodes',
-                '-keyout',
-                'k.pem',
-                '-out',
-                'c.pem',
-                '-subj',
-                '/CN=canary',
-                '-days',
-                '30',
-                '-addext',
-                'subjectAltName=DNS:canary-tls.test'
-            ],
-            { cwd: folder, stdio: 'pipe' }
-        );
-        return {
-            certificate: readFileSync(join(folder, 'c.pem'), 'utf8'),
-            key: readFileSync(join(folder, 'k.pem'), 'utf8')
-        };
-    } finally {
-        rmSync(folder, { recursive: true });
-    }
-}
 
 function filesOf(roots: readonly string[]): string[] {
     return entriesOf(roots).filter((path) => lstatSync(path, { throwIfNoEntry: false })?.isFile() === true);

@@ -1,12 +1,10 @@
 /** A real mail server on the loopback, with or without TLS and accounts, which keeps what it is given. */
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+
+import { selfSigned } from './self-signed.ts';
 
 export interface Mail {
     readonly from: string;
@@ -40,7 +38,7 @@ export async function openMailServer({
     account = null,
     refuses = []
 }: MailServerOptions): Promise<MailServer> {
-    const { key, certificate } = ownCertificate();
+    const { key, certificate } = selfSigned(['127.0.0.1']);
     const mails: Mail[] = [];
     const logins: string[] = [];
     const options: SMTPServerOptions = {
@@ -95,39 +93,4 @@ export async function openMailServer({
         certificate,
         close: () => new Promise((resolve) => server.close(() => resolve()))
     };
-}
-
-function ownCertificate(): { readonly key: string; readonly certificate: string } {
-    const folder = mkdtempSync(join(tmpdir(), 'portico-mail-'));
-    try {
-        execFileSync(
-            'openssl',
-            [
-                'req',
-                '-x509',
-                '-newkey',
-                'ec',
-                '-pkeyopt',
-                'ec_paramgen_curve:prime256v1',
-                '-nodes',
-                '-keyout',
-                'k.pem',
-                '-out',
-                'c.pem',
-                '-subj',
-                '/CN=mail',
-                '-days',
-                '30',
-                '-addext',
-                'subjectAltName=IP:127.0.0.1'
-            ],
-            { cwd: folder, stdio: 'pipe' }
-        );
-        return {
-            key: readFileSync(join(folder, 'k.pem'), 'utf8'),
-            certificate: readFileSync(join(folder, 'c.pem'), 'utf8')
-        };
-    } finally {
-        rmSync(folder, { recursive: true });
-    }
 }

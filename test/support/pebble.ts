@@ -1,5 +1,5 @@
 /** A real ACME server (Pebble), with a proxy before it that can answer in its place. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -10,6 +10,7 @@ import { join } from 'node:path';
 
 import { freePort } from './ports.ts';
 import { until } from './real-engine.ts';
+import { selfSigned } from './self-signed.ts';
 
 export interface Pebble {
     /** Directory URL, through the proxy. */
@@ -54,29 +55,9 @@ export async function startPebble({
     eab
 }: PebbleOptions): Promise<Pebble> {
     const folder = mkdtempSync(join(tmpdir(), 'portico-pebble-'));
-    execFileSync(
-        'openssl',
-        [
-            'req',
-            '-x509',
-            '-newkey',
-            'ec',
-            '-pkeyopt',
-            'ec_paramgen_curve:P-256',
-            '-nodes',
-            '-days',
-            '30',
-            '-keyout',
-            'key.pem',
-            '-out',
-            'cert.pem',
-            '-subj',
-            '/CN=localhost',
-            '-addext',
-            'subjectAltName=DNS:localhost,IP:127.0.0.1'
-        ],
-        { cwd: folder, stdio: 'pipe' }
-    );
+    const { certificate, key } = selfSigned(['localhost', '127.0.0.1']);
+    writeFileSync(join(folder, 'cert.pem'), certificate);
+    writeFileSync(join(folder, 'key.pem'), key);
     const [port, management, unused] = [await freePort(), await freePort(), await freePort()];
     writeFileSync(
         join(folder, 'pebble.json'),

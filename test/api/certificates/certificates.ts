@@ -1,13 +1,10 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { connect } from 'node:tls';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
 import { startPanel, type TestPanel } from '../../support/panel.ts';
+import { selfSigned } from '../../support/self-signed.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
@@ -21,41 +18,6 @@ before(async () => {
 after(async () => {
     await panel.close();
 });
-
-function make(...names: readonly string[]): { certificate: string; key: string } {
-    const folder = mkdtempSync(join(tmpdir(), 'portico-pem-'));
-    try {
-        execFileSync(
-            'openssl',
-            [
-                'req',
-                '-x509',
-                '-newkey',
-                'ec',
-                '-pkeyopt',
-                'ec_paramgen_curve:prime256v1',
-                '-nodes',
-                '-keyout',
-                'k.pem',
-                '-out',
-                'c.pem',
-                '-subj',
-                '/CN=test',
-                '-days',
-                '30',
-                '-addext',
-                `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}`
-            ],
-            { cwd: folder, stdio: 'pipe' }
-        );
-        return {
-            certificate: readFileSync(join(folder, 'c.pem'), 'utf8'),
-            key: readFileSync(join(folder, 'k.pem'), 'utf8')
-        };
-    } finally {
-        rmSync(folder, { recursive: true });
-    }
-}
 
 /** Fingerprint of what the engine serves for a name. */
 function served(name: string): Promise<string> {
@@ -78,7 +40,7 @@ describe('/api/certificates', () => {
         const { data: uploaded, status } = await panel.client.post('/api/certificates', {
             source: 'upload',
             name: 'mine',
-            ...make('own.test', '*.own.test')
+            ...selfSigned(['own.test', '*.own.test'])
         });
         expect([status, uploaded.usedBy]).to.equal([201, []]);
         const { data: host } = await panel.client.post('/api/hosts', {
@@ -93,7 +55,7 @@ describe('/api/certificates', () => {
         expect((await panel.client.get('/api/certificates')).data[0].usedBy).to.equal([host.id]);
         const { data: replaced } = await panel.client.put(
             `/api/certificates/${uploaded.id}`,
-            make('shop.own.test')
+            selfSigned(['shop.own.test'])
         );
         expect(await served('shop.own.test')).to.equal(replaced.fingerprint256);
         expect((await panel.client.delete(`/api/certificates/${uploaded.id}`)).code).to.equal(40901);
@@ -103,7 +65,7 @@ describe('/api/certificates', () => {
     });
 
     it('hands the key out by the download alone, to whoever may', async () => {
-        const pair = make('dl.test');
+        const pair = selfSigned(['dl.test']);
         const { data } = await panel.client.post('/api/certificates', { source: 'upload', ...pair });
         const operator = await panel.tokenOf('operator');
         const viewer = await panel.tokenOf('viewer');
@@ -141,7 +103,7 @@ describe('/api/certificates', () => {
             { name: '\ud800' }
         ]) {
             expect(
-                (await panel.client.post('/api/certificates', { ...make('x.test'), ...more })).code,
+                (await panel.client.post('/api/certificates', { ...selfSigned(['x.test']), ...more })).code,
                 JSON.stringify(more)
             ).to.equal(40001);
         }

@@ -1,6 +1,5 @@
 /** Section 4 of the contract, and the uploads of section 6: every field by the traffic that it changes. */
-import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -11,6 +10,7 @@ import type { Answer } from '../../support/client.ts';
 import { type Consumer, faultsOf, outcome, startConsumer } from '../../support/consumer.ts';
 import { startFastcgi, type TestResponder } from '../../support/fastcgi.ts';
 import { until } from '../../support/real-engine.ts';
+import { selfSigned } from '../../support/self-signed.ts';
 import { received, startUpstream, type TestUpstream } from '../../support/upstream.ts';
 
 export const lab = Lab.script();
@@ -513,36 +513,6 @@ describe('types', () => {
 });
 
 describe('HTTPS', () => {
-    const pair = (name: string, names: string): { certificate: string; key: string } => {
-        const at = (file: string): string => join(folder, `${name}.${file}`);
-        execFileSync(
-            'openssl',
-            [
-                'req',
-                '-x509',
-                '-newkey',
-                'ec',
-                '-pkeyopt',
-                'ec_paramgen_curve:prime256v1',
-                '-nodes',
-                '-keyout',
-                at('key'),
-                '-out',
-                at('pem'),
-                '-subj',
-                '/CN=test',
-                '-days',
-                '30',
-                '-addext',
-                `subjectAltName=${names}`
-            ],
-            { stdio: 'pipe' }
-        );
-        const [certificate, key] = [readFileSync(at('pem'), 'utf8'), readFileSync(at('key'), 'utf8')];
-        rmSync(at('key'));
-        return { certificate, key };
-    };
-
     it("internal: by the engine's own authority; forceHttps follows ssl, hsts is sent where it is asked for", async () => {
         const { domain, path, answer } = await make({ ssl: true, sslMode: 'internal', hsts: true });
         expect(answer.data.forceHttps).to.be.true();
@@ -572,7 +542,7 @@ describe('HTTPS', () => {
     });
 
     it('certificate: an uploaded one, served by SNI, in use until the host is gone', async () => {
-        const { certificate, key } = pair('own', 'DNS:own.test,DNS:*.own.test');
+        const { certificate, key } = selfSigned(['own.test', '*.own.test']);
         const uploaded = await panel.client.post('/api/certificates', {
             name: 'own',
             source: 'upload',
@@ -624,7 +594,7 @@ describe('HTTPS', () => {
     });
 
     it('upload: a key that does not match and what is no PEM are refused with the reason', async () => {
-        const [first, second] = [pair('first', 'DNS:first.test'), pair('second', 'DNS:second.test')];
+        const [first, second] = [selfSigned(['first.test']), selfSigned(['second.test'])];
         for (const [body, faults] of [
             [{ certificate: first.certificate, key: second.key }, ['key']],
             [{ certificate: first.certificate + second.certificate, key: first.key }, ['certificate']],

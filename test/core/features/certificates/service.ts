@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createPublicKey, X509Certificate } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,6 +19,7 @@ import { type CertificateView, certificateView } from '../../../../core/src/feat
 import { DatabaseCertificateStore } from '../../../../core/src/features/certificates/store.ts';
 import { adminMay, createHostKit, type HostKit, operatorMay } from '../../../support/hosts.ts';
 import { until } from '../../../support/real-engine.ts';
+import { type Pair, selfSigned } from '../../../support/self-signed.ts';
 import { callOf, person } from '../../../support/store.ts';
 
 export const lab = Lab.script();
@@ -28,45 +29,8 @@ let kit: HostKit;
 let folder = '';
 const admin = (more = {}) => callOf(person('admin', adminMay), more);
 
-interface Pair {
-    readonly certificate: string;
-    readonly key: string;
-}
-
 const openssl = (...args: readonly string[]): string =>
     execFileSync('openssl', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-const file = (name: string): string => readFileSync(join(folder, name), 'utf8');
-
-/** A self-signed pair, or one that a CA of `sign` issued. */
-function make(
-    names: readonly string[],
-    { algorithm = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'], extra = [] as string[] } = {}
-): Pair {
-    const san =
-        names.length === 0
-            ? []
-            : [
-                  '-addext',
-                  `subjectAltName=${names.map((name) => (/^[\d.]+$/.test(name) ? `IP:${name}` : `DNS:${name}`)).join(',')}`
-              ];
-    openssl(
-        'req',
-        '-x509',
-        ...algorithm,
-        '-nodes',
-        '-keyout',
-        'k.pem',
-        '-out',
-        'c.pem',
-        '-subj',
-        '/CN=test',
-        '-days',
-        '365',
-        ...san,
-        ...extra
-    );
-    return { certificate: file('c.pem'), key: file('k.pem') };
-}
 
 let pair: Pair;
 let other: Pair;
@@ -74,12 +38,14 @@ let chain: Pair & { readonly leaf: string; readonly ca: string };
 
 before(() => {
     folder = mkdtempSync(join(tmpdir(), 'portico-pem-'));
-    pair = make(['a.test', '*.A.test', '192.0.2.7']);
-    other = make(['a.test', 'b.test']);
-    const authority = make(['ca.test']);
+    pair = selfSigned(['a.test', '*.A.test', '192.0.2.7']);
+    other = selfSigned(['a.test', 'b.test']);
+    const authority = selfSigned(['ca.test']);
     writeFileSync(join(folder, 'ca.pem'), authority.certificate);
     writeFileSync(join(folder, 'ca.key'), authority.key);
-    const leaf = make(['a.test'], { extra: ['-CA', 'ca.pem', '-CAkey', 'ca.key'] });
+    const leaf = selfSigned(['a.test'], {
+        more: ['-CA', join(folder, 'ca.pem'), '-CAkey', join(folder, 'ca.key')]
+    });
     chain = {
         certificate: leaf.certificate + authority.certificate,
         key: leaf.key,
@@ -167,8 +133,8 @@ describe('upload', () => {
 
     it('takes chains, RSA, Ed25519, classic key formats, and two certificates for one name', async () => {
         await upload(chain);
-        await upload(make(['r.test'], { algorithm: ['-newkey', 'rsa:2048'] }));
-        await upload(make(['e.test'], { algorithm: ['-newkey', 'ed25519'] }));
+        await upload(selfSigned(['r.test'], { algorithm: ['-newkey', 'rsa:2048'] }));
+        await upload(selfSigned(['e.test'], { algorithm: ['-newkey', 'ed25519'] }));
         writeFileSync(join(folder, 'x.pem'), pair.key);
         const classic = `-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n${openssl('ec', '-in', 'x.pem')}`;
         await upload({ certificate: pair.certificate.replaceAll('\n', '\r\n'), key: classic });
@@ -192,16 +158,18 @@ describe('upload', () => {
             [{ ...pair, certificate: pair.certificate.replace(/MII/, 'AAA') }, 'certificate', /damaged/],
             [{ ...chain, certificate: chain.ca + chain.leaf }, 'certificate', /did not issue/],
             [{ ...chain, certificate: chain.leaf + other.certificate }, 'certificate', /did not issue/],
-            [make([]), 'certificate', /no DNS names/],
-            [make(['192.0.2.7']), 'certificate', /no DNS names/],
-            [make(['a.test'], { algorithm: ['-newkey', 'rsa:1024'] }), 'certificate', /too weak/],
+            [selfSigned([]), 'certificate', /no DNS names/],
+            [selfSigned(['192.0.2.7']), 'certificate', /no DNS names/],
+            [selfSigned(['a.test'], { algorithm: ['-newkey', 'rsa:1024'] }), 'certificate', /too weak/],
             [
-                make(['a.test'], { algorithm: ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:secp224r1'] }),
+                selfSigned(['a.test'], {
+                    algorithm: ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:secp224r1']
+                }),
                 'certificate',
                 /too weak/
             ],
             [
-                make(['a.test'], { extra: ['-addext', 'extendedKeyUsage=clientAuth'] }),
+                selfSigned(['a.test'], { more: ['-addext', 'extendedKeyUsage=clientAuth'] }),
                 'certificate',
                 /not meant for servers/
             ]
@@ -359,7 +327,7 @@ describe('download', () => {
 
 describe('Placement', () => {
     it('finds out that the former one is still served, and puts it back for whoever asks', async () => {
-        const first = await upload(make(['a.test']));
+        const first = await upload(selfSigned(['a.test']));
         await kit.hosts.create(
             {
                 domain: 'a.test',
@@ -400,7 +368,7 @@ describe('Placement', () => {
             covers: () => true,
             proofMs: 300
         });
-        const next = make(['a.test']);
+        const next = selfSigned(['a.test']);
         const parsed = parseUpload(next.certificate, next.key, kit.clock.now());
         if (!('parsed' in parsed)) {
             throw new Error('not parsed');
@@ -425,7 +393,7 @@ describe('Placement', () => {
 
 describe('Renewals', () => {
     it('starts what is due, and tells once of each that comes to its end', async () => {
-        const { id } = await upload(make(['a.test']));
+        const { id } = await upload(selfSigned(['a.test']));
         const store = new DatabaseCertificateStore(kit.store.db, kit.store.keyring);
         const told: unknown[] = [];
         const started: number[] = [];

@@ -1,6 +1,4 @@
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import {
     createServer as createHttp,
     type IncomingMessage,
@@ -9,8 +7,6 @@ import {
 } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import { type AddressInfo, createServer as createTcp, type Server as TcpServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 
@@ -19,6 +15,7 @@ import * as Lab from '@hapi/lab';
 
 import { Outbound, OutboundFailure } from '../../../../core/src/platform/outbound/client.ts';
 import { type NameServer, openNameServer } from '../../../support/name-server.ts';
+import { selfSigned } from '../../../support/self-signed.ts';
 
 export const lab = Lab.script();
 const { after, afterEach, before, beforeEach, describe, it } = lab;
@@ -624,7 +621,6 @@ describe('Outbound against hostile servers', () => {
 });
 
 describe('Outbound over TLS', () => {
-    let folder: string;
     let key: string;
     let cert: string;
     let names: NameServer;
@@ -632,38 +628,12 @@ describe('Outbound over TLS', () => {
     let securePort: number;
 
     before(async () => {
-        folder = mkdtempSync(join(tmpdir(), 'portico-outbound-'));
-        execFileSync(
-            'openssl',
-            [
-                'req',
-                '-x509',
-                '-newkey',
-                'ec',
-                '-pkeyopt',
-                'ec_paramgen_curve:prime256v1',
-                '-nodes',
-                '-keyout',
-                'k.pem',
-                '-out',
-                'c.pem',
-                '-subj',
-                '/CN=test',
-                '-days',
-                '30',
-                '-addext',
-                'subjectAltName=DNS:internal.example,IP:127.0.0.1'
-            ],
-            { cwd: folder, stdio: 'pipe' }
-        );
-        key = readFileSync(join(folder, 'k.pem'), 'utf8');
-        cert = readFileSync(join(folder, 'c.pem'), 'utf8');
+        ({ key, certificate: cert } = selfSigned(['internal.example', '127.0.0.1']));
         names = await openNameServer(() => [good]);
     });
 
     after(async () => {
         await names.close();
-        rmSync(folder, { recursive: true });
     });
 
     beforeEach(async () => {

@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
-import { readFileSync, renameSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -11,6 +10,7 @@ import * as Lab from '@hapi/lab';
 import { permissionPath } from '../../../../../core/src/engine/render/compile/dispatch.ts';
 import type { Site, SiteCertificate } from '../../../../../core/src/engine/site.ts';
 import { startCaddy, type TestCaddy, until } from '../../../../support/caddy.ts';
+import { selfSigned } from '../../../../support/self-signed.ts';
 import { testSite } from '../../../../support/site.ts';
 import { received, startUpstream, type TestUpstream } from '../../../../support/upstream.ts';
 
@@ -60,37 +60,10 @@ describe('https in a running engine', { timeout: 60_000 }, () => {
     ): Promise<number> => (await caddy.ask({ host, path: `${permissionPath}?domain=${domain}` })).status;
     const makeCertificate = (id: number, ...names: string[]): SiteCertificate => {
         const folder = caddy.context.folders.certificates;
-        const made = join(folder, `made-${id}`);
-        execFileSync(
-            'openssl',
-            [
-                'req',
-                '-x509',
-                '-newkey',
-                'ec',
-                '-pkeyopt',
-                'ec_paramgen_curve:P-256',
-                '-nodes',
-                '-days',
-                '2',
-                '-subj',
-                `/CN=uploaded ${id}`,
-                '-addext',
-                `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}`,
-                '-keyout',
-                `${made}.key`,
-                '-out',
-                `${made}.crt`
-            ],
-            { stdio: 'ignore', timeout: 10_000 }
-        );
-        const fingerprint = new X509Certificate(readFileSync(`${made}.crt`)).fingerprint256
-            .replaceAll(':', '')
-            .toLowerCase();
-        for (const end of ['crt', 'key']) {
-            renameSync(`${made}.${end}`, join(folder, `${id}-${fingerprint}.${end}`));
-        }
-
+        const { certificate, key } = selfSigned(names, { more: ['-subj', `/CN=uploaded ${id}`] });
+        const fingerprint = new X509Certificate(certificate).fingerprint256.replaceAll(':', '').toLowerCase();
+        writeFileSync(join(folder, `${id}-${fingerprint}.key`), key, { mode: 0o600 });
+        writeFileSync(join(folder, `${id}-${fingerprint}.crt`), certificate, { mode: 0o600 });
         return { id, fingerprint, names };
     };
 

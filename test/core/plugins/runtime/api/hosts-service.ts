@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +8,7 @@ import * as Lab from '@hapi/lab';
 
 import { startPanel, type TestPanel } from '../../../../support/panel.ts';
 import { until } from '../../../../support/real-engine.ts';
+import { selfSigned } from '../../../../support/self-signed.ts';
 import { startUpstream, type TestUpstream } from '../../../../support/upstream.ts';
 
 export const lab = Lab.script();
@@ -64,36 +64,6 @@ const visit = (host: string, path = '/'): Promise<{ readonly status: number; rea
             .on('error', reject)
             .end();
     });
-const pair = (...names: readonly string[]): { readonly certificate: string; readonly key: string } => {
-    execFileSync(
-        'openssl',
-        [
-            'req',
-            '-x509',
-            '-newkey',
-            'ec',
-            '-pkeyopt',
-            'ec_paramgen_curve:prime256v1',
-            '-nodes',
-            '-keyout',
-            'k.pem',
-            '-out',
-            'c.pem',
-            '-subj',
-            '/CN=test',
-            '-days',
-            '30',
-            '-addext',
-            `subjectAltName=${names.map((each) => `DNS:${each}`).join(',')}`
-        ],
-        { cwd: folder, stdio: 'pipe' }
-    );
-    return {
-        certificate: readFileSync(join(folder, 'c.pem'), 'utf8'),
-        key: readFileSync(join(folder, 'k.pem'), 'utf8')
-    };
-};
-
 before({ timeout: 60_000 }, async () => {
     folder = mkdtempSync(join(tmpdir(), 'portico-serving-'));
     upstream = await startUpstream('up');
@@ -372,13 +342,16 @@ describe('ctx.hosts', () => {
 describe('ctx.certificates', () => {
     it("makes certificates that are the plugin's own, also after a restart, and takes them away", async () => {
         const { answer } = await as('own', 'certificates.upload', {
-            certificate: { name: 'of the plugin', ...pair('tls.test') }
+            certificate: { name: 'of the plugin', ...selfSigned(['tls.test']) }
         });
         expect(answer).to.include({ name: 'of the plugin', owner: 'puppet-own', domains: ['tls.test'] });
         expect(JSON.stringify(answer)).to.not.contain('PRIVATE KEY');
         const {
             data: { id: other }
-        } = await panel.client.post('/api/certificates', { name: 'of a person', ...pair('person.test') });
+        } = await panel.client.post('/api/certificates', {
+            name: 'of a person',
+            ...selfSigned(['person.test'])
+        });
         const { data: view } = await panel.client.get(`/api/certificates/${answer.id}`);
         expect([view.owner, (await panel.client.get(`/api/certificates/${other}`)).data.owner]).to.equal([
             'puppet-own',
@@ -406,17 +379,20 @@ describe('ctx.certificates', () => {
     it('needs the capability, and refuses what is damaged or in use', async () => {
         expect((await as('writer', 'certificates.list')).failure?.code).to.equal(50305);
         expect(
-            (await as('reader', 'certificates.upload', { certificate: { name: 'x', ...pair('x.test') } }))
-                .failure
+            (
+                await as('reader', 'certificates.upload', {
+                    certificate: { name: 'x', ...selfSigned(['x.test']) }
+                })
+            ).failure
         ).to.include({ code: 50305, reason: 'CAPABILITY_MISSING' });
-        const { key } = pair('one.test');
-        const { certificate } = pair('two.test');
+        const { key } = selfSigned(['one.test']);
+        const { certificate } = selfSigned(['two.test']);
         expect(
             (await as('own', 'certificates.upload', { certificate: { name: 'x', certificate, key } })).failure
                 ?.code
         ).to.equal(40001);
         const { answer } = await as('own', 'certificates.upload', {
-            certificate: { name: 'used', ...pair('used.test') }
+            certificate: { name: 'used', ...selfSigned(['used.test']) }
         });
         const { data: host } = await panel.client.post('/api/hosts', {
             domain: 'used.test',
@@ -436,7 +412,7 @@ describe('ctx.certificates', () => {
 
     it('keeps the owner in an export and an import', async () => {
         const { answer } = await as('own', 'certificates.upload', {
-            certificate: { name: 'moves', ...pair('moves.test') }
+            certificate: { name: 'moves', ...selfSigned(['moves.test']) }
         });
         const passphrase = 'over the hills and far away';
         const { data: document } = await panel.client.post('/api/import-export/export', { passphrase });

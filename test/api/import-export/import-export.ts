@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,11 +7,12 @@ import { join } from 'node:path';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import type { Answer } from '../support/client.ts';
-import { codeOf } from '../support/entrance.ts';
-import { adminPassword, startPanel, type TestPanel } from '../support/panel.ts';
-import { until } from '../support/real-engine.ts';
-import { startUpstream, type TestUpstream } from '../support/upstream.ts';
+import type { Answer } from '../../support/client.ts';
+import { codeOf } from '../../support/entrance.ts';
+import { adminPassword, startPanel, type TestPanel } from '../../support/panel.ts';
+import { until } from '../../support/real-engine.ts';
+import { selfSigned } from '../../support/self-signed.ts';
+import { startUpstream, type TestUpstream } from '../../support/upstream.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
@@ -36,36 +37,6 @@ after(async () => {
     await upstream.close();
     rmSync(folder, { recursive: true, force: true });
 });
-
-function certificateFor(...names: readonly string[]): { certificate: string; key: string } {
-    execFileSync(
-        'openssl',
-        [
-            'req',
-            '-x509',
-            '-newkey',
-            'ec',
-            '-pkeyopt',
-            'ec_paramgen_curve:prime256v1',
-            '-nodes',
-            '-keyout',
-            'k.pem',
-            '-out',
-            'c.pem',
-            '-subj',
-            '/CN=test',
-            '-days',
-            '30',
-            '-addext',
-            `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}`
-        ],
-        { cwd: folder, stdio: 'pipe' }
-    );
-    return {
-        certificate: readFileSync(join(folder, 'c.pem'), 'utf8'),
-        key: readFileSync(join(folder, 'k.pem'), 'utf8')
-    };
-}
 
 async function made(answer: Promise<Answer>): Promise<Answer['data']> {
     const { status, text, data } = await answer;
@@ -104,7 +75,7 @@ async function fill({ client }: TestPanel): Promise<void> {
     );
     const gone = await made(client.post('/api/hosts', { domain: 'gone.test', upstream: upstream.address }));
     await made(client.delete(`/api/hosts/${gone.id}`));
-    const pair = certificateFor('secure.test', '*.secure.test');
+    const pair = selfSigned(['secure.test', '*.secure.test']);
     secrets.push(pair.key.split('\n')[1] ?? '');
     const certificate = await made(
         client.post('/api/certificates', { source: 'upload', name: 'pair', ...pair })

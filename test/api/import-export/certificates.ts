@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process';
 import { randomBytes, X509Certificate } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -12,13 +11,14 @@ import {
     seal,
     type Sealed,
     type SecretMap
-} from '../../../../core/src/features/import-export/document/vault.ts';
-import { type Bind, noBind, startBind } from '../../../support/bind.ts';
-import type { Answer } from '../../../support/client.ts';
-import { startPanel, type TestPanel } from '../../../support/panel.ts';
-import { type Pebble, startPebble } from '../../../support/pebble.ts';
-import { until } from '../../../support/real-engine.ts';
-import { itUnless } from '../../../support/skip.ts';
+} from '../../../core/src/features/import-export/document/vault.ts';
+import { type Bind, noBind, startBind } from '../../support/bind.ts';
+import type { Answer } from '../../support/client.ts';
+import { startPanel, type TestPanel } from '../../support/panel.ts';
+import { type Pebble, startPebble } from '../../support/pebble.ts';
+import { until } from '../../support/real-engine.ts';
+import { type Pair, selfSigned } from '../../support/self-signed.ts';
+import { itUnless } from '../../support/skip.ts';
 
 export const lab = Lab.script();
 const { describe, it, before, after } = lab;
@@ -390,40 +390,10 @@ describe('the certificates of a document', () => {
         rmSync(folder, { recursive: true, force: true });
     });
 
-    function certificateFor(...names: readonly string[]): {
-        certificate: string;
-        key: string;
-        fingerprint: string;
-    } {
-        execFileSync(
-            'openssl',
-            [
-                'req',
-                '-x509',
-                '-newkey',
-                'ec',
-                '-pkeyopt',
-                'ec_paramgen_curve:prime256v1',
-                '-nodes',
-                '-keyout',
-                'k.pem',
-                '-out',
-                'c.pem',
-                '-subj',
-                '/CN=test',
-                '-days',
-                '90',
-                '-addext',
-                `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}`
-            ],
-            { cwd: folder, stdio: 'pipe' }
-        );
-        const certificate = readFileSync(join(folder, 'c.pem'), 'utf8');
-        return {
-            certificate,
-            key: readFileSync(join(folder, 'k.pem'), 'utf8'),
-            fingerprint: new X509Certificate(certificate).fingerprint256.replaceAll(':', '').toLowerCase()
-        };
+    function certificateFor(...names: readonly string[]): Pair & { readonly fingerprint: string } {
+        const pair = selfSigned(names, { more: ['-days', '90'] });
+        const { fingerprint256 } = new X509Certificate(pair.certificate);
+        return { ...pair, fingerprint: fingerprint256.replaceAll(':', '').toLowerCase() };
     }
 
     it('finds the DNS provider by its name where the document has no providers', async () => {
