@@ -11,6 +11,9 @@ export const SessionEntity = defineEntity({
         userId: p.integer(),
         /** The id of the one refresh token that is not spent. */
         refreshId: p.string(),
+        /** The id of the refresh token that was spent last; null before the first was. */
+        spentId: p.string().nullable(),
+        spentAt: p.integer().nullable(),
         createdAt: p.integer(),
         /** Written now and then, not at each request. */
         lastSeenAt: p.integer(),
@@ -167,9 +170,18 @@ class AddMandates extends Migration {
     }
 }
 
+/** A client whose answer was lost sends the token that it has spent: the session must know which one that was, also after a restart. */
+class AddSpentToken extends Migration {
+    override up(): void {
+        this.addSql('alter table auth_sessions add column spent_id text');
+        this.addSql('alter table auth_sessions add column spent_at integer');
+    }
+}
+
 /** The tables of this feature, in the order in which they were added. */
 export const authMigrations: readonly MigrationObject[] = [
     { name: '0001-auth', class: CreateAuthTables },
     { name: '0002-recovery-salt', class: AddRecoverySalt },
-    { name: '0003-mandates', class: AddMandates }
+    { name: '0003-mandates', class: AddMandates },
+    { name: '0004-spent-refresh-token', class: AddSpentToken }
 ];

@@ -83,7 +83,7 @@ function entrance({ login: service }: Auth): Route[] {
             secret: true,
             audit: false,
             description:
-                'The bearer is the refresh token. It is spent by this; one that comes back ends its session.',
+                'The bearer is the refresh token. It is spent by this. For 30 s the same token gets the same pair again, unless the new one was used; after that it ends its session.',
             access: { public: 'The bearer is a refresh token, which opens nothing else and is checked here' },
             returns: tokenPair,
             handler: (call) => service.refresh(call, call.bearer)

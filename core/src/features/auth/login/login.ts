@@ -1,5 +1,5 @@
 /** From a user name to a session, in this order: throttle, proof of work, password, second factor. And from a refresh token to the next pair. */
-import { randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 
 import { type FailureError, isFailure } from '@portico/sdk';
 
@@ -103,7 +103,8 @@ export class Login {
     }
 
     /**
-     * Spends a refresh token. One that was spent before has been copied: its session ends.
+     * Spends a refresh token. The one that was spent last gets the same pair again for 30 s; any other that was spent before has been copied:
+     * its session ends.
      *
      * @throws UNAUTHENTICATED 40100, TOKEN_INVALID 40101, TOKEN_EXPIRED 40102, TOKEN_REVOKED 40103
      */
@@ -129,13 +130,13 @@ export class Login {
             if (session === undefined) {
                 return { failure: fail.TOKEN_REVOKED() };
             }
-            const rotated = await sessions.rotate(
+            const outcome = await sessions.rotate(
                 tx,
                 session,
                 claims.jti,
                 clock.now() + settings.get('panel.refreshTokenDays') * dayMs
             );
-            if (rotated === null) {
+            if (outcome === 'reused') {
                 await sessions.end(tx, session);
                 await recorder.record(
                     tx,
@@ -152,7 +153,13 @@ export class Login {
             }
             await recorder.record(
                 tx,
-                entryOf(call, { action: 'refresh', resourceId: session.id, code: 0, who })
+                entryOf(call, {
+                    action: 'refresh',
+                    resourceId: session.id,
+                    code: 0,
+                    who,
+                    ...(outcome === 'repeated' ? { after: { repeated: true } } : {})
+                })
             );
             return { done: session };
         });
@@ -313,16 +320,18 @@ export class Login {
         );
     }
 
+    /** The same session gives the same pair until its refresh token is spent. */
     #pair(session: Session): TokenPair {
-        const { clock, settings, signer } = this.#in;
-        const issuedAt = clock.now();
+        const { settings, signer } = this.#in;
+        const issuedAt = session.spentAt ?? session.createdAt;
+        const id = createHash('sha256').update(session.refreshId).digest('base64url').slice(0, 16);
         const expiresAt = Math.min(
             issuedAt + settings.get('panel.accessTokenMinutes') * minuteMs,
             session.expiresAt
         );
         const common = { userId: session.userId, sessionId: session.id, issuedAt };
         return {
-            token: signer.sign('access', { ...common, id: randomBytes(12).toString('base64url'), expiresAt }),
+            token: signer.sign('access', { ...common, id, expiresAt }),
             expiresAt: second(expiresAt),
             refreshToken: signer.sign('refresh', {
                 ...common,

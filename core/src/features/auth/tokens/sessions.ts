@@ -5,11 +5,15 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Database, Transaction } from '../../../platform/database/database.ts';
 import { SessionEntity } from '../entities.ts';
 
-/** One login. Only `lastSeenAt`, `provenAt`, `refreshId` and `expiresAt` change. Times are milliseconds since 1970. */
+/** One login. Its ids, its user, `createdAt`, `ip` and `userAgent` never change. Times are milliseconds since 1970. */
 export interface Session {
     readonly id: number;
     readonly userId: number;
+    /** The id of the one refresh token that is not spent. */
     refreshId: string;
+    /** The id of the refresh token that was spent last, and when; null before the first was. */
+    spentId: string | null;
+    spentAt: number | null;
     readonly createdAt: number;
     lastSeenAt: number;
     provenAt: number;
@@ -22,6 +26,8 @@ interface Row {
     readonly id: number;
     readonly user_id: number;
     readonly refresh_id: string;
+    readonly spent_id: string | null;
+    readonly spent_at: number | null;
     readonly created_at: number;
     readonly last_seen_at: number;
     readonly proven_at: number;
@@ -33,6 +39,7 @@ interface Row {
 const seenEveryMs = 60_000;
 const mostOfOneUser = 100;
 const longestAgent = 256;
+const repeatedMs = 30_000;
 
 /** The sessions, all of them in memory and on disk. */
 export class Sessions {
@@ -53,6 +60,8 @@ export class Sessions {
                 id: row.id,
                 userId: row.user_id,
                 refreshId: row.refresh_id,
+                spentId: row.spent_id,
+                spentAt: row.spent_at,
                 createdAt: row.created_at,
                 lastSeenAt: row.last_seen_at,
                 provenAt: row.proven_at,
@@ -97,6 +106,8 @@ export class Sessions {
             ...login,
             userAgent: login.userAgent?.slice(0, longestAgent) ?? null,
             refreshId: refreshId(),
+            spentId: null,
+            spentAt: null,
             createdAt: now,
             lastSeenAt: now,
             provenAt: now
@@ -115,26 +126,25 @@ export class Sessions {
         return session;
     }
 
-    /** Spends a refresh token: the new one's id, or null when this one was spent before. */
+    /**
+     * Spends a refresh token. The one that was spent last is `repeated` for 30 s, since its answer may have been lost, or two tabs of a browser
+     * may have used it at once; any other is `reused`, and so has been copied.
+     */
     async rotate(
         tx: Transaction,
         session: Session,
         spent: string,
         expiresAt: number
-    ): Promise<string | null> {
-        const next = refreshId();
-        const rotated = await tx.em.nativeUpdate(
-            SessionEntity,
-            { id: session.id, refreshId: spent },
-            { refreshId: next, expiresAt, lastSeenAt: this.#clock.now() }
-        );
-        if (rotated !== 1) {
-            return null;
+    ): Promise<'rotated' | 'repeated' | 'reused'> {
+        const now = this.#clock.now();
+        const { refreshId: current, spentId, spentAt } = session;
+        if (spent !== current) {
+            return spent === spentId && Math.abs(now - (spentAt ?? 0)) < repeatedMs ? 'repeated' : 'reused';
         }
-        tx.afterCommit(() =>
-            Object.assign(session, { refreshId: next, expiresAt, lastSeenAt: this.#clock.now() })
-        );
-        return next;
+        const next = { refreshId: refreshId(), spentId: spent, spentAt: now, expiresAt, lastSeenAt: now };
+        await tx.em.nativeUpdate(SessionEntity, { id: session.id }, next);
+        tx.afterCommit(() => Object.assign(session, next));
+        return 'rotated';
     }
 
     /** Makes a session fresh. */
