@@ -102,7 +102,13 @@ export function createTestPorts(): TestPorts {
                     const keep = async (answer: KeptReply): Promise<void> => {
                         entry.answer = answer;
                     };
-                    return { first: { keep: (_tx, answer) => keep(answer), keepAlone: keep } };
+                    return {
+                        first: {
+                            keep: (_tx, answer) => keep(answer),
+                            keepAlone: keep,
+                            end: () => undefined
+                        }
+                    };
                 }
                 if (found.fingerprint !== fingerprint) {
                     throw fail.IDEMPOTENCY_MISMATCH();

@@ -64,18 +64,22 @@ export interface KeyInUse {
     keep(tx: Transaction, answer: KeptReply): Promise<void>;
     /** Keeps an answer that changed nothing. */
     keepAlone(answer: KeptReply): Promise<void>;
+    /** The request is over, kept or not: those that wait for its answer go on. */
+    end(): void;
 }
 
 /** Idempotency keys. Implemented by `http/idempotency.ts` on the database. */
 export interface Idempotency {
     /**
-     * Claims a key, or finds what it answered. `fingerprint` is the hash of method, path with query, and body.
+     * Claims a key, or finds what it answered; waits for the answer while the first request is under way. `fingerprint` is the hash of method, path
+     * with query, and body.
      * @throws IDEMPOTENCY_MISMATCH, IDEMPOTENCY_UNRESOLVED
      */
     claim(
         caller: Caller,
         key: string,
-        fingerprint: string
+        fingerprint: string,
+        call: { readonly signal: AbortSignal }
     ): Promise<{ readonly replay: KeptReply } | { readonly first: KeyInUse }>;
 }
 

@@ -1,6 +1,7 @@
 /**
  * Idempotency keys. A key is claimed durably before its request does anything, and its answer is kept in the transaction of the change: after
- * a crash a retry gets the first answer, or learns that the first request has no known end, and never acts a second time.
+ * a crash a retry gets the first answer, or learns that the first request has no known end, and never acts a second time. While the first
+ * request is under way, others with its key wait for its answer.
  */
 import { createHash } from 'node:crypto';
 
@@ -23,6 +24,8 @@ const lifeMs = 24 * 60 * 60_000;
 const mostPerActor = 1_000;
 /** A larger answer is not kept: its key then has no known end. */
 const mostAnswerBytes = 1024 * 1024;
+/** A request with the same key waits so long for the answer of the first one. */
+const longestWaitMs = 60_000;
 /** Expired keys that a claim clears away. */
 const purgedAtOnce = 50;
 
@@ -30,6 +33,12 @@ interface Row {
     readonly fingerprint: string;
     readonly claimed_at: number;
     readonly answer: string | null;
+}
+
+/** A first request that has no end yet. */
+interface UnderWay {
+    readonly fingerprint: string;
+    readonly ended: Promise<void>;
 }
 
 type Claim = Awaited<ReturnType<Idempotency['claim']>>;
@@ -46,6 +55,8 @@ class Keys implements Idempotency {
     readonly #find: Statement<[string], Row>;
     readonly #count: Statement<[string], { count: number }>;
     readonly #writer = new Writer();
+    /** The first requests that have no end yet, by the id of their key. */
+    readonly #underWay = new Map<string, UnderWay>();
 
     constructor({ db, keyring, clock }: IdempotencyOptions) {
         this.#db = db;
@@ -55,26 +66,42 @@ class Keys implements Idempotency {
         this.#count = db.prepare('select count(*) as count from idempotency_keys where actor = ?');
     }
 
-    async claim(caller: { readonly key: string }, key: string, fingerprint: string): Promise<Claim> {
+    async claim(
+        caller: { readonly key: string },
+        key: string,
+        fingerprint: string,
+        call: { readonly signal: AbortSignal }
+    ): Promise<Claim> {
         const id = createHash('sha256')
             .update(`${caller.key.length} ${caller.key} ${key}`)
             .digest('base64url');
+        for (let other = this.#underWay.get(id); other !== undefined; other = this.#underWay.get(id)) {
+            if (other.fingerprint !== fingerprint) {
+                throw fail.IDEMPOTENCY_MISMATCH();
+            }
+            await endOf(other, call.signal);
+        }
         const known = this.#find.get(id);
         if (known !== undefined && !this.#isExpired(known)) {
             return { replay: this.#replay(id, known, fingerprint) };
         }
-        const first = await this.#db.write((tx) => this.#insert(tx, id, caller.key, fingerprint));
-        if (!first) {
-            const winner = this.#find.get(id);
-            if (winner === undefined) {
-                throw fail.IDEMPOTENCY_UNRESOLVED();
-            }
-            return { replay: this.#replay(id, winner, fingerprint) };
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const end = (): void => {
+            this.#underWay.delete(id);
+            resolve();
+        };
+        this.#underWay.set(id, { fingerprint, ended: promise });
+        try {
+            await this.#db.write((tx) => this.#insert(tx, id, caller.key, fingerprint));
+        } catch (error) {
+            end();
+            throw error;
         }
         return {
             first: {
                 keep: (tx, answer) => this.#keep(tx, id, answer),
-                keepAlone: (answer) => this.#db.write((tx) => this.#keep(tx, id, answer))
+                keepAlone: (answer) => this.#db.write((tx) => this.#keep(tx, id, answer)),
+                end
             }
         };
     }
@@ -100,8 +127,7 @@ class Keys implements Idempotency {
         return answer;
     }
 
-    /** False when another request was faster. */
-    async #insert(tx: Transaction, id: string, actor: string, fingerprint: string): Promise<boolean> {
+    async #insert(tx: Transaction, id: string, actor: string, fingerprint: string): Promise<void> {
         const now = this.#clock.now();
         const run = async (sql: string, parameters: readonly unknown[]): Promise<number> =>
             (await this.#writer.statement(tx, sql)).run(...parameters).changes;
@@ -110,14 +136,10 @@ class Keys implements Idempotency {
             'delete from idempotency_keys where id in (select id from idempotency_keys where claimed_at <= ? order by claimed_at limit ?)',
             [now - lifeMs, purgedAtOnce]
         );
-        if (
-            (await run(
-                'insert into idempotency_keys (id, actor, fingerprint, claimed_at, answer) values (?, ?, ?, ?, null) on conflict (id) do nothing',
-                [id, actor, fingerprint, now]
-            )) === 0
-        ) {
-            return false;
-        }
+        await run(
+            'insert into idempotency_keys (id, actor, fingerprint, claimed_at, answer) values (?, ?, ?, ?, null)',
+            [id, actor, fingerprint, now]
+        );
         if ((this.#count.get(actor)?.count ?? 0) >= mostPerActor) {
             // Answers go before claims without one: those still keep a request from acting twice.
             await run(
@@ -125,7 +147,6 @@ class Keys implements Idempotency {
                 [actor, id, mostPerActor - 1]
             );
         }
-        return true;
     }
 
     async #keep(tx: Transaction, id: string, answer: KeptReply): Promise<void> {
@@ -137,5 +158,18 @@ class Keys implements Idempotency {
             this.#keyring.seal(label, JSON.stringify({ of: id, status, headers, body })),
             id
         );
+    }
+}
+
+/** Waits for the first request with the key. @throws IDEMPOTENCY_UNRESOLVED 40903 when it takes too long, or the call is over before */
+async function endOf({ ended }: UnderWay, signal: AbortSignal): Promise<void> {
+    const over = AbortSignal.any([signal, AbortSignal.timeout(longestWaitMs)]);
+    const { promise, reject } = Promise.withResolvers<never>();
+    const give = (): void => reject(fail.IDEMPOTENCY_UNRESOLVED());
+    over.addEventListener('abort', give, { once: true });
+    try {
+        await Promise.race([ended, promise]);
+    } finally {
+        over.removeEventListener('abort', give);
     }
 }

@@ -9,7 +9,7 @@ import { fail } from '../../../platform/errors.ts';
 import { envelope, failureEnvelope, jsonType, type Wire, wireOf } from '../answer/envelope.ts';
 import { isPrepared, type PreparedList } from '../answer/prepared.ts';
 import { isSerialised } from '../answer/serialised.ts';
-import type { HttpPorts, KeptReply } from '../ports.ts';
+import type { HttpPorts } from '../ports.ts';
 import type { HttpCall } from '../request/http-call.ts';
 import { readAddress, readBody } from '../request/input.ts';
 import { effectOf, type Route } from '../route.ts';
@@ -27,16 +27,32 @@ export async function answerJson(
     ports: HttpPorts
 ): Promise<Lifecycle.ReturnValue> {
     readAddress(route, call, request);
-    if (route.method !== 'GET') {
-        readBody(route, call, request);
-        if (call.idempotencyKey !== null) {
-            await route.prepare?.(call);
-        }
-        const replay = await claimKey(route, call, request, ports);
-        if (replay !== null) {
-            return respond(h, replay);
-        }
+    if (route.method === 'GET') {
+        return runHandler(route, call, request, h, ports);
     }
+    readBody(route, call, request);
+    if (call.idempotencyKey !== null) {
+        await route.prepare?.(call);
+    }
+    const claimed = await claimKey(route, call, request, ports);
+    if (claimed !== null && 'replay' in claimed) {
+        return respond(h, claimed.replay);
+    }
+    try {
+        return await runHandler(route, call, request, h, ports);
+    } finally {
+        claimed?.first.end();
+    }
+}
+
+/** Runs the handler, and puts its change and its answer on record. */
+async function runHandler(
+    route: JsonRoute,
+    call: HttpCall,
+    request: Request,
+    h: ResponseToolkit,
+    ports: HttpPorts
+): Promise<Lifecycle.ReturnValue> {
     const url = request.raw.req.url ?? request.path;
     let answer: unknown;
     try {
@@ -128,13 +144,13 @@ function matches(header: string | undefined, tag: string): boolean {
     );
 }
 
-/** A retry gets the first answer; the first request with a key may keep its own. */
+/** A retry gets the first answer; the first request with a key may keep its own. Null for a request without a key. */
 async function claimKey(
     route: JsonRoute,
     call: HttpCall,
     request: Request,
     ports: HttpPorts
-): Promise<KeptReply | null> {
+): Promise<Awaited<ReturnType<HttpPorts['idempotency']['claim']>> | null> {
     const key = call.idempotencyKey;
     if (
         key === null ||
@@ -154,12 +170,11 @@ async function claimKey(
         .update(`${route.method} ${request.raw.req.url ?? request.path}\n`)
         .update(body)
         .digest('base64url');
-    const claimed = await ports.idempotency.claim(call.actor, key, fingerprint);
-    if ('replay' in claimed) {
-        return claimed.replay;
+    const claimed = await ports.idempotency.claim(call.actor, key, fingerprint, call);
+    if ('first' in claimed && route.stepUp !== true && route.secret !== true) {
+        call.key = claimed.first;
     }
-    call.key = route.stepUp === true || route.secret === true ? null : claimed.first;
-    return null;
+    return claimed;
 }
 
 async function keepFailure(call: HttpCall, error: unknown): Promise<void> {

@@ -25,11 +25,16 @@ describe('createIdempotency', () => {
     let keys: Idempotency;
     let clock: HandClock;
 
+    const { signal } = new AbortController();
+    const claim = (who: typeof admin, key: string, print: string, of = signal) =>
+        keys.claim(who, key, print, { signal: of });
+    /** A first request that is over already, as far as others wait for it. */
     const first = async (key: string, who = admin): Promise<KeyInUse> => {
-        const claimed = await keys.claim(who, key, 'print');
+        const claimed = await claim(who, key, 'print');
         if (!('first' in claimed)) {
             throw new Error('not the first');
         }
+        claimed.first.end();
         return claimed.first;
     };
     const count = (): number =>
@@ -45,42 +50,70 @@ describe('createIdempotency', () => {
 
     it('replays a kept answer, also after a restart', async () => {
         await (await first('k')).keepAlone(answer);
-        expect(await keys.claim(admin, 'k', 'print')).to.equal({ replay: answer });
+        expect(await claim(admin, 'k', 'print')).to.equal({ replay: answer });
         keys = createIdempotency({ db: await store.reopen(), keyring: store.keyring, clock });
-        expect(await keys.claim(admin, 'k', 'print')).to.equal({ replay: answer });
+        expect(await claim(admin, 'k', 'print')).to.equal({ replay: answer });
     });
 
     it('refuses another request with the same key, and keeps the first answer', async () => {
         await (await first('k')).keepAlone(answer);
-        await expect(keys.claim(admin, 'k', 'other')).to.reject(
+        await expect(claim(admin, 'k', 'other')).to.reject(
             'The Idempotency-Key was used with another request'
         );
-        expect(await keys.claim(admin, 'k', 'print')).to.equal({ replay: answer });
+        expect(await claim(admin, 'k', 'print')).to.equal({ replay: answer });
     });
 
     it('refuses while the first request has no known end, also after a restart', async () => {
         await first('k');
-        const failure = await expect(keys.claim(admin, 'k', 'print')).to.reject();
+        const failure = await expect(claim(admin, 'k', 'print')).to.reject();
         expect(failure).to.include({ code: 40903, reason: 'IDEMPOTENCY_UNRESOLVED' });
-        await expect(keys.claim(admin, 'k', 'other')).to.reject(
+        await expect(claim(admin, 'k', 'other')).to.reject(
             'The Idempotency-Key was used with another request'
         );
         keys = createIdempotency({ db: await store.reopen(), keyring: store.keyring, clock });
-        await expect(keys.claim(admin, 'k', 'print')).to.reject(
+        await expect(claim(admin, 'k', 'print')).to.reject(
             'The first request with this Idempotency-Key has no known end'
         );
     });
 
-    it('lets one of many requests at once be the first', async () => {
-        const claims = await Promise.allSettled(
-            Array.from({ length: 20 }, () => keys.claim(admin, 'k', 'print'))
+    it('lets one of many requests at once be the first, and gives its answer to all others', async () => {
+        const claims = Array.from({ length: 100 }, () => claim(admin, 'k', 'print'));
+        const claimed = await Promise.race(claims);
+        expect(claimed).to.include('first');
+        await expect(claim(admin, 'k', 'other')).to.reject(
+            'The Idempotency-Key was used with another request'
         );
-        expect(claims.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
+        if ('first' in claimed) {
+            await claimed.first.keepAlone(answer);
+            claimed.first.end();
+        }
+        const all = await Promise.all(claims);
+        expect(all.filter((each) => 'first' in each)).to.have.length(1);
+        expect(all.flatMap((each) => ('replay' in each ? [each.replay] : []))).to.equal(
+            Array.from({ length: 99 }, () => answer)
+        );
+    });
+
+    it('waits no longer than its own call, and refuses when the first one ends without an answer', async () => {
+        const claimed = await claim(admin, 'k', 'print');
+        const controller = new AbortController();
+        const gone = claim(admin, 'k', 'print', controller.signal);
+        const stays = claim(admin, 'k', 'print');
+        controller.abort();
+        expect(await expect(gone).to.reject()).to.include({ code: 40903 });
+        if ('first' in claimed) {
+            claimed.first.end();
+        }
+        expect(await expect(stays).to.reject()).to.include({ code: 40903 });
+    });
+
+    it('lets the next one be the first when a claim could not be written', async () => {
+        await store.db.close();
+        const claims = await Promise.allSettled([claim(admin, 'k', 'print'), claim(admin, 'k', 'print')]);
+        expect(claims.map(({ status }) => status)).to.equal(['rejected', 'rejected']);
         expect(
-            claims.filter(
-                (each) => each.status === 'rejected' && (each.reason as { code: number }).code === 40903
-            )
-        ).to.have.length(19);
+            claims.some((each) => (each as { reason: { code?: number } }).reason.code === 40903)
+        ).to.be.false();
     });
 
     it('keeps keys of different accounts and tokens apart', async () => {
@@ -100,18 +133,18 @@ describe('createIdempotency', () => {
                 throw new Error('the change failed');
             })
         ).to.reject('the change failed');
-        await expect(keys.claim(admin, 'k', 'print')).to.reject(
+        await expect(claim(admin, 'k', 'print')).to.reject(
             'The first request with this Idempotency-Key has no known end'
         );
         await store.db.write((tx) => key.keep(tx, answer));
-        expect(await keys.claim(admin, 'k', 'print')).to.equal({ replay: answer });
+        expect(await claim(admin, 'k', 'print')).to.equal({ replay: answer });
     });
 
     it('forgets after 24 hours', async () => {
         await (await first('k')).keepAlone(answer);
         await first('unresolved');
         clock.time += 24 * 3_600_000 - 1;
-        expect(await keys.claim(admin, 'k', 'print')).to.equal({ replay: answer });
+        expect(await claim(admin, 'k', 'print')).to.equal({ replay: answer });
         clock.time += 1;
         await first('k');
         await first('unresolved');
@@ -126,11 +159,11 @@ describe('createIdempotency', () => {
         }
         await (await first('k', person('olga'))).keepAlone(answer);
         expect(count()).to.equal(1_001);
-        await expect(keys.claim(admin, 'unresolved', 'print')).to.reject(
+        await expect(claim(admin, 'unresolved', 'print')).to.reject(
             'The first request with this Idempotency-Key has no known end'
         );
-        expect(await keys.claim(admin, 'k1009', 'print')).to.include('replay');
-        expect(await keys.claim(admin, 'k11', 'print')).to.include('replay');
+        expect(await claim(admin, 'k1009', 'print')).to.include('replay');
+        expect(await claim(admin, 'k11', 'print')).to.include('replay');
         await first('k10');
     });
 
@@ -152,16 +185,13 @@ describe('createIdempotency', () => {
                 'run'
             );
         });
-        const outcomes = await Promise.allSettled([
-            keys.claim(admin, 'a', 'print'),
-            keys.claim(admin, 'b', 'print')
-        ]);
+        const outcomes = await Promise.allSettled([claim(admin, 'a', 'print'), claim(admin, 'b', 'print')]);
         expect(outcomes.map(({ status }) => status).sort()).to.equal(['fulfilled', 'rejected']);
     });
 
     it('does not keep an answer beyond 1 MiB', async () => {
         await (await first('k')).keepAlone({ ...answer, body: 'x'.repeat(1024 * 1024 + 1) });
-        await expect(keys.claim(admin, 'k', 'print')).to.reject(
+        await expect(claim(admin, 'k', 'print')).to.reject(
             'The first request with this Idempotency-Key has no known end'
         );
     });
