@@ -40,6 +40,7 @@ import { openApiRoutes } from './server/http/openapi/routes.ts';
 import type { HttpPorts } from './server/http/ports.ts';
 import type { Route } from './server/http/route.ts';
 import { createHttpServer } from './server/http/server.ts';
+import { createStartPage } from './server/http/start-page.ts';
 
 /** One panel, built but not started. */
 export interface Panel {
@@ -152,7 +153,12 @@ export async function createPanel({
         routes: [...routes, ...pluginRoutes(plugins.service, plugins.installer)]
     });
     const { drainMs } = options;
-    gateway = await createGateway({ core, log, ...(drainMs === undefined ? {} : { drainMs }) });
+    gateway = await createGateway({
+        core,
+        startPage: createStartPage(http, () => plugins.pagesState()),
+        log,
+        ...(drainMs === undefined ? {} : { drainMs })
+    });
     return new BuiltPanel({ foundation, people, proxy, importExport, plugins, gateway }, (now) => {
         readiness = now;
     });

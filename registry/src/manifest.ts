@@ -28,6 +28,10 @@ export const manifestSchema = joi.object({
         .required()
         .description('Mounted under `/api/plugins/<name>`; the area of its permissions'),
     title: line(80).description('Shown to people; default: the description of the package'),
+    icon: joi
+        .string()
+        .pattern(/^[a-z0-9][a-z0-9-]{0,39}$/)
+        .description('Name of the icon that the pages show'),
     sdk: range.required().description('Versions of @portico/sdk that it works with, as a semver range'),
     requires: joi.record(range).description('Plugins that it cannot do without, by name, with their ranges'),
     optional: joi.record(range).description('Plugins that it makes use of when they are there'),
@@ -88,10 +92,33 @@ export const manifestSchema = joi.object({
                         title: line(80).required(),
                         icon: joi.string().max(80),
                         access: joi.string().pattern(permission).required(),
-                        entry: joi.string().max(200).required()
+                        entry: joi
+                            .string()
+                            .max(200)
+                            .required()
+                            .description(
+                                'An ES module among the assets (`assets/page.js`), for which the panel makes the document, or a path that answers a document'
+                            ),
+                        place: joi
+                            .string()
+                            .valid('nav', 'tab', 'dashboard', 'host')
+                            .description('Where it is shown; default: in the navigation'),
+                        uses: texts.description('Routes of others that the page calls, by id')
                     })
                 )
                 .max(50)
+                .unique('id'),
+            group: line(40).description('Heading that its entry in the navigation stands under'),
+            locales: joi
+                .record(
+                    joi
+                        .string()
+                        .pattern(/^assets\/[\w./-]+\.json$/)
+                        .max(200)
+                )
+                .description(
+                    'Files of its texts in other languages by language tag, each an object of translations by the English text'
+                )
         })
         .description('Data for a user interface')
 });

@@ -40,12 +40,42 @@ export function allowedHeaders(headers: Readonly<Record<string, unknown>>): Reco
     );
 }
 
-/** Headers of every answer below a plugin's path. They give a plugin's page no origin, so the page cannot act as the user who opens it. */
-export function sandboxHeaders(entries: ReadonlySet<string>, path: string): Readonly<Record<string, string>> {
+/** What a page of a plugin may load: files of the plugin's own package. It reaches no other address, so it cannot send away what it is shown. */
+const framePolicy = [
+    'sandbox allow-scripts',
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'none'",
+    "form-action 'none'",
+    "base-uri 'none'",
+    "frame-ancestors 'self'"
+].join('; ');
+
+/**
+ * Headers of every answer below a plugin's path. They give a plugin's page no origin, so the page cannot act as the user who opens it.
+ * A page without an origin may read the files of the package only when these say so.
+ *
+ * @param assets - the path that the static files of the package are below; they are public
+ */
+export function sandboxHeaders(
+    entries: ReadonlySet<string>,
+    path: string,
+    assets: string
+): Readonly<Record<string, string>> {
+    const shared = path.startsWith(assets) ? { 'access-control-allow-origin': '*' } : {};
     return entries.has(path)
         ? {
-              'content-security-policy': "sandbox allow-scripts allow-forms; frame-ancestors 'self'",
-              'cross-origin-resource-policy': 'cross-origin'
+              'content-security-policy': framePolicy,
+              'cross-origin-resource-policy': 'cross-origin',
+              'referrer-policy': 'no-referrer',
+              ...shared
           }
-        : { 'content-security-policy': "sandbox; default-src 'none'; frame-ancestors 'none'" };
+        : {
+              'content-security-policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
+              ...(path.startsWith(assets) ? { 'cross-origin-resource-policy': 'cross-origin' } : {}),
+              ...shared
+          };
 }

@@ -54,7 +54,23 @@ describe('/api/plugins', { timeout: limitMs }, () => {
     before({ timeout: limitMs }, async () => {
         folder = createPluginFolder();
         folder.write('keyed', keyed, {
-            manifest: { permissions: { turn: { title: 'Turn the key', roles: ['operator'] } } }
+            manifest: {
+                permissions: { turn: { title: 'Turn the key', roles: ['operator'] } },
+                icon: 'key',
+                contributes: {
+                    group: 'Safety',
+                    locales: { zh: 'assets/zh.json' },
+                    pages: [
+                        {
+                            id: 'ring',
+                            title: 'Ring',
+                            access: 'turn',
+                            entry: 'assets/ring.js',
+                            uses: ['hosts.list']
+                        }
+                    ]
+                }
+            }
         });
         folder.write(
             'base',
@@ -98,6 +114,49 @@ describe('/api/plugins', { timeout: limitMs }, () => {
     after({ timeout: limitMs }, async () => {
         await panel.close();
         folder.remove();
+    });
+
+    it('lists what a plugin brings for the pages, and names it in the document for those who may not list', async () => {
+        await reaches('keyed', 'running');
+        const { data } = await get('/api/plugins/keyed');
+        expect([data.icon, data.contributes]).to.equal([
+            'key',
+            {
+                group: 'Safety',
+                pages: [
+                    {
+                        id: 'ring',
+                        title: 'Ring',
+                        icon: null,
+                        access: 'keyed:turn',
+                        place: 'nav',
+                        uses: ['hosts.list'],
+                        path: '/api/plugins/keyed/pages/ring'
+                    }
+                ],
+                locales: { zh: '/api/plugins/keyed/assets/zh.json' }
+            }
+        ]);
+        const { text: part } = await get('/api/openapi.json?tag=keyed');
+        const document = JSON.parse(part) as { tags: object[]; paths: object };
+        expect([document.tags.length, document.tags[0]]).to.equal([
+            1,
+            {
+                name: 'keyed',
+                description: 'Routes of the plugin keyed',
+                'x-summary': 'Says keyed',
+                'x-kind': 'nav',
+                'x-parent': 'Safety',
+                'x-icon': 'key'
+            }
+        ]);
+        expect(Object.keys(document.paths)).to.equal([
+            '/api/plugins/keyed/length',
+            '/api/plugins/keyed/pages/ring'
+        ]);
+        expect((await get('/api/openapi.json?tag=none')).code).to.equal(40400);
+        const start = await fetch(`http://127.0.0.1:${panel.port}/`);
+        expect([start.status, (await start.text()).includes('No pages are installed')]).to.equal([200, true]);
     });
 
     it('lists what is there, in the order of starting, and revalidates', async () => {

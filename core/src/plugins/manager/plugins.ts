@@ -7,6 +7,7 @@ import type { Database } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import type { Log } from '../../platform/log.ts';
+import type { PagesState } from '../../server/http/start-page.ts';
 import type { GenerationTiming, PluginHost } from '../runtime/generation.ts';
 import { createPluginHost } from '../runtime/host.ts';
 import { ErrorOwner, isDeparture } from '../runtime/isolation/error-owner.ts';
@@ -196,6 +197,25 @@ export class Plugins {
                     { message: `The plugin ${plugin} is starting` }
                 );
         }
+    }
+
+    /** Why no plugin serves the root of the site. */
+    pagesState(): PagesState {
+        if (this.#safeMode !== null) {
+            return 'safe-mode';
+        }
+        const pages = this.lifecycle
+            .runtimes()
+            .filter(({ plugin }) => plugin?.manifest.capabilities?.pages === true);
+        const isFailed = ({ state }: (typeof pages)[number]): boolean =>
+            state === 'failed' || state === 'quarantined';
+        if (pages.length === 0) {
+            return this.lifecycle.phase === 'new' ? 'starting' : 'missing';
+        }
+        if (pages.every(({ state }) => state === 'disabled')) {
+            return 'disabled';
+        }
+        return pages.some(isFailed) ? 'failed' : 'starting';
     }
 
     /** Whether an uncaught error came from a plugin; that plugin is then stopped. Must be called in the handler of the uncaught error. */

@@ -32,6 +32,8 @@ export interface Parking {
 export interface GatewayOptions {
     /** Serves every path that is no plugin's. */
     readonly core: HttpServer;
+    /** Answers browsers that open the site while no plugin serves its root; without it the core answers 40400. */
+    readonly startPage?: HttpServer;
     readonly log: Logger;
     /** How long a server that is taken away may finish what it has under way, milliseconds; default 30,000. */
     readonly drainMs?: number;
@@ -55,13 +57,14 @@ const pluginPrefix = '/api/plugins/';
 
 /** Starts the core's server and puts it behind a new gateway, which does not listen yet. */
 export async function createGateway(options: GatewayOptions): Promise<Gateway> {
-    await options.core.start();
+    await Promise.all([options.core.start(), options.startPage?.start()]);
     return new Gateway(options);
 }
 
 /** Maps paths to servers, and lets servers come and go while requests run. */
 export class Gateway {
     readonly #core: Mount;
+    readonly #startPage: Mount | null;
     readonly #log: Logger;
     readonly #drainMs: number;
     readonly #waiting: Partial<GateLimits>;
@@ -72,8 +75,9 @@ export class Gateway {
     #rootName: string | null = null;
 
     /** @param options - its core was started already */
-    constructor({ core, log, drainMs = 30_000, waiting = {} }: GatewayOptions) {
+    constructor({ core, startPage, log, drainMs = 30_000, waiting = {} }: GatewayOptions) {
         this.#core = new Mount(core);
+        this.#startPage = startPage === undefined ? null : new Mount(startPage);
         this.#log = log;
         this.#drainMs = drainMs;
         this.#waiting = waiting;
@@ -207,7 +211,9 @@ export class Gateway {
         slots.forEach(({ gate }) => gate.close());
         const sweep = setInterval(() => this.#front.closeIdleConnections(), 100);
         const cuts = await Promise.all([
-            ...[...slots.flatMap(mountsOf), this.#core].map((mount) => this.#drop(mount)),
+            ...[...slots.flatMap(mountsOf), this.#core, this.#startPage]
+                .filter((mount) => mount !== null)
+                .map((mount) => this.#drop(mount)),
             ...this.#leaving
         ]);
         clearInterval(sweep);
@@ -227,7 +233,9 @@ export class Gateway {
         const owner = this.#ownerOf(request.url ?? '/');
         const slot = owner ?? this.#rootOf(request);
         if (slot === null) {
-            this.#core.request(request, response, expecting);
+            const server =
+                this.#startPage !== null && this.#opensSite(request) ? this.#startPage : this.#core;
+            server.request(request, response, expecting);
             return;
         }
         const enter = (leave: Leave): void =>
@@ -303,22 +311,32 @@ export class Gateway {
 
     /** The plugin that serves this path at the root of the site. */
     #rootOf(request: IncomingMessage): PluginSlot | null {
-        const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
+        return this.#rootName !== null && this.#isPage(request)
+            ? (this.#slots.get(this.#rootName) ?? null)
+            : null;
+    }
+
+    /** Whether a browser opens the site: its root, or, as it says itself, any page. */
+    #opensSite(request: IncomingMessage): boolean {
+        const isOpened = pathOf(request) === '/' || request.headers['sec-fetch-mode'] === 'navigate';
+        return isOpened && this.#isPage(request);
+    }
+
+    /** Whether a request reads what is neither the core's nor below `/api`. */
+    #isPage(request: IncomingMessage): boolean {
+        const path = pathOf(request);
         if (
-            this.#rootName === null ||
             (request.method !== 'GET' && request.method !== 'HEAD') ||
             !path.startsWith('/') ||
             path === '/api' ||
             path.startsWith('/api/')
         ) {
-            return null;
+            return false;
         }
         try {
-            return this.#core.server.resolve(path) === null
-                ? (this.#slots.get(this.#rootName) ?? null)
-                : null;
+            return this.#core.server.resolve(path) === null;
         } catch {
-            return null; // not a path at all: the core's server answers so
+            return false; // not a path at all: the core's server answers so
         }
     }
 
@@ -339,6 +357,10 @@ export class Gateway {
         }
         return cut;
     }
+}
+
+function pathOf({ url = '/' }: IncomingMessage): string {
+    return url.split('?', 1)[0] ?? '/';
 }
 
 function mountsOf({ mount, root }: PluginSlot): Mount[] {

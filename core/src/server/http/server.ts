@@ -22,7 +22,7 @@ import type { Caller } from '../../platform/call.ts';
 import { fail } from '../../platform/errors.ts';
 import { commonHeaders, failureEnvelope, failureHeaders, failureOf, jsonType } from './answer/envelope.ts';
 import { corsHeaders, preflight } from './cors.ts';
-import { assertExpressible } from './openapi/document.ts';
+import { type AboutServer, assertExpressible } from './openapi/document.ts';
 import type { HttpPorts } from './ports.ts';
 import { HttpCall } from './request/http-call.ts';
 import { maskPath, secretParams } from './request/secret-path.ts';
@@ -37,6 +37,7 @@ export interface HttpServer {
     /** Names the server in logs: `core`, or a plugin with its version. */
     readonly name: string;
     readonly prefix: string;
+    readonly about: AboutServer | null;
     readonly routes: readonly Route[];
     handle(request: IncomingMessage, response: ServerResponse): void;
     /** A request that waits for `100 Continue`. */
@@ -57,6 +58,8 @@ export interface HttpServer {
 /** What a server is built from. */
 export interface HttpServerOptions {
     readonly name: string;
+    /** For the document's tag of a plugin. */
+    readonly about?: AboutServer;
     /** Path that all routes are below, such as `/api/plugins/hello`; empty for the core. */
     readonly prefix: string;
     readonly routes: readonly Route[];
@@ -105,6 +108,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     return {
         name: options.name,
         prefix,
+        about: options.about ?? null,
         routes: options.routes,
         handle: (request, response) => void listener.emit('request', request, response),
         handleExpecting: (request, response) => void listener.emit('checkContinue', request, response),

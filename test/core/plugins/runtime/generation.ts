@@ -636,20 +636,52 @@ describe('the journal of plugins', () => {
         const folder = join(rig.root, 'dist');
         mkdirSync(folder);
         writeFileSync(join(folder, 'page.html'), '<p>hello</p>');
+        writeFileSync(join(folder, 'page.js'), 'run()');
         writeFileSync(join(rig.root, 'outside.txt'), 'no');
         await contextOf((ctx) => ctx.assets({ folder: 'dist' }), {
             manifest: {
                 contributes: {
-                    pages: [{ id: 'main', title: 'Main', access: 'read', entry: 'assets/page.html' }]
+                    pages: [
+                        { id: 'main', title: 'Main', access: 'read', entry: 'assets/page.html' },
+                        { id: 'made', title: 'Q&A <b>', access: 'read', entry: 'assets/page.js' }
+                    ]
                 }
             }
         });
         const page = await rig.ask(null, 'GET', '/api/plugins/probe/assets/page.html');
+        const policy =
+            "sandbox allow-scripts; default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'";
         expect([page.status, page.text, page.headers.get('content-security-policy')]).to.equal([
             200,
             '<p>hello</p>',
-            "sandbox allow-scripts allow-forms; frame-ancestors 'self'"
+            policy
         ]);
+        const script = await rig.ask(null, 'GET', '/api/plugins/probe/assets/page.js');
+        expect(
+            [
+                'content-type',
+                'access-control-allow-origin',
+                'cross-origin-resource-policy',
+                'content-security-policy'
+            ].map((name) => script.headers.get(name))
+        ).to.equal([
+            'text/javascript; charset=utf-8',
+            '*',
+            'cross-origin',
+            "sandbox; default-src 'none'; frame-ancestors 'none'"
+        ]);
+        const made = await rig.ask(null, 'GET', '/api/plugins/probe/pages/made?lang=zh');
+        expect([made.status, made.headers.get('content-security-policy')]).to.equal([200, policy]);
+        expect(made.text).to.contain([
+            '<html lang="zh">',
+            '<title>Q&#38;A &#60;b&#62;</title>',
+            '<script type="module" src="/api/plugins/probe/assets/page.js" crossorigin></script>'
+        ]);
+        expect((await rig.ask(null, 'GET', '/api/plugins/probe/pages/made?lang=%22%3E')).status).to.equal(
+            400
+        );
+        const routes = await rig.ask('viewer', 'GET', '/api/plugins/probe/none');
+        expect(routes.headers.get('access-control-allow-origin')).to.equal(null);
         for (const path of ['../outside.txt', '%2e%2e/outside.txt', '..%2foutside.txt', 'none.txt']) {
             expect((await rig.ask(null, 'GET', `/api/plugins/probe/assets/${path}`)).status, path).to.equal(
                 404

@@ -76,6 +76,8 @@ export const pluginUpdate = joi.object({
     name: joi.any(),
     package: joi.any(),
     title: joi.any(),
+    icon: joi.any(),
+    contributes: joi.any(),
     state: joi.any(),
     origin: joi.any(),
     sdk: joi.any(),
@@ -166,6 +168,39 @@ const common = {
     package: joi.string().allow(null).required().description('null: its package.json cannot be read'),
     version: joi.string().allow(null).required(),
     title: joi.string().required(),
+    icon: joi.string().allow(null).required(),
+    contributes: joi
+        .object({
+            group: joi
+                .string()
+                .allow(null)
+                .required()
+                .description('Heading that its entry in the navigation stands under'),
+            pages: joi
+                .array()
+                .items(
+                    joi.object({
+                        id: joi.string().required(),
+                        title: joi.string().required(),
+                        icon: joi.string().allow(null).required(),
+                        access: joi.string().required().description('The permission that it needs'),
+                        place: joi.string().valid('nav', 'tab', 'dashboard', 'host').required(),
+                        uses: joi
+                            .array()
+                            .items(joi.string())
+                            .required()
+                            .description('Operations of others that it calls'),
+                        path: joi.string().required().description('What a frame without an origin shows')
+                    })
+                )
+                .required(),
+            locales: joi
+                .record(joi.string())
+                .required()
+                .description('Where its texts in other languages are, by language tag')
+        })
+        .required()
+        .description('What it brings for the pages'),
     state: joi
         .string()
         .valid('discovered', 'resolved', 'loaded', 'mounted', 'running', 'disabled', 'failed', 'quarantined')

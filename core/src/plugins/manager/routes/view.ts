@@ -2,6 +2,7 @@
 import type { Found, PluginPackage } from '@portico/registry';
 import { viewSettings } from '@portico/sdk/host';
 
+import { pathOfPage } from '../../runtime/routes/page-documents.ts';
 import { askedOf, beyond } from '../consent/capabilities.ts';
 import { permissionsOf } from '../records/permissions.ts';
 import type { PluginFailure, PluginRecord, Runtime } from '../records/plugin.ts';
@@ -101,6 +102,8 @@ function packageView(name: string, plugin: PluginPackage | null, found: Found | 
         package: plugin?.package ?? found?.lock?.package ?? null,
         version: plugin?.version ?? found?.lock?.version ?? null,
         title: plugin?.title ?? name,
+        icon: plugin?.manifest.icon ?? null,
+        contributes: contributesOf(plugin),
         origin: found?.origin ?? null,
         sdk: plugin?.manifest.sdk ?? null,
         requires: plugin?.manifest.requires ?? {},
@@ -113,6 +116,27 @@ function packageView(name: string, plugin: PluginPackage | null, found: Found | 
                       title,
                       roles: [...roles]
                   }))
+    };
+}
+
+/** What the plugin brings for the pages, with addresses as a browser asks for them. */
+function contributesOf(plugin: PluginPackage | null): PluginView['contributes'] {
+    const { pages = [], group = null, locales = {} } = plugin?.manifest.contributes ?? {};
+    const prefix = `/api/plugins/${plugin?.manifest.name}`;
+    return {
+        group,
+        pages: pages.map((page) => ({
+            id: page.id,
+            title: page.title,
+            icon: page.icon ?? null,
+            access: `${plugin?.manifest.name}:${page.access}`,
+            place: page.place ?? 'nav',
+            uses: page.uses ?? [],
+            path: `${prefix}/${pathOfPage(page)}`
+        })),
+        locales: Object.fromEntries(
+            Object.entries(locales).map(([language, file]) => [language, `${prefix}/${file}`])
+        )
     };
 }
 

@@ -61,11 +61,11 @@ export async function createPages({
         'referrer-policy': 'no-referrer',
         'x-content-type-options': 'nosniff'
     };
-    const find = (path: string): ReturnType<typeof files.get> =>
+    const find = (path: string, isOpened: boolean): ReturnType<typeof files.get> =>
         files.get(path) ??
         files.get(path === '' ? 'index.html' : `${path.replace(/\/$/, '')}/index.html`) ??
-        // A file that is missing is missing; only a place inside of the application is the application.
-        (fallback === undefined || /\.[^/]*$/.test(path) ? undefined : files.get(fallback));
+        // A file that is missing is missing; only a place inside of the application is the application. A browser says what it opens.
+        (fallback === undefined || (/\.[^/]*$/.test(path) && !isOpened) ? undefined : files.get(fallback));
     return createHttpServer({
         name: `${name} pages`,
         prefix: '',
@@ -85,7 +85,8 @@ export async function createPages({
                     query: joi.object({ v: joi.any() }).unknown()
                 },
                 handler(request, { params }) {
-                    const asset = find(params.path);
+                    const isOpened = request.headers.get('sec-fetch-mode') === 'navigate';
+                    const asset = find(params.path, isOpened);
                     if (asset === undefined) {
                         throw fail.NOT_FOUND();
                     }

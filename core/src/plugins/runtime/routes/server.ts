@@ -5,21 +5,27 @@ import { sandboxHeaders } from '@portico/sdk/host';
 import type { HttpPorts } from '../../../server/http/ports.ts';
 import type { Route } from '../../../server/http/route.ts';
 import { createHttpServer, type HttpServer } from '../../../server/http/server.ts';
+import { pageRoutes, pathOfPage } from './page-documents.ts';
 
-/** Creates the server. Pages that the manifest declares may run scripts; everything else is sandboxed without them. */
+/** Creates the server. Pages that the manifest declares may run their own scripts; everything else is sandboxed without them. */
 export function createPluginServer(
-    { manifest, version }: PluginPackage,
+    { manifest, version, title }: PluginPackage,
     routes: readonly Route[],
     ports: HttpPorts
 ): HttpServer {
     const prefix = `/api/plugins/${manifest.name}`;
     const pages = manifest.contributes?.pages ?? [];
-    const entries = new Set(pages.map(({ entry }) => `${prefix}/${entry.replace(/^\/+/, '')}`));
+    const entries = new Set(pages.map((page) => `${prefix}/${pathOfPage(page)}`));
     return createHttpServer({
         name: `${manifest.name} ${version}`,
         prefix,
-        routes,
+        about: {
+            title,
+            ...(manifest.icon === undefined ? {} : { icon: manifest.icon }),
+            ...(manifest.contributes?.group === undefined ? {} : { group: manifest.contributes.group })
+        },
+        routes: [...routes, ...pageRoutes(manifest)],
         ports,
-        headers: (_route, path) => sandboxHeaders(entries, path)
+        headers: (_route, path) => sandboxHeaders(entries, path, `${prefix}/assets/`)
     });
 }

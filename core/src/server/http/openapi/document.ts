@@ -10,12 +10,22 @@ import { createNames, sharedComponents } from './components.ts';
 import { type Operation, type OperationInput, operationOf } from './operation.ts';
 import { fullPath, templateOf } from './path.ts';
 
+/** What the navigation shows of a plugin. */
+export interface AboutServer {
+    readonly title: string;
+    readonly icon?: string;
+    /** Heading that it stands under. */
+    readonly group?: string;
+}
+
 /** What the document is made of. */
 export interface DescribedServer {
     readonly name: string;
     /** `/api/plugins/<name>`, or empty for the core. */
     readonly prefix: string;
     readonly routes: readonly Route[];
+    /** What the navigation shows of a plugin. */
+    readonly about?: AboutServer | null;
 }
 
 /** An OpenAPI 3.1 document. */
@@ -24,16 +34,32 @@ export interface OpenApiDocument {
     readonly info: JsonSchema;
     readonly servers: readonly JsonSchema[];
     readonly security: readonly JsonSchema[];
-    readonly tags: readonly { readonly name: string; readonly description?: string }[];
+    readonly tags: readonly Tag[];
     readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
     readonly components: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
+}
+
+/** A group of operations: one of the core's, or a plugin. `x-summary`, `x-kind` and `x-parent` are what OpenAPI 3.2 calls `summary`, `kind` and `parent`. */
+export interface Tag {
+    readonly name: string;
+    readonly description: string;
+    readonly 'x-summary'?: string;
+    readonly 'x-kind'?: 'nav';
+    readonly 'x-parent'?: string;
+    readonly 'x-icon'?: string;
+}
+
+/** A document as it is sent, with the entity tag of its content. */
+export interface DocumentText {
+    readonly body: string;
+    readonly etag: string;
 }
 
 /** The description of everything that is mounted now. */
 export interface OpenApi {
     document(): OpenApiDocument;
-    /** The document as it is sent, with the tag of its content. */
-    text(): { readonly body: string; readonly etag: string };
+    /** The document as it is sent; with `tag`, only the operations of that tag. Null when there is no such tag. */
+    text(tag?: string): DocumentText | null;
 }
 
 /** What the documents are made from. */
@@ -48,7 +74,8 @@ interface Kept {
     /** Held weakly: a server that was taken away must not stay for the sake of its description. */
     readonly of: readonly WeakRef<DescribedServer>[];
     readonly document: OpenApiDocument;
-    text: { readonly body: string; readonly etag: string } | null;
+    /** By tag; the whole under the empty name. */
+    readonly texts: Map<string, DocumentText>;
 }
 
 /** Describes on request, and keeps the document until what is mounted changes. */
@@ -64,22 +91,43 @@ export function createOpenApi({ servers, version }: OpenApiOptions): OpenApi {
             kept = {
                 of: mounted.map((server) => new WeakRef(server)),
                 document: build(mounted, version),
-                text: null
+                texts: new Map()
             };
         }
         return kept;
     };
     return {
         document: () => current().document,
-        text() {
-            const now = current();
-            if (now.text === null) {
-                const body = JSON.stringify(now.document);
-                now.text = { body, etag: `"${createHash('sha256').update(body).digest('base64url')}"` };
+        text(tag = '') {
+            const { document, texts } = current();
+            let text = texts.get(tag);
+            if (text === undefined) {
+                const part = tag === '' ? document : partOf(document, tag);
+                if (part === null) {
+                    return null;
+                }
+                const body = JSON.stringify(part);
+                text = { body, etag: `"${createHash('sha256').update(body).digest('base64url')}"` };
+                texts.set(tag, text);
             }
-            return now.text;
+            return text;
         }
     };
+}
+
+/** The operations of one tag with what they refer to; null when there is no such tag. */
+function partOf(document: OpenApiDocument, tag: string): OpenApiDocument | null {
+    const tags = document.tags.filter(({ name }) => name === tag);
+    if (tags.length === 0) {
+        return null;
+    }
+    const paths = Object.fromEntries(
+        Object.entries(document.paths).flatMap(([path, item]) => {
+            const operations = Object.entries(item).filter(([, operation]) => operation.tags.includes(tag));
+            return operations.length === 0 ? [] : [[path, Object.fromEntries(operations)]];
+        })
+    );
+    return { ...document, tags, paths, components: withoutUnused(document.components, paths) };
 }
 
 /**
@@ -178,10 +226,18 @@ function place(
     };
 }
 
-function describeTag(name: string, servers: readonly DescribedServer[]): { description: string } {
-    const isPlugin = servers.some((server) => server.prefix === `/api/plugins/${name}`);
+function describeTag(name: string, servers: readonly DescribedServer[]): Omit<Tag, 'name'> {
+    const plugin = servers.find((server) => server.prefix === `/api/plugins/${name}`);
+    if (plugin === undefined) {
+        return { description: `Routes of the core below /api/${name}` };
+    }
+    const { title, icon, group } = plugin.about ?? { title: name };
     return {
-        description: isPlugin ? `Routes of the plugin ${name}` : `Routes of the core below /api/${name}`
+        description: `Routes of the plugin ${name}`,
+        'x-summary': title,
+        'x-kind': 'nav',
+        ...(group === undefined ? {} : { 'x-parent': group }),
+        ...(icon === undefined ? {} : { 'x-icon': icon })
     };
 }
 

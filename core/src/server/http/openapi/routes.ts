@@ -1,4 +1,7 @@
 /** `GET /api/openapi.json`: the document as tools read it. */
+import { joi } from '@portico/sdk';
+
+import { fail } from '../../../platform/errors.ts';
 import { http, type Route } from '../route.ts';
 import type { OpenApi } from './document.ts';
 
@@ -13,8 +16,22 @@ export function openApiRoutes(openApi: () => OpenApi): Route[] {
             maxBytes: 0,
             summary: 'Read this document',
             raw: 'An OpenAPI document stands for itself: tools read it as it is, without the envelope',
-            handler(asked) {
-                const { body, etag } = openApi().text();
+            validate: {
+                query: joi.object({
+                    tag: joi
+                        .string()
+                        .max(64)
+                        .description(
+                            'Only the operations of this tag, which is a group of the core or a plugin, with what they refer to'
+                        )
+                })
+            },
+            handler(asked, { query }) {
+                const text = openApi().text(query.tag);
+                if (text === null) {
+                    throw fail.NOT_FOUND(null, { message: `There is no tag ${query.tag}` });
+                }
+                const { body, etag } = text;
                 const known =
                     asked.headers
                         .get('if-none-match')

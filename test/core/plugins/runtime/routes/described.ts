@@ -4,7 +4,7 @@ import { type Context, definePlugin, joi, type PluginDefinition, reply } from '@
 import { createTestHost } from '@portico/testing';
 
 import { routesOf } from '../../../../../core/src/plugins/runtime/routes/routes.ts';
-import { createOpenApi } from '../../../../../core/src/server/http/openapi/document.ts';
+import { createOpenApi, type OpenApiDocument } from '../../../../../core/src/server/http/openapi/document.ts';
 import { validateDocument } from '../../../../support/openapi-document.ts';
 
 export const lab = Lab.script();
@@ -132,6 +132,40 @@ describe('what a plugin says of its routes', () => {
             ['202'],
             ['202']
         ]);
+    });
+
+    it('stands in the document of its tag alone, with what the navigation shows', async () => {
+        await using host = await createTestHost(told, { quiet: true });
+        const routes = routesOf(host.document.routes, {
+            plugin: 'told',
+            permissions: new Set(['read', 'write'])
+        } as never); // no handler is called
+        const about = { title: 'Told', icon: 'ear', group: 'Talk' };
+        const servers = [
+            { name: 'told', prefix: '/api/plugins/told', routes, about },
+            { name: 'other', prefix: '/api/plugins/other', routes }
+        ];
+        const openApi = createOpenApi({ servers: () => servers, version: '1' });
+        const whole = openApi.text();
+        const text = openApi.text('told');
+        const part = JSON.parse(text?.body ?? '{}') as OpenApiDocument;
+        expect(validateDocument(part)).to.equal([]);
+        expect(part.tags).to.equal([
+            {
+                name: 'told',
+                description: 'Routes of the plugin told',
+                'x-summary': 'Told',
+                'x-kind': 'nav',
+                'x-parent': 'Talk',
+                'x-icon': 'ear'
+            }
+        ]);
+        expect(Object.keys(part.paths).every((path) => path.startsWith('/api/plugins/told/'))).to.equal(true);
+        expect(part.components['schemas']).to.include('ToldToldEvent');
+        expect(part.components['schemas']).to.not.include('OtherToldEvent');
+        expect(text?.etag).to.not.equal(whole?.etag);
+        expect(openApi.text('told') === text).to.equal(true);
+        expect(openApi.text('none')).to.equal(null);
     });
 
     it('holds in tests: events, statuses, and fields that only answers have', async () => {

@@ -1,5 +1,8 @@
+import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
@@ -52,6 +55,18 @@ describe('ctx.assets at the root of the site', () => {
         writeFileSync(join(rig.root, 'static', 'logo.svg'), '<svg/>');
     });
     afterEach(() => rig.close());
+
+    it('tells a place with a dot from a missing file by what the browser says that it does', async () => {
+        await run([{ folder: 'ui', at: 'root', fallback: 'index.html' }]);
+        expect((await get('/files/a.txt')).status).to.equal(404);
+        // `fetch` does not let its caller say what it does.
+        const sent = request(`${rig.url}/files/a.txt`, {
+            agent: false,
+            headers: { 'sec-fetch-mode': 'navigate' }
+        }).end();
+        const [opened] = (await once(sent, 'response')) as [IncomingMessage];
+        expect([opened.statusCode, await text(opened)]).to.equal([200, '<h1>panel</h1>']);
+    });
 
     it('serves files, folders and the application, with a policy of its own and caches by name', async () => {
         await run([
