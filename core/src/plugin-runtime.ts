@@ -14,7 +14,8 @@ export { createKeyring } from './platform/keyring.ts';
 export type { Logger } from './platform/log.ts';
 export { permissionsOf } from './plugins/manager/records/permissions.ts';
 export { createLocalApi as createLocalDoors } from './plugins/runtime/api/local-api.ts';
-export { createPluginCall, pluginCaller } from './plugins/runtime/api/plugin-call.ts';
+export { pluginCaller } from './plugins/runtime/api/plugin-caller.ts';
+export { createInternalCall, systemCaller } from './server/http/request/internal-call.ts';
 export { openPluginDatabase } from './plugins/runtime/database.ts';
 export { pluginHostEntities, pluginHostMigrations } from './plugins/runtime/entities.ts';
 export {

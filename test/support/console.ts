@@ -21,7 +21,7 @@ import { readConfig } from '../../core/src/platform/config.ts';
 import { lockDataDir, prepareDataDir } from '../../core/src/platform/data-dir.ts';
 import { createKeyring } from '../../core/src/platform/keyring.ts';
 import { createLog } from '../../core/src/platform/log.ts';
-import { createSystemCall } from '../../core/src/server/http/request/system-call.ts';
+import { createInternalCall } from '../../core/src/server/http/request/internal-call.ts';
 import { freePort } from './ports.ts';
 
 export const shim = resolve(import.meta.dirname, '../../core/bin/portico.js');
@@ -124,7 +124,10 @@ export async function panelFolder(): Promise<string> {
         jwtSecret: null
     });
     const users = new Users({ db, clock, accounts, roles, logins: auth });
-    await new Console({ db, accounts, users, logins: auth }).firstRun(createSystemCall(audit), firstPassword);
+    await new Console({ db, accounts, users, logins: auth }).firstRun(
+        createInternalCall({ recorder: audit }),
+        firstPassword
+    );
     await auth.stop();
     await audit.close();
     await db.close();

@@ -16,7 +16,7 @@ import { createKeyring, type Keyring } from '../platform/keyring.ts';
 import type { Log } from '../platform/log.ts';
 import { Outbound } from '../platform/outbound/client.ts';
 import { removePanelAddress } from '../platform/panel-address.ts';
-import { createSystemCall } from '../server/http/request/system-call.ts';
+import { createInternalCall } from '../server/http/request/internal-call.ts';
 import { sendAlerts } from './alerts.ts';
 import { openStorage } from './storage.ts';
 
@@ -76,7 +76,7 @@ export async function openFoundation({
     const notifications = new Notifications({ db, keyring, outbound, clock, log, recorder: audit, raised });
     sendAlerts(hooks, notifications);
     const tasks = await Tasks.open({ db, log, clock });
-    const systemCall = (): Call => createSystemCall(audit);
+    const systemCall = (): Call => createInternalCall({ recorder: audit });
     return {
         config,
         log,

@@ -21,7 +21,7 @@ import type { Accounts } from '../features/users/accounts/accounts.ts';
 import { createRoleSection } from '../features/users/export/role-section.ts';
 import { createUserSection } from '../features/users/export/user-section.ts';
 import type { Roles } from '../features/users/roles/roles.ts';
-import type { Call } from '../platform/call.ts';
+import { type Call, recordedActor } from '../platform/call.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/database/database.ts';
 import type { Keyring } from '../platform/keyring.ts';
@@ -282,12 +282,7 @@ function callOf({ id, actor, ip, userAgent }: Call, audit: Audit, signal: AbortS
             { reply, action = 'start', resource = 'plugins', resourceId = null, before, after }
         ) {
             await audit.record(tx, {
-                actor: {
-                    id: actor.id,
-                    username: actor.username,
-                    tokenId: actor.tokenId,
-                    plugin: actor.plugin
-                },
+                actor: recordedActor(actor),
                 action,
                 resource,
                 resourceId,

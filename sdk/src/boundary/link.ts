@@ -6,6 +6,7 @@
 import { createFailure, type Failure, isFailure } from '../errors.ts';
 import { Asked, AskedTap } from './asked.ts';
 import { failureOf } from './failures.ts';
+import { isFields } from './plain.ts';
 
 /** What a link needs of a port: a worker, its parent, or either end of a channel. */
 export interface Port {
@@ -149,13 +150,7 @@ class PortLink<R extends object> implements Link<R> {
 
     #pack(given: unknown): { readonly packed: Packed; readonly transferables: readonly object[] } {
         const value = given instanceof Asked || given instanceof AskedTap ? given.whole() : given;
-        if (
-            typeof value !== 'object' ||
-            value === null ||
-            Array.isArray(value) ||
-            value instanceof Date ||
-            ArrayBuffer.isView(value)
-        ) {
+        if (!isFields(value)) {
             return { packed: { plain: value, parts: [] }, transferables: [] };
         }
         const plain: Record<string, unknown> = {};

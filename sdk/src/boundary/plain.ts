@@ -55,8 +55,19 @@ export function deepFreeze<T>(value: T): T {
         !ArrayBuffer.isView(value) &&
         !Object.isFrozen(value)
     ) {
-        Object.values(value).forEach(deepFreeze);
         Object.freeze(value);
+        Object.values(value).forEach(deepFreeze);
     }
     return value;
+}
+
+/** Whether a value is an object with fields: no array, no date, no bytes. */
+export function isFields(value: unknown): value is Record<string, unknown> {
+    return (
+        typeof value === 'object' &&
+        value !== null &&
+        !Array.isArray(value) &&
+        !(value instanceof Date) &&
+        !ArrayBuffer.isView(value)
+    );
 }

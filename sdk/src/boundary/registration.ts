@@ -4,6 +4,7 @@ import type { TapOrder } from '../hooks.ts';
 import { type AnySchema, joiSchemaOf } from '../joi.ts';
 import type { Awaitable, Declared, EventSchemas, PluginAccess } from '../route.ts';
 import { faultOfRouteUi } from '../ui.ts';
+import { isFields } from './plain.ts';
 import type { GenerationDocument, RouteDocument, SchemaDescription } from './protocol.ts';
 
 type Handler = (...input: never[]) => unknown;
@@ -288,12 +289,7 @@ function plain(value: unknown): unknown {
     if (Array.isArray(value)) {
         return value.map(plain);
     }
-    if (
-        typeof value === 'object' &&
-        value !== null &&
-        !(value instanceof Date) &&
-        !ArrayBuffer.isView(value)
-    ) {
+    if (isFields(value)) {
         return Object.fromEntries(
             Object.entries(value)
                 .filter(([, item]) => typeof item !== 'function' && typeof item !== 'symbol')

@@ -1,4 +1,5 @@
 /** Finds the secrets in a schema of settings. */
+import { isFields } from './plain.ts';
 import type { SchemaDescription } from './protocol.ts';
 
 interface Described {
@@ -44,12 +45,7 @@ export function mapSecrets(
     if (Array.isArray(value)) {
         return value.map((item, index) => mapSecrets(item, paths, change, [...at, String(index)]));
     }
-    if (
-        typeof value === 'object' &&
-        value !== null &&
-        !(value instanceof Date) &&
-        !ArrayBuffer.isView(value)
-    ) {
+    if (isFields(value)) {
         return Object.fromEntries(
             Object.entries(value).map(([key, item]) => [key, mapSecrets(item, paths, change, [...at, key])])
         );

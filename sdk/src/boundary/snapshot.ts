@@ -1,5 +1,7 @@
 /** Copies the payloads and results of hooks. Nearly all are plain objects and lists, which are copied far faster here than by structuredClone. */
 
+import { deepFreeze } from './plain.ts';
+
 /** Deeper values are left to structuredClone, which can also copy a value that contains itself. */
 const deepest = 32;
 
@@ -38,18 +40,5 @@ function copy(value: unknown, isFixed: boolean, depth: number): unknown {
             return isFixed ? Object.freeze(result) : result;
         }
     }
-    return isFixed ? freeze(structuredClone(value)) : structuredClone(value);
-}
-
-function freeze<T>(value: T): T {
-    if (
-        typeof value === 'object' &&
-        value !== null &&
-        !ArrayBuffer.isView(value) &&
-        !Object.isFrozen(value)
-    ) {
-        Object.freeze(value);
-        Object.values(value).forEach(freeze);
-    }
-    return value;
+    return isFixed ? deepFreeze(structuredClone(value)) : structuredClone(value);
 }

@@ -18,10 +18,10 @@ import {
     openDatabase,
     Permissions,
     permissionsOf,
-    pluginCaller,
     type PluginHost,
     pluginHostEntities,
     pluginHostMigrations,
+    systemCaller,
     taskEntities,
     taskMigrations,
     Tasks,
@@ -196,4 +196,4 @@ interface Parts {
 }
 
 /** The panel itself, which may see every task. */
-const system: Caller = { ...pluginCaller('test', () => true), kind: 'system', key: 'system', plugin: null };
+const system: Caller = systemCaller('system');

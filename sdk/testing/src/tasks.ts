@@ -1,7 +1,7 @@
 /** Long work of a plugin under test, kept by the panel's own tasks. */
 import {
     type Caller,
-    createPluginCall,
+    createInternalCall,
     type Database,
     type HttpPorts,
     type Tasks
@@ -59,7 +59,7 @@ export class TestTasks {
     /** Cancels one, as a person would, and waits for its end. */
     async cancel(id = this.#newest()): Promise<TestTask> {
         const signal = new AbortController().signal;
-        const call = createPluginCall({ caller: this.#system, recorder: this.#recorder, signal });
+        const call = createInternalCall({ caller: this.#system, recorder: this.#recorder, signal });
         await this.#tasks.cancel(id, call);
         return this.wait(id);
     }

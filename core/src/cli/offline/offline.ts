@@ -23,7 +23,7 @@ import type { DataLock } from '../../platform/data-dir.ts';
 import type { Database } from '../../platform/database/database.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import { createLog } from '../../platform/log.ts';
-import { createSystemCall } from '../../server/http/request/system-call.ts';
+import { createInternalCall } from '../../server/http/request/internal-call.ts';
 import { CommandError } from '../command/command-error.ts';
 import { databasePath } from '../panel/data-folder.ts';
 import type { PluginAdmin } from '../plugin/admin/plugin-admin.ts';
@@ -133,7 +133,7 @@ async function createServices(
             exportOffline(
                 { db, clock, keyring, log, audit, settings, roles, accounts, auth, version },
                 request,
-                createSystemCall(audit, undefined, userAgent)
+                createInternalCall({ recorder: audit, userAgent })
             ),
         async plugins() {
             const { PluginFolder } = await import('./plugin-folder.ts');
@@ -144,7 +144,7 @@ async function createServices(
                 keyring,
                 clock,
                 audit,
-                call: () => createSystemCall(audit, undefined, userAgent),
+                call: () => createInternalCall({ recorder: audit, userAgent }),
                 async forgetArea(tx, area) {
                     await roles.forgetArea(tx, area);
                     await auth.apiTokens.forgetArea(tx, area);
@@ -152,7 +152,7 @@ async function createServices(
             });
             return new OfflinePluginAdmin(folder);
         },
-        call: () => createSystemCall(audit, undefined, userAgent),
+        call: () => createInternalCall({ recorder: audit, userAgent }),
         async close() {
             await auth.stop();
             await audit.close();

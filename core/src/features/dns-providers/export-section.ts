@@ -7,7 +7,7 @@ import type { Entry, Ground, Incoming, Reading, Section } from '../../engine/sec
 import type { Clock } from '../../platform/clock.ts';
 import type { Database, Transaction } from '../../platform/database/database.ts';
 import { fail } from '../../platform/errors.ts';
-import { joiOf } from '../../platform/validation.ts';
+import { faultsOf } from '../../platform/validation.ts';
 import { DnsProviderEntity, type DnsProviderRow } from './entities.ts';
 import type { Credentials, DnsProviderStore } from './store.ts';
 
@@ -67,13 +67,9 @@ export function createDnsProviderSection({ db, store, clock, usersOf }: DnsProvi
                 return { id, name, type, isDefault, createdAt, updatedAt };
             }),
         read(part, reading) {
-            const { error } = joiOf(joi.array().items(shape).unique('name').unique('id'))
-                .required()
-                .validate(part, { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
-            error?.details.forEach(({ path, message }) =>
-                reading.faults.add([reading.path, ...path].join('.'), message)
-            );
-            if (error !== undefined) {
+            const wrong = faultsOf(joi.array().items(shape).unique('name').unique('id'), part, reading.path);
+            wrong.forEach(({ path, message }) => reading.faults.add(path, message));
+            if (wrong.length > 0) {
                 return { plan: () => ({ entries: [] }) };
             }
             const read = (part as readonly Written[]).map((written, at): Read => ({
@@ -90,16 +86,11 @@ function credentialsOf({ name }: Written, path: string, { secrets, faults }: Rea
     if (sealed === undefined) {
         return null;
     }
-    const { error, value } = joiOf(credentialsShape)
-        .required()
-        .validate(sealed, { convert: false, errors: { wrap: { label: false } } }) as {
-        error?: Error;
-        value: Credentials;
-    };
-    if (error !== undefined) {
-        faults.add(path, `its credentials are damaged: ${error.message}`);
+    const [wrong] = faultsOf(credentialsShape, sealed);
+    if (wrong !== undefined) {
+        faults.add(path, `its credentials are damaged: ${wrong.message}`);
     }
-    return error === undefined ? value : null;
+    return wrong === undefined ? (sealed as Credentials) : null;
 }
 
 function createIncoming(

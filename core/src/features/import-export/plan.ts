@@ -1,7 +1,7 @@
 /** What an import would do or did, as it is read: names by what becomes of them, section by section. */
 import type { Plan } from '../../engine/change.ts';
 import type { Entry, ImportMode, PluginOutcome, Step } from '../../engine/section.ts';
-import type { Call } from '../../platform/call.ts';
+import { type Call, recordedActor } from '../../platform/call.ts';
 
 /** What an import does to one section. */
 export interface SectionResult {
@@ -150,7 +150,7 @@ export function auditEntryOf(
     }: { readonly status: number | null; readonly code: number; readonly after: unknown }
 ) {
     return {
-        actor: { id: actor.id, username: actor.username, tokenId: actor.tokenId, plugin: actor.plugin },
+        actor: recordedActor(actor),
         action: 'import',
         resource: 'panel',
         resourceId: null,

@@ -5,6 +5,7 @@ import type { TaskRow } from '../entities.ts';
 import type { Runs } from '../runs/runs.ts';
 import type { Services } from '../services.ts';
 import type { Ctx } from '../settings.ts';
+import { draftOfRow } from '../tasks/draft.ts';
 import { changedTask, newTask, type TaskInput } from '../tasks/input.ts';
 import type { Tasks, TaskWithRun } from '../tasks/tasks.ts';
 import { idOf, idParams, pageOf, paging } from './paging.ts';
@@ -139,40 +140,14 @@ function viewOf({ task, lastRun }: TaskWithRun, actor: Actor): TaskView {
 
 /** A task for the audit log. Some of its readers may not see what tasks run, so the record only says whether that changed. */
 function auditRecord(task: TaskRow, before?: TaskRow): object {
-    const {
-        name,
-        schedule,
-        timezone,
-        user,
-        cwd,
-        timeoutSeconds,
-        overlap,
-        retries,
-        backoffSeconds,
-        missed,
-        enabled,
-        notifyOn,
-        deadManSeconds
-    } = task;
+    const { command, script: _script, env: _env, ...shown } = draftOfRow(task);
     const changed =
         before === undefined
             ? []
             : (['command', 'script', 'env'] as const).filter((field) => task[field] !== before[field]);
     return {
-        name,
-        schedule,
-        timezone,
-        user,
-        cwd,
-        timeoutSeconds,
-        overlap,
-        retries,
-        backoffSeconds,
-        missed,
-        enabled,
-        notifyOn,
-        deadManSeconds,
-        runs: task.command === null ? 'script' : 'command',
+        ...shown,
+        runs: command === null ? 'script' : 'command',
         ...(changed.length === 0 ? {} : { changed })
     };
 }

@@ -1,6 +1,7 @@
 /** An entry in its three forms: the row of the database, the text that is hashed, and what the API shows. */
 import { createHmac } from 'node:crypto';
 
+import type { RecordedActor } from '../../../platform/call.ts';
 import type { AuditEntry } from '../../../server/http/ports.ts';
 import { changesOf } from './changes.ts';
 import { clean, cleanOrNull } from './text.ts';
@@ -61,14 +62,7 @@ export interface EntryView {
     readonly id: number;
     /** RFC 3339, UTC. */
     readonly at: string;
-    readonly actor: {
-        readonly id: number | null;
-        readonly username: string | null;
-        readonly tokenId: number | null;
-        /** Left out where no mandate was used. */
-        readonly mandateId?: number;
-        readonly plugin: string | null;
-    };
+    readonly actor: RecordedActor;
     readonly action: string;
     readonly resource: string;
     readonly resourceId: string | number | null;

@@ -10,25 +10,14 @@ import type { Clock } from '../../../platform/clock.ts';
 import { fail } from '../../../platform/errors.ts';
 import { parseIp, unmapped } from '../../../platform/ip.ts';
 import type { Keyring } from '../../../platform/keyring.ts';
+import { systemCaller } from '../../../server/http/request/internal-call.ts';
 import { TokenSigner } from './jwt.ts';
 
 const lifeMs = 30_000;
 const instanceForm = /^[\w-]{22}$/;
 
 /** The system, on behalf of the user at the console. */
-const caller: Caller = Object.freeze({
-    kind: 'system',
-    id: null,
-    username: null,
-    role: null,
-    tokenId: null,
-    permissions: Object.freeze([]),
-    key: 'console',
-    can: () => true,
-    sessionId: null,
-    plugin: null,
-    fresh: true
-});
+const caller = systemCaller('console');
 
 /**
  * Makes one token, outside the panel.

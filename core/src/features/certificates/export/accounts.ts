@@ -4,7 +4,7 @@ import { createPrivateKey } from 'node:crypto';
 import { joi, type Value } from '@portico/sdk';
 
 import type { Reading } from '../../../engine/section.ts';
-import { joiOf } from '../../../platform/validation.ts';
+import { faultsOf } from '../../../platform/validation.ts';
 import type { AcmeAccounts, MovedAccount } from '../acme/accounts.ts';
 
 /** The path of the one secret that all of them are. */
@@ -49,10 +49,7 @@ export function readAccounts({ secrets, path, faults }: Reading): readonly Moved
     if (sealed === undefined) {
         return [];
     }
-    const { error } = joiOf(shape)
-        .required()
-        .validate(sealed, { convert: false, errors: { wrap: { label: false } } });
-    if (error !== undefined) {
+    if (faultsOf(shape, sealed).length > 0) {
         faults.add(`${path}.${secret}`, 'its accounts at CAs are damaged');
         return [];
     }

@@ -5,7 +5,7 @@ import { joi, type Value } from '@portico/sdk';
 
 import type { Reading } from '../../../engine/section.ts';
 import type { Invalid } from '../../../platform/errors.ts';
-import { joiOf } from '../../../platform/validation.ts';
+import { faultsOf } from '../../../platform/validation.ts';
 import type { ExternalAccount } from '../acme/jws.ts';
 import type { CertificateRow } from '../entities.ts';
 import { readDomains } from '../input/domains.ts';
@@ -127,11 +127,9 @@ export async function readCertificates(
 
 function readOne(value: unknown, at: number, { path, faults, secrets }: Reading, now: number): Read | null {
     const own = `${path}.${at}`;
-    const { error } = joiOf(shape)
-        .required()
-        .validate(value, { abortEarly: false, convert: false, errors: { wrap: { label: false } } });
-    if (error !== undefined) {
-        error.details.forEach((detail) => faults.add([own, ...detail.path].join('.'), detail.message));
+    const wrong = faultsOf(shape, value, own);
+    if (wrong.length > 0) {
+        wrong.forEach((fault) => faults.add(fault.path, fault.message));
         return null;
     }
     const written = value as Written;
@@ -206,20 +204,16 @@ function eabOf(
     if (sealed === undefined) {
         return null;
     }
-    const { error, value } = joiOf(eabShape)
-        .required()
-        .validate(sealed, { convert: false, errors: { wrap: { label: false } } }) as {
-        error?: Error;
-        value: ExternalAccount;
-    };
-    if (error !== undefined) {
-        faults.add(path, `its external account is damaged: ${error.message}`);
+    const [wrong] = faultsOf(eabShape, sealed);
+    if (wrong !== undefined) {
+        faults.add(path, `its external account is damaged: ${wrong.message}`);
         return null;
     }
-    if (value.keyId !== acme?.eab?.keyId) {
+    const account = sealed as ExternalAccount;
+    if (account.keyId !== acme?.eab?.keyId) {
         faults.add(path, 'its external account is another one');
     }
-    return value;
+    return account;
 }
 
 function parse(

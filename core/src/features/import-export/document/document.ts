@@ -2,7 +2,7 @@
 import { joi, type Value } from '@portico/sdk';
 
 import { fail, invalid } from '../../../platform/errors.ts';
-import { joiOf } from '../../../platform/validation.ts';
+import { faultsOf } from '../../../platform/validation.ts';
 import { sealedShape } from './vault.ts';
 
 /** The field `format` of every document. */
@@ -66,15 +66,9 @@ export function readDocument(
     for (let at = version as number; at !== formatVersion; at += 1) {
         document = table.get(at)?.(document) ?? document;
     }
-    const { error } = joiOf(shape).validate(document, {
-        abortEarly: false,
-        convert: false,
-        errors: { wrap: { label: false } }
-    });
-    if (error !== undefined) {
-        throw invalid(
-            ...error.details.map(({ path, message }) => ({ path: ['document', ...path].join('.'), message }))
-        );
+    const wrong = faultsOf(shape, document, 'document');
+    if (wrong.length > 0) {
+        throw invalid(...wrong);
     }
     const unknown = Object.keys((document as ExportDocument).sections).filter((name) => !known.has(name));
     if (unknown.length > 0) {

@@ -3,7 +3,7 @@ import type { Found, Installed, InstallPhase, LockEntry, PluginPackage } from '@
 import { isFailure, type PluginDefinition } from '@portico/sdk';
 
 import type { TaskRun } from '../../../features/tasks/tasks.ts';
-import type { Call } from '../../../platform/call.ts';
+import { type Call, recordedActor } from '../../../platform/call.ts';
 import type { Transaction } from '../../../platform/database/database.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
 import type { Recorder } from '../../../server/http/ports.ts';
@@ -385,7 +385,7 @@ export class InstallTask {
         return {
             action: this.#order.kind,
             resource,
-            actor: { id: actor.id, username: actor.username, tokenId: actor.tokenId, plugin: actor.plugin },
+            actor: recordedActor(actor),
             ip,
             userAgent,
             requestId: id === '' ? `task-${this.#run.id}` : id

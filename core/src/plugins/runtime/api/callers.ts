@@ -1,9 +1,10 @@
 /** For whom a plugin acts: itself, or the holder of a handle. */
 import type { Call, Caller } from '../../../platform/call.ts';
 import { fail } from '../../../platform/errors.ts';
+import { createInternalCall } from '../../../server/http/request/internal-call.ts';
 import type { PluginHostPorts } from '../ports.ts';
 import { type Handles, type Held, onBehalf } from './handles.ts';
-import { createPluginCall, pluginCaller } from './plugin-call.ts';
+import { pluginCaller } from './plugin-caller.ts';
 
 /** What {@link Callers} needs of its generation. */
 export interface CallersOptions {
@@ -53,7 +54,7 @@ export class Callers {
     }
 
     callOf(caller: Caller, ifMatch: number | null = null): Call {
-        return createPluginCall({
+        return createInternalCall({
             caller,
             recorder: this.#options.ports.http.recorder,
             signal: this.#options.signal,

@@ -5,10 +5,10 @@ import type { Grants, HostApi } from '@portico/sdk/host';
 
 import type { Caller } from '../../../platform/call.ts';
 import { fail, invalid } from '../../../platform/errors.ts';
+import { createInternalCall } from '../../../server/http/request/internal-call.ts';
 import type { Callers, CallersOptions } from './callers.ts';
 import { findRoute, mayCall } from './catalogue.ts';
 import { type Held, onBehalf } from './handles.ts';
-import { createPluginCall } from './plugin-call.ts';
 
 type Options = Pick<CallersOptions, 'ports' | 'plugin' | 'handles'> & { readonly grants: Grants };
 type Given = Parameters<HostApi['giveMandate']>[0];
@@ -31,12 +31,12 @@ export function mandatesApi(
             requireShape(given);
             given.routes.forEach((id) => requireRoute(options, caller, id));
             const { title, routes, expiresAt } = given;
-            const call = createPluginCall({
+            const call = createInternalCall({
                 caller: onBehalf(caller, plugin, held.depth),
                 recorder: ports.http.recorder,
                 signal: AbortSignal.abort(),
                 ip: held.ip,
-                requestId: held.requestId
+                id: held.requestId
             });
             return ports.mandates.give(call, {
                 plugin,

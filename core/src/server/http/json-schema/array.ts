@@ -1,6 +1,7 @@
 /** Arrays. */
 import {
     allOf,
+    demandsOf,
     type Description,
     Inexpressible,
     type JsonSchema,
@@ -10,23 +11,23 @@ import {
     type Walk
 } from './description.ts';
 
-type Reader = (rule: Rule, use: Use, path: readonly string[], walk: Walk) => JsonSchema;
+type Reader = (rule: Rule, path: readonly string[], use: Use, walk: Walk) => JsonSchema;
 
 const rules: Readonly<Record<string, Reader>> = {
-    min: (rule, _use, path) => ({ minItems: numberOf(rule, 'limit', path) }),
-    max: (rule, _use, path) => ({ maxItems: numberOf(rule, 'limit', path) }),
-    length: (rule, _use, path) => ({
+    min: (rule, path) => ({ minItems: numberOf(rule, 'limit', path) }),
+    max: (rule, path) => ({ maxItems: numberOf(rule, 'limit', path) }),
+    length: (rule, path) => ({
         minItems: numberOf(rule, 'limit', path),
         maxItems: numberOf(rule, 'limit', path)
     }),
-    unique(rule, _use, path) {
+    unique(rule, path) {
         const { comparator } = rule.args ?? {};
         if (typeof comparator === 'function') {
             throw new Inexpressible(path, 'items that are unique by a function');
         }
         return comparator === undefined ? { uniqueItems: true } : { 'x-unique-by': comparator };
     },
-    has: (rule, use, path, walk) => ({
+    has: (rule, path, use, walk) => ({
         contains: walk(rule.args?.['schema'] as Description, use, [...path, '*'])
     }),
     custom: () => ({})
@@ -43,13 +44,7 @@ export function arraySchema(
     const presence = (each: Description): string => each.flags?.presence ?? 'optional';
     const items = description.items ?? [];
     const allowed = items.filter((each) => presence(each) !== 'forbidden').map(item);
-    const demands = (description.rules ?? []).map((rule) => {
-        const reader = rules[rule.name];
-        if (reader === undefined) {
-            throw new Inexpressible(path, `array().${rule.name}()`);
-        }
-        return reader(rule, use, path, walk);
-    });
+    const demands = demandsOf(description, rules, path, use, walk);
     const ordered = description.ordered ?? [];
     const rest =
         allowed.length === 0 ? {} : { items: allowed.length === 1 ? allowed[0] : { anyOf: allowed } };

@@ -93,6 +93,22 @@ export function numberOf(rule: Rule, name: string, path: readonly string[]): num
     return value;
 }
 
+/** The demands of all rules of a description. @throws Inexpressible for a rule without a reader */
+export function demandsOf<T extends readonly unknown[]>(
+    { type, rules = [] }: Description,
+    readers: Readonly<Record<string, (rule: Rule, path: readonly string[], ...more: T) => JsonSchema>>,
+    path: readonly string[],
+    ...more: T
+): JsonSchema[] {
+    return rules.map((rule) => {
+        const reader = readers[rule.name];
+        if (reader === undefined) {
+            throw new Inexpressible(path, `${type}().${rule.name}()`);
+        }
+        return reader(rule, path, ...more);
+    });
+}
+
 /** Several demands on one value: the first rides on the schema itself, the rest are joined to it. */
 export function allOf(base: JsonSchema, demands: readonly JsonSchema[]): JsonSchema {
     const rest: JsonSchema[] = [];

@@ -1,8 +1,8 @@
 /** Numbers. */
 import {
     allOf,
+    demandsOf,
     type Description,
-    Inexpressible,
     type JsonSchema,
     numberOf,
     type Rule,
@@ -28,13 +28,7 @@ const rules: Readonly<Record<string, Reader>> = {
 
 /** The JSON Schema of a joi number. */
 export function numberSchema(description: Description, use: Use, path: readonly string[]): JsonSchema {
-    const demands = (description.rules ?? []).map((rule) => {
-        const reader = rules[rule.name];
-        if (reader === undefined) {
-            throw new Inexpressible(path, `number().${rule.name}()`);
-        }
-        return reader(rule, path);
-    });
+    const demands = demandsOf(description, rules, path);
     const type = demands.some((demand) => demand['type'] === 'integer') ? 'integer' : 'number';
     const said = demands
         .map(({ type: _type, ...demand }) => demand)

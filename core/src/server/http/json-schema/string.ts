@@ -1,6 +1,7 @@
 /** Strings: joi's rules as lengths, formats and patterns. */
 import {
     allOf,
+    demandsOf,
     type Description,
     Inexpressible,
     type JsonSchema,
@@ -10,7 +11,7 @@ import {
 } from './description.ts';
 import { patternOf } from './pattern.ts';
 
-type Reader = (rule: Rule, use: Use, path: readonly string[]) => JsonSchema;
+type Reader = (rule: Rule, path: readonly string[], use: Use) => JsonSchema;
 
 const format =
     (name: string): Reader =>
@@ -21,26 +22,26 @@ const pattern =
 /** Rules that change text where it is converted, and are demands where it is taken as it is. */
 const unlessText =
     (reader: Reader): Reader =>
-    (rule, use, path) =>
-        use.side === 'text' ? {} : reader(rule, use, path);
+    (rule, path, use) =>
+        use.side === 'text' ? {} : reader(rule, path, use);
 
 const rules: Readonly<Record<string, Reader>> = {
-    min(rule, _use, path) {
+    min(rule, path) {
         if (rule.args?.['encoding'] !== undefined) {
             throw new Inexpressible(path, 'a least length in bytes');
         }
         return { minLength: numberOf(rule, 'limit', path) };
     },
     // As many characters as bytes are the most that can pass.
-    max: (rule, _use, path) => ({ maxLength: numberOf(rule, 'limit', path) }),
-    length(rule, _use, path) {
+    max: (rule, path) => ({ maxLength: numberOf(rule, 'limit', path) }),
+    length(rule, path) {
         if (rule.args?.['encoding'] !== undefined) {
             throw new Inexpressible(path, 'a length in bytes');
         }
         const limit = numberOf(rule, 'limit', path);
         return { minLength: limit, maxLength: limit };
     },
-    pattern(rule, _use, path) {
+    pattern(rule, path) {
         const found = patternOf(rule.args?.['regex'], path);
         const { invert = false } = (rule.args?.['options'] ?? {}) as { invert?: boolean };
         return invert ? { not: { pattern: found } } : { pattern: found };
@@ -74,7 +75,7 @@ const rules: Readonly<Record<string, Reader>> = {
     // joi takes a date alone, too; what we write and promise to read back is the whole time.
     isoDate: format('date-time'),
     dataUri: pattern('^data:'),
-    ip(rule, _use, path) {
+    ip(rule, path) {
         const { version = ['ipv4', 'ipv6', 'ipvfuture'], cidr = 'optional' } = (rule.args?.['options'] ??
             {}) as { version?: string | string[]; cidr?: string };
         const versions = [version].flat();
@@ -101,13 +102,7 @@ const rules: Readonly<Record<string, Reader>> = {
 
 /** The JSON Schema of a joi string. */
 export function stringSchema(description: Description, use: Use, path: readonly string[]): JsonSchema {
-    const demands = (description.rules ?? []).map((rule) => {
-        const reader = rules[rule.name];
-        if (reader === undefined) {
-            throw new Inexpressible(path, `string().${rule.name}()`);
-        }
-        return reader(rule, use, path);
-    });
+    const demands = demandsOf(description, rules, path, use);
     const lengths = demands.filter((demand) => 'minLength' in demand || 'maxLength' in demand);
     // joi refuses the empty string unless it is among the allowed values.
     const least = Math.max(1, ...lengths.map((demand) => (demand['minLength'] as number | undefined) ?? 0));
