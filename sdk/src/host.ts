@@ -1,5 +1,5 @@
 /** For hosts of plugins only, never for plugins: the boundary, which the core and the test kit plug their ports into. */
-export { createHookHost } from './boundary/hook-host.ts';
+export { createHookHost } from './boundary/hooks/hook-host.ts';
 export type {
     HookHost,
     HookOptions,
@@ -7,12 +7,12 @@ export type {
     TapFailure,
     TapGate,
     TapOwner
-} from './boundary/hook-host.ts';
+} from './boundary/hooks/hook-host.ts';
 export { allowedHeaders, sandboxHeaders } from './boundary/answer-headers.ts';
 export { Asked, AskedTap } from './boundary/asked.ts';
 export { boundaryErrors, failureOf } from './boundary/failures.ts';
 export { Grants, type Capabilities } from './boundary/grants.ts';
-export { createGuest, type GuestOptions } from './boundary/guest.ts';
+export { createGuest, type GuestOptions } from './boundary/guest/guest.ts';
 export { createLink, type Link, type Port } from './boundary/link.ts';
 export { deepFreeze, plainCopy } from './boundary/plain.ts';
 export type {
@@ -32,11 +32,11 @@ export type {
     RouteDocument,
     SchemaDescription
 } from './boundary/protocol.ts';
-export { partnerProxy } from './boundary/partners.ts';
-export { isPure } from './boundary/purity.ts';
-export { checkedEvents } from './boundary/serialise.ts';
+export { partnerProxy } from './boundary/guest/partners.ts';
+export { isPure } from './boundary/schemas/purity.ts';
+export { checkedEvents } from './boundary/guest/serialise.ts';
 export { Scope, within, type Owned } from './boundary/scope.ts';
-export { mapSecrets, secretPaths } from './boundary/secrets.ts';
+export { mapSecrets, secretPaths } from './boundary/schemas/secrets.ts';
 export {
     labelOf,
     mergeSettings,
@@ -44,6 +44,6 @@ export {
     sealSettings,
     viewSettings,
     type Sealer
-} from './boundary/settings.ts';
-export { faultsOf, validate, type Place } from './boundary/validation.ts';
+} from './boundary/schemas/settings.ts';
+export { faultsOf, validate, type Place } from './boundary/schemas/validation.ts';
 export { faultOfPropertyUi, faultOfRouteUi } from './ui.ts';

@@ -55,7 +55,7 @@ export type {
 } from './hosts-service.ts';
 export { KeyedMutex, Mutex } from './mutex.ts';
 export { errors } from './plugin-errors.ts';
-export { createHookHost } from './boundary/hook-host.ts';
+export { createHookHost } from './boundary/hooks/hook-host.ts';
 export type {
     HookHost,
     HookOptions,
@@ -63,7 +63,7 @@ export type {
     TapFailure,
     TapGate,
     TapOwner
-} from './boundary/hook-host.ts';
+} from './boundary/hooks/hook-host.ts';
 export type {
     BackupItem,
     Collect,

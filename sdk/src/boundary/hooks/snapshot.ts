@@ -1,6 +1,6 @@
 /** Copies the payloads and results of hooks. Nearly all are plain objects and lists, which are copied far faster here than by structuredClone. */
 
-import { deepFreeze } from './plain.ts';
+import { deepFreeze } from '../plain.ts';
 
 /** Deeper values are left to structuredClone, which can also copy a value that contains itself. */
 const deepest = 32;

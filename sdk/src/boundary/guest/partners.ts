@@ -1,7 +1,7 @@
 /** The consumer's side of contracts: proxies that call the generation of the partner that runs at the time of the call. */
-import type { RemoteOptions } from '../definition.ts';
-import { plainCopy } from './plain.ts';
-import type { ContractAnswer } from './protocol.ts';
+import type { RemoteOptions } from '../../definition.ts';
+import { plainCopy } from '../plain.ts';
+import type { ContractAnswer } from '../protocol.ts';
 
 type Ask = (input: {
     readonly plugin: string;

@@ -1,5 +1,5 @@
 /** Stores the settings of plugins with their secrets sealed under a label of the plugin's name and package. */
-import { errors } from '../plugin-errors.ts';
+import { errors } from '../../plugin-errors.ts';
 import { mapSecrets } from './secrets.ts';
 
 /** Seals texts under a label, and opens them under the same label. */

@@ -1,7 +1,7 @@
 /** One request as a plugin's handler sees it. Members that are seldom read are made on first use. */
-import type { Actor, AuditDetail } from '../route.ts';
+import type { Actor, AuditDetail } from '../../route.ts';
+import type { HostApi, PlainRequest } from '../protocol.ts';
 import type { GuestActors } from './actors.ts';
-import type { HostApi, PlainRequest } from './protocol.ts';
 
 /** What a request needs from the generation. */
 export interface RequestPorts {

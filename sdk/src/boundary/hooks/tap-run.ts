@@ -1,5 +1,5 @@
 /** One run of a hook: asks each tap, waits for it, and decides what its outcome means. */
-import type { TapOrder } from '../hooks.ts';
+import type { TapOrder } from '../../hooks.ts';
 import { copyOf } from './snapshot.ts';
 import { isThenable, TapCall, type TapDeadline, within } from './tap-call.ts';
 

@@ -4,9 +4,9 @@
  */
 import { AsyncParallelHook, AsyncSeriesBailHook, AsyncSeriesHook, AsyncSeriesWaterfallHook } from 'tapable';
 
-import { createFailure } from '../errors.ts';
-import type { HookKind, HookName, Hooks, Outcome, Tap, TapOrder } from '../hooks.ts';
-import { deepFreeze } from './plain.ts';
+import { createFailure } from '../../errors.ts';
+import type { HookKind, HookName, Hooks, Outcome, Tap, TapOrder } from '../../hooks.ts';
+import { deepFreeze } from '../plain.ts';
 import { type QuickCourse, type QuickRun, runQuickly, visit } from './quick-run.ts';
 import { snapshotOf } from './snapshot.ts';
 import { TapDeadline } from './tap-call.ts';

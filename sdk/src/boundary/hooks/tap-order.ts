@@ -1,5 +1,5 @@
 /** The order of taps, decided here and handed to tapable as plain positions: tapable's own `before` puts an unknown name in front of everything. */
-import type { TapOrder } from '../hooks.ts';
+import type { TapOrder } from '../../hooks.ts';
 
 /** What the order of a tap depends on. */
 export interface Ordered {

@@ -1,8 +1,8 @@
 /** Turns a handler's answer into JSON text, in the guest runtime that holds the answer. */
-import { type AnySchema, joiSchemaOf } from '../joi.ts';
-import { isReply } from '../reply.ts';
-import type { EventSchemas, StreamEvent } from '../route.ts';
-import type { JsonAnswer, RouteDocument } from './protocol.ts';
+import { type AnySchema, joiSchemaOf } from '../../joi.ts';
+import { isReply } from '../../reply.ts';
+import type { EventSchemas, StreamEvent } from '../../route.ts';
+import type { JsonAnswer, RouteDocument } from '../protocol.ts';
 
 /** What an answer is held against, in tests and development. */
 export interface AnswerCheck {

@@ -1,8 +1,8 @@
 /** Keeps the queries that a plugin's schemas have read. The host gives the same frozen object for the same text, so the object serves as the key. */
-import type { AnySchema } from '../joi.ts';
-import { isPure } from './purity.ts';
-import { copyOf } from './snapshot.ts';
-import { validate } from './validation.ts';
+import type { AnySchema } from '../../joi.ts';
+import { copyOf } from '../hooks/snapshot.ts';
+import { isPure } from '../schemas/purity.ts';
+import { validate } from '../schemas/validation.ts';
 
 /** The query strings of requests, parsed once each. */
 export class GuestQueries {

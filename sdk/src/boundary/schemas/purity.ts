@@ -1,5 +1,5 @@
 /** Tells whether a schema gives the same result for the same text every time, so that the result can be kept. */
-import { type AnySchema, joiSchemaOf } from '../joi.ts';
+import { type AnySchema, joiSchemaOf } from '../../joi.ts';
 
 const known = new WeakMap<AnySchema, boolean>();
 

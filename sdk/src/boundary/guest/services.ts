@@ -1,10 +1,10 @@
 /** The work of a plugin's context: what the host does for the plugin, and what works in the plugin's own guest runtime. */
-import type { Context, Files, TaskRun } from '../context.ts';
-import type { Actor } from '../route.ts';
+import type { Context, Files, TaskRun } from '../../context.ts';
+import type { Actor } from '../../route.ts';
+import { plainCopy } from '../plain.ts';
+import type { HostApi, PlainTaskRun } from '../protocol.ts';
 import type { GuestActors } from './actors.ts';
-import type { GuestState, GuestWork } from './guest-work.ts';
-import { plainCopy } from './plain.ts';
-import type { HostApi, PlainTaskRun } from './protocol.ts';
+import type { GuestState, GuestWork } from './work.ts';
 
 /** `ctx.api`, `ctx.secrets`, `ctx.tickets` and `ctx.audit`: calls that the host answers. */
 export function createHostServices(

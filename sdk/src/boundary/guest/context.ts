@@ -1,18 +1,18 @@
 /** The context that `setup` gets: registration, what crosses to the host, and what works in the plugin's own guest runtime. */
-import type { Context, HookRun, HookService } from '../context.ts';
-import type { RemoteOptions } from '../definition.ts';
-import type { HookName, Hooks, Outcome } from '../hooks.ts';
+import type { Context, HookRun, HookService } from '../../context.ts';
+import type { RemoteOptions } from '../../definition.ts';
+import type { HookName, Hooks, Outcome } from '../../hooks.ts';
+import { plainCopy } from '../plain.ts';
+import { partnerProxy } from './partners.ts';
+import type { AnyRoute, GuestTap, Registration } from './registration.ts';
 import {
     createHostServices,
     createLocalServices,
     createMandatesService,
     createProxyServices,
     createStartedServices
-} from './guest-services.ts';
-import { type GuestState, GuestWork } from './guest-work.ts';
-import { partnerProxy } from './partners.ts';
-import { plainCopy } from './plain.ts';
-import type { AnyRoute, GuestTap, Registration } from './registration.ts';
+} from './services.ts';
+import { type GuestState, GuestWork } from './work.ts';
 
 /** Makes the context of one generation. It does no work before the plugin asks for it. */
 export function createContext(state: GuestState): Context {

@@ -1,6 +1,6 @@
 /** Finds the secrets in a schema of settings. */
-import { isFields } from './plain.ts';
-import type { SchemaDescription } from './protocol.ts';
+import { isFields } from '../plain.ts';
+import type { SchemaDescription } from '../protocol.ts';
 
 interface Described {
     readonly metas?: readonly Readonly<Record<string, unknown>>[];

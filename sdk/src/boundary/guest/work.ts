@@ -1,10 +1,10 @@
 /** The state of one generation in its guest runtime, and the rules for when its context may be used. */
-import type { Actor } from '../route.ts';
+import type { Actor } from '../../route.ts';
+import { boundaryErrors } from '../failures.ts';
+import type { HostApi, LocalApi } from '../protocol.ts';
+import type { Scope } from '../scope.ts';
 import type { GuestActors } from './actors.ts';
-import { boundaryErrors } from './failures.ts';
-import type { HostApi, LocalApi } from './protocol.ts';
 import type { Registration } from './registration.ts';
-import type { Scope } from './scope.ts';
 
 /** The state of a generation in its guest runtime. */
 export interface GuestState {

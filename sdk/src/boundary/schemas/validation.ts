@@ -1,8 +1,8 @@
 /** Checks input against its schema, where the schema is declared. Bodies are not converted; path and query are text, and are converted to the types of the schema. */
 import type Joi from 'joi';
 
-import { type AnySchema, joiSchemaOf } from '../joi.ts';
-import { errors } from '../plugin-errors.ts';
+import { type AnySchema, joiSchemaOf } from '../../joi.ts';
+import { errors } from '../../plugin-errors.ts';
 
 /** The part of the request that the input comes from. */
 export type Place = 'params' | 'query' | 'payload';

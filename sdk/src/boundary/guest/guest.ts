@@ -1,26 +1,26 @@
 /** One generation of a plugin in its guest runtime: answers the host's calls with the definition's code. */
 import type Joi from 'joi';
 
-import type { Context } from '../context.ts';
-import type { PluginDefinition } from '../definition.ts';
-import { isFailure } from '../errors.ts';
-import { joiSchemaOf } from '../joi.ts';
-import { errors } from '../plugin-errors.ts';
-import type { Bytes, Download, StreamEvent } from '../route.ts';
+import type { Context } from '../../context.ts';
+import type { PluginDefinition } from '../../definition.ts';
+import { isFailure } from '../../errors.ts';
+import { joiSchemaOf } from '../../joi.ts';
+import { errors } from '../../plugin-errors.ts';
+import type { Bytes, Download, StreamEvent } from '../../route.ts';
+import { LentSignal } from '../asked.ts';
+import { boundaryErrors, failureOf } from '../failures.ts';
+import { deepFreeze, plainCopy } from '../plain.ts';
+import type { ContractAnswer, Guest, HostApi, LocalApi, PlainRequest, Release } from '../protocol.ts';
+import { secretPaths } from '../schemas/secrets.ts';
+import { bodyOptions, faultsOf, validate } from '../schemas/validation.ts';
+import { Scope } from '../scope.ts';
 import { GuestActors } from './actors.ts';
-import { LentSignal } from './asked.ts';
-import { boundaryErrors, failureOf } from './failures.ts';
-import { createContext } from './guest-context.ts';
-import { GuestQueries } from './guest-queries.ts';
-import { GuestRequest } from './guest-request.ts';
-import type { GuestState } from './guest-work.ts';
-import { deepFreeze, plainCopy } from './plain.ts';
-import type { ContractAnswer, Guest, HostApi, LocalApi, PlainRequest, Release } from './protocol.ts';
+import { createContext } from './context.ts';
+import { GuestQueries } from './queries.ts';
 import { describe, type GuestRoute, Registration } from './registration.ts';
-import { Scope } from './scope.ts';
-import { secretPaths } from './secrets.ts';
+import { GuestRequest } from './request.ts';
 import { checkedEvents, serialise } from './serialise.ts';
-import { bodyOptions, faultsOf, validate } from './validation.ts';
+import type { GuestState } from './work.ts';
 
 /** What a guest is made of. */
 export interface GuestOptions {
