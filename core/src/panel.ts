@@ -24,6 +24,7 @@ import { taskRoutes } from './features/tasks/routes.ts';
 import { userRoutes } from './features/users/routes.ts';
 import { type Clock, systemClock } from './platform/clock.ts';
 import type { Config } from './platform/config.ts';
+import { completeStart } from './platform/first-start.ts';
 import { type CoreHooks, type HookTiming, notifyLater } from './platform/hooks.ts';
 import type { Log } from './platform/log.ts';
 import { removePanelAddress, writePanelAddress } from './platform/panel-address.ts';
@@ -96,6 +97,7 @@ export async function createPanel({
     let catalogue: PluginCatalogue;
     let readiness: Readiness = 'starting';
     const people = await createAccountServices(foundation, (path) => gateway.resolve(path), show);
+    completeStart(config.dataDir);
     const proxy = createProxyServices(foundation, options.driver);
     const kept = new KeptPlugins({ db, clock, keyring });
     const importExport = createImportExport({

@@ -29,6 +29,8 @@ export interface PanelProcess {
     /** @throws Error when it is not ready within a minute, or ends */
     ready(): Promise<void>;
     signal(name: NodeJS.Signals): void;
+    /** Waits until the process ends by itself. @returns the exit code; null after a signal */
+    ended(): Promise<number | null>;
     /** Sends a signal and waits for the end. @returns the exit code; null after a signal */
     end(name: NodeJS.Signals): Promise<number | null>;
     /** A client that is logged in as `admin`. */
@@ -150,6 +152,7 @@ export async function createPanelProcess({
         enginePid,
         launch,
         ready,
+        ended: () => ended,
         end,
         get pid() {
             return child?.pid ?? 0;

@@ -1,5 +1,4 @@
 /** What every other part of the panel is built on: the data folder, its keys and database, settings, audit log, tasks, notifications, hooks. */
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { Audit } from '../features/audit/audit.ts';
@@ -9,9 +8,11 @@ import { Tasks } from '../features/tasks/tasks.ts';
 import type { Call } from '../platform/call.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Config } from '../platform/config.ts';
-import { awaitDataDir, databaseName, type DataLock, prepareDataDir } from '../platform/data-dir.ts';
+import { awaitDataDir, type DataLock, prepareDataDir } from '../platform/data-dir.ts';
 import type { Database } from '../platform/database/database.ts';
+import { beginStart } from '../platform/first-start.ts';
 import { type CoreHooks, createCoreHooks, type HookTiming, recordedHook } from '../platform/hooks.ts';
+import { checkKeys } from '../platform/key-check.ts';
 import { createKeyring, type Keyring } from '../platform/keyring.ts';
 import type { Log } from '../platform/log.ts';
 import { Outbound } from '../platform/outbound/client.ts';
@@ -42,24 +43,41 @@ export interface Foundation {
 /** A command of the command line holds the folder for less. */
 const lockPatienceMs = 5_000;
 
-/** Opens the data folder and everything in it. @throws Error when the folder is in use, damaged, or open to other users */
-export async function openFoundation({
-    config,
-    log,
-    clock,
-    hookTiming
-}: Pick<Foundation, 'config' | 'log' | 'clock'> & {
+type FoundationOptions = Pick<Foundation, 'config' | 'log' | 'clock'> & {
     readonly hookTiming?: HookTiming | undefined;
-}): Promise<Foundation> {
-    prepareDataDir(config.dataDir);
-    const lock = await awaitDataDir(config.dataDir, lockPatienceMs);
+};
+
+/** Opens the data folder and everything in it. @throws Error when the folder is in use, damaged, or open to other users */
+export async function openFoundation(options: FoundationOptions): Promise<Foundation> {
+    const { dataDir } = options.config;
+    prepareDataDir(dataDir);
+    const lock = await awaitDataDir(dataDir, lockPatienceMs);
     if (lock === null) {
-        throw new Error(`${config.dataDir} is in use by another panel`);
+        throw new Error(`${dataDir} is in use by another panel`);
     }
-    // A panel that was killed left its address behind; another program may have its port now.
-    removePanelAddress(config.dataDir);
-    const keyring = createKeyring(config.dataDir, { fresh: !existsSync(join(config.dataDir, databaseName)) });
-    const db = await openStorage(config.dataDir);
+    try {
+        // A panel that was killed left its address behind; another program may have its port now.
+        removePanelAddress(dataDir);
+        const isFirst = beginStart(dataDir);
+        const keyring = createKeyring(dataDir, { fresh: isFirst });
+        const db = await openStorage(dataDir, isFirst);
+        try {
+            await checkKeys(db, keyring, join(dataDir, 'keys'));
+            return await openServices(options, { lock, keyring, db });
+        } catch (error) {
+            await db.close();
+            throw error;
+        }
+    } catch (error) {
+        lock.release();
+        throw error;
+    }
+}
+
+async function openServices(
+    { config, log, clock, hookTiming }: FoundationOptions,
+    { lock, keyring, db }: Pick<Foundation, 'lock' | 'keyring' | 'db'>
+): Promise<Foundation> {
     const hooks = createCoreHooks(log, hookTiming);
     const settings = await Settings.load({ db, keyring, config, clock, log });
     const audit = await Audit.open({

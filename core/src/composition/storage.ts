@@ -16,6 +16,8 @@ import { taskEntities, taskMigrations } from '../features/tasks/entities.ts';
 import { userEntities, userMigrations } from '../features/users/entities.ts';
 import { databaseName } from '../platform/data-dir.ts';
 import { type Database, openDatabase } from '../platform/database/database.ts';
+import { explainDamage, inspectDatabase } from '../platform/database/inspection.ts';
+import { keyCheckMigrations } from '../platform/key-check.ts';
 import { pluginEntities, pluginMigrations } from '../plugins/manager/records/entities.ts';
 import { pluginHostEntities, pluginHostMigrations } from '../plugins/runtime/entities.ts';
 import { idempotencyEntities, idempotencyMigrations } from '../server/http/idempotency/entities.ts';
@@ -35,30 +37,42 @@ export const storageMigrations = [
     notificationMigrations,
     importExportMigrations,
     pluginHostMigrations,
-    pluginMigrations
+    pluginMigrations,
+    keyCheckMigrations
 ].flat();
 
-/** Opens the core's database and migrates it to the newest version. */
-export function openStorage(dataDir: string): Promise<Database> {
-    return openDatabase({
-        file: join(dataDir, databaseName),
-        entities: [
-            auditEntities,
-            authEntities,
-            certificateEntities,
-            dnsEntities,
-            engineEntities,
-            hostEntities,
-            importExportEntities,
-            idempotencyEntities,
-            notificationEntities,
-            pluginEntities,
-            pluginHostEntities,
-            settingsEntities,
-            taskEntities,
-            userEntities
-        ].flat() as unknown as EntitySchema[], // each entity has its own type; the ORM takes one list
-        migrations: storageMigrations,
-        reserve: { file: join(dataDir, 'reserve') }
-    });
+/**
+ * Opens the core's database and migrates it to the newest version.
+ *
+ * @param isFirst - the database may be new
+ * @throws Error when it is damaged, or was written by a newer version
+ */
+export async function openStorage(dataDir: string, isFirst = true): Promise<Database> {
+    const file = join(dataDir, databaseName);
+    try {
+        return await openDatabase({
+            file,
+            entities: [
+                auditEntities,
+                authEntities,
+                certificateEntities,
+                dnsEntities,
+                engineEntities,
+                hostEntities,
+                importExportEntities,
+                idempotencyEntities,
+                notificationEntities,
+                pluginEntities,
+                pluginHostEntities,
+                settingsEntities,
+                taskEntities,
+                userEntities
+            ].flat() as unknown as EntitySchema[], // each entity has its own type; the ORM takes one list
+            migrations: storageMigrations,
+            reserve: { file: join(dataDir, 'reserve') },
+            ...(isFirst ? {} : { inspect: (db) => inspectDatabase(file, db) })
+        });
+    } catch (error) {
+        throw explainDamage(file, error);
+    }
 }

@@ -21,6 +21,7 @@ import { systemClock } from '../../platform/clock.ts';
 import type { Config } from '../../platform/config.ts';
 import type { DataLock } from '../../platform/data-dir.ts';
 import type { Database } from '../../platform/database/database.ts';
+import { checkKeys } from '../../platform/key-check.ts';
 import type { Keyring } from '../../platform/keyring.ts';
 import { createLog } from '../../platform/log.ts';
 import { createInternalCall } from '../../server/http/request/internal-call.ts';
@@ -61,7 +62,8 @@ export async function openOffline({ config, keyring, lock, userAgent }: OfflineO
     let db: Database | null = null;
     try {
         refuseNewer(databasePath(config.dataDir));
-        db = await openStorage(config.dataDir);
+        db = await openStorage(config.dataDir, false);
+        await checkKeys(db, keyring, join(config.dataDir, 'keys'));
         return await createServices(db, config, keyring, lock, userAgent);
     } catch (error) {
         await db?.close();

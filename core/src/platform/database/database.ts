@@ -12,7 +12,7 @@ import { Mutex } from '@portico/sdk';
 import { fail } from '../errors.ts';
 import { diskFailureOf, translateDiskFailure } from './disk-failure.ts';
 import { DiskReserve, type DiskReserveOptions } from './disk-reserve.ts';
-import { strangeMigrations } from './migrations.ts';
+import { type Readable, strangeMigrations } from './migrations.ts';
 import { guardTransactions, type QueryConnection, type TransactionState } from './transaction-guard.ts';
 
 /** A short transaction. Nothing inside it may wait for a network, a hook, a child process or a timer. */
@@ -59,6 +59,8 @@ export interface DatabaseOptions {
     readonly cacheKiB?: number;
     /** Reads cannot write, whatever they call: for work that is not ours. They then have a mapper of their own. */
     readonly strictReads?: boolean;
+    /** Called before anything is written. What it throws refuses the database. */
+    readonly inspect?: (db: Readable) => void;
     /** Space that is kept for essential writes; left out: none. */
     readonly reserve?: DiskReserveOptions;
 }
@@ -96,12 +98,12 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     escapeNul(orm);
     // MikroORM's type of the client does not say that it is better-sqlite3.
     writer = (await orm.driver.getConnection('write').getNativeClient()) as unknown as Native;
-    const strange = strangeMigrations(writer, options.migrations);
-    if (strange.length > 0) {
+    try {
+        options.inspect?.(writer);
+        refuseNewer(options, writer);
+    } catch (error) {
         await orm.close(true);
-        throw new Error(
-            `${options.file} was written by a newer version of the panel (${strange.join(', ')}): start that one`
-        );
+        throw error;
     }
     writer.pragma('journal_mode = WAL');
     writer.pragma('synchronous = FULL');
@@ -123,6 +125,15 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     setPragmas(reader, options.cacheKiB);
     reader.pragma('query_only = ON');
     return new Sqlite(orm, readers, reader, reserve);
+}
+
+function refuseNewer({ file, migrations }: DatabaseOptions, db: Readable): void {
+    const strange = strangeMigrations(db, migrations);
+    if (strange.length > 0) {
+        throw new Error(
+            `${file} was written by a newer version of the panel (${strange.join(', ')}): start that one`
+        );
+    }
 }
 
 /** Writes a text with a NUL as bytes. The mapper puts values into the text of a statement, which ends at a NUL for SQLite. */

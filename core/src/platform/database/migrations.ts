@@ -1,6 +1,7 @@
 /** Which migrations a database has been through, as it says itself. */
 
-interface Readable {
+/** A connection that can be read. */
+export interface Readable {
     prepare(sql: string): {
         all(...parameters: unknown[]): unknown[];
         get(...parameters: unknown[]): unknown;

@@ -3,7 +3,7 @@
  * database was replaced by an older copy, or when its last entries were deleted.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { closeSync, constants, fdatasync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, constants, fdatasync, lstatSync, openSync, readFileSync, writeSync } from 'node:fs';
 
 import { canonicalize } from '../../../platform/canonical-json.ts';
 
@@ -35,8 +35,13 @@ export interface HeadFile {
     close(): void;
 }
 
-/** Reads a head file and checks its HMAC. */
+/** Reads a head file and checks its HMAC. @throws Error when a folder or a link lies at its path */
 export function readHead(path: string, key: Buffer): StoredHead {
+    if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) {
+        throw new Error(
+            `${path} must be a file, but a folder or a link is there: move that away, and put the file back from a backup. Without it the panel makes a new one, and the audit log says that it was missing`
+        );
+    }
     let text: string;
     try {
         text = readFileSync(path, 'utf8');
