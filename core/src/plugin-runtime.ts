@@ -3,6 +3,7 @@
  * builds a panel of them with doubles at the outer ports, so that a test runs the code that the panel runs. Nothing is defined here.
  */
 export { networkPort } from './composition/plugin-ports.ts';
+export { reservedNames } from './composition/reserved-names.ts';
 export { taskEntities, taskMigrations } from './features/tasks/entities.ts';
 export { Tasks } from './features/tasks/tasks.ts';
 export { type fixedRoles, Permissions } from './features/users/roles/permissions.ts';
@@ -13,7 +14,7 @@ export { createCoreHooks } from './platform/hooks.ts';
 export { createKeyring } from './platform/keyring.ts';
 export type { Logger } from './platform/log.ts';
 export { permissionsOf } from './plugins/manager/records/permissions.ts';
-export { createLocalApi as createLocalDoors } from './plugins/runtime/api/local-api.ts';
+export { createLocalApi } from './plugins/runtime/api/local-api.ts';
 export { pluginCaller } from './plugins/runtime/api/plugin-caller.ts';
 export { createInternalCall, systemCaller } from './server/http/request/internal-call.ts';
 export { openPluginDatabase } from './plugins/runtime/database.ts';
@@ -54,4 +55,4 @@ export { createIdempotency } from './server/http/idempotency/idempotency.ts';
 export type { AuditEntry, Authenticator, HttpPorts } from './server/http/ports.ts';
 export { json, type Route } from './server/http/route.ts';
 export { createHttpServer, type HttpServer } from './server/http/server.ts';
-export { LeakDetector, type Manifest, type PluginPackage, readManifest } from '@portico/registry';
+export { createRegistry, type Manifest, type PluginPackage, readManifest, resolve } from '@portico/registry';

@@ -15,6 +15,8 @@ import { LeakDetector } from './leak-detector.ts';
 
 /** The condition under which the workspaces of this repository run unbuilt. */
 const sourceCondition = 'portico-source';
+/** How many of the things that an import started are named. */
+const mostStarted = 10;
 let marks = 0;
 
 interface Module {
@@ -80,11 +82,11 @@ async function importPackage(
         wait(importMs, null, { signal: patience.signal }).catch(() => null)
     ]);
     patience.abort();
-    const kinds = new Set((await leaks.end()).map(({ kind }) => `a ${kind}`));
-    if (kinds.size > 0 && outcome !== null && 'value' in outcome) {
+    const started = (await leaks.end()).map(({ kind, name }) => `a ${kind} at ${name}`);
+    if (started.length > 0 && outcome !== null && 'value' in outcome) {
         return failed(
             'SIDE_EFFECT',
-            `Importing ${label} started ${[...kinds].sort().join(', ')}; work begins in onStart`
+            `Importing ${label} started ${started.sort().slice(0, mostStarted).join(', ')}; work begins in onStart`
         );
     }
     if (outcome === null) {

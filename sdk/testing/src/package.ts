@@ -11,6 +11,19 @@ export interface TestPackage extends PluginPackage {
     readonly folder: string | null;
 }
 
+/** Finds the folder of a package: that of the nearest package.json above. Null when there is none. */
+export function packageFolder(place: string | URL): string | null {
+    const isPath = typeof place === 'string' && !place.startsWith('file:');
+    let folder = resolve(isPath ? place : fileURLToPath(place));
+    while (!existsSync(join(folder, 'package.json'))) {
+        if (folder === dirname(folder)) {
+            return null;
+        }
+        folder = dirname(folder);
+    }
+    return folder;
+}
+
 /**
  * Reads a plugin's package.
  *
@@ -18,15 +31,9 @@ export interface TestPackage extends PluginPackage {
  * @throws Error when there is none, or its manifest is not one that a panel takes
  */
 export function readTestPackage(place: string | URL): TestPackage {
-    const start = resolve(
-        typeof place === 'string' && !place.startsWith('file:') ? place : fileURLToPath(place)
-    );
-    let folder = start;
-    while (!existsSync(join(folder, 'package.json'))) {
-        if (folder === dirname(folder)) {
-            throw new Error(`There is no package.json at ${start}, or above it`);
-        }
-        folder = dirname(folder);
+    const folder = packageFolder(place);
+    if (folder === null) {
+        throw new Error(`There is no package.json at ${String(place)}, or above it`);
     }
     const file = join(folder, 'package.json');
     const read = readManifest(JSON.parse(readFileSync(file, 'utf8')), new Set());

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { MessageChannel, Worker } from 'node:worker_threads';
 
 import type { GuestRuntime } from '@portico/core/plugin-runtime';
-import { type Capabilities, createLink, type Guest, type HostApi, type Port } from '@portico/sdk/host';
+import { createLink, type Guest, type HostApi, type Port } from '@portico/sdk/host';
 
 /** An end of a message port as the boundary takes it. */
 export function portOf(port: object): Port {
@@ -41,13 +41,12 @@ export function createCopyRuntime(): TestRuntime {
 
 /** What the thread of a plugin is told. */
 export interface WorkerPlugin {
-    /** Address of the module that exports the definition. */
-    readonly entry: string;
+    /** Real path of the package. */
+    readonly folder: string;
     readonly name: string;
     readonly version: string;
     readonly dataDir: string;
     readonly machine: string;
-    readonly capabilities: Capabilities;
 }
 
 /** In a thread of its own. */

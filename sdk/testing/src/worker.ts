@@ -1,28 +1,23 @@
 /** A thread with a plugin in it. What the plugin reaches without the panel works here, as it would in a panel that keeps it in a thread. */
-import { registerHooks } from 'node:module';
+import { join } from 'node:path';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 
-import { createLocalDoors, Network, openPluginDatabase, Programs } from '@portico/core/plugin-runtime';
-import type { PluginDefinition } from '@portico/sdk';
+import { createLocalApi, Network, openPluginDatabase, Programs } from '@portico/core/plugin-runtime';
+import { isDefinition } from '@portico/sdk';
 import { createGuest, createLink, Grants, type HostApi, Scope } from '@portico/sdk/host';
 
+import { importPlugin } from './conformance/load.ts';
 import { TestNetwork } from './network.ts';
+import { readTestPackage } from './package.ts';
 import { TestPrograms } from './programs.ts';
 import { portOf, type WorkerPlugin } from './runtime.ts';
 
-// As in a panel: whatever copy of the SDK lies beside the plugin, it gets the host's, so that there is one of everything.
-const sdk = '@portico/sdk';
-const here = import.meta.url;
-registerHooks({
-    resolve: (specifier, context, next) =>
-        next(
-            specifier,
-            specifier === sdk || specifier.startsWith(`${sdk}/`) ? { ...context, parentURL: here } : context
-        )
-});
-
-const { entry, name, version, dataDir, machine, capabilities } = workerData as WorkerPlugin;
-const { default: definition } = (await import(entry)) as { readonly default: PluginDefinition };
+const { folder, name, version, dataDir, machine } = workerData as WorkerPlugin;
+const definition = await importPlugin(folder, join(dataDir, '..', 'registry'));
+if (!isDefinition(definition)) {
+    throw new Error(definition.message);
+}
+const { capabilities = {} } = readTestPackage(folder).manifest;
 const methods: Record<string, unknown> = {};
 const link = createLink<HostApi>(portOf(parentPort as MessagePort), methods);
 const { entities, migrations } = definition;
@@ -33,7 +28,7 @@ const forbidden = (): readonly string[] => [];
 const { signal } = new AbortController();
 const { port: network } = new TestNetwork();
 const run = <T>(work: () => T): T => work();
-const local = createLocalDoors({
+const local = createLocalApi({
     grants,
     scope,
     dataDir,

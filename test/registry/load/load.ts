@@ -111,8 +111,8 @@ describe('createRegistry: discover, resolve and load', () => {
         expect(says('throws-at-import')).to.equal(
             'Importing @portico-fixture/throws-at-import failed: There is no configuration'
         );
-        expect(says('side-effect-timer')).to.equal(
-            'Importing @portico-fixture/side-effect-timer started a timer; work begins in onStart'
+        expect(says('side-effect-timer')).to.match(
+            /^Importing @portico-fixture\/side-effect-timer started a timer at side-effect-timer\/index\.js:\d+; work begins in onStart$/
         );
         expect(says('side-effect-listener')).to.contain('a listener for uncaughtException of the process');
         expect(says('side-effect-server')).to.contain('a server');

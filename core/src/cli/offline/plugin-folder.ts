@@ -1,6 +1,7 @@
 /** Plugins in the data folder of a panel that does not run: what the next start finds, and what it would do with it. No plugin code is imported. */
 import { createRegistry, type Registry } from '@portico/registry';
 
+import { reservedNames } from '../../composition/reserved-names.ts';
 import type { Audit } from '../../features/audit/audit.ts';
 import { KeptPlugins } from '../../features/import-export/plugins/kept.ts';
 import type { Call } from '../../platform/call.ts';
@@ -19,7 +20,6 @@ import type { PluginRecord, Runtime } from '../../plugins/manager/records/plugin
 import { newRecord, Records } from '../../plugins/manager/records/records.ts';
 import { PluginSettings } from '../../plugins/manager/settings/plugin-settings.ts';
 import { hostSdk } from '../plugin/develop/host-sdk.ts';
-import { reservedNames } from '../plugin/develop/reserved-names.ts';
 
 /** What {@link PluginFolder.open} works with. */
 export interface PluginFolderOptions {

@@ -1,18 +1,18 @@
 /** The conformance suite: what every plugin keeps to. */
-import { readFile, realpath } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
-import { LeakDetector } from '@portico/core/plugin-runtime';
 import { isDefinition, type PluginDefinition } from '@portico/sdk';
 import type { RouteDocument } from '@portico/sdk/host';
 
 import { createTestHost, type TestHost } from '../host.ts';
 import type { PluginFailure, TestHostOptions } from '../options.ts';
-import { readTestPackage } from '../package.ts';
+import { packageFolder, readTestPackage } from '../package.ts';
 import { checkCycles } from './cycles.ts';
 import { errorOf, type Finding, type Rule, warningOf } from './finding.ts';
-import { checkPackage, entryOf, readPackageJson } from './package.ts';
+import { importPlugin, judgeManifest, readPackageJson } from './load.ts';
+import { checkPackage } from './package.ts';
 import { checkReadme } from './readme.ts';
 import { type ConformanceRequest, requestsOf } from './requests.ts';
 import { checkThreads } from './threads.ts';
@@ -29,15 +29,11 @@ export interface ConformanceOptions {
     readonly cycles?: number;
     /** Says answers of scripts, roots and hosts, before each host is asked. */
     readonly prepare?: (host: TestHost) => void | Promise<void>;
-    /** Further checks of package.json, as a panel has them. */
-    readonly manifest?: (packageJson: unknown) => readonly Finding[];
-    /** Imports the module in another way, as a panel does. */
-    readonly load?: (folder: string) => Promise<PluginDefinition | readonly Finding[]>;
 }
 
 /** What came of it. */
 export interface ConformanceReport {
-    /** Name of the plugin; that of its folder when its manifest cannot be read. */
+    /** Name of the plugin; its folder when its manifest cannot be read. */
     readonly plugin: string;
     /** Rules that were looked at; after a failure that keeps it from running, the rest is not. */
     readonly checked: readonly Rule[];
@@ -56,22 +52,30 @@ export async function runConformance(
     place: string | URL,
     options: ConformanceOptions = {}
 ): Promise<ConformanceReport> {
-    const suite = new Suite(await folderOf(place), options);
-    await suite.run();
-    return suite.report();
+    const scratch = await mkdtemp(join(tmpdir(), 'portico-conformance-'));
+    try {
+        const found = packageFolder(place);
+        const folder = found === null ? String(place) : await realpath(found);
+        const suite = new Suite(folder, scratch, options);
+        await suite.run();
+        return suite.report();
+    } finally {
+        await rm(scratch, { recursive: true, force: true });
+    }
 }
 
 class Suite {
     readonly #folder: string;
+    readonly #scratch: string;
     #options: ConformanceOptions;
     readonly #findings: Finding[] = [];
     readonly #checked: Rule[] = [];
     #plugin: string;
 
-    constructor(folder: string, options: ConformanceOptions) {
-        this.#folder = folder;
+    constructor(folder: string, scratch: string, options: ConformanceOptions) {
+        this.#folder = this.#plugin = folder;
+        this.#scratch = scratch;
         this.#options = options;
-        this.#plugin = folder;
     }
 
     report(): ConformanceReport {
@@ -86,159 +90,74 @@ class Suite {
     async run(): Promise<void> {
         const packageJson = await readPackageJson(this.#folder).catch(() => null);
         if (packageJson === null) {
-            this.#note('package', [
-                errorOf(
-                    'package',
-                    this.#folder,
-                    'There is no package.json that can be read',
-                    'A plugin is an npm package: portico plugin create makes one'
-                )
-            ]);
+            const mend = 'A plugin is an npm package: portico plugin create makes one';
+            this.#note('package', errorOf('package', this.#folder, 'It has no package.json to read', mend));
             return;
         }
-        this.#note('package', checkPackage(packageJson));
-        const findings = this.#options.manifest?.(packageJson) ?? [];
-        try {
-            this.#plugin = readTestPackage(this.#folder).manifest.name;
-            this.#note('manifest', findings);
-        } catch (error) {
-            // What the caller found says it with a code.
-            const isKnown = findings.some(({ level }) => level === 'error');
-            this.#note(
-                'manifest',
-                isKnown
-                    ? findings
-                    : [
-                          errorOf(
-                              'manifest',
-                              'package.json',
-                              (error as Error).message,
-                              'Add the field "portico" with a name and the range of SDK versions: { "name": "hello", "sdk": "^1.0.0" }'
-                          )
-                      ]
-            );
-        }
-        if (this.#findings.some(({ rule, level }) => rule === 'manifest' && level === 'error')) {
+        this.#note('package', ...checkPackage(packageJson));
+        const refusals = await judgeManifest(packageJson);
+        this.#note('manifest', ...refusals);
+        if (refusals.length > 0) {
             return;
         }
+        this.#plugin = readTestPackage(this.#folder).manifest.name;
         this.#options = { ...(await this.#fileOptions()), ...this.#options };
-        const entry = await entryOf(this.#folder, packageJson);
-        if (entry === null) {
-            this.#note('import', [
-                errorOf(
-                    'import',
-                    'package.json',
-                    '"exports" names no file that is there',
-                    'Build the plugin first (npm run build), or correct "exports"'
-                )
-            ]);
-            return;
-        }
-        const definition = await this.#import(entry);
-        if (definition !== null) {
-            await this.#runs(definition, entry);
+        const imported = await importPlugin(this.#folder, this.#scratch);
+        if (isDefinition(imported)) {
+            this.#note('import');
+            await this.#start(imported);
+        } else {
+            this.#note('import', imported);
         }
     }
 
-    async #runs(definition: PluginDefinition, entry: string): Promise<void> {
-        const partners = {
-            ...Object.fromEntries([...definition.requires, ...definition.optional].map((name) => [name, {}])),
-            ...this.#options.partners
-        };
+    async #start(definition: PluginDefinition): Promise<void> {
+        const { partners, settings } = this.#options;
+        const named = [...definition.requires, ...definition.optional].map((name) => [name, {}] as const);
         const options: TestHostOptions = {
             package: this.#folder,
-            partners,
+            partners: { ...Object.fromEntries(named), ...partners },
             quiet: true,
-            ...(this.#options.settings === undefined ? {} : { settings: this.#options.settings })
+            ...(settings === undefined ? {} : { settings })
         };
         let host: TestHost;
         try {
             host = await createTestHost(definition, options);
         } catch (error) {
             const { code = 'UNKNOWN', message } = error as Partial<PluginFailure> & Error;
-            this.#note('start', [
-                errorOf(
-                    'start',
-                    code,
-                    message,
-                    code === 'SETTINGS_REQUIRED'
-                        ? 'Give the suite settings: conformance.json { "settings": { … } }'
-                        : 'See what the message says; docs/plugins/reference.md lists the codes'
-                )
-            ]);
+            const mend =
+                code === 'SETTINGS_REQUIRED'
+                    ? 'Give the suite settings: conformance.json { "settings": { … } }'
+                    : 'See what the message says; docs/plugins/reference.md lists the codes';
+            this.#note('start', errorOf('start', code, message, mend));
             return;
         }
         try {
-            this.#note('start', []);
-            await this.#options.prepare?.(host);
-            const { routes } = host.document;
-            this.#note('routes', routes.flatMap(checkRoute));
-            const readme = await readFile(join(this.#folder, 'README.md'), 'utf8').catch(() => null);
-            const settings = Object.keys(
-                (definition.settings as { describe?(): { keys?: object } } | null)?.describe?.().keys ?? {}
-            );
-            this.#note(
-                'readme',
-                readme === null
-                    ? [
-                          warningOf(
-                              'readme',
-                              'README.md',
-                              'There is none',
-                              'Say what the plugin does; registries show it'
-                          )
-                      ]
-                    : checkReadme(readme, {
-                          manifest: readTestPackage(this.#folder).manifest,
-                          routes,
-                          settings
-                      })
-            );
-            const requests = this.#options.requests ?? requestsOf(routes);
-            this.#note('cycles', await checkCycles(host, this.#options.cycles ?? 100, requests));
-            const grants = readTestPackage(this.#folder).manifest.capabilities ?? {};
-            this.#note('threads', await checkThreads(definition, entry, { ...options, grants }, requests));
+            this.#note('start');
+            await this.#look(host, definition, options);
         } finally {
             await host.close().catch(() => undefined);
         }
     }
 
-    /** The first code of the plugin that runs. */
-    async #import(entry: string): Promise<PluginDefinition | null> {
-        const loaded = await this.#options.load?.(this.#folder);
-        if (loaded !== undefined) {
-            this.#note('import', 'length' in loaded ? loaded : []);
-            return 'length' in loaded ? null : loaded;
-        }
-        const leaks = new LeakDetector(true);
-        const module = await leaks
-            .enter(() => import(pathToFileURL(entry).href) as Promise<{ readonly default?: unknown }>)
-            .catch((error: unknown) => error as Error);
-        const work = 'Move work into onStart: an import has no effect of its own';
-        const findings = (await leaks.end()).map(({ kind, name }) =>
-            errorOf('import', entry, `Importing it started a ${kind}, at ${name}`, work)
+    async #look(host: TestHost, definition: PluginDefinition, options: TestHostOptions): Promise<void> {
+        await this.#options.prepare?.(host);
+        const { routes } = host.document;
+        const { manifest } = readTestPackage(this.#folder);
+        this.#note('routes', ...routes.flatMap(checkRoute));
+        // Every schema of joi describes itself; the SDK's type of a schema does not say so.
+        const schema = definition.settings as { describe?(): { keys?: object } } | null;
+        const settings = Object.keys(schema?.describe?.().keys ?? {});
+        const readme = await readFile(join(this.#folder, 'README.md'), 'utf8').catch(() => null);
+        this.#note(
+            'readme',
+            ...(readme === null
+                ? [warningOf('readme', 'README.md', 'There is none', 'Say what it does; registries show it')]
+                : checkReadme(readme, { manifest, routes, settings }))
         );
-        if (module instanceof Error) {
-            findings.push(
-                errorOf(
-                    'import',
-                    entry,
-                    `Importing it failed: ${module.message}`,
-                    'Run it alone, with node, to see where'
-                )
-            );
-        } else if (!isDefinition(module.default)) {
-            findings.push(
-                errorOf(
-                    'import',
-                    entry,
-                    'Its default export was not made by definePlugin',
-                    'export default definePlugin({ … })'
-                )
-            );
-        }
-        this.#note('import', findings);
-        return module instanceof Error || !isDefinition(module.default) ? null : module.default;
+        const { requests = requestsOf(routes), cycles = 100 } = this.#options;
+        this.#note('cycles', ...(await checkCycles(host, cycles, requests)));
+        this.#note('threads', ...(await checkThreads(definition, this.#folder, options, requests)));
     }
 
     async #fileOptions(): Promise<ConformanceOptions> {
@@ -250,7 +169,7 @@ class Suite {
         };
     }
 
-    #note(rule: Rule, findings: readonly Finding[]): void {
+    #note(rule: Rule, ...findings: readonly Finding[]): void {
         this.#checked.push(rule);
         this.#findings.push(...findings);
     }
@@ -259,37 +178,15 @@ class Suite {
 /** What every route says of itself. */
 function checkRoute({ id, kind, methods, path, summary, schemas }: RouteDocument): readonly Finding[] {
     const where = `${methods.join('|')} ${path} (${id})`;
-    return [
-        ...(summary === `${methods[0]} ${path}`
-            ? [
-                  errorOf(
-                      'routes',
-                      where,
-                      'It has no summary',
-                      "Say in one line what it does: summary: 'List the greetings'"
-                  )
-              ]
-            : []),
-        ...((kind === 'json' || kind === 'upload') && schemas.returns === undefined
-            ? [
-                  errorOf(
-                      'routes',
-                      where,
-                      'It does not say what it answers',
-                      'Give it `returns`, the schema of `data`: it types the handler, checks it in tests and documents it'
-                  )
-              ]
-            : [])
-    ];
-}
-
-async function folderOf(place: string | URL): Promise<string> {
-    const path = resolve(
-        typeof place === 'string' && !place.startsWith('file:') ? place : fileURLToPath(place)
-    );
-    try {
-        return readTestPackage(path).folder ?? path;
-    } catch {
-        return realpath(path).catch(() => dirname(path));
+    const findings: Finding[] = [];
+    if (summary === `${methods[0]} ${path}`) {
+        const mend = "Say in one line what it does: summary: 'List the greetings'";
+        findings.push(errorOf('routes', where, 'It has no summary', mend));
     }
+    if ((kind === 'json' || kind === 'upload') && schemas.returns === undefined) {
+        const mend =
+            'Give it `returns`, the schema of `data`: it types the handler, checks it in tests and documents it';
+        findings.push(errorOf('routes', where, 'It does not say what it answers', mend));
+    }
+    return findings;
 }

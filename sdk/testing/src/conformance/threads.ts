@@ -1,46 +1,27 @@
 /** The same answers in this thread and in another: so the admin's choice of where a plugin runs changes nothing. */
-import { pathToFileURL } from 'node:url';
-
 import type { PluginDefinition } from '@portico/sdk';
 
 import { createTestHost } from '../host.ts';
-import type { TestHostOptions } from '../options.ts';
+import type { Boundary, TestHostOptions } from '../options.ts';
 import { createWorkerRuntime } from '../runtime.ts';
 import { errorOf, type Finding, warningOf } from './finding.ts';
 import { askAll, type ConformanceRequest } from './requests.ts';
 
-/** @param entry - path of the module that exports the definition */
+/** @param folder - real path of the package */
 export async function checkThreads(
     definition: PluginDefinition,
-    entry: string,
+    folder: string,
     options: TestHostOptions,
     requests: readonly ConformanceRequest[]
 ): Promise<readonly Finding[]> {
     if (requests.length === 0) {
-        return [
-            warningOf(
-                'threads',
-                'routes',
-                'No route could be asked without a parameter, so nothing was compared',
-                'Name requests in conformance.json: { "requests": [{ "path": "/things/1" }] }'
-            )
-        ];
+        const mend = 'Name requests in conformance.json: { "requests": [{ "path": "/things/1" }] }';
+        return [warningOf('threads', 'routes', 'No route can be asked without a parameter', mend)];
     }
+    const inWorker: Boundary = (plugin) => createWorkerRuntime({ ...plugin, folder });
     const answers: (readonly string[])[] = [];
-    for (const boundary of ['none', 'none', 'worker'] as const) {
-        const host = await createTestHost(definition, {
-            ...options,
-            quiet: true,
-            boundary:
-                boundary === 'none'
-                    ? 'none'
-                    : (plugin) =>
-                          createWorkerRuntime({
-                              ...plugin,
-                              entry: pathToFileURL(entry).href,
-                              capabilities: options.grants ?? {}
-                          })
-        });
+    for (const boundary of ['none', 'none', inWorker] as const) {
+        const host = await createTestHost(definition, { ...options, boundary });
         try {
             answers.push(await askAll(host, requests));
         } finally {

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { expect } from '@hapi/code';
 import * as Lab from '@hapi/lab';
 
-import { reservedNames } from '../../../../core/src/cli/plugin/develop/reserved-names.ts';
+import { reservedNames } from '../../../../core/src/composition/reserved-names.ts';
 import { portico } from '../../../support/console.ts';
 import { root as repository } from '../../../support/markdown.ts';
 import { startPanel } from '../../../support/panel.ts';

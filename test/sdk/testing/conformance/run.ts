@@ -107,19 +107,23 @@ describe('runConformance', { timeout: 120_000 }, () => {
             'package: It has a script postinstall'
         ]);
         expect((await found({ package: { portico: {} } }))[0]).to.match(
-            /^manifest: .*package\.json: .* does not say which versions of @portico\/sdk it works with/
+            /^manifest: @acme\/portico-plugin-try does not say which versions of @portico\/sdk it works with/
         );
         expect(await found({ package: { exports: './dist/none.js' } })).to.equal([
-            'import: "exports" names no file that is there'
+            'import: @acme/portico-plugin-try has no file to import: "exports" in its package.json must name one that is there'
         ]);
     });
 
     it('finds work at import, and what fails there', async () => {
         const [timer = ''] = await found({ head: 'setInterval(() => {}, 1000);' });
-        expect(timer).to.match(/^import: Importing it started a timer, at .*index\.js:\d+$/);
-        expect(await found({ head: "throw new Error('no');" })).to.equal(['import: Importing it failed: no']);
+        expect(timer).to.match(
+            /^import: Importing @acme\/portico-plugin-try started a timer at plugin-\d+\/index\.js:\d+; work begins in onStart$/
+        );
+        expect(await found({ head: "throw new Error('no');" })).to.equal([
+            'import: Importing @acme/portico-plugin-try failed: no'
+        ]);
         expect(await found({ head: 'ctx.x();' })).to.equal([
-            'import: Importing it failed: ctx is not defined'
+            'import: Importing @acme/portico-plugin-try failed: ctx is not defined'
         ]);
     });
 

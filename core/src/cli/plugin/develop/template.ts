@@ -8,9 +8,9 @@ import { promisify } from 'node:util';
 
 import { readManifest } from '@portico/registry';
 
+import { reservedNames } from '../../../composition/reserved-names.ts';
 import { CommandError, usageError } from '../../command/command-error.ts';
 import { hostSdk } from './host-sdk.ts';
-import { reservedNames } from './reserved-names.ts';
 
 const run = promisify(execFile);
 const templates = fileURLToPath(new URL('../../../../templates/plugin/', import.meta.url));

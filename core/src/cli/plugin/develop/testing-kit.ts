@@ -2,12 +2,9 @@
  * The conformance suite of `@portico/testing`, as far as it is used here. That package builds on this one, so it is no dependency of the core:
  * it is looked for where the core is installed, and its types are said once more.
  */
-import type { PluginDefinition } from '@portico/sdk';
-
 import { CommandError } from '../../command/command-error.ts';
 
-/** One thing that a plugin does not keep to. */
-export interface Finding {
+interface Finding {
     readonly rule: string;
     readonly level: 'error' | 'warning';
     readonly where: string;
@@ -25,14 +22,7 @@ export interface ConformanceReport {
 
 /** The suite. */
 export interface Conformance {
-    runConformance(
-        folder: string,
-        options: {
-            readonly cycles: number;
-            manifest(packageJson: unknown): readonly Finding[];
-            load(folder: string): Promise<PluginDefinition | readonly Finding[]>;
-        }
-    ): Promise<ConformanceReport>;
+    runConformance(folder: string, options: { readonly cycles: number }): Promise<ConformanceReport>;
 }
 
 const kit: string = '@portico/testing';

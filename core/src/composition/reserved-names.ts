@@ -1,5 +1,5 @@
 /** Names that no plugin may have. */
-import { corePermissions } from '../../../features/users/roles/permissions.ts';
+import { corePermissions } from '../features/users/roles/permissions.ts';
 
 /** The first part after `/api/` of the core's own routes. */
 const routeGroups = [
