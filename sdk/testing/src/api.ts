@@ -46,6 +46,7 @@ export class TestApi {
     readonly #routes = new Map<string, PanelRoute>();
     #servers: readonly HttpServer[] | null = null;
 
+    /** @internal */
     constructor(http: HttpPorts, permissions: Permissions) {
         this.#http = http;
         this.#permissions = permissions;
@@ -69,7 +70,7 @@ export class TestApi {
         );
     }
 
-    /** The gateway with these routes behind it. Not for tests. */
+    /** The gateway with these routes behind it. @internal */
     behind(gateway: Gateway): PluginGateway {
         return {
             mount: (name, server, root) => gateway.mount(name, server, root),
@@ -86,7 +87,7 @@ export class TestApi {
         };
     }
 
-    /** The same sides, with every call known here. Not for tests. */
+    /** The same sides, with every call known here. @internal */
     watch({ hostApi, local }: GuestSides): GuestSides {
         return {
             local,

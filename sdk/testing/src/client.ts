@@ -42,6 +42,7 @@ export class TestClient {
     readonly username: string | null;
     readonly #options: ClientOptions;
 
+    /** @internal */
     constructor(options: ClientOptions) {
         this.username = options.username;
         this.#options = options;

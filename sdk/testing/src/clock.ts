@@ -26,6 +26,7 @@ export class TestClock {
     readonly #alarms = new Set<Ringing>();
     readonly #running = new Map<Promise<unknown>, string>();
 
+    /** @internal */
     constructor(now: number, patienceMs: number) {
         this.#now = now;
         this.#patienceMs = patienceMs;
@@ -64,14 +65,14 @@ export class TestClock {
         }
     }
 
-    /** What schedules wait with: rings when the test has moved the clock so far. */
+    /** What schedules wait with: rings when the test has moved the clock so far. @internal */
     readonly alarm: Alarm = (milliseconds, ring) => {
         const alarm = { at: this.#now + milliseconds, ring };
         this.#alarms.add(alarm);
         return () => this.#alarms.delete(alarm);
     };
 
-    /** Waits for this when the clock is moved. */
+    /** Waits for this when the clock is moved. @internal */
     track<T>(what: string, work: Promise<T>): Promise<T> {
         const over = work.then(
             () => undefined,
@@ -104,6 +105,7 @@ export class TestSchedules {
     #nextOf: (name: string) => Promise<Date | null> = async () => null;
     #added = Promise.withResolvers<void>();
 
+    /** @internal */
     constructor(clock: TestClock, patienceMs: number) {
         this.#clock = clock;
         this.#patienceMs = patienceMs;
@@ -138,7 +140,7 @@ export class TestSchedules {
         await inTime(`the run of ${name}`, this.#patienceMs, run({ at: this.#clock.now(), missed, signal }));
     }
 
-    /** The same sides, with every run known here. */
+    /** The same sides, with every run known here. @internal */
     watch({ hostApi, local }: GuestSides): GuestSides {
         this.#runs.clear();
         this.#nextOf = async (name) => (this.#runs.has(name) ? hostApi.nextRun({ name }) : null);

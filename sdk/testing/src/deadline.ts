@@ -8,6 +8,7 @@ export class TestTimeout extends Error {
     /** What it waited for. */
     readonly awaited: string;
 
+    /** @internal */
     constructor(awaited: string, milliseconds: number) {
         super(`Waited ${milliseconds / 1000} s in vain for ${awaited}`);
         this.name = 'TestTimeout';

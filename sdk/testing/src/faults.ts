@@ -28,7 +28,7 @@ const asked = {
     seal: 'secrets.seal',
     task: 'task',
     ticket: 'tickets.issue'
-} as const;
+} as const satisfies Partial<Record<keyof GuestSides['hostApi'], string>>;
 
 /** A part of the context that can fail, by the name that a plugin's code calls it by. */
 export type FaultPoint =
@@ -59,6 +59,7 @@ export class TestFaults {
     readonly #faults = new Map<FaultPoint, Fault>();
     #cleared = Promise.withResolvers<void>();
 
+    /** @internal */
     constructor(patienceMs: number) {
         this.#patienceMs = patienceMs;
     }
@@ -113,7 +114,7 @@ export class TestFaults {
         this.#cleared = Promise.withResolvers();
     }
 
-    /** The same sides with this switch in front of them. */
+    /** The same sides with this switch in front of them. @internal */
     wrap({ hostApi, local }: GuestSides): GuestSides {
         const guarded = Object.fromEntries(
             Object.entries(hostApi).map(([name, method]) => [

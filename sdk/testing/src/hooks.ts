@@ -17,11 +17,12 @@ export interface TestTapFailure {
 export class TestHooks {
     /** Taps that failed, in order. */
     readonly failures: TestTapFailure[] = [];
-    /** The hooks as the runtime takes them. Not for tests. */
+    /** The hooks as the runtime takes them. @internal */
     readonly host: HookHost;
     readonly #patienceMs: number;
     readonly #published = new Map<string, Published<HookName>>();
 
+    /** @internal */
     constructor(patienceMs: number) {
         this.#patienceMs = patienceMs;
         const host = createHookHost(

@@ -11,23 +11,15 @@ import {
     type GuestSides,
     type ReleaseReport
 } from '@portico/core/plugin-runtime';
-import {
-    type Db,
-    type Health,
-    isDefinition,
-    type Notification,
-    type PluginDefinition,
-    type Remote
-} from '@portico/sdk';
+import { type Db, type Health, isDefinition, type PluginDefinition, type Remote } from '@portico/sdk';
 import { type GenerationDocument, partnerProxy, plainCopy, viewSettings } from '@portico/sdk/host';
 
 import { TestClient } from './client.ts';
 import type { Span } from './clock.ts';
 import { inTime, usualPatienceMs } from './deadline.ts';
-import type { LogLine } from './log.ts';
 import { LeakError, leaksOf, packageOf, PluginFailure, type TestHostOptions } from './options.ts';
 import type { TestPackage } from './package.ts';
-import { type AuditRecord, TestPanel } from './panel.ts';
+import { type OpenedPanel, openPanel, TestPanel } from './panel.ts';
 import type { Who } from './people.ts';
 import { createCopyRuntime, createDirectRuntime, type TestRuntime } from './runtime.ts';
 
@@ -57,16 +49,18 @@ export async function createTestHost(
     for (const folder of ['', ...folders]) {
         await mkdir(join(root, 'machine', folder), { recursive: true });
     }
-    const panel = await TestPanel.start({
+    const opened = await openPanel({
         root,
         package: plugin,
         now: Number(options.now ?? Date.now()),
         patienceMs: options.timing?.patienceMs ?? usualPatienceMs,
-        quiet: options.quiet ?? false,
-        partners: options.partners ?? {}
+        quiet: options.quiet ?? false
     });
-    const host = new TestHost(panel, root, plugin, code, options);
+    const host = new TestHost(opened, code, options);
     try {
+        for (const [name, contract] of Object.entries(options.partners ?? {})) {
+            await host.partners.set(name, contract);
+        }
         await host.start();
         return host;
     } catch (error) {
@@ -76,15 +70,13 @@ export async function createTestHost(
 }
 
 /** A panel with one plugin in it. Close it, or write `await using`: what the plugin left behind is then named. */
-export class TestHost implements AsyncDisposable {
+export class TestHost extends TestPanel implements AsyncDisposable {
     readonly name: string;
     readonly version: string;
     /** The plugin's private folder; gone after `close`. */
     readonly dataDir: string;
     /** Where the plugin's granted folders really are: `/var/www` is `<machine>/var/www`. */
     readonly machine: string;
-    readonly #root: string;
-    readonly #panel: TestPanel;
     readonly #package: TestPackage;
     readonly #code: PluginDefinition;
     readonly #options: TestHostOptions;
@@ -96,20 +88,14 @@ export class TestHost implements AsyncDisposable {
     #db: Db | null = null;
     #closed: Promise<void> | null = null;
 
-    /** Use `createTestHost`. */
-    constructor(
-        panel: TestPanel,
-        root: string,
-        plugin: TestPackage,
-        code: PluginDefinition,
-        options: TestHostOptions
-    ) {
+    /** @internal */
+    constructor(opened: OpenedPanel, code: PluginDefinition, options: TestHostOptions) {
+        super(opened);
+        const { root, package: plugin } = opened.options;
         this.name = plugin.manifest.name;
         this.version = plugin.version;
         this.dataDir = join(root, 'data');
         this.machine = join(root, 'machine');
-        this.#root = root;
-        this.#panel = panel;
         this.#package = plugin;
         this.#code = code;
         this.#options = options;
@@ -125,71 +111,12 @@ export class TestHost implements AsyncDisposable {
         return this.#document;
     }
 
-    /** The panel's own routes, which the plugin may call. */
-    get api(): TestPanel['api'] {
-        return this.#panel.api;
-    }
-
-    get clock(): TestPanel['clock'] {
-        return this.#panel.clock;
-    }
-
-    get schedules(): TestPanel['schedules'] {
-        return this.#panel.schedules;
-    }
-
-    get faults(): TestPanel['faults'] {
-        return this.#panel.faults;
-    }
-
-    get hooks(): TestPanel['hooks'] {
-        return this.#panel.hooks;
-    }
-
-    /** Hosts and certificates of the panel. */
-    get hosts(): TestPanel['hosts'] {
-        return this.#panel.hosts;
-    }
-
-    /** What people let the plugin do in their absence. */
-    get mandates(): TestPanel['mandates'] {
-        return this.#panel.mandates;
-    }
-
-    get network(): TestPanel['network'] {
-        return this.#panel.network;
-    }
-
-    get partners(): TestPanel['partners'] {
-        return this.#panel.partners;
-    }
-
-    get programs(): TestPanel['programs'] {
-        return this.#panel.programs;
-    }
-
-    get tasks(): TestPanel['tasks'] {
-        return this.#panel.tasks;
-    }
-
     /** The plugin's own database, past the plugin. */
     get db(): Db {
         if (this.#db === null) {
             throw new Error(`${this.name} does not run`);
         }
         return this.#db;
-    }
-
-    get log(): readonly LogLine[] {
-        return this.#panel.log.lines;
-    }
-
-    get audit(): readonly AuditRecord[] {
-        return this.#panel.audit;
-    }
-
-    get notifications(): readonly Notification[] {
-        return this.#panel.notifications;
     }
 
     /** Settings as everybody may read them: secrets are `{ set: true }`. */
@@ -199,11 +126,11 @@ export class TestHost implements AsyncDisposable {
 
     /** A person who asks. */
     as(who: Who): TestClient {
-        const { people, url } = this.#panel;
+        const { people, port } = this.opened;
         const { caller, token } = people.person(who);
         return new TestClient({
             plugin: this.name,
-            url,
+            url: `http://127.0.0.1:${port}`,
             token,
             username: caller.username,
             patienceMs: this.#patienceMs,
@@ -242,11 +169,11 @@ export class TestHost implements AsyncDisposable {
 
     /** The plugin's contract, as another plugin sees it. */
     contract<C>({ plugin = 'test', who }: { readonly plugin?: string; readonly who?: Who } = {}): Remote<C> {
-        const { host, people } = this.#panel;
+        const { people } = this.opened;
         const caller = who === undefined ? null : people.person(who).caller;
         const proxy = partnerProxy(this.name, ({ method, input, options: { signal = null } }) => {
             const held = caller === null ? null : { caller, ip: null, requestId: `call-${method}` };
-            const call = host.contracts.call(this.name, { method, input, plugin, held, signal });
+            const call = this.plugins.contracts.call(this.name, { method, input, plugin, held, signal });
             return inTime(`the answer of ${this.name}.${method}`, this.#patienceMs, call);
         });
         // The type of the contract is the test's to say.
@@ -300,8 +227,8 @@ export class TestHost implements AsyncDisposable {
     close(): Promise<void> {
         return (this.#closed ??= (async () => {
             const report = await this.#end();
-            await this.#panel.close();
-            await rm(this.#root, { recursive: true, force: true });
+            await this.closePanel();
+            await rm(this.opened.options.root, { recursive: true, force: true });
             if (report !== null) {
                 this.#refuseLeaks(report);
             }
@@ -323,9 +250,9 @@ export class TestHost implements AsyncDisposable {
                   : boundary({ name, version, dataDir, machine });
         this.#runtime = runtime;
         const inTest: GuestRuntime = (sides, inThread) => runtime.runtime(this.#watch(sides), inThread);
-        const generation = await this.#panel.host.prepare({
+        const generation = await this.plugins.prepare({
             plugin: this.#package,
-            folder: this.#package.folder ?? this.#root,
+            folder: this.#package.folder ?? this.opened.options.root,
             definition,
             dataDir,
             settings: this.#settings,
@@ -343,13 +270,12 @@ export class TestHost implements AsyncDisposable {
 
     /** The plugin's two sides, with everything in front of them that a test sees and breaks. */
     #watch(sides: GuestSides): GuestSides {
-        const { api, schedules, faults } = this.#panel;
         this.#db = sides.local.db;
-        return faults.wrap(schedules.watch(api.watch(sides)));
+        return this.faults.wrap(this.schedules.watch(this.api.watch(sides)));
     }
 
     async #end(): Promise<ReleaseReport | null> {
-        this.#panel.faults.clear();
+        this.faults.clear();
         const generation = this.#generation;
         this.#generation = this.#db = null;
         const report = (await generation?.close('the test stops it')) ?? null;
@@ -366,7 +292,7 @@ export class TestHost implements AsyncDisposable {
     }
 
     get #patienceMs(): number {
-        return this.#options.timing?.patienceMs ?? usualPatienceMs;
+        return this.opened.options.patienceMs;
     }
 
     get #running(): Generation {

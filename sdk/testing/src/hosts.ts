@@ -38,7 +38,7 @@ export class TestHosts {
         return added;
     }
 
-    /** Hosts as the runtime takes them. Not for tests. */
+    /** Hosts as the runtime takes them. @internal */
     readonly hostsPort: HostsPort = {
         all: () => this.hosts,
         create: async (body, call, owner) => {
@@ -76,7 +76,7 @@ export class TestHosts {
         revision: () => this.#revision
     };
 
-    /** Certificates as the runtime takes them. Not for tests. */
+    /** Certificates as the runtime takes them. @internal */
     readonly certificatesPort: CertificatesPort = {
         all: async () => this.certificates,
         upload: async ({ name, certificate, key }, _call, owner) => {

@@ -23,7 +23,7 @@ export {
     type TestTiming
 } from './options.ts';
 export { readTestPackage, type TestPackage } from './package.ts';
-export type { AuditRecord } from './panel.ts';
+export type { AuditRecord, TestPanel } from './panel.ts';
 export type { FakeContract, TestPartners } from './partners.ts';
 export type { Who } from './people.ts';
 export type { ProgramAnswer, ProgramCall, TestPrograms } from './programs.ts';

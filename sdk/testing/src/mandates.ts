@@ -22,10 +22,11 @@ interface Kept extends Omit<GivenMandate, 'ended'> {
 }
 
 /** Every mandate of one test. */
-export class TestMandates implements MandatesPort {
+export class TestMandates {
     readonly #now: () => number;
     readonly #kept = new Map<number, Kept>();
 
+    /** @internal */
     constructor(now: () => number) {
         this.#now = now;
     }
@@ -44,7 +45,7 @@ export class TestMandates implements MandatesPort {
         mandate.ended = true;
     }
 
-    /** For the panel. */
+    /** For the panel. @internal */
     async give(call: Call, { expiresAt, ...given }: Parameters<MandatesPort['give']>[1]) {
         if (expiresAt !== null && expiresAt <= this.#now()) {
             throw errors.invalid([{ path: 'expiresAt', message: 'expiresAt must be a time to come' }]);
@@ -62,7 +63,7 @@ export class TestMandates implements MandatesPort {
         return { id };
     }
 
-    /** For the panel. @throws TOKEN_REVOKED 40103 */
+    /** For the panel. @throws TOKEN_REVOKED 40103 @internal */
     use(plugin: string, id: number): Caller {
         const mandate = this.#kept.get(id);
         if (
@@ -87,12 +88,12 @@ export class TestMandates implements MandatesPort {
         };
     }
 
-    /** The same caller as of now. @throws TOKEN_REVOKED 40103 */
+    /** The same caller as of now. @throws TOKEN_REVOKED 40103 @internal */
     renew(caller: Caller): Caller {
         return this.use(caller.mandate?.plugin ?? '', caller.tokenId ?? 0);
     }
 
-    /** For the panel. */
+    /** For the panel. @internal */
     async end(_call: Call, plugin: string, id: number): Promise<void> {
         const mandate = this.#kept.get(id);
         if (mandate?.plugin === plugin) {

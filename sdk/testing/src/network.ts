@@ -20,7 +20,7 @@ export class TestNetwork {
     readonly #hosts = new Map<string, Script>();
     readonly #targets = new Map<string, NetworkTarget>();
 
-    /** The network as the runtime takes it. Not for tests. */
+    /** The network as the runtime takes it. @internal */
     readonly port: NetworkPort = {
         ...networkPort(silence),
         outbound: () => ({ open: (url, options) => this.#open(url, options) }),

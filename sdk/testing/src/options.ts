@@ -56,7 +56,7 @@ export class PluginFailure extends Error {
     /** As in the panel: SETTINGS_REQUIRED, SETTINGS_INVALID, MIGRATION_FAILED, SETUP_FAILED, SETUP_TIMEOUT, REGISTRATION_INVALID, START_FAILED, START_TIMEOUT. */
     readonly code: string;
 
-    /** @param thrown - what the plugin's code threw, where it is known whole: a failure that crossed the boundary has lost its words */
+    /** @param thrown - what the plugin's code threw, where it is known whole: a failure that crossed the boundary has lost its words @internal */
     constructor(
         { stage, code, message, cause }: GenerationFault,
         thrown: { readonly message?: unknown } | undefined
@@ -73,6 +73,7 @@ export class LeakError extends Error {
     /** One line for each thing. */
     readonly leaks: readonly string[];
 
+    /** @internal */
     constructor(plugin: string, leaks: readonly string[]) {
         super(`${plugin} left behind when it stopped:\n${leaks.map((leak) => `  - ${leak}`).join('\n')}`);
         this.name = 'LeakError';

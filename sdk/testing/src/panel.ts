@@ -34,11 +34,11 @@ import { TestClock, TestSchedules } from './clock.ts';
 import { TestFaults } from './faults.ts';
 import { TestHooks } from './hooks.ts';
 import { TestHosts } from './hosts.ts';
-import { silence, TestLog } from './log.ts';
+import { type LogLine, silence, TestLog } from './log.ts';
 import { TestMandates } from './mandates.ts';
 import { TestNetwork } from './network.ts';
 import type { TestPackage } from './package.ts';
-import { type FakeContract, TestPartners } from './partners.ts';
+import { TestPartners } from './partners.ts';
 import { People } from './people.ts';
 import { TestPrograms } from './programs.ts';
 import { TestTasks } from './tasks.ts';
@@ -56,109 +56,124 @@ export interface TestPanelOptions {
     readonly now: number;
     readonly patienceMs: number;
     readonly quiet: boolean;
-    readonly partners: Readonly<Record<string, FakeContract>>;
+}
+
+/** What has to be opened before a panel can be built of it. */
+export interface OpenedPanel {
+    readonly options: TestPanelOptions;
+    readonly db: Database;
+    readonly clock: TestClock;
+    /** The same clock as the panel's parts take it. */
+    readonly milliseconds: { now(): number };
+    readonly tasks: Tasks;
+    readonly permissions: Permissions;
+    readonly people: People;
+    readonly keyring: ReturnType<typeof createKeyring>;
+    readonly audit: readonly AuditRecord[];
+    readonly http: HttpPorts;
+    readonly gateway: Gateway;
+    readonly port: number;
+}
+
+/** Opens the database, and listens on a free port of this machine. */
+export async function openPanel(options: TestPanelOptions): Promise<OpenedPanel> {
+    const { root, package: plugin, patienceMs } = options;
+    const db = await openDatabase({
+        file: join(root, 'panel.db'),
+        entities: [...taskEntities, ...pluginHostEntities, ...idempotencyEntities],
+        migrations: [...taskMigrations, ...pluginHostMigrations, ...idempotencyMigrations]
+    });
+    const clock = new TestClock(options.now, patienceMs);
+    const milliseconds = { now: () => clock.now().getTime() };
+    const tasks = await Tasks.open({ db, log: silence, clock: milliseconds, timing: { saveMs: 0 } });
+    const permissions = new Permissions();
+    permissions.register(plugin.manifest.name, permissionsOf(plugin));
+    const people = new People(plugin.manifest.name, permissions);
+    const keyring = createKeyring(root);
+    const audit: AuditRecord[] = [];
+    const record = async (entry: AuditEntry): Promise<void> =>
+        void audit.push({ ...entry, username: entry.actor.username });
+    const http: HttpPorts = {
+        authenticator: people,
+        recorder: { record: (_tx, entry) => record(entry), recordAlone: record, refused: record },
+        idempotency: createIdempotency({ db, keyring, clock: milliseconds }),
+        clientAddress: (peer) => peer,
+        corsOrigins: () => [],
+        log: silence,
+        checkReturns: true
+    };
+    const unknown = unknownPath((name) =>
+        name === plugin.manifest.name
+            ? fail.PLUGIN_DISABLED({ plugin: name })
+            : fail.PLUGIN_NOT_FOUND({ plugin: name })
+    );
+    const core = createHttpServer({ name: 'core', prefix: '', routes: [], ports: http, unknown });
+    const gateway = await createGateway({ core, log: silence, drainMs: patienceMs });
+    const { port } = await gateway.listen('127.0.0.1', 0);
+    return {
+        options,
+        db,
+        clock,
+        milliseconds,
+        tasks,
+        permissions,
+        people,
+        keyring,
+        audit,
+        http,
+        gateway,
+        port
+    };
 }
 
 /** Everything around a plugin under test that outlives its generations. */
 export class TestPanel {
-    readonly url: string;
-    readonly host: PluginHost;
-    readonly people: People;
+    /** The panel's own routes, which the plugin may call. */
     readonly api: TestApi;
     readonly clock: TestClock;
     readonly schedules: TestSchedules;
     readonly faults: TestFaults;
     readonly hooks: TestHooks;
+    /** Hosts and certificates of the panel. */
     readonly hosts = new TestHosts();
+    /** What people let the plugin do in their absence. */
     readonly mandates: TestMandates;
     readonly network = new TestNetwork();
     readonly programs = new TestPrograms();
     readonly partners: TestPartners;
     readonly tasks: TestTasks;
-    readonly log: TestLog;
-    readonly audit: AuditRecord[] = [];
+    readonly log: readonly LogLine[];
+    readonly audit: readonly AuditRecord[];
     readonly notifications: Notification[] = [];
-    readonly #gateway: Gateway;
-    readonly #tasks: Tasks;
-    readonly #db: Database;
+    /** @internal */
+    readonly plugins: PluginHost;
+    /** @internal */
+    readonly opened: OpenedPanel;
 
-    /** Builds a panel and listens on a free port of this machine. */
-    static async start(options: TestPanelOptions): Promise<TestPanel> {
-        const db = await openDatabase({
-            file: join(options.root, 'panel.db'),
-            entities: [...taskEntities, ...pluginHostEntities, ...idempotencyEntities],
-            migrations: [...taskMigrations, ...pluginHostMigrations, ...idempotencyMigrations]
-        });
-        const clock = new TestClock(options.now, options.patienceMs);
-        const tasks = await Tasks.open({
-            db,
-            log: silence,
-            clock: { now: () => clock.now().getTime() },
-            timing: { saveMs: 0 }
-        });
-        const { manifest } = options.package;
-        const permissions = new Permissions();
-        permissions.register(manifest.name, permissionsOf(options.package));
-        const people = new People(manifest.name, permissions);
-        const keyring = createKeyring(options.root);
-        const audit: AuditRecord[] = [];
-        const record = async (entry: AuditEntry): Promise<void> =>
-            void audit.push({ ...entry, username: entry.actor.username });
-        const http: HttpPorts = {
-            authenticator: people,
-            recorder: { record: (_tx, entry) => record(entry), recordAlone: record, refused: record },
-            idempotency: createIdempotency({ db, keyring, clock: { now: () => clock.now().getTime() } }),
-            clientAddress: (peer) => peer,
-            corsOrigins: () => [],
-            log: silence,
-            checkReturns: true
-        };
-        const unknown = unknownPath((plugin) =>
-            plugin === manifest.name ? fail.PLUGIN_DISABLED({ plugin }) : fail.PLUGIN_NOT_FOUND({ plugin })
-        );
-        const core = createHttpServer({ name: 'core', prefix: '', routes: [], ports: http, unknown });
-        const gateway = await createGateway({ core, log: silence, drainMs: options.patienceMs });
-        const { port } = await gateway.listen('127.0.0.1', 0);
-        return new TestPanel({
-            ...options,
-            db,
-            clock,
-            tasks,
-            permissions,
-            people,
-            keyring,
-            audit,
-            http,
-            gateway,
-            port
-        });
-    }
-
-    private constructor(parts: TestPanelOptions & Parts) {
-        const { root, patienceMs, quiet, db, clock, tasks, people, keyring, audit, http, gateway } = parts;
-        this.url = `http://127.0.0.1:${parts.port}`;
-        this.people = people;
-        this.mandates = new TestMandates(() => clock.now().getTime());
+    /** @internal */
+    constructor(opened: OpenedPanel) {
+        const { options, db, clock, milliseconds, tasks, people, keyring, http, gateway } = opened;
+        const { root, patienceMs } = options;
+        const log = new TestLog(options.quiet);
+        this.opened = opened;
         this.clock = clock;
-        this.audit = audit;
+        this.log = log.lines;
+        this.audit = opened.audit;
+        this.mandates = new TestMandates(milliseconds.now);
         this.schedules = new TestSchedules(clock, patienceMs);
         this.faults = new TestFaults(patienceMs);
         this.hooks = new TestHooks(patienceMs);
-        this.log = new TestLog(quiet);
-        this.api = new TestApi(http, parts.permissions);
-        this.#gateway = gateway;
-        this.#tasks = tasks;
-        this.#db = db;
+        this.api = new TestApi(http, opened.permissions);
         this.tasks = new TestTasks(tasks, db, http.recorder, system, patienceMs);
-        this.host = createPluginHost({
+        this.plugins = createPluginHost({
             gateway: this.api.behind(gateway),
             http,
             hooks: this.hooks.host,
             db,
             tasks,
             keyring,
-            clock: { now: () => clock.now().getTime() },
-            log: this.log,
+            clock: milliseconds,
+            log,
             notify: (notification) => void this.notifications.push(notification),
             renew: (caller) =>
                 caller.kind === 'mandate' ? this.mandates.renew(caller) : people.renew(caller),
@@ -168,31 +183,19 @@ export class TestPanel {
             machine: { programs: this.programs, alarm: clock.alarm, root: join(root, 'machine') },
             fragments: { put: async () => null, drop: async () => [] },
             mandates: this.mandates,
-            isDangerous: (permission) => parts.permissions.isDangerous(permission),
+            isDangerous: (permission) => opened.permissions.isDangerous(permission),
             forbidden: () => []
         });
-        this.partners = new TestPartners(this.host.contracts, gateway, parts.partners);
+        this.partners = new TestPartners(this.plugins, gateway, opened.permissions, root);
     }
 
-    /** Ends what the panel itself holds. */
-    async close(): Promise<void> {
-        await this.#gateway.close();
-        await this.#tasks.close();
-        await this.#db.close();
+    /** Ends what the panel itself holds. @internal */
+    async closePanel(): Promise<void> {
+        await this.partners.close();
+        await this.opened.gateway.close();
+        await this.opened.tasks.close();
+        await this.opened.db.close();
     }
-}
-
-interface Parts {
-    readonly db: Database;
-    readonly clock: TestClock;
-    readonly tasks: Tasks;
-    readonly permissions: Permissions;
-    readonly people: People;
-    readonly keyring: ReturnType<typeof createKeyring>;
-    readonly audit: AuditRecord[];
-    readonly http: HttpPorts;
-    readonly gateway: Gateway;
-    readonly port: number;
 }
 
 /** The panel itself, which may see every task. */

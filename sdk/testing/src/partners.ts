@@ -1,82 +1,72 @@
-/** Fakes of the plugins that the one under test works with. They come and go in the panel's own list of contracts. */
+/** Fakes of the plugins that the one under test works with. Each is a plugin of the panel, of which the test writes the contract. */
+import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 
-import type { Caller, Contracts, Gateway } from '@portico/core/plugin-runtime';
-import type { Actor, Call } from '@portico/sdk';
-import { type ContractAnswer, failureOf, plainCopy } from '@portico/sdk/host';
+import {
+    type Gateway,
+    type Generation,
+    type Permissions,
+    permissionsOf,
+    type PluginHost
+} from '@portico/core/plugin-runtime';
+import { type Call, definePlugin } from '@portico/sdk';
 
 /** Functions of one plain input and the call. */
 export type FakeContract = Readonly<Record<string, (input: never, call: Call) => unknown>>;
 
 /** The plugins that this one works with. */
 export class TestPartners {
-    readonly #contracts: Contracts;
+    readonly #plugins: PluginHost;
     readonly #gateway: Pick<Gateway, 'park'>;
-    readonly #withdrawals = new Map<string, () => void>();
+    readonly #permissions: Permissions;
+    readonly #root: string;
+    readonly #running = new Map<string, Generation>();
 
-    constructor(
-        contracts: Contracts,
-        gateway: Pick<Gateway, 'park'>,
-        fakes: Readonly<Record<string, FakeContract>>
-    ) {
-        this.#contracts = contracts;
+    /** @internal */
+    constructor(plugins: PluginHost, gateway: Pick<Gateway, 'park'>, permissions: Permissions, root: string) {
+        this.#plugins = plugins;
         this.#gateway = gateway;
-        Object.entries(fakes).forEach(([name, contract]) => this.#provide(name, contract));
+        this.#permissions = permissions;
+        this.#root = root;
     }
 
     /** A partner comes, is swapped for another generation, or goes (`null`). Resolves when the plugin was told. */
     async set(name: string, contract: FakeContract | null): Promise<void> {
-        const withdraw = this.#withdrawals.get(name);
-        const parking = withdraw === undefined || contract === null ? null : this.#gateway.park(name);
-        this.#withdrawals.delete(name);
-        withdraw?.();
-        if (contract !== null) {
-            this.#provide(name, contract);
+        const before = this.#running.get(name);
+        const parking = before === undefined || contract === null ? null : this.#gateway.park(name);
+        try {
+            this.#running.delete(name);
+            await before?.close('the test takes it away');
+            if (contract !== null) {
+                this.#running.set(name, await this.#start(name, contract));
+            }
+        } finally {
+            parking?.open();
         }
-        parking?.open();
         // The plugin hears of it across its boundary, in order with all else that it is asked.
         await turn();
     }
 
-    #provide(name: string, contract: FakeContract): void {
-        const withdraw = this.#contracts.provide(name, {
-            methods: new Set(Object.keys(contract)),
-            call: async ({ method, input, plugin, held, signal }): Promise<ContractAnswer> => {
-                const what = `the answer of ${name}.${method}`;
-                const actor = held === null ? null : actorOf(held.caller, name);
-                const call: Call = { plugin, actor, signal: signal ?? new AbortController().signal };
-                // The contract's own types say what it takes.
-                const answer = contract[method]?.(input as never, call);
-                return isSeries(answer)
-                    ? { series: copied(answer, what) }
-                    : { value: plainCopy(await answer, what) };
-            }
+    /** Ends every fake. @internal */
+    async close(): Promise<void> {
+        await Promise.all([...this.#running.values()].map((each) => each.close('the test ends')));
+    }
+
+    async #start(name: string, contract: FakeContract): Promise<Generation> {
+        const manifest = { name, sdk: '*', requires: {}, optional: {} };
+        const plugin = { package: `@test/${name}`, version: '1.0.0', title: name, node: null, manifest };
+        this.#permissions.register(name, permissionsOf(plugin));
+        const generation = await this.#plugins.prepare({
+            plugin,
+            folder: this.#root,
+            // What a fake takes and gives is between it and the plugin under test.
+            definition: definePlugin({ setup: () => contract as never }),
+            dataDir: join(this.#root, 'partners', name),
+            settings: {},
+            grants: () => ({})
         });
-        this.#withdrawals.set(name, withdraw);
+        await generation.start();
+        await generation.mount();
+        return generation;
     }
-}
-
-async function* copied(series: AsyncIterable<unknown>, what: string): AsyncGenerator<unknown> {
-    try {
-        for await (const item of series) {
-            yield plainCopy(item, what);
-        }
-    } catch (error) {
-        throw failureOf(error);
-    }
-}
-
-function isSeries(value: unknown): value is AsyncIterable<unknown> {
-    return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
-}
-
-/** Who asks, as a contract of this plugin is shown it. */
-function actorOf(
-    { kind, id, username, role, tokenId, permissions, key, can }: Caller,
-    plugin: string
-): Actor {
-    return Object.freeze({
-        ...{ kind, id, username, role, tokenId, permissions, key },
-        can: (permission: string) => can(permission.includes(':') ? permission : `${plugin}:${permission}`)
-    });
 }

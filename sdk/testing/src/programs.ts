@@ -2,12 +2,7 @@
 import { PassThrough, Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-import {
-    machinePrograms,
-    type ProgramCommand,
-    type ProgramsPort,
-    type RunningProgram
-} from '@portico/core/plugin-runtime';
+import { machinePrograms, type ProgramCommand, type RunningProgram } from '@portico/core/plugin-runtime';
 import { errors, type ExecOptions, type Exit, type SpawnOptions, type Usage } from '@portico/sdk';
 
 /** One use of a program. */
@@ -37,7 +32,7 @@ export type ProgramAnswer =
 type Script = (call: ProgramCall) => ProgramAnswer | Promise<ProgramAnswer>;
 
 /** What the test says of programs, and what the plugin did with them. */
-export class TestPrograms implements ProgramsPort {
+export class TestPrograms {
     /** Every use that was let through, in order. */
     readonly calls: Omit<ProgramCall, 'stdin' | 'signal'>[] = [];
     readonly #scripts = new Map<string, Script | 'real' | 'missing'>();
@@ -57,7 +52,7 @@ export class TestPrograms implements ProgramsPort {
         this.#scripts.set(file, 'missing');
     }
 
-    /** Starts what the test said. Not for tests. */
+    /** Starts what the test said. @internal */
     async start(command: ProgramCommand): Promise<RunningProgram> {
         const { file, args, options } = command;
         const script = this.#scripts.get(file);

@@ -18,6 +18,7 @@ export class TestSocket implements AsyncIterable<Message> {
     readonly #patienceMs: number;
     readonly #inbox: AsyncIterator<readonly [Buffer, boolean]>;
 
+    /** @internal */
     constructor(socket: WebSocket, path: string, patienceMs: number) {
         this.#socket = socket;
         this.#path = path;

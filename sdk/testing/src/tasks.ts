@@ -25,6 +25,7 @@ export class TestTasks {
     readonly #system: Caller;
     readonly #patienceMs: number;
 
+    /** @internal */
     constructor(
         tasks: Tasks,
         db: Database,

@@ -727,15 +727,13 @@ describe('createTestHost', () => {
     });
 
     it('reads event streams, and tells the plugin when it leaves', async () => {
-        let left = false;
+        const left = Promise.withResolvers<void>();
         const definition = plugin((ctx) =>
             ctx.stream({
                 path: '/ticks',
                 access: 'read',
                 async *handler({ signal, lastEventId }) {
-                    signal.addEventListener('abort', () => {
-                        left = true;
-                    });
+                    signal.addEventListener('abort', () => left.resolve());
                     for (let n = Number(lastEventId ?? 0); !signal.aborted; n += 1) {
                         yield { id: String(n), event: 'tick', data: { n } };
                         await new Promise((resolve) => setImmediate(resolve));
@@ -748,8 +746,7 @@ describe('createTestHost', () => {
                 expect(event).to.equal({ id: '7', event: 'tick', data: { n: 7 } });
                 break;
             }
-            await new Promise((resolve) => setTimeout(resolve, 20));
-            expect(left).to.equal(true);
+            await left.promise;
             expect(await failed(host.as('anonymous').events('/ticks').next())).to.include({ code: 40100 });
         });
     });
