@@ -657,6 +657,7 @@ describe('createTestHost', () => {
     });
 
     it('shows tasks from their beginning to their end', async () => {
+        let finish = (): void => undefined;
         const definition = doing(async (ctx, actor) =>
             ctx.task(
                 { kind: 'copy', access: 'read', key: 'one', actor },
@@ -665,7 +666,7 @@ describe('createTestHost', () => {
                     log(`for ${who?.username}`);
                     await new Promise((resolve, reject) => {
                         signal.addEventListener('abort', () => reject(signal.reason as Error));
-                        setTimeout(resolve, 300);
+                        finish = () => resolve(undefined);
                     });
                     return { copied: 1 };
                 }
@@ -674,6 +675,7 @@ describe('createTestHost', () => {
         await hosting(definition, {}, async (host) => {
             expect(await done(host)).to.include({ id: 1, kind: 'test.copy', state: 'queued' });
             expect(await done(host)).to.include({ code: 40901 });
+            finish();
             expect(await host.tasks.wait()).to.include({
                 state: 'succeeded',
                 result: { copied: 1 },
