@@ -657,7 +657,8 @@ describe('createTestHost', () => {
     });
 
     it('shows tasks from their beginning to their end', async () => {
-        let finish = (): void => undefined;
+        const finished = Promise.withResolvers<void>();
+        let ending: Promise<void> = finished.promise;
         const definition = doing(async (ctx, actor) =>
             ctx.task(
                 { kind: 'copy', access: 'read', key: 'one', actor },
@@ -666,7 +667,7 @@ describe('createTestHost', () => {
                     log(`for ${who?.username}`);
                     await new Promise((resolve, reject) => {
                         signal.addEventListener('abort', () => reject(signal.reason as Error));
-                        finish = () => resolve(undefined);
+                        void ending.then(() => resolve(undefined));
                     });
                     return { copied: 1 };
                 }
@@ -675,13 +676,14 @@ describe('createTestHost', () => {
         await hosting(definition, {}, async (host) => {
             expect(await done(host)).to.include({ id: 1, kind: 'test.copy', state: 'queued' });
             expect(await done(host)).to.include({ code: 40901 });
-            finish();
+            finished.resolve();
             expect(await host.tasks.wait()).to.include({
                 state: 'succeeded',
                 result: { copied: 1 },
                 log: ['half', 'for admin'],
                 access: 'test:read'
             });
+            ending = new Promise(() => undefined);
             await done(host);
             expect(await host.tasks.cancel()).to.include({ state: 'cancelled', result: null });
         });
