@@ -27,7 +27,13 @@ if (!isBuilt()) {
     const started = new Date();
     const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.base.json'), ts.sys.readFile);
     const { options } = ts.convertCompilerOptionsFromJson(
-        { ...config.compilerOptions, noCheck: true, stripInternal: true, sourceMap: false, inlineSources: false },
+        {
+            ...config.compilerOptions,
+            noCheck: true,
+            stripInternal: true,
+            sourceMap: false,
+            inlineSources: false
+        },
         ROOT
     );
     const program = ts.createProgram(
