@@ -64,6 +64,34 @@ describe('/api/certificates', () => {
         expect([gone.status, gone.data]).to.equal([200, null]);
     });
 
+    it('shows a removed or replaced certificate to no visitor any more, also when no host uses it', async () => {
+        const shown = (name: string): Promise<string | null> => served(name).catch(() => null);
+        const made = async (names: readonly string[]): Promise<{ id: number; fingerprint256: string }> => {
+            const { data } = await panel.client.post('/api/certificates', {
+                source: 'upload',
+                ...selfSigned([...names])
+            });
+            const { data: host } = await panel.client.post('/api/hosts', {
+                domain: names[0],
+                upstream: '127.0.0.1:1',
+                ssl: true,
+                sslMode: 'certificate',
+                certificateId: data.id
+            });
+            expect(await shown(names[0] ?? '')).to.equal(data.fingerprint256);
+            await panel.client.delete(`/api/hosts/${host.id}`);
+            return data;
+        };
+        const one = await made(['gone.test', '*.gone.test']);
+        const two = await made(['old.test']);
+        expect((await panel.client.delete(`/api/certificates/${one.id}`)).status).to.equal(200);
+        for (const name of ['gone.test', 'any.gone.test']) {
+            expect(await shown(name)).to.not.equal(one.fingerprint256);
+        }
+        await panel.client.put(`/api/certificates/${two.id}`, selfSigned(['old.test']));
+        expect(await shown('old.test')).to.not.equal(two.fingerprint256);
+    });
+
     it('hands the key out by the download alone, to whoever may', async () => {
         const pair = selfSigned(['dl.test']);
         const { data } = await panel.client.post('/api/certificates', { source: 'upload', ...pair });

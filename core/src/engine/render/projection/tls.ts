@@ -148,12 +148,14 @@ export class TlsNeeds {
     checkCertificate(id: number): void {
         const running = this.#running?.certificates.get(id);
         const used = this.#users.has(id);
-        const wanted = used ? this.#certificates.get(id) : undefined;
+        const present = this.#certificates.get(id);
+        // A loaded certificate that was removed or replaced must go, also when no site uses it: visitors who name it would be shown it.
         this.#mark(
             `certificate ${id}`,
             this.#running !== null &&
-                wanted !== undefined &&
-                (running === undefined || certificateName(running) !== certificateName(wanted))
+                (running === undefined
+                    ? used && present !== undefined
+                    : present === undefined || certificateName(running) !== certificateName(present))
         );
         if (running === undefined || used) {
             this.#left.delete(id);

@@ -184,6 +184,18 @@ describe('Projection', () => {
         ).to.be.true();
         expect(needs([site({})], { certificates: [{ id: 5, certificate: null }] })).to.be.false();
         expect(
+            needs([site(uploaded)], {
+                sites: [{ id: 1, site: null }],
+                certificates: [{ id: 5, certificate: null }]
+            })
+        ).to.be.true();
+        expect(
+            needs([site(uploaded)], {
+                sites: [{ id: 1, site: null }],
+                certificates: [{ id: 5, certificate: { ...certificate, fingerprint: 'bb' } }]
+            })
+        ).to.be.true();
+        expect(
             needs(
                 [site({ domain: '*.w.test', ...internal })],
                 only(site({ id: 2, domain: 'x.w.test', ...auto }))
@@ -229,6 +241,24 @@ describe('Projection', () => {
         expect(
             after.change(only(testSite({ id: 2, domain: 'i.test', ssl: true, sslMode: 'auto' }))).needsReload
         ).to.be.true();
+
+        const secured = running(testSite({ ssl: true, sslMode: 'certificate', certificateId: 5 }));
+        const certificate: SiteCertificate = { id: 5, fingerprint: 'aa', names: ['a.test'] };
+        secured.change({ certificates: [{ id: 5, certificate }] });
+        secured.loaded();
+        const loaded = JSON.parse(JSON.stringify(secured.config())) as Record<string, unknown>;
+        for (const [present, isTaken] of [
+            [certificate, true],
+            [null, false],
+            [{ ...certificate, fingerprint: 'bb' }, false]
+        ] as const) {
+            const next = new Projection(testContext());
+            next.change({
+                sites: [{ id: 1, site: testSite({}) }],
+                certificates: [{ id: 5, certificate: present }]
+            });
+            expect([present?.fingerprint, next.adopt(loaded)]).to.equal([present?.fingerprint, isTaken]);
+        }
 
         const other = new Projection(testContext());
         other.change(only(testSite({ securityHeaders: true })));
