@@ -21,6 +21,7 @@ export const fail = defineErrors({
     NOT_FOUND: { code: 40400, message: 'There is nothing of that name here' },
     PLUGIN_NOT_FOUND: { code: 40410, message: 'There is no plugin named {plugin}' },
     PLUGIN_DISABLED: { code: 40411, message: 'The plugin {plugin} is not running' },
+    REQUEST_TIMEOUT: { code: 40800, message: 'The request did not arrive in time' },
     CONFLICT: { code: 40900, message: 'The {field} is taken' },
     IN_USE: { code: 40901, message: 'Something depends on it' },
     IDEMPOTENCY_MISMATCH: { code: 40902, message: 'The Idempotency-Key was used with another request' },

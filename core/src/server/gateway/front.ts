@@ -1,6 +1,6 @@
 /** The HTTP server that owns the port: how it listens, refuses what no server gets to see, and stops without resetting connections. */
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, Server as Listener } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
@@ -20,8 +20,11 @@ const mostLate = 512;
 /** No byte in either direction for so long ends a connection; streams send a comment far more often. */
 const silenceMs = 120_000;
 
-/** Makes the server. It answers nothing but errors of the protocol. */
-export function createFront(): Server {
+/** The newest request of a connection, and its answer. */
+type Exchange = readonly [request: IncomingMessage, response: ServerResponse];
+
+/** Makes the server. It answers nothing but errors of the protocol. @param silentMs - no byte in either direction for so long ends a connection */
+export function createFront(silentMs = silenceMs): Server {
     const front = createServer({
         maxHeaderSize: maxHeaderBytes,
         headersTimeout: headersTimeoutMs,
@@ -31,8 +34,24 @@ export function createFront(): Server {
         // Clients that offer HTTP/2 on the way (RFC 9110, section 7.8) are answered in HTTP/1.1, as if they had not.
         shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket'
     });
-    front.timeout = silenceMs;
-    front.on('clientError', answerClientError);
+    const newest = new WeakMap<Duplex, Exchange>();
+    const note = (...exchange: Exchange): void => void newest.set(exchange[0].socket, exchange);
+    front.prependListener('request', note).prependListener('checkContinue', note);
+    front.setTimeout(silentMs, (socket) => {
+        if (isHalfSent(newest.get(socket))) {
+            answerTimeout(socket, 'The body did not arrive in time');
+            socket.destroySoon();
+        } else {
+            socket.destroy();
+        }
+    });
+    front.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+        if (isHalfSent(newest.get(socket)) && socket.writable) {
+            answerTimeout(socket, 'The connection ended before the body did');
+        } else {
+            answerClientError(error, socket);
+        }
+    });
     return front;
 }
 
@@ -75,18 +94,29 @@ export async function stopListening(front: Server): Promise<{ readonly closed: P
     return { closed };
 }
 
+/** Whether the body of a request is not complete, and nothing was answered yet. */
+function isHalfSent(exchange: Exchange | undefined): boolean {
+    return exchange !== undefined && !exchange[0].complete && !exchange[1].headersSent;
+}
+
+function answerTimeout(socket: Duplex, message: string): void {
+    refuse(socket, 408, refusalHeaders(), failureEnvelope(fail.REQUEST_TIMEOUT(null, { message })));
+}
+
 /** Answers with the envelope also what is not even HTTP. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (error.code === 'ECONNRESET' || !socket.writable) {
         socket.destroy();
         return;
     }
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+        answerTimeout(socket, 'The headers did not arrive in time');
+        return;
+    }
     const message =
         error.code === 'HPE_HEADER_OVERFLOW'
             ? `The headers are larger than ${maxHeaderBytes} bytes`
-            : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-              ? 'The request did not arrive in time'
-              : 'This is not an HTTP request';
+            : 'This is not an HTTP request';
     refuse(socket, 400, refusalHeaders(), refusal(message));
 }
 

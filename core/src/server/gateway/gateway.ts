@@ -37,6 +37,8 @@ export interface GatewayOptions {
     readonly log: Logger;
     /** How long a server that is taken away may finish what it has under way, milliseconds; default 30,000. */
     readonly drainMs?: number;
+    /** No byte in either direction for so long ends a connection, milliseconds; default 120,000. */
+    readonly silentMs?: number;
     /** How many requests may wait while a gate is parked, and how long. */
     readonly waiting?: Partial<GateLimits>;
 }
@@ -70,12 +72,13 @@ export class Gateway {
     readonly #waiting: Partial<GateLimits>;
     readonly #slots = new Map<string, PluginSlot>();
     readonly #leaving = new Set<Promise<number>>();
-    readonly #front = createFront();
+    readonly #front: ReturnType<typeof createFront>;
     /** The plugin that serves the root of the site; also while its gate is parked. */
     #rootName: string | null = null;
 
     /** @param options - its core was started already */
-    constructor({ core, startPage, log, drainMs = 30_000, waiting = {} }: GatewayOptions) {
+    constructor({ core, startPage, log, drainMs = 30_000, silentMs, waiting = {} }: GatewayOptions) {
+        this.#front = createFront(silentMs);
         this.#core = new Mount(core);
         this.#startPage = startPage === undefined ? null : new Mount(startPage);
         this.#log = log;

@@ -316,7 +316,9 @@ async function finish(
         Object.assign((response as ResponseObject).headers, headersOf?.(routeOf(request), request.path));
         return h.continue;
     }
-    const failure = failureOf(response);
+    const failure = isBodyLate(request, response.output.statusCode)
+        ? fail.REQUEST_TIMEOUT(null, { message: 'The body did not arrive in time' })
+        : failureOf(response);
     if (failure.reason === 'INTERNAL') {
         ports.log.error('A request failed', {
             requestId: state.id,
@@ -337,6 +339,11 @@ async function finish(
     );
     await recordFailure(request, failure.code, ports);
     return answer;
+}
+
+/** The limit of the route runs while the body is read, and may be over before the body's own. */
+function isBodyLate({ payload, raw }: Request, status: number): boolean {
+    return status === 503 && payload === undefined && !raw.req.complete;
 }
 
 function routeOf(request: Request): Route | null {

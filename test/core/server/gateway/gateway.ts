@@ -111,6 +111,15 @@ const things = (): Route[] => {
             }
         }),
         json({
+            id: 'things.quick',
+            method: 'POST',
+            path: '/api/quick',
+            access: 'things:write',
+            summary: 'Makes soon',
+            timeoutSeconds: 1,
+            handler: () => null
+        }),
+        json({
             id: 'things.slow',
             method: 'GET',
             path: '/api/slow',
@@ -245,7 +254,8 @@ describe('createGateway', () => {
         gateway = await createGateway({
             core: createHttpServer({ name: 'core', prefix: '', routes: things(), ports }),
             log: ports.log,
-            drainMs: 2_000
+            drainMs: 2_000,
+            silentMs: 1_500
         });
         ({ port } = await gateway.listen('127.0.0.1', 0));
     });
@@ -554,6 +564,39 @@ describe('createGateway', () => {
             text += chunk;
         }
         expect(text).to.startWith('HTTP/1.1 400 ').and.to.contain('"code":40000');
+    });
+
+    it('answers 408 in the envelope to a body that does not come to its end, and closes the connection', async () => {
+        const half = async (path: string, type: string, isEnded: boolean): Promise<string> => {
+            const raw = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+            raw.write(
+                `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Type: ${type}\r\nContent-Length: 100\r\n\r\n{"name":`
+            );
+            if (isEnded) {
+                raw.end();
+            }
+            let text = '';
+            for await (const chunk of raw) {
+                text += chunk;
+            }
+            raw.destroy();
+            return text;
+        };
+        for (const [path, type, isEnded] of [
+            ['/api/quick', 'application/json', false],
+            ['/api/quick', 'application/json', true],
+            ['/api/upload', 'application/octet-stream', false],
+            ['/api/upload', 'application/octet-stream', true]
+        ] as const) {
+            const text = await half(path, type, isEnded);
+            expect(text, `${path} ${isEnded}`)
+                .to.startWith('HTTP/1.1 408 ')
+                .and.to.contain('"code":40800')
+                .and.to.contain('"reason":"REQUEST_TIMEOUT"');
+            expect(text.toLowerCase()).to.contain('connection: close');
+            expect(text.match(/HTTP\/1\.1 /g)).to.have.length(1);
+        }
+        expect(ports.recorded).to.equal([]);
     });
 
     it(

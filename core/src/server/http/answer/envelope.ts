@@ -86,7 +86,7 @@ export function failureOf(thrown: unknown): Failure {
             case 404:
                 return fail.NOT_FOUND();
             case 408:
-                return fail.BAD_REQUEST(null, { message: 'The body did not arrive in time' });
+                return fail.REQUEST_TIMEOUT(null, { message: 'The body did not arrive in time' });
             case 413:
                 return fail.PAYLOAD_TOO_LARGE(null, { message: 'The body is too large' });
             case 415:
@@ -105,7 +105,9 @@ export function failureHeaders(failure: Failure): Record<string, string> {
         ...(typeof retryAfter === 'number'
             ? { 'retry-after': String(Math.max(1, Math.ceil(retryAfter))) }
             : {}),
-        ...(Math.floor(failure.code / 100) === 401 ? { 'www-authenticate': 'Bearer' } : {})
+        ...(Math.floor(failure.code / 100) === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+        // The rest of the request must not be taken for the next one (RFC 9110, section 15.5.9).
+        ...(failure.reason === 'REQUEST_TIMEOUT' ? { connection: 'close' } : {})
     };
 }
 

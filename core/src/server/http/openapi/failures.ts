@@ -113,7 +113,8 @@ export function reasonsOf(route: Route, path: string, isPlugin: boolean): Reason
         body ||
             route.kind === 'upload' ||
             (route.kind === 'http' && route.methods.some((method) => method !== 'GET')),
-        'PAYLOAD_TOO_LARGE'
+        'PAYLOAD_TOO_LARGE',
+        'REQUEST_TIMEOUT'
     );
     add(route.kind === 'json' && isConditional(route), 'VERSION_STALE');
     add(isRepeatable(route, path), 'IDEMPOTENCY_MISMATCH', 'IDEMPOTENCY_UNRESOLVED');
