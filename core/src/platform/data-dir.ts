@@ -1,9 +1,17 @@
 /** The data folder: made with mode 0700, and held by one process at a time. */
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+    chmodSync,
+    closeSync,
+    constants,
+    existsSync,
+    lstatSync,
+    mkdirSync,
+    openSync,
+    readdirSync
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-
-import Database from 'better-sqlite3';
 
 /** The exclusive right to write to a data folder, dropped by the kernel with the process. */
 export interface DataLock {
@@ -14,7 +22,7 @@ export interface DataLock {
 export const databaseName = 'portico.db';
 
 const openMode = 0o077;
-const pollMs = 50;
+const pollMs = 100;
 
 /**
  * Makes the folder when it is missing and closes it to others.
@@ -31,7 +39,7 @@ export function prepareDataDir(dataDir: string): void {
             `${dataDir} belongs to another user (${stat.uid}), who could read and change everything in it: give it to the user that the panel runs as, or name another folder`
         );
     }
-    const isOurs = ['panel.lock', databaseName].some((name) => existsSync(join(dataDir, name)));
+    const isOurs = ['keys', 'audit.head', databaseName].some((name) => existsSync(join(dataDir, name)));
     if (
         (stat.mode & openMode) !== 0 &&
         !isOurs &&
@@ -56,18 +64,33 @@ export async function awaitDataDir(dataDir: string, patienceMs: number): Promise
     }
 }
 
-/** Takes the lock; null when another process holds it. */
+/**
+ * Takes the lock; null when another process holds it. The lock is on the folder itself (flock(2)): no file can be removed to get in a second
+ * time, and without the folder nothing starts. Node has no call for it, so `flock` takes it on a descriptor that this process keeps open.
+ * @throws Error when the folder cannot be opened, or `flock` is missing
+ */
 export function lockDataDir(dataDir: string): DataLock | null {
-    const lock = new Database(join(dataDir, 'panel.lock'), { timeout: 0 });
-    try {
-        lock.pragma('journal_mode = DELETE');
-        lock.exec('BEGIN EXCLUSIVE');
-    } catch (error) {
-        lock.close();
-        if ((error as { code?: string }).code?.startsWith('SQLITE_BUSY') === true) {
-            return null;
-        }
-        throw error;
+    const folder = openSync(dataDir, constants.O_RDONLY | constants.O_DIRECTORY);
+    const { status, error, stderr } = spawnSync('flock', ['-n', '-x', '3'], {
+        stdio: ['ignore', 'ignore', 'pipe', folder],
+        encoding: 'utf8'
+    });
+    if (status === 0) {
+        let held = true;
+        return {
+            release() {
+                if (held) {
+                    held = false;
+                    closeSync(folder);
+                }
+            }
+        };
     }
-    return { release: () => lock.close() };
+    closeSync(folder);
+    if (status === 1 && stderr === '') {
+        return null;
+    }
+    throw new Error(
+        `${dataDir} cannot be locked: ${error?.message ?? stderr.trim()} (the command flock of util-linux is needed)`
+    );
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -59,6 +59,10 @@ describe('lockDataDir', () => {
             );
             try {
                 expect(String((await once(other.stdout, 'data'))[0])).to.equal('yes');
+                expect(lockDataDir(folder)).to.be.null();
+                for (const name of readdirSync(folder)) {
+                    rmSync(join(folder, name), { recursive: true });
+                }
                 expect(lockDataDir(folder)).to.be.null();
             } finally {
                 other.kill('SIGKILL');
