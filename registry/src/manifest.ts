@@ -51,7 +51,9 @@ export const manifestSchema = joi.object({
         ),
     capabilities: joi
         .object({
-            exec: texts.description('Programs that it runs; `*` means any'),
+            exec: texts.description(
+                'Programs that it runs, and gives secrets to as files; inside a name, `*` is any text without a slash; `*` means any'
+            ),
             users: texts.description('Accounts that it runs programs as'),
             files: texts.description('Folders that it opens, absolute'),
             network: texts.description('Hosts that it connects to; `*` means any'),

@@ -11,7 +11,7 @@ export type {
 export { allowedHeaders, sandboxHeaders } from './boundary/answer-headers.ts';
 export { Asked, AskedTap } from './boundary/asked.ts';
 export { boundaryErrors, failureOf } from './boundary/failures.ts';
-export { Grants, type Capabilities } from './boundary/grants.ts';
+export { coversProgram, Grants, type Capabilities } from './boundary/grants.ts';
 export { createGuest, type GuestOptions } from './boundary/guest/guest.ts';
 export { createLink, type Link, type Port } from './boundary/link.ts';
 export { deepFreeze, plainCopy } from './boundary/plain.ts';

@@ -44,6 +44,17 @@ export interface SpawnOptions {
          */
         readonly group?: GroupLimits;
     };
+    /**
+     * Texts by file name, for programs that read secrets from files: at most 16, 1 MiB in all. They lie in a working folder of their own
+     * (so `cwd` is left out), 0600, owned by the account, and are gone when the program has ended. As another account, the program cannot
+     * write to that folder.
+     */
+    readonly privateFiles?: Readonly<Record<string, string>>;
+    /**
+     * Runs it in a network of its own that leads nowhere, not even to this machine, and without any right of the kernel, whatever account
+     * it runs as. Root's own files stay writable to root: name a `user`, too. @throws TOOL_MISSING 50302 where the machine allows it not
+     */
+    readonly isolate?: { readonly network: false };
     /** Ends the group when it aborts. */
     readonly signal?: AbortSignal;
     /** Runs it in a terminal; `stderr` is then empty. @throws TOOL_MISSING 50302 where terminals are not available */

@@ -20,6 +20,43 @@ export interface Capabilities {
     readonly direct?: readonly ('exec' | 'network' | 'files' | 'native')[] | undefined;
 }
 
+/**
+ * Whether an entry of a list of programs is all that another one names. `*` alone is anything; inside a name or path it stands for any
+ * text without a slash, so it never leads to another folder.
+ */
+export function coversProgram(pattern: string, program: string): boolean {
+    if (pattern === '*' || pattern === program) {
+        return true;
+    }
+    const [wanted, given] = [pattern.split('/'), program.split('/')];
+    return (
+        program !== '*' &&
+        wanted.length === given.length &&
+        wanted.every((part, index) => {
+            const name = given[index] ?? '';
+            return part === name || (name !== '.' && name !== '..' && coversName(part, name));
+        })
+    );
+}
+
+/** Matches from left to right, each text at its first place, so that no pattern can take long. */
+function coversName(pattern: string, name: string): boolean {
+    const [first = '', ...texts] = pattern.split('*');
+    const last = texts.pop();
+    if (last === undefined || !name.startsWith(first)) {
+        return false;
+    }
+    let at = first.length;
+    for (const text of texts) {
+        const found = name.indexOf(text, at);
+        if (found < 0) {
+            return false;
+        }
+        at = found + text.length;
+    }
+    return name.endsWith(last) && name.length - last.length >= at;
+}
+
 type Lists = 'exec' | 'users' | 'files' | 'network' | 'sockets' | 'collect' | 'taps' | 'public';
 
 /** The capabilities that a plugin has: those that its manifest asks for and an admin granted. */
@@ -46,6 +83,11 @@ export class Grants {
     list(name: Lists): readonly string[] {
         const asked = this.#asked[name] ?? [];
         const granted = this.#granted()[name] ?? [];
+        if (name === 'exec') {
+            const within = (entries: readonly string[], patterns: readonly string[]): readonly string[] =>
+                entries.filter((entry) => patterns.some((pattern) => coversProgram(pattern, entry)));
+            return [...new Set([...within(granted, asked), ...within(asked, granted)])];
+        }
         return asked.includes('*')
             ? granted
             : granted.includes('*')
@@ -55,7 +97,9 @@ export class Grants {
 
     has(name: Lists, entry: string): boolean {
         const list = this.list(name);
-        return list.includes('*') || list.includes(entry);
+        return name === 'exec'
+            ? list.some((pattern) => coversProgram(pattern, entry))
+            : list.includes('*') || list.includes(entry);
     }
 
     /** @throws CAPABILITY_MISSING 50305 */

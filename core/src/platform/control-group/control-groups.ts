@@ -1,8 +1,7 @@
 /** Makes control groups, and ends those that a process left behind when it was killed. */
-import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 
+import { processStart } from '../process-start.ts';
 import { ControlGroup, type GroupLimits, GroupUnavailable } from './control-group.ts';
 import { findHierarchies, type Hierarchy } from './hierarchy.ts';
 
@@ -28,7 +27,8 @@ export class ControlGroups {
      */
     async create(limits: GroupLimits, name?: string): Promise<ControlGroup> {
         await (this.#swept ??= this.#sweep());
-        const own = name ?? `portico-${process.pid}-${startOf(process.pid)}-${(ControlGroups.#last += 1)}`;
+        const own =
+            name ?? `portico-${process.pid}-${processStart(process.pid)}-${(ControlGroups.#last += 1)}`;
         let refused = new GroupUnavailable('This machine has no control groups');
         for (const hierarchy of this.#find()) {
             try {
@@ -64,23 +64,12 @@ export class ControlGroups {
             );
             for (const name of new Set(names.flat())) {
                 const [, pid = '', start = ''] = temporary.exec(name) ?? [];
-                if (pid !== '' && startOf(Number(pid)) !== start) {
+                if (pid !== '' && processStart(Number(pid)) !== start) {
                     const group = ControlGroup.of({ version, folders }, name);
                     await group.kill().catch(() => undefined);
                     await group.remove();
                 }
             }
         }
-    }
-}
-
-/** When a process began, in ticks after the boot; empty when there is no such process. A pid alone may be another process by now. */
-function startOf(pid: number): string {
-    try {
-        const stat = readFileSync(join('/proc', String(pid), 'stat'), 'utf8');
-        // The program's name comes before, in brackets, and may hold closing brackets itself.
-        return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
-    } catch {
-        return '';
     }
 }

@@ -260,7 +260,7 @@ describe('portico plugin without a panel', { timeout: limitMs }, () => {
         expect([code, stdout]).to.equal([1, '']);
         expect(stderr.split('\n').slice(0, 8)).to.equal([
             'portico: The plugin asks for more than was granted. The plugin asks for this, and no admin has agreed to it yet:',
-            "  exec         Programs that it runs: git, it's",
+            "  exec         Programs that it runs, and gives secrets to as files; inside a name, `*` is any text without a slash: git, it's",
             '  network      Hosts that it connects to: anything',
             '  direct       What it reaches past the SDK; this cannot be limited, only isolated: native',
             '  api          Routes that it calls as the asking user, by id: read whatever the user may; write hosts.create',

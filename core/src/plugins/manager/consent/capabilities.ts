@@ -1,5 +1,6 @@
 /** Compares the capabilities that a plugin asks for with those that it was granted. */
 import type { Manifest } from '@portico/registry';
+import { coversProgram } from '@portico/sdk/host';
 
 import type { Capabilities } from '../../runtime/generation.ts';
 
@@ -34,7 +35,8 @@ export function beyond(asked: Capabilities, ...covers: readonly Capabilities[]):
     for (const name of lists) {
         const left = entriesBeyond(
             asked[name],
-            covers.map((cover) => cover[name])
+            covers.map((cover) => cover[name]),
+            name === 'exec' ? coversProgram : undefined
         );
         if (left.length > 0) {
             rest[name] = left;
@@ -84,8 +86,9 @@ export function bindsSetup(before: Capabilities, after: Capabilities): boolean {
 
 function entriesBeyond(
     asked: readonly string[] = [],
-    covers: readonly (readonly string[] | undefined)[]
+    covers: readonly (readonly string[] | undefined)[],
+    isCovered = (held: string, entry: string): boolean => held === '*' || held === entry
 ): readonly string[] {
-    const held = new Set(covers.flatMap((cover) => cover ?? []));
-    return held.has('*') ? [] : asked.filter((entry) => !held.has(entry));
+    const held = [...new Set(covers.flatMap((cover) => cover ?? []))];
+    return asked.filter((entry) => !held.some((each) => isCovered(each, entry)));
 }

@@ -30,7 +30,7 @@ export async function makeGroup(
             return null;
         }
         const install =
-            'run the panel as root, or give it a control group of its own (systemd: Delegate=yes)';
+            'run the panel as root, or delegate control groups to it (systemd: Delegate=yes, DelegateSubgroup=panel)';
         throw createFailure(
             {
                 code: 50302,

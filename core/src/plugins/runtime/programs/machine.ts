@@ -10,9 +10,11 @@ import { boundaryErrors } from '@portico/sdk/host';
 import type { ControlGroup } from '../../../platform/control-group/control-group.ts';
 import { ControlGroups } from '../../../platform/control-group/control-groups.ts';
 import { makeGroup, waiting, waitingOn } from './group.ts';
+import { isolated } from './isolation.ts';
 import { findAccount, type MachineAccount } from './machine-accounts.ts';
 import { type Command, withLimits } from './options.ts';
 import { findProgram, fixedPath } from './path.ts';
+import { PrivateFiles } from './private-files.ts';
 import { marker, ProcessGroup } from './process-group.ts';
 import { Terminal, type TerminalTools, terminalTools } from './terminal.ts';
 
@@ -58,9 +60,11 @@ type StartedChild = ChildProcess & { readonly pid: number };
 /** The programs of this machine. */
 export class MachinePrograms implements ProgramsPort {
     readonly #groups: ControlGroups;
+    readonly #files: PrivateFiles;
 
-    constructor(groups = new ControlGroups()) {
+    constructor(groups = new ControlGroups(), files = new PrivateFiles()) {
         this.#groups = groups;
+        this.#files = files;
     }
 
     async start(command: ProgramCommand): Promise<RunningProgram> {
@@ -71,16 +75,35 @@ export class MachinePrograms implements ProgramsPort {
             throw errors.toolMissing(file, `install ${file.split('/').at(-1)}`);
         }
         const limited = await withLimits({ path, args }, options.limits ?? {});
-        const tools = options.pty === undefined ? null : await terminalTools();
+        const isolate = options.isolate !== undefined;
+        const prepared = {
+            command: isolate ? await isolated(limited, account) : limited,
+            account,
+            changesAccount: !isolate,
+            tools: options.pty === undefined ? null : await terminalTools()
+        };
+        await this.#files.sweep();
+        await using undo = new AsyncDisposableStack();
         const group = await makeGroup(this.#groups, options.limits?.group);
-        try {
-            options.signal?.throwIfAborted();
-            const started = await startProgram(command, { command: limited, account, tools, group });
-            return new MachineProgram({ ...started, group });
-        } catch (error) {
-            await group?.remove();
-            throw error;
+        undo.defer(async () => void (await group?.remove()));
+        const files = await this.#write(options.privateFiles, account);
+        undo.defer(() => files?.remove());
+        options.signal?.throwIfAborted();
+        const folder = files?.folder ?? command.folder;
+        const started = await startProgram({ ...command, folder }, { ...prepared, group });
+        undo.move();
+        return new MachineProgram({ ...started, group, files });
+    }
+
+    async #write(
+        files: SpawnOptions['privateFiles'] = {},
+        account: MachineAccount | null
+    ): Promise<ProgramFiles | null> {
+        if (Object.keys(files).length === 0) {
+            return null;
         }
+        const folder = await this.#files.write(files, account);
+        return { folder, remove: () => this.#files.remove(folder) };
     }
 }
 
@@ -94,7 +117,15 @@ interface Prepared {
     readonly account: MachineAccount | null;
     /** Null without a terminal. */
     readonly tools: TerminalTools | null;
+    /** False when the command itself changes to the account. */
+    readonly changesAccount: boolean;
     readonly group: ControlGroup | null;
+}
+
+/** The private files of one program. */
+interface ProgramFiles {
+    readonly folder: string;
+    remove(): Promise<void>;
 }
 
 /** A program that runs, and what belongs to it. */
@@ -106,7 +137,7 @@ interface Started {
 
 async function startProgram(
     { options, folder }: ProgramCommand,
-    { command, account, tools, group }: Prepared
+    { command, account, changesAccount, tools, group }: Prepared
 ): Promise<Started> {
     const mark = randomUUID();
     // No `await` from here to the start of the program: another child could inherit the terminal (see `terminal.ts`).
@@ -131,7 +162,7 @@ async function startProgram(
             ...(terminal?.stdio ?? (['pipe', 'pipe', 'pipe'] as const)),
             ...(group === null ? [] : ['pipe' as const])
         ],
-        ...(account === null ? {} : { uid: account.uid, gid: account.gid })
+        ...(account === null || !changesAccount ? {} : { uid: account.uid, gid: account.gid })
     });
     terminal?.handOver();
     child.stdin?.on('error', () => undefined);
@@ -165,6 +196,12 @@ async function enter(group: ControlGroup, { child, terminal, mark }: Started): P
     }
 }
 
+/** What ends with a program. */
+interface Belongings {
+    readonly group: ControlGroup | null;
+    readonly files: ProgramFiles | null;
+}
+
 class MachineProgram implements RunningProgram {
     readonly pid: number;
     readonly stdin: Writable;
@@ -179,7 +216,7 @@ class MachineProgram implements RunningProgram {
     #hasEnded = false;
     #ending: Promise<void> | null = null;
 
-    constructor({ child, terminal, mark, group }: Started & { readonly group: ControlGroup | null }) {
+    constructor({ child, terminal, mark, group, files }: Started & Belongings) {
         this.pid = child.pid;
         this.stdin = terminal?.input ?? (child.stdin as Writable);
         this.stdout = terminal?.output ?? (child.stdout as Readable);
@@ -190,7 +227,10 @@ class MachineProgram implements RunningProgram {
         this.exited = new Promise((resolve) => {
             child.once('exit', (code, signal) => {
                 this.#hasEnded = true;
-                resolve({ code, signal, ...(group?.ranOutOfMemory() === true ? { limit: 'memory' } : {}) });
+                const limit = group?.ranOutOfMemory() === true ? { limit: 'memory' as const } : {};
+                const tell = (): void => resolve({ code, signal, ...limit });
+                // The files are gone before the end is told. What cannot be removed now, the next start of the panel removes.
+                void (files === null ? tell() : files.remove().then(tell, tell));
             });
         });
         this.#closed = Promise.all([once(child, 'close'), terminal?.closed]);

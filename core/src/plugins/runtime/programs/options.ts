@@ -6,6 +6,10 @@ import { findProgram } from './path.ts';
 const longestSeconds = 86_400;
 const refusedNames = /^(PATH|NODE_OPTIONS|LD_.*|PORTICO_.*)$/;
 const leastOfGroup = { memoryBytes: 1024 * 1024, cpuPercent: 1, processes: 1 } as const;
+const mostFiles = 16;
+const mostFileBytes = 1024 * 1024;
+/** A name without a folder; neither `.` nor `..`. */
+const fileForm = /^(?!\.{1,2}$)[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$/;
 const limitFlags = {
     memoryBytes: '--as',
     cpuSeconds: '--cpu',
@@ -37,6 +41,26 @@ export function checkProgram(file: unknown, args: unknown, options: SpawnOptions
         throw new TypeError('cwd is an absolute path');
     }
     checkGroup(options.limits?.group ?? {});
+    checkPrivateFiles(options);
+    if (options.isolate !== undefined && JSON.stringify(options.isolate) !== '{"network":false}') {
+        throw new TypeError('isolate is { network: false }');
+    }
+}
+
+function checkPrivateFiles({ privateFiles = {}, cwd }: SpawnOptions): void {
+    const files = Object.entries(privateFiles) as [string, unknown][];
+    if (files.length > 0 && cwd !== undefined) {
+        throw new TypeError('privateFiles bring a working folder of their own: leave cwd out');
+    }
+    if (
+        files.length > mostFiles ||
+        files.some(([name, text]) => !fileForm.test(name) || typeof text !== 'string') ||
+        Buffer.byteLength(files.map(([, text]) => text).join('')) > mostFileBytes
+    ) {
+        throw new TypeError(
+            `privateFiles are at most ${mostFiles} texts by plain file name, ${mostFileBytes} bytes in all`
+        );
+    }
 }
 
 function checkGroup(limits: GroupLimits): void {
